@@ -1,0 +1,222 @@
+use super::{Exchange, Step};
+use crate::message::Header;
+use crate::wire::Reader;
+use crate::{
+    Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Message, ProtocolError,
+    Request, ServerError, encode,
+};
+
+/// A runtime's side: receives one request.
+///
+/// It never fails because of what the peer sent. Bytes that are no request end it as a request does, and the
+/// [`Reply`] then refuses them by itself, as a runtime would: 20 bytes are received, then the size is looked at, then
+/// the payload is received, and only then the magic is looked at. A peer that closes too early gets
+/// [`HResult::BAD_ENCODING`].
+///
+/// ```
+/// use ipc_proto::{Exchange, HResult, Request, Serve, Step, types::Status};
+///
+/// let (mut receive, mut send) = ([0; 4096], [0; 4096]);
+/// let mut serve = Serve::new(&mut receive, &mut send)?;
+/// let mut incoming = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..];
+/// while let Step::Receive(space) = serve.step() {
+///     let n = space.len().min(incoming.len());
+///     space[..n].copy_from_slice(&incoming[..n]);
+///     incoming = &incoming[n..];
+///     serve.advance(n)?;
+/// }
+/// let (request, mut reply) = serve.finish();
+/// match request {
+///     Ok(Request::ResumeRuntime(resume)) => reply.answer(&resume, &Status::OK)?,
+///     Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
+///     Err(_) => {} // the reply refuses already
+/// }
+/// let Step::Send(bytes) = reply.step() else { unreachable!() };
+/// assert_eq!(bytes, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Serve<'b> {
+    receive: &'b mut [u8],
+    send: &'b mut [u8],
+    /// Bytes of the request that have come.
+    received: usize,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Receiving { needed: usize },
+    Done(Header),
+    Bad(DecodeError),
+}
+
+impl<'b> Serve<'b> {
+    /// Waits for a request, to come to lie in `receive`; the answer is built in `send`.
+    ///
+    /// A request that `receive` cannot hold is refused; 65,535 bytes hold every request.
+    ///
+    /// # Errors
+    /// If `receive` cannot hold a header, or `send` a refusal (24 bytes).
+    pub fn new(receive: &'b mut [u8], send: &'b mut [u8]) -> Result<Self, EncodeError> {
+        if receive.len() < Message::HEADER_LEN {
+            return Err(EncodeError::BufferTooSmall { needed: Message::HEADER_LEN });
+        }
+        encode(Code::ERROR, &HResult::FAIL, send)?;
+        Ok(Self { receive, send, received: 0, state: State::Receiving { needed: Message::HEADER_LEN } })
+    }
+
+    /// The request and the reply to it. For bytes that are no request, why not; the reply refuses them already.
+    pub fn finish(self) -> (Result<Request<'b>, DecodeError>, Reply<'b>) {
+        let Self { receive, send, received, state } = self;
+        let bytes: &'b [u8] = receive;
+        let request = match state {
+            State::Done(header) => header.check_magic().and_then(|()| {
+                let payload = bytes.get(Message::HEADER_LEN..received).unwrap_or_default();
+                Message { code: header.code, payload }.request()
+            }),
+            State::Bad(error) => Err(error),
+            State::Receiving { .. } => {
+                Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: received })
+            }
+        };
+        let (code, refusal) = match request {
+            Ok(Request::Unknown(message)) => (message.code, HResult::UNKNOWN_COMMAND),
+            Ok(request) => (request.code(), HResult::FAIL),
+            Err(error) => (Code::ERROR, error.into()),
+        };
+        (request, Reply::refusing(code, refusal, send))
+    }
+
+    /// How many bytes of the request have come.
+    #[must_use]
+    pub const fn received(&self) -> usize {
+        self.received
+    }
+
+    fn next(&self) -> Result<State, DecodeError> {
+        if self.received < Message::HEADER_LEN {
+            return Ok(State::Receiving { needed: Message::HEADER_LEN });
+        }
+        let mut r = Reader::new(self.receive);
+        let header = Header::decode(&mut r)?;
+        let needed = usize::from(header.size);
+        if needed > self.receive.len() {
+            return Err(r.error(DecodeErrorKind::TooLong));
+        }
+        Ok(if self.received < needed { State::Receiving { needed } } else { State::Done(header) })
+    }
+}
+
+impl Exchange for Serve<'_> {
+    fn step(&mut self) -> Step<'_> {
+        match self.state {
+            State::Receiving { needed } => {
+                self.receive.get_mut(self.received..needed).map_or(Step::Done, Step::Receive)
+            }
+            State::Done(_) | State::Bad(_) => Step::Done,
+        }
+    }
+
+    /// Never fails.
+    fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
+        if let State::Receiving { needed } = self.state {
+            self.received = self.received.saturating_add(n).min(needed);
+            self.state = if n == 0 {
+                State::Bad(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: self.received })
+            } else {
+                self.next().unwrap_or_else(State::Bad)
+            };
+        }
+        Ok(())
+    }
+}
+
+/// A runtime's side: sends one answer.
+///
+/// It begins as a refusal: of what [`Serve`] could not read, of a command that is not in the table, else with
+/// [`HResult::FAIL`]. So a peer always gets an answer, and an answer that did not fit has not gone out in part.
+#[derive(Debug)]
+pub struct Reply<'b> {
+    /// Of the request.
+    code: Code,
+    send: &'b mut [u8],
+    sent: usize,
+    len: usize,
+}
+
+impl<'b> Reply<'b> {
+    fn refusing(code: Code, refusal: HResult, send: &'b mut [u8]) -> Self {
+        // `Serve::new` has seen that a refusal fits.
+        let len = encode(Code::ERROR, &refusal, send).map_or(0, |bytes| bytes.len());
+        Self { code, send, sent: 0, len }
+    }
+
+    /// Answers `request`, which says what the answer holds.
+    ///
+    /// # Errors
+    /// If the answer does not fit the buffer or any message, is to another command than the one received, or one is
+    /// on its way already. But for the last, [`HResult::FAIL`] is what will be sent.
+    pub fn answer<C: Command>(
+        &mut self,
+        _request: &C,
+        response: &C::Response<'_>,
+    ) -> Result<(), EncodeError> {
+        if C::CODE != self.code {
+            return Err(EncodeError::WrongCommand { request: self.code, answer: C::CODE });
+        }
+        self.set(Code::OK, response)
+    }
+
+    /// Refuses the request.
+    ///
+    /// # Errors
+    /// If an answer is on its way already.
+    pub fn refuse(&mut self, hresult: HResult) -> Result<(), EncodeError> {
+        self.set(Code::ERROR, &hresult)
+    }
+
+    /// Refuses the request, in words too; only tools that sent GenerateCoreDump3 look for them.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub fn refuse_with(&mut self, error: &ServerError<'_>) -> Result<(), EncodeError> {
+        self.set(Code::ERROR, error)
+    }
+
+    /// The answer, as far as it has not been sent.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.send.get(self.sent..self.len).unwrap_or_default()
+    }
+
+    fn set(&mut self, code: Code, payload: &impl Encode) -> Result<(), EncodeError> {
+        if self.sent > 0 {
+            return Err(EncodeError::AlreadySending);
+        }
+        let encoded = encode(code, payload, self.send).map(|bytes| bytes.len());
+        self.len = match encoded {
+            Ok(len) => len,
+            Err(_) => encode(Code::ERROR, &HResult::FAIL, self.send).map_or(0, |bytes| bytes.len()),
+        };
+        encoded.map(|_| ())
+    }
+}
+
+impl Exchange for Reply<'_> {
+    fn step(&mut self) -> Step<'_> {
+        match self.bytes() {
+            [] => Step::Done,
+            bytes => Step::Send(bytes),
+        }
+    }
+
+    fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
+        if n == 0 && self.sent < self.len {
+            self.len = self.sent;
+            return Err(ProtocolError::Closed { received: 0 });
+        }
+        self.sent = self.sent.saturating_add(n).min(self.len);
+        Ok(())
+    }
+}

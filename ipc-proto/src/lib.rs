@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(feature = "arbitrary")]
+extern crate std;
+
+mod command;
+mod endpoint;
+mod error;
+mod exchange;
+mod hresult;
+mod message;
+pub mod wire;
+
+pub use command::table::*;
+pub use command::{Command, CommandInfo, Continuation, types};
+pub use endpoint::{ParseSocketNameError, SocketName, SocketNameText};
+pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};
+pub use exchange::{Answer, Call, Exchange, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step};
+pub use hresult::HResult;
+#[cfg(feature = "alloc")]
+pub use message::encode_to_vec;
+pub use message::{Code, Message, Parsed, ServerError, encode};
+pub use wire::{Array, Decode, Encode, Guid, Text};

@@ -1,0 +1,214 @@
+use core::hash::{Hash, Hasher};
+use core::{fmt, marker::PhantomData, slice};
+
+use super::{Reader, Writer};
+use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
+
+/// A counted sequence of values.
+///
+/// ```text
+///  0       4
+/// | count | element | element | …
+///   u32
+/// ```
+///
+/// An `Array` is either the slice you built it from or checked bytes of a message: decoding walks the elements once,
+/// so iterating cannot fail. It compares by content, wherever it came from.
+///
+/// Nothing is sized by the count alone: a count that the remaining bytes cannot hold is an error at once.
+///
+/// ```
+/// use ipc_proto::{Array, wire::decode};
+///
+/// let array: Array<'_, u16> = decode(&[2, 0, 0, 0, 7, 0, 8, 0])?;
+/// assert!(array.iter().eq([7, 8]));
+/// assert_eq!(array, Array::from(&[7, 8]));
+/// assert!(decode::<Array<'_, u16>>(&[255, 255, 255, 255, 7, 0]).is_err());
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
+pub struct Array<'a, T>(Repr<'a, T>);
+
+enum Repr<'a, T> {
+    Slice(&'a [T]),
+    /// Exactly `count` values that were each decoded once.
+    Wire {
+        count: u32,
+        bytes: &'a [u8],
+    },
+}
+
+impl<'a, T> Array<'a, T> {
+    /// No elements.
+    pub const EMPTY: Self = Self(Repr::Slice(&[]));
+
+    /// How many elements there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Repr::Slice(values) => values.len(),
+            Repr::Wire { count, .. } => usize::try_from(count).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The values in order.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'a, T> {
+        Iter(match self.0 {
+            Repr::Slice(values) => IterRepr::Slice(values.iter()),
+            Repr::Wire { count, bytes } => {
+                IterRepr::Wire { left: count, reader: Reader::new(bytes), of: PhantomData }
+            }
+        })
+    }
+}
+
+/// Iterates over an [`Array`].
+#[derive(Debug, Clone)]
+pub struct Iter<'a, T>(IterRepr<'a, T>);
+
+#[derive(Debug, Clone)]
+enum IterRepr<'a, T> {
+    Slice(slice::Iter<'a, T>),
+    Wire { left: u32, reader: Reader<'a>, of: PhantomData<T> },
+}
+
+impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        match &mut self.0 {
+            IterRepr::Slice(values) => values.next().copied(),
+            IterRepr::Wire { left, reader, .. } => {
+                *left = left.checked_sub(1)?;
+                reader.read().ok()
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = match &self.0 {
+            IterRepr::Slice(values) => values.len(),
+            IterRepr::Wire { left, .. } => usize::try_from(*left).unwrap_or(usize::MAX),
+        };
+        (len, Some(len))
+    }
+}
+impl<'a, T: Decode<'a> + Copy> ExactSizeIterator for Iter<'a, T> {}
+
+impl<'a, T: Decode<'a> + Copy> IntoIterator for Array<'a, T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+impl<'a, T: Decode<'a> + Copy> IntoIterator for &Array<'a, T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> Clone for Array<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Array<'_, T> {}
+impl<T> Clone for Repr<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Repr<'_, T> {}
+
+impl<T> Default for Array<'_, T> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+impl<'a, T> From<&'a [T]> for Array<'a, T> {
+    fn from(values: &'a [T]) -> Self {
+        Self(Repr::Slice(values))
+    }
+}
+impl<'a, T, const N: usize> From<&'a [T; N]> for Array<'a, T> {
+    fn from(values: &'a [T; N]) -> Self {
+        Self(Repr::Slice(values))
+    }
+}
+
+impl<'a, T: Decode<'a> + Copy + PartialEq> PartialEq for Array<'a, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+impl<'a, T: Decode<'a> + Copy + Eq> Eq for Array<'a, T> {}
+impl<'a, T: Decode<'a> + Copy + Hash> Hash for Array<'a, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.len().hash(state);
+        self.iter().for_each(|value| value.hash(state));
+    }
+}
+impl<'a, T: Decode<'a> + Copy + fmt::Debug> fmt::Debug for Array<'a, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<T: Encode> Encode for Array<'_, T> {
+    fn encode(&self, w: &mut Writer<'_>) {
+        match self.0 {
+            Repr::Slice(values) => {
+                u32::try_from(values.len()).unwrap_or(u32::MAX).encode(w);
+                values.iter().for_each(|value| value.encode(w));
+            }
+            Repr::Wire { count, bytes } => {
+                count.encode(w);
+                w.bytes(bytes);
+            }
+        }
+    }
+}
+impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
+    const MIN_LEN: usize = 4;
+
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        const { assert!(T::MIN_LEN > 0, "elements without bytes could be counted without end") };
+        let count_at = r.error(DecodeErrorKind::CountTooLarge);
+        let count: u32 = r.read()?;
+        let least = usize::try_from(count).ok().and_then(|count| count.checked_mul(T::MIN_LEN));
+        let all = r.rest();
+        if least.is_none_or(|least| least > all.len()) {
+            return Err(count_at);
+        }
+        for _ in 0..count {
+            r.read::<T>()?;
+        }
+        let len = all.len().saturating_sub(r.rest().len());
+        Ok(Self(Repr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
+    }
+}
+
+/// As many values as the bytes taken decode to: no arena, no leak.
+#[cfg(feature = "arbitrary")]
+impl<'a, T: Decode<'a>> arbitrary::Arbitrary<'a> for Array<'a, T> {
+    fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+        let n = u.arbitrary_len::<u8>()?;
+        let all = u.bytes(n)?;
+        let mut r = Reader::new(all);
+        let (mut count, mut len) = (0u32, 0);
+        while r.read::<T>().is_ok() && r.offset() > len {
+            count = count.saturating_add(1);
+            len = r.offset();
+        }
+        Ok(Self(Repr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
+    }
+}

@@ -1,0 +1,106 @@
+use core::{fmt, str::FromStr};
+
+use super::{Reader, Writer};
+use crate::{Decode, DecodeError, Encode};
+
+/// A GUID: 16 bytes as they lie on the wire.
+///
+/// ```text
+///  0        4      6      8                  16
+/// | Data1  | Data2| Data3| Data4 ...           |
+///   u32 LE  u16 LE u16 LE 8 bytes in text order
+/// ```
+///
+/// The first three groups of the text are little-endian numbers, the last two are bytes as written: .NET's own
+/// layout (erratum: the specification says only "little-endian"). A runtime's cookie is opaque: compare it, show it,
+/// do not interpret it.
+///
+/// ```
+/// use ipc_proto::Guid;
+///
+/// let guid: Guid = "123e4567-e89b-12d3-a456-426614174000".parse()?;
+/// assert_eq!(guid.0[..8], [0x67, 0x45, 0x3e, 0x12, 0x9b, 0xe8, 0xd3, 0x12]);
+/// assert_eq!(guid.to_string(), "123e4567-e89b-12d3-a456-426614174000");
+/// # Ok::<(), ipc_proto::wire::ParseGuidError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Guid(pub [u8; 16]);
+
+/// For each byte of the text form, left to right, its place on the wire.
+const TEXT_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+/// Before which bytes of the text form a dash stands.
+const DASHES: [usize; 4] = [4, 6, 8, 10];
+
+impl Guid {
+    /// All zero.
+    pub const NIL: Self = Self([0; 16]);
+}
+
+impl fmt::Display for Guid {
+    /// `123e4567-e89b-12d3-a456-426614174000`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, place) in TEXT_ORDER.iter().enumerate() {
+            if DASHES.contains(&i) {
+                f.write_str("-")?;
+            }
+            write!(f, "{:02x}", self.0.get(*place).copied().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+impl fmt::Debug for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Text that is no GUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParseGuidError;
+
+impl fmt::Display for ParseGuidError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a GUID: write it as 123e4567-e89b-12d3-a456-426614174000")
+    }
+}
+impl core::error::Error for ParseGuidError {}
+
+impl FromStr for Guid {
+    type Err = ParseGuidError;
+
+    /// Reads the form with dashes, in braces or not, in either case.
+    fn from_str(s: &str) -> Result<Self, ParseGuidError> {
+        let bare = s.strip_prefix('{').and_then(|s| s.strip_suffix('}')).unwrap_or(s);
+        let mut characters = bare.chars();
+        let mut bytes = [0; 16];
+        for (i, place) in TEXT_ORDER.iter().enumerate() {
+            if DASHES.contains(&i) && characters.next() != Some('-') {
+                return Err(ParseGuidError);
+            }
+            let mut digit = || characters.next().and_then(|c| c.to_digit(16)).ok_or(ParseGuidError);
+            let byte = digit()?.wrapping_mul(16).wrapping_add(digit()?);
+            if let (Some(to), Ok(byte)) = (bytes.get_mut(*place), u8::try_from(byte)) {
+                *to = byte;
+            }
+        }
+        if characters.next().is_some() {
+            return Err(ParseGuidError);
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Encode for Guid {
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.bytes(&self.0);
+    }
+}
+impl<'a> Decode<'a> for Guid {
+    const MIN_LEN: usize = 16;
+
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        r.array().map(Self)
+    }
+}

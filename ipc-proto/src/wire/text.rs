@@ -1,0 +1,324 @@
+use core::cmp::Ordering;
+use core::hash::{Hash, Hasher};
+use core::{fmt, slice, str::EncodeUtf16};
+
+use super::{Reader, Writer, int::unit};
+use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
+
+/// A string of UTF-16 code units, or null.
+///
+/// ```text
+///  0       4                       4 + 2 × count
+/// | count | unit | unit | … | 0    |      count = 0: null, nothing follows
+///   u32     u16    u16        u16
+/// ```
+///
+/// The count includes the terminating NUL, so an empty string has count 1. Null, empty and text are three values and
+/// stay three: an environment variable set to null is removed, one set to `""` is empty. Surrogates are not checked
+/// by either side; a lone one travels. So does a NUL inside, although a runtime reads only up to the first.
+///
+/// A `Text` is either what you built it from (UTF-8 or UTF-16) or checked bytes of a message. It compares, orders and
+/// hashes by its code units, wherever it came from.
+///
+/// ```
+/// use ipc_proto::Text;
+///
+/// assert_eq!(Text::from("é"), Text::from_utf16(&[0xe9]));
+/// assert_ne!(Text::from(""), Text::NULL);
+/// assert_eq!(Text::from_utf16(&[b'a' as u16, 0xd800]).to_string(), "a\u{fffd}");
+/// ```
+#[derive(Clone, Copy, Default)]
+pub struct Text<'a>(Repr<'a>);
+
+#[derive(Clone, Copy, Default)]
+enum Repr<'a> {
+    #[default]
+    Null,
+    Utf8(&'a str),
+    Utf16(&'a [u16]),
+    /// Little-endian units without the terminator: an even number of bytes.
+    Wire(&'a [u8]),
+}
+
+impl<'a> Text<'a> {
+    /// No string at all; count 0 on the wire.
+    pub const NULL: Self = Self(Repr::Null);
+
+    /// Text of these code units, lone surrogates included.
+    #[must_use]
+    pub const fn from_utf16(units: &'a [u16]) -> Self {
+        Self(Repr::Utf16(units))
+    }
+
+    /// Whether this is null, which an empty text is not.
+    #[must_use]
+    pub const fn is_null(&self) -> bool {
+        matches!(self.0, Repr::Null)
+    }
+
+    /// Whether there are no units: null or empty.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        match self.0 {
+            Repr::Null => true,
+            Repr::Utf8(s) => s.is_empty(),
+            Repr::Utf16(s) => s.is_empty(),
+            Repr::Wire(s) => s.is_empty(),
+        }
+    }
+
+    /// The text, or `None` for null.
+    #[must_use]
+    pub const fn non_null(self) -> Option<Self> {
+        if self.is_null() { None } else { Some(self) }
+    }
+
+    /// The code units, without the terminator; none for null.
+    #[must_use]
+    pub fn units(&self) -> Units<'a> {
+        Units(match self.0 {
+            Repr::Null => UnitsRepr::Utf16([].iter()),
+            Repr::Utf8(s) => UnitsRepr::Utf8(s.encode_utf16()),
+            Repr::Utf16(s) => UnitsRepr::Utf16(s.iter()),
+            Repr::Wire(s) => UnitsRepr::Wire(s),
+        })
+    }
+
+    /// The characters, with U+FFFD for each lone surrogate.
+    pub fn chars(&self) -> impl Iterator<Item = char> + use<'a> {
+        char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    /// An owned copy.
+    #[cfg(feature = "alloc")]
+    #[must_use]
+    pub fn to_text_buf(&self) -> TextBuf {
+        TextBuf { units: self.non_null().map(|text| text.units().collect()) }
+    }
+}
+
+/// Iterates over the code units of a [`Text`].
+#[derive(Debug, Clone)]
+pub struct Units<'a>(UnitsRepr<'a>);
+
+#[derive(Debug, Clone)]
+enum UnitsRepr<'a> {
+    Utf8(EncodeUtf16<'a>),
+    Utf16(slice::Iter<'a, u16>),
+    Wire(&'a [u8]),
+}
+
+impl Iterator for Units<'_> {
+    type Item = u16;
+
+    #[inline]
+    fn next(&mut self) -> Option<u16> {
+        match &mut self.0 {
+            UnitsRepr::Utf8(units) => units.next(),
+            UnitsRepr::Utf16(units) => units.next().copied(),
+            UnitsRepr::Wire(bytes) => {
+                let (head, rest) = bytes.split_first_chunk()?;
+                *bytes = rest;
+                Some(unit(*head))
+            }
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(s: &'a str) -> Self {
+        Self(Repr::Utf8(s))
+    }
+}
+/// `None` is null.
+impl<'a> From<Option<&'a str>> for Text<'a> {
+    fn from(s: Option<&'a str>) -> Self {
+        s.map_or(Self::NULL, Self::from)
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_null() == other.is_null() && self.units().eq(other.units())
+    }
+}
+impl Eq for Text<'_> {}
+impl PartialEq<str> for Text<'_> {
+    fn eq(&self, other: &str) -> bool {
+        *self == Text::from(other)
+    }
+}
+impl PartialEq<&str> for Text<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self == *other
+    }
+}
+impl PartialOrd for Text<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+/// Null first, then by code units.
+impl Ord for Text<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.is_null().cmp(&self.is_null()).then_with(|| self.units().cmp(other.units()))
+    }
+}
+impl Hash for Text<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.is_null().hash(state);
+        self.units().for_each(|unit| unit.hash(state));
+        state.write_u8(0xff);
+    }
+}
+
+/// The characters; nothing for null.
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
+    }
+}
+/// `"text"`, escaped as Rust would, a lone surrogate as `\u{d800}`; `null`.
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_null() {
+            return f.write_str("null");
+        }
+        f.write_str("\"")?;
+        for c in char::decode_utf16(self.units()) {
+            match c {
+                Ok(c) => write!(f, "{}", c.escape_debug())?,
+                Err(lone) => write!(f, "\\u{{{:x}}}", lone.unpaired_surrogate())?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+/// The count that travels for `len` units and the NUL behind them.
+fn count(len: usize) -> u32 {
+    u32::try_from(len.saturating_add(1)).unwrap_or(u32::MAX)
+}
+
+impl Encode for Text<'_> {
+    fn encode(&self, w: &mut Writer<'_>) {
+        match self.0 {
+            Repr::Null => return 0u32.encode(w),
+            Repr::Utf8(s) if s.is_ascii() => {
+                count(s.len()).encode(w);
+                w.ascii_units(s.as_bytes());
+            }
+            Repr::Wire(s) => {
+                count(s.len().wrapping_div(2)).encode(w);
+                w.bytes(s);
+            }
+            Repr::Utf8(_) | Repr::Utf16(_) => {
+                count(self.units().count()).encode(w);
+                self.units().for_each(|unit| unit.encode(w));
+            }
+        }
+        0u16.encode(w);
+    }
+}
+impl<'a> Decode<'a> for Text<'a> {
+    const MIN_LEN: usize = 4;
+
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let count: u32 = r.read()?;
+        if count == 0 {
+            return Ok(Self::NULL);
+        }
+        let len = usize::try_from(count).ok().and_then(|count| count.checked_mul(2));
+        let units = r.bytes(len.unwrap_or(usize::MAX))?;
+        match units.split_last_chunk() {
+            Some((text, [0, 0])) => Ok(Self(Repr::Wire(text))),
+            _ => Err(r.error(DecodeErrorKind::Unterminated)),
+        }
+    }
+}
+
+/// A [`Text`] that owns its code units.
+///
+/// ```
+/// use ipc_proto::{Text, wire::TextBuf};
+///
+/// let owned: TextBuf = Text::from_utf16(&[0xd800]).to_text_buf();
+/// assert_eq!(owned.as_text(), Text::from_utf16(&[0xd800]));
+/// assert_eq!(owned.to_string(), "\u{fffd}");
+/// ```
+#[cfg(feature = "alloc")]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TextBuf {
+    units: Option<alloc::vec::Vec<u16>>,
+}
+
+#[cfg(feature = "alloc")]
+impl TextBuf {
+    /// The text.
+    #[must_use]
+    pub fn as_text(&self) -> Text<'_> {
+        self.units.as_deref().map_or(Text::NULL, Text::from_utf16)
+    }
+    /// As UTF-8, U+FFFD for each lone surrogate; `None` for null.
+    #[must_use]
+    pub fn to_utf8(&self) -> Option<alloc::string::String> {
+        self.as_text().non_null().map(|text| text.chars().collect())
+    }
+    /// Whether there are no units: null or empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.as_text().is_empty()
+    }
+}
+#[cfg(feature = "alloc")]
+impl fmt::Display for TextBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.as_text(), f)
+    }
+}
+#[cfg(feature = "alloc")]
+impl fmt::Debug for TextBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.as_text(), f)
+    }
+}
+#[cfg(feature = "alloc")]
+impl From<&str> for TextBuf {
+    fn from(s: &str) -> Self {
+        Text::from(s).to_text_buf()
+    }
+}
+#[cfg(feature = "alloc")]
+impl From<Text<'_>> for TextBuf {
+    fn from(text: Text<'_>) -> Self {
+        text.to_text_buf()
+    }
+}
+#[cfg(feature = "alloc")]
+impl PartialEq<str> for TextBuf {
+    fn eq(&self, other: &str) -> bool {
+        self.as_text() == *other
+    }
+}
+#[cfg(feature = "alloc")]
+impl PartialEq<&str> for TextBuf {
+    fn eq(&self, other: &&str) -> bool {
+        self == *other
+    }
+}
+
+/// Null, UTF-8, or any code units, lone surrogates too.
+#[cfg(feature = "arbitrary")]
+impl<'a> arbitrary::Arbitrary<'a> for Text<'a> {
+    fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(match u.int_in_range(0..=3)? {
+            0 => Self::NULL,
+            1 => Self::from(u.arbitrary::<&str>()?),
+            _ => {
+                let n = u.arbitrary_len::<u16>()?.saturating_mul(2);
+                Self(Repr::Wire(u.bytes(n)?))
+            }
+        })
+    }
+}
