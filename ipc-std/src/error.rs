@@ -1,0 +1,299 @@
+use core::fmt;
+use core::time::Duration;
+use std::io;
+use std::path::PathBuf;
+
+use ipc_proto::{Code, EncodeError, HResult, ProtocolError, Request};
+
+use crate::DriveError;
+
+/// What was being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Connecting to the runtime.
+    Connecting,
+    /// Sending the command.
+    Sending,
+    /// Waiting for the first byte of the answer.
+    AwaitingAnswer,
+    /// Receiving the rest of the answer.
+    ReceivingAnswer,
+    /// Receiving what follows the answer.
+    ReceivingContinuation,
+    /// Reading a trace.
+    ReadingTrace,
+    /// Reading a trace to its end after it was asked to stop.
+    StoppingTrace,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connecting => "connecting",
+            Self::Sending => "sending the command",
+            Self::AwaitingAnswer => "waiting for an answer",
+            Self::ReceivingAnswer => "receiving the answer",
+            Self::ReceivingContinuation => "receiving what follows the answer",
+            Self::ReadingTrace => "reading the trace",
+            Self::StoppingTrace => "waiting for the end of the trace",
+        })
+    }
+}
+
+/// Why a call failed, in one sentence, for whoever has to do something about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such process.
+    #[error("there is no process {process_id}")]
+    NoProcess {
+        /// The id.
+        process_id: u32,
+    },
+    /// The process is there, a socket of its runtime is not.
+    #[error(
+        "process {process_id} has no diagnostic socket in {}: it is no .NET process, its diagnostics are switched off \
+         (DOTNET_EnableDiagnostics=0), or it has another TMPDIR",
+        Paths(looked_in)
+    )]
+    NoSocket {
+        /// The process.
+        process_id: u32,
+        /// Where a socket was looked for.
+        looked_in: Vec<PathBuf>,
+    },
+    /// There is nothing at the path.
+    #[error("there is no socket at {}", path.display())]
+    NoSuchPath {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The socket's owner is gone.
+    #[error("nobody listens at {}: the runtime that made it is gone", path.display())]
+    NoListener {
+        /// The path.
+        path: PathBuf,
+    },
+    /// We may not connect.
+    #[error("no permission to connect to {}: be the user who runs the process, or root", path.display())]
+    Permission {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A deadline passed.
+    #[error(
+        "{peer}: no end of {phase} within {} s ({sent} bytes sent, {received} received)", after.as_secs_f64()
+    )]
+    Timeout {
+        /// Who was spoken to.
+        peer: String,
+        /// What was being done.
+        phase: Phase,
+        /// How long was waited in all.
+        after: Duration,
+        /// Bytes sent on the connection.
+        sent: u64,
+        /// Bytes received on it.
+        received: u64,
+    },
+    /// The peer went away in the middle.
+    #[error("{peer} went away while {phase} ({sent} bytes sent, {received} received)")]
+    Gone {
+        /// Who was spoken to.
+        peer: String,
+        /// What was being done.
+        phase: Phase,
+        /// Bytes sent on the connection.
+        sent: u64,
+        /// Bytes received on it.
+        received: u64,
+    },
+    /// The peer did not keep to the protocol.
+    #[error("{peer} breaks the protocol in its answer to {}: {source}", CommandName(*command))]
+    Protocol {
+        /// Who was spoken to.
+        peer: String,
+        /// What was asked.
+        command: Code,
+        /// What is wrong.
+        source: ProtocolError,
+    },
+    /// The runtime answered no.
+    #[error("{peer} refuses {}: {}", CommandName(*command), Refusal(*command, *hresult, message.as_deref()))]
+    Refused {
+        /// Who was spoken to.
+        peer: String,
+        /// What was asked.
+        command: Code,
+        /// Its reason.
+        hresult: HResult,
+        /// Its reason in words, from the commands that give some.
+        message: Option<String>,
+    },
+    /// What was to be sent fits no message.
+    #[error("the command cannot be sent: {0}")]
+    Encode(#[from] EncodeError),
+    /// The operating system failed.
+    #[error("{peer}: {phase} failed: {source}")]
+    Io {
+        /// Who was spoken to.
+        peer: String,
+        /// What was being done.
+        phase: Phase,
+        /// How it failed.
+        source: io::Error,
+    },
+}
+
+/// Kinds of [`Error`]; the tool's exit status depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No such process, socket or path.
+    NotFound,
+    /// A socket nobody listens at.
+    NoListener,
+    /// A socket that we may not open.
+    Permission,
+    /// A deadline passed.
+    Timeout,
+    /// The runtime answered no.
+    Refused,
+    /// The runtime does not know the command.
+    Unsupported,
+    /// The peer broke the protocol.
+    Protocol,
+    /// The runtime went away in the middle.
+    Gone,
+    /// Local trouble.
+    Io,
+}
+
+impl Error {
+    /// What kind of error it is.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoProcess { .. } | Self::NoSocket { .. } | Self::NoSuchPath { .. } => ErrorKind::NotFound,
+            Self::NoListener { .. } => ErrorKind::NoListener,
+            Self::Permission { .. } => ErrorKind::Permission,
+            Self::Timeout { .. } => ErrorKind::Timeout,
+            Self::Gone { .. } => ErrorKind::Gone,
+            Self::Protocol { .. } => ErrorKind::Protocol,
+            Self::Refused { hresult: HResult::UNKNOWN_COMMAND, .. } => ErrorKind::Unsupported,
+            Self::Refused { .. } => ErrorKind::Refused,
+            Self::Encode(_) | Self::Io { .. } => ErrorKind::Io,
+        }
+    }
+
+    /// What was asked, if it came to that.
+    #[must_use]
+    pub const fn command(&self) -> Option<Code> {
+        match self {
+            Self::Protocol { command, .. } | Self::Refused { command, .. } => Some(*command),
+            _ => None,
+        }
+    }
+
+    /// The reason of a refusal.
+    #[must_use]
+    pub const fn hresult(&self) -> Option<HResult> {
+        match self {
+            Self::Refused { hresult, .. } => Some(*hresult),
+            _ => None,
+        }
+    }
+
+    /// What to make of a refusal, in words.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Refused { command, hresult, .. } => hint(*command, *hresult),
+            _ => None,
+        }
+    }
+}
+
+/// What to make of a refusal: for an unknown command, which version knows it.
+fn hint(command: Code, hresult: HResult) -> Option<String> {
+    let row = Request::ALL.iter().find(|row| row.code == command);
+    match (hresult, row) {
+        (HResult::UNKNOWN_COMMAND, Some(row)) if row.since <= 5 => Some(format!(
+            "the runtime is older than .NET {}; .NET Core 3 knows tracing, dumps and profilers, nothing else",
+            row.since
+        )),
+        (HResult::UNKNOWN_COMMAND, Some(row)) => Some(format!("the runtime is older than .NET {}", row.since)),
+        _ => hresult.hint().map(str::to_owned),
+    }
+}
+
+struct Paths<'a>(&'a [PathBuf]);
+impl fmt::Display for Paths<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, path) in self.0.iter().enumerate() {
+            write!(f, "{}{}", if i == 0 { "" } else { " or " }, path.display())?;
+        }
+        Ok(())
+    }
+}
+
+struct CommandName(Code);
+impl fmt::Display for CommandName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Request::ALL.iter().find(|row| row.code == self.0) {
+            Some(row) => f.write_str(row.name),
+            None => write!(f, "command {}", self.0),
+        }
+    }
+}
+
+struct Refusal<'a>(Code, HResult, Option<&'a str>);
+impl fmt::Display for Refusal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(command, hresult, message) = *self;
+        match (message, hint(command, hresult)) {
+            (Some(message), _) => write!(f, "{message} ({hresult:?})"),
+            (None, Some(hint)) => write!(f, "{hint} ({hresult:?})"),
+            (None, None) => write!(f, "{hresult:?}"),
+        }
+    }
+}
+
+/// Who is spoken to and how far it has come: what turns a failed step into an [`Error`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) peer: &'a str,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) waited: Duration,
+}
+
+impl Context<'_> {
+    /// From a failed exchange; `receiving` is what was being done if it was not sending.
+    pub(crate) fn drive(self, error: DriveError, command: Code, receiving: Phase) -> Error {
+        match error {
+            DriveError::Send(e) => self.io(e, Phase::Sending),
+            DriveError::Receive(e) => self.io(e, receiving),
+            DriveError::Protocol(e) => self.protocol(e, command, receiving),
+        }
+    }
+
+    pub(crate) fn protocol(self, source: ProtocolError, command: Code, phase: Phase) -> Error {
+        let Self { sent, received, .. } = self;
+        let peer = self.peer.to_owned();
+        match source {
+            ProtocolError::Closed { .. } => Error::Gone { peer, phase, sent, received },
+            source => Error::Protocol { peer, command, source },
+        }
+    }
+
+    pub(crate) fn io(self, source: io::Error, phase: Phase) -> Error {
+        let Self { sent, received, waited: after, .. } = self;
+        let peer = self.peer.to_owned();
+        match source.kind() {
+            io::ErrorKind::TimedOut => Error::Timeout { peer, phase, after, sent, received },
+            _ => Error::Io { peer, phase, source },
+        }
+    }
+}

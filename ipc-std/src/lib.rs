@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod connection;
+mod drive;
+mod environment;
+mod error;
+mod observer;
+mod process_info;
+mod timeouts;
+
+#[cfg(unix)]
+mod client;
+#[cfg(unix)]
+pub mod discover;
+#[cfg(all(unix, feature = "fake"))]
+pub mod fake;
+#[cfg(unix)]
+mod stream;
+#[cfg(unix)]
+mod sys;
+#[cfg(unix)]
+mod trace;
+
+pub use connection::Connection;
+pub use drive::{DriveError, drive};
+pub use environment::Environment;
+pub use error::{Error, ErrorKind, Phase};
+pub use observer::{Direction, Observed, Observer};
+pub use process_info::ProcessInfo;
+pub use timeouts::Timeouts;
+
+#[cfg(unix)]
+pub use client::Client;
+#[cfg(unix)]
+pub use stream::Stream;
+#[cfg(unix)]
+pub use trace::{Stopper, TraceConfig, TraceSession};

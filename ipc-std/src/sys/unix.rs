@@ -1,0 +1,89 @@
+use core::time::Duration;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect};
+
+/// A socket that does not block, and that children do not inherit.
+#[cfg(not(target_vendor = "apple"))]
+fn unix_socket() -> io::Result<OwnedFd> {
+    let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
+    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+}
+#[cfg(target_vendor = "apple")]
+fn unix_socket() -> io::Result<OwnedFd> {
+    let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    Ok(fd)
+}
+
+/// Connects to the socket at `path`; the stream does not block.
+///
+/// A full backlog is waited for, as a runtime accepts only between two commands. There is nothing to poll then, so it
+/// is asked again, ever more seldom.
+pub(crate) fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let fd = unix_socket()?;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match connect(&fd, &address) {
+            Ok(()) | Err(Errno::ISCONN) => return Ok(fd.into()),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                std::thread::sleep(pause.min(left(deadline)?));
+                pause = pause.saturating_mul(2).min(Duration::from_millis(50));
+            }
+            Err(Errno::INPROGRESS | Errno::ALREADY) => wait(&mut [PollFd::new(&fd, PollFlags::OUT)], deadline)?,
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// What is left until `deadline`; an error of kind `TimedOut` once it has passed.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// Waits until one of these is ready for what is asked of it, or gone.
+pub(crate) fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> {
+    loop {
+        // Without a timeout if it is longer than the type can say: hundreds of years.
+        let timeout = Timespec::try_from(left(deadline)?).ok();
+        match poll(fds, timeout.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// Whether there is a process with this id, ours or not.
+pub(crate) fn process_exists(process_id: u32) -> bool {
+    let pid = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// A listening socket at `path`, which only its owner may open from its first moment on.
+#[cfg(feature = "fake")]
+pub(crate) fn listen_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    /// How many connections may wait to be accepted: what .NET asks for.
+    const BACKLOG: i32 = 255;
+    let address = SocketAddrUnix::new(path)?;
+    let fd = unix_socket()?;
+    // On Linux the mode of the unbound socket is what the file gets. Elsewhere the file is changed once it is there.
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    #[cfg(target_os = "linux")]
+    rustix::fs::fchmod(&fd, mode)?;
+    rustix::net::bind(&fd, &address)?;
+    #[cfg(not(target_os = "linux"))]
+    rustix::fs::chmod(path, mode)?;
+    rustix::net::listen(&fd, BACKLOG)?;
+    Ok(fd.into())
+}

@@ -1,0 +1,270 @@
+use core::time::Duration;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ipc_proto::types::{Format, Provider, SessionId};
+use ipc_proto::{Array, Code, CollectTracing2, CollectTracing4, Command, StopTracing};
+use rustix::event::{PollFd, PollFlags};
+
+use crate::client::{Deadline, is_unknown};
+use crate::error::Context;
+use crate::{Client, Connection, Error, Phase, Stream, sys};
+
+/// What to trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceConfig<'a> {
+    /// Size of the runtime's buffer in MB, not 0. When it is full events are lost.
+    pub buffer_mb: u32,
+    /// Keywords of the rundown, which ends the stream and describes the methods behind the addresses in stacks;
+    /// 0 for none.
+    pub rundown_keyword: u64,
+    /// What to switch on: 1 to 1,000.
+    pub providers: &'a [Provider<'a>],
+}
+
+impl<'a> TraceConfig<'a> {
+    /// The rundown that runtimes send when they are not asked for another.
+    pub const DEFAULT_RUNDOWN: u64 = 0x8002_0139;
+
+    /// These providers, as Microsoft's tools trace: 256 MB and the default rundown.
+    #[must_use]
+    pub const fn new(providers: &'a [Provider<'a>]) -> Self {
+        Self { buffer_mb: 256, rundown_keyword: Self::DEFAULT_RUNDOWN, providers }
+    }
+}
+
+/// A tracing session: reads as the stream that the runtime sends, NetTrace bytes from the first to the last.
+///
+/// ```no_run
+/// use ipc_proto::types::{EventLevel, Provider};
+/// use ipc_std::{Client, TraceConfig};
+///
+/// let providers = [Provider {
+///     keywords: u64::MAX,
+///     level: EventLevel::INFORMATIONAL,
+///     name: "System.Runtime".into(),
+///     arguments: "EventCounterIntervalSec=1".into(),
+/// }];
+/// let mut session = Client::for_process(4242)?.start_tracing(&TraceConfig::new(&providers))?;
+/// let stopper = session.stopper();
+/// std::thread::spawn(move || {
+///     std::thread::sleep(std::time::Duration::from_secs(5));
+///     stopper.stop()
+/// });
+/// std::io::copy(&mut session, &mut std::fs::File::create("five-seconds.nettrace")?)?;
+/// assert!(session.is_complete());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`stop`](Self::stop) only asks. Read on to the end: a runtime writes all that it still has, and the rundown, before
+/// it answers, and waits for ever for somebody who does not read. Dropping the session closes the stream; the runtime
+/// gives it up the next time that it has something to send.
+///
+/// An error of the stream is an [`Error`] inside of the [`io::Error`]. After one of kind `TimedOut` reading may go on.
+#[derive(Debug)]
+pub struct TraceSession {
+    stream: Stream,
+    command: Code,
+    shared: Arc<Shared>,
+    /// Readable when [`Shared::stop`] wants attention.
+    woken: UnixStream,
+    received: u64,
+    /// The last two bytes.
+    tail: [u8; 2],
+    ended: bool,
+    stop_error: Option<Error>,
+}
+
+/// Asks a session to stop, from any thread.
+#[derive(Debug, Clone)]
+pub struct Stopper(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    client: Client,
+    session_id: u64,
+    wake: UnixStream,
+    asked: Mutex<Option<Asked>>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    /// On which the answer comes; `None` once it has, or if the stream ended unasked.
+    connection: Option<Connection<Stream>>,
+    /// For the end of the stream and the answer.
+    deadline: Deadline,
+}
+
+impl TraceSession {
+    pub(crate) fn start(client: &Client, config: &TraceConfig<'_>) -> Result<Self, Error> {
+        let &TraceConfig { buffer_mb, rundown_keyword, providers } = config;
+        let format = Format::NET_TRACE;
+        let providers = Array::from(providers);
+        let rundown = rundown_keyword != 0;
+        let deadline = Deadline::after(client.timeouts().call);
+        if !matches!(rundown_keyword, 0 | TraceConfig::DEFAULT_RUNDOWN) {
+            let command = CollectTracing4 { buffer_mb, format, rundown_keyword, stackwalk: true, providers };
+            match Self::start_with(client, &command, deadline) {
+                Err(e) if is_unknown(&e) => {}
+                result => return result,
+            }
+        }
+        Self::start_with(client, &CollectTracing2 { buffer_mb, format, rundown, providers }, deadline)
+    }
+
+    fn start_with<C>(client: &Client, command: &C, deadline: Deadline) -> Result<Self, Error>
+    where
+        C: for<'r> Command<Response<'r> = SessionId>,
+    {
+        let mut connection = client.connect_for(deadline)?;
+        let SessionId { session_id } = connection.call(command)?;
+        let stream = connection.into_stream();
+        let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
+        let (woken, wake) = UnixStream::pair().map_err(local)?;
+        woken.set_nonblocking(true).map_err(local)?;
+        let shared = Shared { client: client.clone(), session_id, wake, asked: Mutex::new(None) };
+        Ok(Self {
+            stream,
+            command: C::CODE,
+            shared: Arc::new(shared),
+            woken,
+            received: 0,
+            tail: [0; 2],
+            ended: false,
+            stop_error: None,
+        })
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn session_id(&self) -> u64 {
+        self.shared.session_id
+    }
+
+    /// The command that the runtime took.
+    #[must_use]
+    pub const fn command(&self) -> Code {
+        self.command
+    }
+
+    /// How many bytes of the stream have been read.
+    #[must_use]
+    pub const fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Asks the runtime to stop the session, on a connection of its own; does nothing the second time.
+    ///
+    /// # Errors
+    /// If connecting or sending fails.
+    pub fn stop(&self) -> Result<(), Error> {
+        self.shared.stop()
+    }
+
+    /// What asks the session to stop from other threads, while this one reads.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.shared))
+    }
+
+    /// Whether the stream was read to its end and that end is the one that the format has: nothing is cut off.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        /// The end of an object, and the tag of no object.
+        const END: [u8; 2] = [6, 1];
+        self.ended && matches!(self.tail, END)
+    }
+
+    /// What went wrong with the answer to [`stop`](Self::stop), after the stream was read to its end.
+    #[must_use]
+    pub const fn stop_error(&self) -> Option<&Error> {
+        self.stop_error.as_ref()
+    }
+
+    /// The bytes that are here; 0 at the end of the stream.
+    fn read_ready(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.socket().read(buf) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(0),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait()?,
+                result => return result,
+            }
+        }
+    }
+
+    /// Waits for bytes, by the deadline of the stop once that is asked for.
+    fn wait(&self) -> io::Result<()> {
+        let stop = self.shared.asked().as_ref().map(|asked| asked.deadline);
+        let (phase, deadline) = match stop {
+            Some(deadline) => (Phase::StoppingTrace, deadline),
+            None => (Phase::ReadingTrace, Deadline::after(self.shared.client.timeouts().silence)),
+        };
+        let mut fds = [self.stream.socket(), &self.woken].map(|fd| PollFd::new(fd, PollFlags::IN));
+        sys::wait(&mut fds, deadline.end).map_err(|e| {
+            let (peer, kind) = (self.shared.client.peer(), e.kind());
+            let context = Context { peer, sent: 0, received: self.received, waited: deadline.begin.elapsed() };
+            io::Error::new(kind, context.io(e, phase))
+        })?;
+        // What woke us has been seen by the next round; an error would be seen there too.
+        let _ = (&self.woken).read(&mut [0; 8]);
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        let unasked = || Asked { connection: None, deadline: Deadline::after(Duration::ZERO) };
+        let connection = self.shared.asked().get_or_insert_with(unasked).connection.take();
+        if let Some(mut connection) = connection {
+            let session_id = self.shared.session_id;
+            self.stop_error = connection.receive(&StopTracing { session_id }).err();
+        }
+    }
+}
+
+impl Read for TraceSession {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() || self.ended {
+            return Ok(0);
+        }
+        let n = self.read_ready(buf)?;
+        match buf.get(..n).unwrap_or_default() {
+            [] => self.end(),
+            [only] => self.tail = [self.tail[1], *only],
+            [.., last_but_one, last] => self.tail = [*last_but_one, *last],
+        }
+        self.received = self.received.saturating_add(n as u64);
+        Ok(n)
+    }
+}
+
+impl Stopper {
+    /// As [`TraceSession::stop`].
+    ///
+    /// # Errors
+    /// If connecting or sending fails.
+    pub fn stop(&self) -> Result<(), Error> {
+        self.0.stop()
+    }
+}
+
+impl Shared {
+    fn asked(&self) -> MutexGuard<'_, Option<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) -> Result<(), Error> {
+        let mut asked = self.asked();
+        if asked.is_none() {
+            let mut connection = self.client.connect()?;
+            connection.send(&StopTracing { session_id: self.session_id })?;
+            let deadline = Deadline::after(self.client.timeouts().stop);
+            connection.stream_mut().set_deadline(deadline.end);
+            *asked = Some(Asked { connection: Some(connection), deadline });
+            // A reader that is gone need not be woken.
+            let _ = (&self.wake).write(&[0]);
+        }
+        Ok(())
+    }
+}
