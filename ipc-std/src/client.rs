@@ -3,13 +3,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ipc_proto::{
-    GetProcessInfo, GetProcessInfo2, GetProcessInfo3, HResult, ResumeRuntime, StopTracing,
-};
+use ipc_proto::{GetProcessInfo, GetProcessInfo2, GetProcessInfo3, HResult, ResumeRuntime, StopTracing};
 
 use crate::error::Context;
 use crate::{
-    Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig, TraceSession, discover,
+    Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
+    TraceSession, discover,
 };
 
 /// A tool's way to one runtime. It connects anew for every command, as the protocol has it.

@@ -4,8 +4,8 @@ use std::time::Instant;
 use ipc_proto::types::{self, ProcessEnvironment};
 use ipc_proto::wire::decode_prefix;
 use ipc_proto::{
-    Answer, Call, Code, Command, DecodeError, DecodeErrorKind, GetProcessEnvironment, Exchange,
-    Message, ProtocolError, encode_to_vec,
+    Answer, Call, Code, Command, DecodeError, DecodeErrorKind, Exchange, GetProcessEnvironment, Message,
+    ProtocolError, encode_to_vec,
 };
 
 use crate::error::Context;
@@ -127,7 +127,10 @@ impl<S: Read + Write> Connection<S> {
                 peer: self.peer.clone(),
                 command: C::CODE,
                 hresult: error.hresult,
-                message: error.message.map(|message| message.to_string()).filter(|message| !message.is_empty()),
+                message: error
+                    .message
+                    .map(|message| message.to_string())
+                    .filter(|message| !message.is_empty()),
             }),
         }
     }

@@ -223,7 +223,9 @@ fn hint(command: Code, hresult: HResult) -> Option<String> {
             "the runtime is older than .NET {}; .NET Core 3 knows tracing, dumps and profilers, nothing else",
             row.since
         )),
-        (HResult::UNKNOWN_COMMAND, Some(row)) => Some(format!("the runtime is older than .NET {}", row.since)),
+        (HResult::UNKNOWN_COMMAND, Some(row)) => {
+            Some(format!("the runtime is older than .NET {}", row.since))
+        }
         _ => hresult.hint().map(str::to_owned),
     }
 }

@@ -83,7 +83,9 @@ impl<S> Tap<S> {
 
     /// Shows what passed since the last time, and then keeps nothing of what comes.
     pub(crate) fn show(&mut self) {
-        let Some(Observation { observer, connection, sent, received }) = self.observation.take() else { return };
+        let Some(Observation { observer, connection, sent, received }) = self.observation.take() else {
+            return;
+        };
         for (direction, bytes) in [(Direction::Sent, sent), (Direction::Received, received)] {
             if !bytes.is_empty() {
                 (observer.0)(Observed { connection, direction, bytes: &bytes });

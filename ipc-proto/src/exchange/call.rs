@@ -108,6 +108,9 @@ impl<'b> Call<'b> {
         match self.state {
             State::Done => {}
             State::Failed(error) => return Err(error),
+            State::Receiving { needed } if needed > self.buf.len() => {
+                return Err(ProtocolError::BufferTooSmall { needed });
+            }
             State::Sending { .. } | State::Receiving { .. } => {
                 return Err(ProtocolError::Closed { received: self.received });
             }

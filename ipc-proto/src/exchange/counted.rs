@@ -158,8 +158,8 @@ impl Exchange for ReceiveEnvironment<'_> {
             self.left = 0;
             return Err(ProtocolError::Closed { received });
         }
-        let n = n.min(self.left);
-        self.end = self.end.saturating_add(n).min(self.buf.len());
+        let n = n.min(self.left).min(self.buf.len().saturating_sub(self.end));
+        self.end = self.end.saturating_add(n);
         self.left = self.left.saturating_sub(n);
         Ok(())
     }

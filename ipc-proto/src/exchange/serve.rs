@@ -88,10 +88,10 @@ impl<'b> Serve<'b> {
         (request, Reply::refusing(code, refusal, send))
     }
 
-    /// How many bytes of the request have come.
+    /// What has come of the request, as it came.
     #[must_use]
-    pub const fn received(&self) -> usize {
-        self.received
+    pub fn bytes(&self) -> &[u8] {
+        self.receive.get(..self.received).unwrap_or_default()
     }
 
     fn next(&self) -> Result<State, DecodeError> {
@@ -155,8 +155,8 @@ impl<'b> Reply<'b> {
     /// Answers `request`, which says what the answer holds.
     ///
     /// # Errors
-    /// If the answer does not fit the buffer or any message, is to another command than the one received, or one is
-    /// on its way already. But for the last, [`HResult::FAIL`] is what will be sent.
+    /// If the answer does not fit the buffer or any message: then [`HResult::FAIL`] is what will be sent. If it is to
+    /// another command than the one received, or one is on its way already: then that stays as it was.
     pub fn answer<C: Command>(
         &mut self,
         _request: &C,
@@ -166,6 +166,14 @@ impl<'b> Reply<'b> {
             return Err(EncodeError::WrongCommand { request: self.code, answer: C::CODE });
         }
         self.set(Code::OK, response)
+    }
+
+    /// Answers with a payload of whatever type: for proxies and scripted runtimes.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer), but nothing is known here of what the command expects.
+    pub fn answer_untyped(&mut self, payload: &(impl Encode + ?Sized)) -> Result<(), EncodeError> {
+        self.set(Code::OK, payload)
     }
 
     /// Refuses the request.
@@ -190,7 +198,7 @@ impl<'b> Reply<'b> {
         self.send.get(self.sent..self.len).unwrap_or_default()
     }
 
-    fn set(&mut self, code: Code, payload: &impl Encode) -> Result<(), EncodeError> {
+    fn set(&mut self, code: Code, payload: &(impl Encode + ?Sized)) -> Result<(), EncodeError> {
         if self.sent > 0 {
             return Err(EncodeError::AlreadySending);
         }

@@ -39,7 +39,9 @@ pub(crate) fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStr
                 std::thread::sleep(pause.min(left(deadline)?));
                 pause = pause.saturating_mul(2).min(Duration::from_millis(50));
             }
-            Err(Errno::INPROGRESS | Errno::ALREADY) => wait(&mut [PollFd::new(&fd, PollFlags::OUT)], deadline)?,
+            Err(Errno::INPROGRESS | Errno::ALREADY) => {
+                wait(&mut [PollFd::new(&fd, PollFlags::OUT)], deadline)?
+            }
             Err(e) => return Err(e.into()),
         }
     }
@@ -68,6 +70,16 @@ pub(crate) fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> 
 pub(crate) fn process_exists(process_id: u32) -> bool {
     let pid = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// When a process started, in what its socket's name says of it: clock ticks since boot on Linux; 0 if unknown.
+#[cfg(feature = "fake")]
+pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
+    /// Field 22, counted from behind the program's name, which is field 2 and may hold anything.
+    const START_TIME: usize = 22 - 3;
+    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_ascii_whitespace());
+    fields.and_then(|mut fields| fields.nth(START_TIME)?.parse().ok()).unwrap_or(0)
 }
 
 /// A listening socket at `path`, which only its owner may open from its first moment on.

@@ -1,0 +1,526 @@
+//! A runtime in this process: what other people's tests, and the demonstration, talk to when there is no .NET.
+mod answers;
+mod profile;
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use ipc_proto::wire::Writer;
+use ipc_proto::{
+    Array, Code, Encode, HResult, Message, Parsed, Reply, Request, SendEnvironment, Serve, ServerError, Text,
+};
+use rustix::event::{PollFd, PollFlags};
+use tempfile::TempDir;
+
+use crate::client::Deadline;
+use crate::{DriveError, drive, sys};
+
+pub use profile::{Flavour, Profile};
+
+/// A runtime that is none, but answers as one.
+///
+/// It listens under the real name of a runtime's socket, mode 0600, and removes the socket when it is dropped. Unlike
+/// a real one it serves many connections at a time, so a silent tool holds up nobody.
+///
+/// What it cannot do it says: dumps are refused in words, a profiler is not found (0x8007007E). Startup hooks and
+/// variables are taken and only [noted](Self::requests). A trace is a recorded one of 142 events, which ends when it is
+/// asked to.
+///
+/// ```
+/// use ipc_std::{Client, fake::{FakeRuntime, Profile}};
+///
+/// let runtime = FakeRuntime::start(Profile::net8())?;
+/// let info = Client::at(runtime.path()).process_info()?;
+/// assert_eq!(info.clr_product_version, "8.0.31");
+/// assert_eq!(runtime.requests().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FakeRuntime {
+    shared: Arc<Shared>,
+    listening: Option<Listening>,
+}
+
+#[derive(Debug)]
+struct Listening {
+    path: PathBuf,
+    /// Written to when it is to end.
+    wake: UnixStream,
+    thread: Option<JoinHandle<()>>,
+    /// Removed with its content.
+    _directory: Option<TempDir>,
+}
+
+/// What a handler answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Response {
+    /// OK, with this payload.
+    Ok(Vec<u8>),
+    /// A refusal.
+    Refuse(HResult),
+    /// A refusal in words, as GenerateCoreDump3 has it.
+    RefuseWith(HResult, String),
+    /// OK, with the environment announced and following: `NAME=value` each.
+    Environment(Vec<String>),
+    /// OK, with the id of a new session, and this stream following: all of it but the last byte at once (after the
+    /// resume of a suspended runtime), the last when the session is stopped.
+    Trace(Vec<u8>),
+    /// These bytes in place of any message.
+    Raw(Vec<u8>),
+}
+
+impl Response {
+    /// OK, with this payload.
+    ///
+    /// ```
+    /// use ipc_proto::types::Status;
+    /// use ipc_std::fake::Response;
+    /// assert_eq!(Response::ok(&Status::OK), Response::Ok(vec![0; 4]));
+    /// ```
+    pub fn ok(payload: &(impl Encode + ?Sized)) -> Self {
+        let mut bytes = vec![0; payload.encoded_len()];
+        payload.encode(&mut Writer::new(&mut bytes));
+        Self::Ok(bytes)
+    }
+}
+
+/// What goes wrong on purpose, on every connection from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// No answer ever, and the connection stays open.
+    Silent,
+    /// The connection is closed after this many bytes of what should be sent.
+    CloseAfter(usize),
+    /// These bytes in place of the answer, and then the end.
+    Garbage(Vec<u8>),
+    /// The answer comes this much later.
+    Delay(Duration),
+    /// Every byte comes this much after the one before.
+    Drip(Duration),
+    /// Nothing comes after this many bytes of a trace, and the connection stays open.
+    StallStream(usize),
+}
+
+/// A request that came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoggedRequest {
+    /// Its bytes, as far as they came.
+    pub bytes: Vec<u8>,
+}
+
+impl LoggedRequest {
+    /// The message; `None` for bytes that are none.
+    #[must_use]
+    pub fn message(&self) -> Option<Message<'_>> {
+        match Message::parse(&self.bytes) {
+            Ok(Parsed::Complete { value, .. }) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// What it asks for; `None` for bytes that are no message.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        self.message().map(|message| message.code)
+    }
+}
+
+type Handler = Arc<Mutex<dyn FnMut(&Request<'_>) -> Response + Send>>;
+
+struct Shared {
+    profile: Profile,
+    state: Mutex<State>,
+    /// Whenever `state` is.
+    changed: Condvar,
+}
+
+struct State {
+    ending: bool,
+    suspended: bool,
+    fault: Option<Fault>,
+    log: Vec<LoggedRequest>,
+    handlers: BTreeMap<Code, Handler>,
+    /// Sessions that have a stream, and whether they are to stop.
+    sessions: BTreeMap<u64, bool>,
+    next_session: u64,
+    /// Connections, by a number of their own, to be shut down in the end.
+    live: BTreeMap<u64, UnixStream>,
+    next_connection: u64,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("profile", &self.profile).finish_non_exhaustive()
+    }
+}
+
+impl FakeRuntime {
+    /// Listens in a temporary directory of its own.
+    ///
+    /// # Errors
+    /// If it cannot be made or listened in.
+    pub fn start(profile: Profile) -> io::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("fake-runtime-").tempdir()?;
+        let mut runtime = Self::start_in(directory.path(), profile)?;
+        if let Some(listening) = &mut runtime.listening {
+            listening._directory = Some(directory);
+        }
+        Ok(runtime)
+    }
+
+    /// Listens in this directory. Tools that look for this process there find it: those whose `TMPDIR` it is, and on
+    /// Linux, if it was in `TMPDIR` when this process started, all of them.
+    ///
+    /// # Errors
+    /// If it cannot be listened in; of kind `AddrInUse` if this process has a runtime there already.
+    pub fn start_in(directory: &Path, profile: Profile) -> io::Result<Self> {
+        let process_id = profile.process_id;
+        let name =
+            ipc_proto::SocketName { process_id, disambiguation_key: sys::disambiguation_key(process_id) };
+        let path = directory.join(name.to_text().as_str());
+        let listener = sys::listen_unix(&path)?;
+        let mut runtime = Self::without_listener(profile);
+        let shared = Arc::clone(&runtime.shared);
+        let (woken, wake) = UnixStream::pair()?;
+        let thread = thread::Builder::new().name("fake-runtime".to_owned());
+        let thread = thread.spawn(move || accept(&shared, &listener, &woken))?;
+        runtime.listening = Some(Listening { path, wake, thread: Some(thread), _directory: None });
+        Ok(runtime)
+    }
+
+    /// Listens nowhere: [`serve`](Self::serve) hands it connections.
+    #[must_use]
+    pub fn without_listener(profile: Profile) -> Self {
+        let state = State {
+            ending: false,
+            suspended: profile.suspended,
+            fault: None,
+            log: Vec::new(),
+            handlers: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            next_session: 0x7f00_0000_1000,
+            live: BTreeMap::new(),
+            next_connection: 0,
+        };
+        let shared = Shared { profile, state: Mutex::new(state), changed: Condvar::new() };
+        Self { shared: Arc::new(shared), listening: None }
+    }
+
+    /// Serves one connection, over whatever stream, until it ends.
+    ///
+    /// ```
+    /// use ipc_std::{Connection, fake::{FakeRuntime, Profile}};
+    ///
+    /// let runtime = FakeRuntime::without_listener(Profile::net10());
+    /// let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| runtime.serve(theirs));
+    ///     Connection::new(ours).call(&ipc_proto::ResumeRuntime {}).map(|_| ())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn serve(&self, stream: impl Read + Write) {
+        self.shared.serve(stream);
+    }
+
+    /// Its socket; empty if it listens nowhere.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.listening.as_ref().map_or_else(|| Path::new(""), |listening| &listening.path)
+    }
+
+    /// What it says it is.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.shared.profile
+    }
+
+    /// The id of the process that it says it is.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.shared.profile.process_id
+    }
+
+    /// Whether it still waits for `ResumeRuntime`.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.shared.state().suspended
+    }
+
+    /// What has been asked so far, in order, good or bad.
+    #[must_use]
+    pub fn requests(&self) -> Vec<LoggedRequest> {
+        self.shared.state().log.clone()
+    }
+
+    /// Has something go wrong from now on, or nothing any more.
+    pub fn set_fault(&self, fault: impl Into<Option<Fault>>) {
+        self.shared.state().fault = fault.into();
+    }
+
+    /// Answers this command by `handler` from now on, whether the runtime's version knows it or not.
+    ///
+    /// ```
+    /// use ipc_proto::{Command, GenerateCoreDump3, types::Status};
+    /// use ipc_std::fake::{FakeRuntime, Profile, Response};
+    ///
+    /// let runtime = FakeRuntime::start(Profile::net10())?;
+    /// runtime.on(GenerateCoreDump3::CODE, |_| Response::ok(&Status::OK)); // the disk is large today
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on(&self, code: Code, handler: impl FnMut(&Request<'_>) -> Response + Send + 'static) {
+        self.shared.state().handlers.insert(code, Arc::new(Mutex::new(handler)));
+    }
+}
+
+impl Drop for FakeRuntime {
+    fn drop(&mut self) {
+        let live = {
+            let mut state = self.shared.state();
+            state.ending = true;
+            core::mem::take(&mut state.live)
+        };
+        self.shared.changed.notify_all();
+        for stream in live.values() {
+            // One that is gone already need not be shut down.
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+        if let Some(Listening { path, wake, thread, .. }) = &mut self.listening {
+            let _ = std::fs::remove_file(path);
+            let _ = wake.write(&[0]);
+            let _ = thread.take().map(JoinHandle::join);
+        }
+    }
+}
+
+/// Serves whoever connects, each on a thread of its own, until woken; then waits for those threads.
+fn accept(shared: &Shared, listener: &UnixListener, woken: &UnixStream) {
+    thread::scope(|scope| {
+        loop {
+            let mut fds = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
+            let waited = sys::wait(&mut fds, Deadline::after(Duration::MAX).end);
+            if waited.is_err() || shared.state().ending {
+                return;
+            }
+            let Ok((stream, _)) = listener.accept() else { continue };
+            scope.spawn(move || shared.serve_socket(stream));
+        }
+    });
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `done` says so, or the runtime ends: then `false`.
+    fn wait_until(&self, mut done: impl FnMut(&mut State) -> bool) -> bool {
+        let mut state = self.state();
+        loop {
+            if state.ending {
+                return false;
+            }
+            if done(&mut state) {
+                return true;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Does nothing for a while, or until the runtime ends.
+    fn pause(&self, pause: Duration) {
+        let waited = self.changed.wait_timeout_while(self.state(), pause, |state| !state.ending);
+        drop(waited);
+    }
+
+    /// Serves a connection that the end of the runtime shuts down.
+    fn serve_socket(&self, stream: UnixStream) {
+        let number = {
+            let mut state = self.state();
+            let Ok(clone) = stream.try_clone() else { return };
+            if state.ending {
+                return;
+            }
+            let number = state.next_connection;
+            state.next_connection = number.wrapping_add(1);
+            state.live.insert(number, clone);
+            number
+        };
+        // On some systems it is inherited from the listener that a stream does not block.
+        if stream.set_nonblocking(false).is_ok() {
+            self.serve(&stream);
+        }
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+        self.state().live.remove(&number);
+    }
+
+    fn serve(&self, stream: impl Read + Write) {
+        let fault = self.state().fault.clone();
+        let mut stream = Faulty { stream, fault, written: 0, shared: self };
+        // A peer that is gone, or a fault that was asked for, is nobody's concern here.
+        let _ = self.converse(&mut stream);
+    }
+
+    fn converse<S: Read + Write>(&self, stream: &mut Faulty<'_, S>) -> Result<(), DriveError> {
+        let (mut receive, mut send) = (vec![0; Message::MAX_LEN], vec![0; Message::MAX_LEN]);
+        let Ok(mut serve) = Serve::new(&mut receive, &mut send) else { return Ok(()) };
+        drive(&mut serve, stream)?;
+        self.state().log.push(LoggedRequest { bytes: serve.bytes().to_vec() });
+        let (request, mut reply) = serve.finish();
+        match stream.fault.clone() {
+            Some(Fault::Silent) => {
+                let until_closed = io::copy(&mut stream.stream, &mut io::sink());
+                return until_closed.map(|_| ()).map_err(DriveError::Receive);
+            }
+            Some(Fault::Garbage(bytes)) => return stream.write_all(&bytes).map_err(DriveError::Send),
+            Some(Fault::Delay(delay)) => self.pause(delay),
+            _ => {}
+        }
+        match request {
+            Ok(request) => self.respond(&request, reply, stream),
+            Err(_) => drive(&mut reply, stream),
+        }
+    }
+
+    fn respond<S: Read + Write>(
+        &self,
+        request: &Request<'_>,
+        mut reply: Reply<'_>,
+        stream: &mut Faulty<'_, S>,
+    ) -> Result<(), DriveError> {
+        let answered = match self.response(request) {
+            Response::Ok(payload) => reply.answer_untyped(&Bytes(&payload)),
+            Response::Refuse(hresult) => reply.refuse(hresult),
+            Response::RefuseWith(hresult, message) => {
+                reply.refuse_with(&ServerError { hresult, message: Some(message.as_str().into()) })
+            }
+            Response::Raw(bytes) => return stream.write_all(&bytes).map_err(DriveError::Send),
+            Response::Environment(entries) => return send_environment(&entries, reply, stream),
+            Response::Trace(bytes) => return self.send_trace(&bytes, reply, stream),
+        };
+        // An answer that does not fit has left a refusal behind, as in a real runtime.
+        let _ = answered;
+        drive(&mut reply, stream)
+    }
+
+    /// What the handler for the request says, ours or the user's.
+    fn response(&self, request: &Request<'_>) -> Response {
+        let handler = self.state().handlers.get(&request.code()).cloned();
+        match handler {
+            Some(handler) => (handler.lock().unwrap_or_else(PoisonError::into_inner))(request),
+            None => self.default_response(request),
+        }
+    }
+
+    /// Announces a session, and sends its stream: up to the last byte, and that when the session is to stop.
+    fn send_trace<S: Read + Write>(
+        &self,
+        bytes: &[u8],
+        mut reply: Reply<'_>,
+        stream: &mut Faulty<'_, S>,
+    ) -> Result<(), DriveError> {
+        let session_id = {
+            let mut state = self.state();
+            let session_id = state.next_session;
+            state.next_session = session_id.wrapping_add(0x100);
+            state.sessions.insert(session_id, false);
+            session_id
+        };
+        let _ = reply.answer_untyped(&session_id);
+        let sent = drive(&mut reply, stream).and_then(|()| {
+            let (last, most) = bytes
+                .split_last()
+                .map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
+            let stopped = |state: &State| state.sessions.get(&session_id) != Some(&false);
+            let mut sent = Ok(());
+            if self.wait_until(|state| !state.suspended || stopped(state)) {
+                sent = stream.send_stream(most);
+            }
+            if sent.is_ok() && self.wait_until(|state| stopped(state)) {
+                sent = stream.send_stream(last);
+            }
+            sent.map_err(DriveError::Send)
+        });
+        self.state().sessions.remove(&session_id);
+        self.changed.notify_all();
+        sent
+    }
+}
+
+/// Announces the environment, and sends it.
+fn send_environment(
+    entries: &[String],
+    mut reply: Reply<'_>,
+    stream: &mut (impl Read + Write),
+) -> Result<(), DriveError> {
+    let entries: Vec<Text<'_>> = entries.iter().map(|entry| entry.as_str().into()).collect();
+    let mut buf = vec![0; Message::MAX_LEN];
+    let Ok(mut send) = SendEnvironment::new(Array::from(entries.as_slice()), &mut buf) else {
+        return drive(&mut reply, stream);
+    };
+    let _ = reply.answer_untyped(&send.announcement());
+    drive(&mut reply, stream)?;
+    drive(&mut send, stream)
+}
+
+/// Bytes as they are.
+struct Bytes<'a>(&'a [u8]);
+
+impl Encode for Bytes<'_> {
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.bytes(self.0);
+    }
+}
+
+/// A stream on which something goes wrong on purpose.
+struct Faulty<'r, S> {
+    stream: S,
+    fault: Option<Fault>,
+    /// Bytes written so far.
+    written: usize,
+    shared: &'r Shared,
+}
+
+impl<S: Write> Faulty<'_, S> {
+    /// Writes what belongs to a trace.
+    fn send_stream(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(Fault::StallStream(n)) = self.fault else { return self.write_all(bytes) };
+        self.write_all(bytes.get(..n).unwrap_or(bytes))?;
+        self.stream.flush()?;
+        self.shared.wait_until(|_| false);
+        Ok(())
+    }
+}
+
+impl<S: Read> Read for Faulty<'_, S> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buf)
+    }
+}
+impl<S: Write> Write for Faulty<'_, S> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let allowed = match self.fault {
+            Some(Fault::CloseAfter(n)) => n.saturating_sub(self.written),
+            Some(Fault::Drip(pause)) => {
+                self.shared.pause(pause);
+                1
+            }
+            _ => usize::MAX,
+        };
+        let n = self.stream.write(buf.get(..allowed).unwrap_or(buf))?;
+        self.written = self.written.saturating_add(n);
+        Ok(n)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}

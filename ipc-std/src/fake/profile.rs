@@ -1,0 +1,99 @@
+use ipc_proto::{CommandInfo, Guid};
+
+/// What kind of runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flavour {
+    /// The usual one.
+    CoreClr,
+    /// Compiled ahead of time: no dumps, profilers, perf maps and startup hooks.
+    NativeAot,
+}
+
+/// What a [`FakeRuntime`](super::FakeRuntime) says it is.
+///
+/// ```
+/// use ipc_std::fake::Profile;
+///
+/// let suspended = Profile { suspended: true, ..Profile::net9() };
+/// assert_eq!(suspended.clr_product_version, "9.0.20");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// The major version of .NET; it decides which commands are known.
+    pub version: u8,
+    /// What kind of runtime.
+    pub flavour: Flavour,
+    /// Whether it waits at its start for `ResumeRuntime`; until then no trace has a byte.
+    pub suspended: bool,
+    /// The process, in the socket's name and in what it says of itself; this one if not set otherwise.
+    pub process_id: u32,
+    /// The runtime's identity.
+    pub runtime_cookie: Guid,
+    /// How it was started.
+    pub command_line: String,
+    /// The operating system.
+    pub os: String,
+    /// The architecture.
+    pub arch: String,
+    /// The assembly of the entry point.
+    pub managed_entrypoint_assembly_name: String,
+    /// The runtime's version.
+    pub clr_product_version: String,
+    /// The platform.
+    pub portable_rid: String,
+    /// The environment: `NAME=value` each.
+    pub environment: Vec<String>,
+}
+
+impl Profile {
+    /// .NET 10.
+    #[must_use]
+    pub fn net10() -> Self {
+        Self::new(10, "10.0.12")
+    }
+    /// .NET 9.
+    #[must_use]
+    pub fn net9() -> Self {
+        Self::new(9, "9.0.20")
+    }
+    /// .NET 8.
+    #[must_use]
+    pub fn net8() -> Self {
+        Self::new(8, "8.0.31")
+    }
+    /// .NET 9, compiled ahead of time.
+    #[must_use]
+    pub fn net9_aot() -> Self {
+        Self { flavour: Flavour::NativeAot, ..Self::net9() }
+    }
+    /// .NET Core 3.1, which knows five commands.
+    #[must_use]
+    pub fn net31() -> Self {
+        Self::new(3, "3.1.23")
+    }
+
+    fn new(version: u8, clr_product_version: &str) -> Self {
+        Self {
+            version,
+            flavour: Flavour::CoreClr,
+            suspended: false,
+            process_id: std::process::id(),
+            runtime_cookie: Guid(*b"a fake runtime's"),
+            command_line: "/app/Fake --of-a runtime".to_owned(),
+            os: "Linux".to_owned(),
+            arch: "x64".to_owned(),
+            managed_entrypoint_assembly_name: "Fake".to_owned(),
+            clr_product_version: clr_product_version.to_owned(),
+            portable_rid: "linux-x64".to_owned(),
+            environment: ["HOME=/home/fake", "PATH=/usr/bin:/bin", "OPTIONS=a=1;b=2"]
+                .map(str::to_owned)
+                .to_vec(),
+        }
+    }
+
+    /// Whether a runtime of this version has the command.
+    pub(super) const fn knows(&self, row: &CommandInfo) -> bool {
+        row.since <= self.version
+    }
+}
