@@ -128,7 +128,7 @@ impl Client {
         self.connect_for(deadline)?.call(&GetProcessInfo {}).map(Into::into)
     }
 
-    /// The environment of the process, as it was when it started.
+    /// The environment of the process as it is now.
     ///
     /// # Errors
     /// If connecting or the call fails, or the environment is longer than [`Self::ENVIRONMENT_LIMIT`].

@@ -126,7 +126,7 @@ commands! {
     /// connection belongs to. Erratum: the specification says that the answer has no payload; it has 4 bytes.
     0x0401 ResumeRuntime / ResumeRuntime since 5 {} -> Status, then Nothing;
 
-    /// Reads the environment, as it was when the process started.
+    /// Reads the environment as it is now, with what SetEnvironmentVariable has changed.
     0x0402 GetProcessEnvironment / ProcessEnvironment since 5 {} -> ProcessEnvironment, then Counted;
 
     /// Sets an environment variable, or removes it.

@@ -1,0 +1,452 @@
+//! The client against a fake runtime, and against peers that do what none should.
+#![cfg(all(unix, feature = "fake"))]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing"
+)]
+
+use core::time::Duration;
+use std::io::{ErrorKind as IoErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex};
+
+use ipc_proto::types::{EventLevel, Provider, Status};
+use ipc_proto::{
+    Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime, StopTracing, types,
+};
+use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_std::{
+    Client, Connection, Direction, Environment, Error, ErrorKind, Observer, Phase, Timeouts, TraceConfig,
+    discover,
+};
+
+const PROVIDERS: [Provider<'_>; 1] = [Provider {
+    keywords: u64::MAX,
+    level: EventLevel::INFORMATIONAL,
+    name: ipc_proto::Text::NULL,
+    arguments: ipc_proto::Text::NULL,
+}];
+
+/// For what is expected to run out of time.
+const SHORT: Duration = Duration::from_millis(200);
+
+fn impatient(runtime: &FakeRuntime) -> Client {
+    let timeouts = Timeouts { call: SHORT, stop: SHORT, silence: SHORT };
+    Client::at(runtime.path()).with_timeouts(timeouts)
+}
+
+fn codes(runtime: &FakeRuntime) -> Vec<u16> {
+    runtime.requests().iter().filter_map(|request| Some(request.code()?.0)).collect()
+}
+
+/// The `Error` inside of what a trace's `read` gave.
+fn inside(e: std::io::Error) -> Error {
+    *e.into_inner().expect("an error inside").downcast().expect("an ipc_std::Error")
+}
+
+#[test]
+fn process_info_steps_down_on_new_connections() {
+    for (profile, expected, rid) in [
+        (Profile::net10(), &[0x0408][..], Some("linux-x64")),
+        (Profile { version: 7, ..Profile::net8() }, &[0x0408, 0x0404], None),
+        (Profile { version: 5, ..Profile::net8() }, &[0x0408, 0x0404, 0x0400], None),
+    ] {
+        let runtime = FakeRuntime::start(profile).unwrap();
+        let info = Client::at(runtime.path()).process_info().unwrap();
+        assert_eq!(codes(&runtime), expected);
+        assert_eq!(info.command_line, "/app/Fake --of-a runtime");
+        assert_eq!(info.portable_rid.to_utf8().as_deref(), rid);
+        assert_eq!(info.clr_product_version.to_utf8().is_some(), expected.len() < 3);
+    }
+}
+
+#[test]
+fn core_3_1_is_told_by_name() {
+    let runtime = FakeRuntime::start(Profile::net31()).unwrap();
+    let error = Client::at(runtime.path()).process_info().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
+    assert!(error.to_string().contains("older than .NET 5"), "{error}");
+}
+
+#[test]
+fn one_deadline_holds_for_all_steps() {
+    let runtime = FakeRuntime::start(Profile { version: 5, ..Profile::net8() }).unwrap();
+    runtime.set_fault(Fault::Delay(SHORT * 4));
+    let timeouts = Timeouts { call: SHORT * 6, ..Timeouts::default() };
+    let error = Client::at(runtime.path()).with_timeouts(timeouts).process_info().unwrap_err();
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert_eq!(codes(&runtime), [0x0408, 0x0404], "the second step ran out of time, there was no third");
+}
+
+#[test]
+fn a_deadline_names_its_phase() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    for (fault, expected, bytes) in [
+        (Fault::Silent, Phase::AwaitingAnswer, 0..=0),
+        (Fault::Drip(SHORT / 10), Phase::ReceivingAnswer, 1..=19),
+    ] {
+        runtime.set_fault(fault);
+        match impatient(&runtime).process_info().unwrap_err() {
+            Error::Timeout { phase, sent, received, .. } => {
+                assert_eq!((phase, sent), (expected, 20));
+                assert!(bytes.contains(&received), "{received}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn a_full_backlog_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("full");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _waiting = UnixStream::connect(&path).unwrap();
+    let client = Client::at(&path);
+    let hasty = client.clone().with_timeouts(Timeouts { call: SHORT, ..Timeouts::default() });
+    assert!(matches!(hasty.connect().unwrap_err(), Error::Timeout { phase: Phase::Connecting, .. }));
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| client.connect());
+        listener.accept().unwrap();
+        late.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn who_closes_in_the_middle_is_gone() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    for n in [0, 1, 19, 20, 21] {
+        runtime.set_fault(Fault::CloseAfter(n));
+        match Client::at(runtime.path()).process_info().unwrap_err() {
+            Error::Gone { received, sent: 20, .. } => assert_eq!(received, n as u64),
+            other => panic!("{n}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn garbage_is_no_answer() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    for garbage in [
+        &b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0\0\0\0\0"[..],
+        b"DOTNET_IPC_V1\0\0\0\xff\0\0\0",
+        b"DOTNET_IPC_V1\0\x18\0\x04\x01\0\0\0\0\0\0",
+        b"DOTNET_IPC_V1\0\x18\0\xff\x01\0\0\0\0\0\0",
+        b"DOTNET_IPC_V1\0\x16\0\xff\0\0\0\0\0",
+        b"\0",
+    ] {
+        runtime.set_fault(Fault::Garbage(garbage.to_vec()));
+        let error = Client::at(runtime.path()).resume().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+        assert_eq!(error.command(), Some(ResumeRuntime::CODE));
+    }
+}
+
+#[test]
+fn an_answer_longer_than_the_buffer_is_not_lost() {
+    let command_line = "x".repeat(30_000);
+    let runtime =
+        FakeRuntime::start(Profile { command_line: command_line.clone(), ..Profile::net10() }).unwrap();
+    assert_eq!(Client::at(runtime.path()).process_info().unwrap().command_line, command_line.as_str());
+    assert_eq!(runtime.requests().len(), 1);
+}
+
+#[test]
+fn an_answer_longer_than_a_message_is_refused_by_the_runtime() {
+    let runtime =
+        FakeRuntime::start(Profile { command_line: "x".repeat(40_000), ..Profile::net10() }).unwrap();
+    let error = Client::at(runtime.path()).process_info().unwrap_err();
+    assert_eq!(error.hresult(), Some(HResult::FAIL));
+}
+
+#[test]
+fn the_environment_comes_whole() {
+    let long = format!("LONG={}", "é".repeat(200_000));
+    let entries = ["A=1=2", "=C:=C:\\x", "odd", "A=3", "EMPTY=", "", "=", long.as_str()];
+    let environment = entries.map(str::to_owned).to_vec();
+    let runtime = FakeRuntime::start(Profile { environment, ..Profile::net10() }).unwrap();
+    let client = Client::at(runtime.path());
+    let environment = client.environment().unwrap();
+    assert_eq!(environment, Environment::from_entries(entries));
+    assert_eq!(environment.get("A").unwrap(), "1=2");
+    assert_eq!(environment.get("=C:").unwrap(), "C:\\x");
+    assert_eq!(environment.get("EMPTY").unwrap(), "");
+    assert_eq!(environment.get("LONG").unwrap(), &long[5..]);
+    let names: Vec<String> = environment.variables().map(|(name, _)| name.to_string()).collect();
+    assert_eq!(names, ["A", "=C:", "A", "EMPTY", "LONG"]);
+
+    let error = client.connect().unwrap().environment(1000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    runtime.set_fault(Fault::CloseAfter(200));
+    match client.environment().unwrap_err() {
+        Error::Gone { phase: Phase::ReceivingContinuation, received: 200, .. } => {}
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn an_empty_environment_is_one() {
+    let runtime = FakeRuntime::start(Profile { environment: Vec::new(), ..Profile::net10() }).unwrap();
+    assert_eq!(Client::at(runtime.path()).environment().unwrap(), Environment::default());
+}
+
+#[test]
+fn a_refusal_keeps_code_and_words() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let dump = GenerateCoreDump3 {
+        dump_name: "/tmp/x".into(),
+        dump_type: types::DumpType::FULL,
+        flags: types::DumpFlags::NONE,
+    };
+    let error = Client::at(runtime.path()).connect().unwrap().call(&dump).unwrap_err();
+    assert!(matches!(&error, Error::Refused { hresult: HResult::FAIL, message: Some(_), .. }));
+    assert!(error.to_string().contains("a fake runtime"), "{error}");
+}
+
+#[test]
+fn an_observer_sees_every_message() {
+    let runtime = FakeRuntime::start(Profile { version: 7, ..Profile::net8() }).unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let see = Arc::clone(&seen);
+    let observer =
+        Observer::new(move |o| see.lock().unwrap().push((o.connection, o.direction, o.bytes.to_vec())));
+    let client = Client::at(runtime.path()).with_observer(observer);
+    client.process_info().unwrap();
+    let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+    session.stop().unwrap();
+    std::io::copy(&mut session, &mut std::io::sink()).unwrap();
+    runtime.set_fault(Fault::CloseAfter(7));
+    client.resume().unwrap_err();
+
+    let seen = seen.lock().unwrap();
+    let sent: Vec<&[u8]> =
+        seen.iter().filter(|(_, direction, _)| *direction == Direction::Sent).map(|(.., b)| &b[..]).collect();
+    let asked = runtime.requests();
+    assert_eq!(sent, asked.iter().map(|request| &request.bytes[..]).collect::<Vec<_>>());
+    let lengths: Vec<usize> = seen
+        .iter()
+        .filter(|(_, direction, _)| *direction == Direction::Received)
+        .map(|(.., b)| b.len())
+        .collect();
+    assert_eq!(lengths[..1], [24]);
+    assert_eq!(lengths[2..], [28, 28, 7]);
+    let connections: Vec<u64> = seen.iter().step_by(2).map(|(connection, ..)| *connection).collect();
+    assert!(
+        connections.windows(2).all(|pair| pair[0] < pair[1]),
+        "one connection a command: {connections:?}"
+    );
+}
+
+#[test]
+fn a_trace_is_what_was_sent_to_the_byte() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let mut stream: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
+    stream.extend([6, 1]);
+    let sent = stream.clone();
+    runtime.on(Code(0x0203), move |_| Response::Trace(sent.clone()));
+    let mut session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+    let mut received = vec![0; 10];
+    session.read_exact(&mut received).unwrap();
+    assert!(!session.is_complete());
+    session.stop().unwrap();
+    session.stop().unwrap();
+    session.read_to_end(&mut received).unwrap();
+    assert!(received == stream);
+    assert!(session.is_complete());
+    assert!(session.stop_error().is_none());
+    assert_eq!(session.received(), stream.len() as u64);
+    assert_eq!(session.read(&mut [0; 8]).unwrap(), 0);
+    session.stop().unwrap();
+    assert_eq!(codes(&runtime), [0x0203, 0x0201], "asked to stop once");
+}
+
+#[test]
+fn a_trace_is_stopped_from_another_thread() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let mut session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+    let stopper = session.stopper();
+    let mut trace = Vec::new();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| session.read_to_end(&mut trace));
+        stopper.stop().unwrap();
+        reader.join().unwrap().unwrap();
+    });
+    assert!(trace.starts_with(b"Nettrace"));
+    assert!(session.is_complete());
+}
+
+#[test]
+fn the_rundown_decides_the_command() {
+    for (keyword, profile, expected) in [
+        (TraceConfig::DEFAULT_RUNDOWN, Profile::net10(), &[0x0203][..]),
+        (0, Profile::net10(), &[0x0203]),
+        (1, Profile::net10(), &[0x0205]),
+        (1, Profile::net8(), &[0x0205, 0x0203]),
+    ] {
+        let runtime = FakeRuntime::start(profile).unwrap();
+        let config = TraceConfig { rundown_keyword: keyword, ..TraceConfig::new(&PROVIDERS) };
+        let session = Client::at(runtime.path()).start_tracing(&config).unwrap();
+        assert_eq!(codes(&runtime), expected);
+        assert_eq!(session.command().0, expected[expected.len() - 1]);
+        let payload = runtime.requests().pop().unwrap().bytes.split_off(20);
+        if session.command().0 == 0x0203 {
+            assert_eq!(payload[8], u8::from(keyword != 0), "whether there is a rundown");
+        }
+    }
+}
+
+#[test]
+fn a_suspended_runtime_sends_no_event_before_its_resume() {
+    let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
+    let client = impatient(&runtime);
+    let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+    let error = session.read(&mut [0; 8]).unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::TimedOut);
+    assert!(matches!(inside(error), Error::Timeout { phase: Phase::ReadingTrace, received: 0, .. }));
+    client.resume().unwrap();
+    assert!(!runtime.is_suspended());
+    let mut magic = [0; 8];
+    session.read_exact(&mut magic).unwrap();
+    assert_eq!(&magic, b"Nettrace");
+}
+
+#[test]
+fn a_stalled_trace_ends_by_the_deadline_of_its_stop() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    runtime.set_fault(Fault::StallStream(100));
+    let mut session = impatient(&runtime).start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+    let mut first = [0; 100];
+    session.read_exact(&mut first).unwrap();
+    session.stop().unwrap();
+    match inside(session.read(&mut first).unwrap_err()) {
+        Error::Timeout { phase: Phase::StoppingTrace, received: 100, .. } => {}
+        other => panic!("{other}"),
+    }
+    assert!(!session.is_complete());
+}
+
+#[test]
+fn a_stop_wakes_a_reader_that_waits() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    runtime.set_fault(Fault::StallStream(0));
+    let timeouts = Timeouts { stop: SHORT, ..Timeouts::default() };
+    let client = Client::at(runtime.path()).with_timeouts(timeouts);
+    let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+    let stopper = session.stopper();
+    std::thread::scope(|scope| {
+        // Would wait for a day if it were not woken.
+        let reader = scope.spawn(|| session.read(&mut [0; 8]).unwrap_err());
+        stopper.stop().unwrap();
+        let error = inside(reader.join().unwrap());
+        assert!(matches!(error, Error::Timeout { phase: Phase::StoppingTrace, .. }), "{error}");
+    });
+}
+
+#[test]
+fn a_trace_cut_off_is_not_complete() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    runtime.set_fault(Fault::CloseAfter(28 + 1000));
+    let mut session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+    let mut trace = Vec::new();
+    session.read_to_end(&mut trace).unwrap();
+    assert_eq!(trace.len(), 1000);
+    assert!(!session.is_complete());
+}
+
+#[test]
+fn nobody_there_is_told_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("dotnet-diagnostic-1-1-socket");
+    let kind = |path: &std::path::Path| Client::at(path).resume().unwrap_err().kind();
+    assert_eq!(kind(&path), ErrorKind::NotFound);
+    drop(UnixListener::bind(&path).unwrap());
+    assert_eq!(kind(&path), ErrorKind::NoListener);
+    assert_eq!(kind(&path.join("below")), ErrorKind::NotFound);
+    let too_long = directory.path().join("x".repeat(200));
+    assert_eq!(kind(&too_long), ErrorKind::Io);
+    assert!(matches!(Client::for_process(u32::MAX), Err(Error::NoProcess { process_id: u32::MAX })));
+    assert!(matches!(discover::find(std::process::id()), Err(Error::NoSocket { .. })));
+}
+
+#[test]
+fn a_connection_goes_over_any_stream() {
+    let runtime = FakeRuntime::without_listener(Profile::net10());
+    assert_eq!(runtime.path().as_os_str(), "");
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| runtime.serve(theirs));
+        let mut connection = Connection::new(ours);
+        assert_eq!(connection.call(&GetProcessInfo3 {}).unwrap().version, 1);
+    });
+}
+
+#[test]
+fn a_refusal_that_comes_before_the_request_is_sent_is_read() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80").unwrap();
+    drop(theirs);
+    let error = Connection::new(ours).call(&StopTracing { session_id: 1 }).unwrap_err();
+    assert_eq!(error.hresult(), Some(HResult::BAD_ENCODING), "{error}");
+}
+
+#[test]
+fn a_fake_runtime_comes_and_goes_as_a_real_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = FakeRuntime::start_in(directory.path(), Profile::net10()).unwrap();
+    let path = runtime.path().to_owned();
+    let name: ipc_proto::SocketName = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    assert_eq!(name.process_id, std::process::id());
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = FakeRuntime::start_in(directory.path(), Profile::net10()).unwrap_err();
+    assert_eq!(again.kind(), IoErrorKind::AddrInUse);
+
+    // It goes at once, though somebody is connected, somebody waits for an answer, and somebody for a trace.
+    runtime.set_fault(Fault::Silent);
+    let client = Client::at(&path);
+    let _idle = UnixStream::connect(&path).unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.resume());
+        while runtime.requests().is_empty() {
+            std::thread::yield_now();
+        }
+        runtime.set_fault(None);
+        let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+        drop(runtime);
+        assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Gone);
+        session.read_to_end(&mut Vec::new()).unwrap();
+        assert!(!session.is_complete());
+    });
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_fake_runtime_answers_by_script() {
+    let runtime = FakeRuntime::start(Profile::net31()).unwrap();
+    runtime.on(ResumeRuntime::CODE, |_| Response::ok(&Status::OK));
+    let client = Client::at(runtime.path());
+    client.resume().unwrap();
+    let mut times = 0;
+    runtime.on(ResumeRuntime::CODE, move |_| {
+        times += 1;
+        Response::Refuse(HResult(times))
+    });
+    for expected in 1..3 {
+        assert_eq!(client.resume().unwrap_err().hresult(), Some(HResult(expected)));
+    }
+    // The specification's OK without payload.
+    runtime.on(ResumeRuntime::CODE, |_| Response::Ok(Vec::new()));
+    client.resume().unwrap();
+    UnixStream::connect(runtime.path()).unwrap().write_all(b"no message at all, but long enough").unwrap();
+    let log = || runtime.requests().last().map(|request| request.bytes.clone()).unwrap();
+    while !log().starts_with(b"no message") {
+        std::thread::yield_now();
+    }
+    assert_eq!(runtime.requests().last().unwrap().code(), None);
+}

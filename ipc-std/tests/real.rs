@@ -1,0 +1,269 @@
+//! The tool against real runtimes: what it prints is compared with the bytes that the runtime sends, read here by other
+//! code, and with what the system says of the process.
+//!
+//! Which runtimes says the variable `DOTNET_IPC_RUNTIMES`: `NAME=COMMAND LINE` each, separated by `;`, the words of a
+//! command line by blanks. Each command must run until it is killed. Without the variable there is nothing to test.
+#![cfg(all(target_os = "linux", feature = "cli"))]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing"
+)]
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A runtime with a `TMPDIR` of its own, in a process group of its own, which ends with it.
+struct Runtime {
+    name: String,
+    directory: tempfile::TempDir,
+    child: Child,
+    /// The process that has the runtime, which may be a child of ours.
+    process_id: u32,
+    socket: PathBuf,
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Calls `test` with every runtime that was named.
+fn with_runtimes(test: impl Fn(&Runtime)) {
+    let Ok(runtimes) = std::env::var("DOTNET_IPC_RUNTIMES") else {
+        eprintln!("skipped: DOTNET_IPC_RUNTIMES names no runtimes; `.ci/run real` fetches some");
+        return;
+    };
+    for entry in runtimes.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
+        let (name, command) = entry.split_once('=').expect("NAME=COMMAND LINE");
+        let runtime = start(name, command);
+        eprintln!("{name}: process {} at {}", runtime.process_id, runtime.socket.display());
+        test(&runtime);
+    }
+}
+
+fn start(name: &str, command: &str) -> Runtime {
+    let directory = tempfile::tempdir().unwrap();
+    let mut words = command.split_whitespace();
+    let child = Command::new(words.next().expect("a command"))
+        .args(words)
+        .env("TMPDIR", directory.path())
+        .env("LAB_ODD_NAME", "a=b=c and a ü")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap_or_else(|e| panic!("{name}: {command}: {e}"));
+    let mut runtime =
+        Runtime { name: name.to_owned(), directory, child, process_id: 0, socket: PathBuf::new() };
+    let soon = Instant::now() + Duration::from_secs(30);
+    while runtime.process_id == 0 {
+        assert!(Instant::now() < soon, "{name} makes no socket");
+        assert!(runtime.child.try_wait().unwrap().is_none(), "{name} ended");
+        std::thread::sleep(Duration::from_millis(20));
+        for entry in std::fs::read_dir(runtime.directory.path()).unwrap() {
+            let path = entry.unwrap().path();
+            let file_name = path.file_name().unwrap().to_str().unwrap();
+            let number = file_name.strip_prefix("dotnet-diagnostic-").and_then(|rest| rest.split('-').next());
+            // The file is there a moment before it is listened at.
+            if let (Some(number), Ok(_)) = (number, UnixStream::connect(&path)) {
+                runtime.process_id = number.parse().unwrap();
+                runtime.socket = path;
+            }
+        }
+    }
+    runtime
+}
+
+impl Runtime {
+    fn dotnet_ipc(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dotnet-ipc"));
+        command.args(args).env("TMPDIR", self.directory.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the tool, and expects this exit status.
+    fn run(&self, args: &[&str], status: i32) -> Output {
+        let output = self.dotnet_ipc(args).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{}: dotnet-ipc {args:?}: {said}", self.name);
+        output
+    }
+
+    /// Everything the runtime answers to a command without a payload.
+    fn raw(&self, set: u8, id: u8) -> Vec<u8> {
+        let mut stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(b"DOTNET_IPC_V1\0\x14\0").unwrap();
+        stream.write_all(&[set, id, 0, 0]).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        answer
+    }
+
+    /// Whether the runtime knows the command.
+    fn knows(&self, set: u8, id: u8) -> bool {
+        self.raw(set, id)[16..] != [0xff, 0xff, 0, 0, 0x85, 0x13, 0x13, 0x80]
+    }
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// The next string of an answer, decoded here on its own.
+fn string(bytes: &mut &[u8]) -> String {
+    let (count, rest) = bytes.split_first_chunk::<4>().unwrap();
+    let (units, rest) = rest.split_at(u32::from_le_bytes(*count) as usize * 2);
+    *bytes = rest;
+    let units: Vec<u16> = units.chunks(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
+    String::from_utf16_lossy(&units[..units.len() - 1])
+}
+
+/// The cookie as .NET writes it.
+fn guid(bytes: &[u8]) -> String {
+    let order = [3, 2, 1, 0, 99, 5, 4, 99, 7, 6, 99, 8, 9, 99, 10, 11, 12, 13, 14, 15];
+    order.iter().map(|i| bytes.get(*i).map_or("-".to_owned(), |byte| format!("{byte:02x}"))).collect()
+}
+
+#[test]
+fn info_is_what_the_bytes_say() {
+    with_runtimes(|runtime| {
+        let pid = runtime.process_id.to_string();
+        if !runtime.knows(4, 0) {
+            // .NET Core 3.1 knows none of the three commands.
+            let output = runtime.run(&["info", &pid, "--json"], 5);
+            let error: Value = serde_json::from_slice(&output.stderr).unwrap();
+            assert_eq!(error["kind"], "unsupported");
+            assert_eq!(error["hresult"], "0x80131385");
+            let output = runtime.run(&["info", &pid], 5);
+            assert!(String::from_utf8_lossy(&output.stderr).contains("older than .NET 5"));
+            return;
+        }
+        let (id, versioned) = if runtime.knows(4, 8) { (8, 4) } else { (4, 0) };
+        let answer = runtime.raw(4, id);
+        let bytes = &answer[20 + versioned..];
+        let info = json(&runtime.run(&["info", &pid, "--json"], 0));
+        assert_eq!(info["process_id"], u64::from_le_bytes(bytes[..8].try_into().unwrap()));
+        assert_eq!(info["runtime_cookie"], guid(&bytes[8..24]));
+        let mut rest = &bytes[24..];
+        for key in ["command_line", "os", "arch", "managed_entrypoint_assembly_name", "clr_product_version"] {
+            assert_eq!(info[key], string(&mut rest), "{}: {key}", runtime.name);
+        }
+        if versioned > 0 {
+            assert_eq!(info["runtime_identifier"], string(&mut rest));
+        }
+        assert_eq!(
+            info,
+            json(&runtime.run(&["info", "--socket", runtime.socket.to_str().unwrap(), "--json"], 0))
+        );
+    });
+}
+
+#[test]
+fn env_is_the_environment_of_the_process() {
+    with_runtimes(|runtime| {
+        let pid = runtime.process_id.to_string();
+        if !runtime.knows(4, 2) {
+            runtime.run(&["env", &pid], 5);
+            return;
+        }
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+        let expected: BTreeMap<String, Value> = environ
+            .split(|byte| *byte == 0)
+            .filter_map(|entry| {
+                String::from_utf8_lossy(entry).split_once('=').map(|(n, v)| (n.to_owned(), v.into()))
+            })
+            .collect();
+        let env = json(&runtime.run(&["env", &pid, "--json"], 0));
+        let actual: BTreeMap<String, Value> =
+            env["environment"].as_object().unwrap().iter().map(|(n, v)| (n.clone(), v.clone())).collect();
+        assert_eq!(actual["LAB_ODD_NAME"], "a=b=c and a ü");
+        assert_eq!(
+            actual["TMPDIR"].as_str().unwrap().as_bytes(),
+            runtime.directory.path().as_os_str().as_bytes()
+        );
+        assert_eq!(actual, expected, "{}", runtime.name);
+        assert_eq!(env["other"], Value::Array(Vec::new()));
+    });
+}
+
+#[test]
+fn ps_lists_it() {
+    with_runtimes(|runtime| {
+        let output = runtime.run(&["ps", "--json"], 0);
+        let rows = String::from_utf8(output.stdout).unwrap();
+        let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+        let row = rows.iter().find(|row| row["process_id"] == runtime.process_id).expect("a row of its own");
+        assert_eq!(row["socket"], runtime.socket.to_str().unwrap());
+        assert_eq!(row["status"], if runtime.knows(4, 0) { "ok" } else { "refused" });
+    });
+}
+
+/// Expects a whole NetTrace file: its magic, its first object, its end tag.
+fn assert_whole(runtime: &Runtime, trace: &[u8]) {
+    assert!(trace.starts_with(b"Nettrace\x14\0\0\0!FastSerialization.1"), "{}: no NetTrace", runtime.name);
+    assert!(trace.ends_with(&[6, 1]), "{}: cut off", runtime.name);
+}
+
+#[test]
+fn trace_by_duration_ends_complete() {
+    with_runtimes(|runtime| {
+        let file = runtime.directory.path().join("by duration.nettrace");
+        let pid = runtime.process_id.to_string();
+        runtime.run(&["trace", &pid, "-o", file.to_str().unwrap(), "--duration", "2s"], 0);
+        assert_whole(runtime, &std::fs::read(file).unwrap());
+        // It is alive and well, and serves the next one.
+        if runtime.knows(4, 0) {
+            runtime.run(&["info", &pid], 0);
+        }
+    });
+}
+
+#[test]
+fn trace_by_signal_ends_complete() {
+    with_runtimes(|runtime| {
+        for signal in
+            [rustix::process::Signal::INT, rustix::process::Signal::TERM, rustix::process::Signal::HUP]
+        {
+            let file = runtime.directory.path().join("by-signal.nettrace");
+            let pid = runtime.process_id.to_string();
+            let mut trace =
+                runtime.dotnet_ipc(&["trace", &pid, "-o", file.to_str().unwrap()]).spawn().unwrap();
+            let soon = Instant::now() + Duration::from_secs(20);
+            while std::fs::metadata(&file).map_or(0, |metadata| metadata.len()) == 0 {
+                assert!(Instant::now() < soon, "{}: no byte of a trace", runtime.name);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            rustix::process::kill_process(rustix::process::Pid::from_child(&trace), signal).unwrap();
+            assert_eq!(trace.wait().unwrap().code(), Some(0), "{}: {signal:?}", runtime.name);
+            assert_whole(runtime, &std::fs::read(&file).unwrap());
+            std::fs::remove_file(&file).unwrap();
+        }
+    });
+}
+
+#[test]
+fn trace_of_the_garbage_collector_steps_down_where_it_must() {
+    with_runtimes(|runtime| {
+        let pid = runtime.process_id.to_string();
+        let output =
+            runtime.run(&["trace", &pid, "-o", "-", "--profile", "gc-collect", "--duration", "1s"], 0);
+        assert_whole(runtime, &output.stdout);
+    });
+}
