@@ -36,3 +36,8 @@ pub use client::Client;
 pub use stream::Stream;
 #[cfg(unix)]
 pub use trace::{Stopper, TraceConfig, TraceSession};
+
+/// The README of the repository, so that its examples are compiled and run.
+#[cfg(all(doctest, unix, feature = "fake"))]
+#[doc = include_str!("../../README.md")]
+struct RepositoryReadme;

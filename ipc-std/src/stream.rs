@@ -24,6 +24,8 @@ use crate::sys;
 pub struct Stream {
     socket: UnixStream,
     deadline: Instant,
+    /// Whether something was sent since the last read: there is no use then in trying to read before it is answered.
+    awaiting: bool,
 }
 
 impl Stream {
@@ -32,7 +34,7 @@ impl Stream {
     /// # Errors
     /// What the operating system says; `TimedOut` if the runtime accepts no connection in time.
     pub fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
-        Ok(Self { socket: sys::connect_unix(path, deadline)?, deadline })
+        Ok(Self { socket: sys::connect_unix(path, deadline)?, deadline, awaiting: false })
     }
 
     /// Over a socket that is connected already.
@@ -41,7 +43,7 @@ impl Stream {
     /// If the socket cannot be made not to block.
     pub fn new(socket: UnixStream, deadline: Instant) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, deadline })
+        Ok(Self { socket, deadline, awaiting: false })
     }
 
     /// When waiting ends.
@@ -64,22 +66,28 @@ impl Stream {
     fn when<T>(&self, ready: PollFlags, mut io: impl FnMut(&UnixStream) -> io::Result<T>) -> io::Result<T> {
         loop {
             match io(&self.socket) {
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    sys::wait(&mut [PollFd::new(&self.socket, ready)], self.deadline)?;
-                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait(ready)?,
                 result => return result,
             }
         }
+    }
+
+    fn wait(&self, ready: PollFlags) -> io::Result<()> {
+        sys::wait(&mut [PollFd::new(&self.socket, ready)], self.deadline)
     }
 }
 
 impl Read for Stream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if core::mem::take(&mut self.awaiting) {
+            self.wait(PollFlags::IN)?;
+        }
         self.when(PollFlags::IN, |mut socket| socket.read(buf))
     }
 }
 impl Write for Stream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.awaiting = true;
         self.when(PollFlags::OUT, |mut socket| socket.write(buf))
     }
     fn flush(&mut self) -> io::Result<()> {
