@@ -27,7 +27,7 @@ pub struct Found {
 /// Where a process has several, the newest counts. A directory that cannot be read has none.
 #[must_use]
 pub fn list() -> Vec<Found> {
-    let mut found = sockets(&own_directory());
+    let mut found = sockets(&directory());
     found.retain(|found| sys::process_exists(found.process_id));
     found.sort_by_key(|found| (found.process_id, core::cmp::Reverse(found.modified)));
     found.dedup_by_key(|found| found.process_id);
@@ -42,19 +42,20 @@ pub fn find(process_id: u32) -> Result<Found, Error> {
     if !sys::process_exists(process_id) {
         return Err(Error::NoProcess { process_id });
     }
-    let mut looked_in = vec![own_directory()];
+    let mut looked_in = vec![directory()];
     looked_in.extend(directory_of(process_id).filter(|directory| !looked_in.contains(directory)));
     let candidates = looked_in.iter().flat_map(|directory| sockets(directory));
     let newest = candidates.filter(|found| found.process_id == process_id).max_by_key(|found| found.modified);
     newest.ok_or(Error::NoSocket { process_id, looked_in })
 }
 
-/// Where runtimes with our environment make their sockets.
-fn own_directory() -> PathBuf {
-    directory(std::env::var_os("TMPDIR").as_deref())
+/// Where runtimes with our environment make their sockets: `$TMPDIR`, or `/tmp`.
+#[must_use]
+pub fn directory() -> PathBuf {
+    or_tmp(std::env::var_os("TMPDIR").as_deref())
 }
 
-fn directory(tmpdir: Option<&OsStr>) -> PathBuf {
+fn or_tmp(tmpdir: Option<&OsStr>) -> PathBuf {
     PathBuf::from(tmpdir.filter(|dir| !dir.is_empty()).unwrap_or_else(|| OsStr::new("/tmp")))
 }
 
@@ -62,7 +63,7 @@ fn directory(tmpdir: Option<&OsStr>) -> PathBuf {
 fn directory_of(process_id: u32) -> Option<PathBuf> {
     let environ = std::fs::read(format!("/proc/{process_id}/environ")).ok()?;
     let tmpdir = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"TMPDIR="));
-    Some(directory(tmpdir.map(OsStr::from_bytes)))
+    Some(or_tmp(tmpdir.map(OsStr::from_bytes)))
 }
 
 /// The sockets in a directory, of processes alive or not. What vanishes while we look is not there.

@@ -34,7 +34,7 @@ impl Environment {
 
     /// Every entry that has a name, as name and value, in order.
     pub fn variables(&self) -> impl Iterator<Item = (TextBuf, TextBuf)> {
-        self.entries.iter().filter_map(|entry| split(entry.as_text()))
+        self.entries.iter().filter_map(|entry| Self::split(entry.as_text()))
     }
 
     /// The value of a variable, the first if there are several.
@@ -42,12 +42,13 @@ impl Environment {
     pub fn get(&self, name: &str) -> Option<TextBuf> {
         self.variables().find(|(n, _)| n == name).map(|(_, value)| value)
     }
-}
 
-/// Name and value of an entry, if it has a name.
-pub(crate) fn split(entry: Text<'_>) -> Option<(TextBuf, TextBuf)> {
-    let units: Vec<u16> = entry.units().collect();
-    let at = units.iter().skip(1).position(|unit| *unit == u16::from(b'='))?;
-    let (name, value) = units.split_at_checked(at.saturating_add(1))?;
-    Some((Text::from_utf16(name).into(), Text::from_utf16(value.get(1..)?).into()))
+    /// Name and value of one entry, if it has a name.
+    #[must_use]
+    pub fn split(entry: Text<'_>) -> Option<(TextBuf, TextBuf)> {
+        let units: Vec<u16> = entry.units().collect();
+        let at = units.iter().skip(1).position(|unit| *unit == u16::from(b'='))?;
+        let (name, value) = units.split_at_checked(at.saturating_add(1))?;
+        Some((Text::from_utf16(name).into(), Text::from_utf16(value.get(1..)?).into()))
+    }
 }

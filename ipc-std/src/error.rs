@@ -3,7 +3,7 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
-use ipc_proto::{Code, EncodeError, HResult, ProtocolError, Request};
+use ipc_proto::{Code, CommandInfo, EncodeError, HResult, ProtocolError};
 
 use crate::DriveError;
 
@@ -83,7 +83,7 @@ pub enum Error {
     },
     /// A deadline passed.
     #[error(
-        "{peer}: no end of {phase} within {} s ({sent} bytes sent, {received} received)", after.as_secs_f64()
+        "{peer}: timed out after {:.1} s while {phase} ({sent} bytes sent, {received} received)", after.as_secs_f64()
     )]
     Timeout {
         /// Who was spoken to.
@@ -217,7 +217,7 @@ impl Error {
 
 /// What to make of a refusal: for an unknown command, which version knows it.
 fn hint(command: Code, hresult: HResult) -> Option<String> {
-    let row = Request::ALL.iter().find(|row| row.code == command);
+    let row = CommandInfo::find(command);
     match (hresult, row) {
         (HResult::UNKNOWN_COMMAND, Some(row)) if row.since <= 5 => Some(format!(
             "the runtime is older than .NET {}; .NET Core 3 knows tracing, dumps and profilers, nothing else",
@@ -243,7 +243,7 @@ impl fmt::Display for Paths<'_> {
 struct CommandName(Code);
 impl fmt::Display for CommandName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Request::ALL.iter().find(|row| row.code == self.0) {
+        match CommandInfo::find(self.0) {
             Some(row) => f.write_str(row.name),
             None => write!(f, "command {}", self.0),
         }

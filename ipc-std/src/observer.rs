@@ -19,7 +19,8 @@ pub struct Observed<'a> {
     pub connection: u64,
     /// Which way it went.
     pub direction: Direction,
-    /// The message: header and payload, or as much as had come when it was given up.
+    /// The message: header and payload, or as much as had come when it was given up. One sent is shown before its
+    /// answer is waited for.
     pub bytes: &'a [u8],
 }
 
@@ -81,21 +82,37 @@ impl<S> Tap<S> {
         });
     }
 
-    /// Shows what passed since the last time, and then keeps nothing of what comes.
+    /// Shows what passed and was not shown yet, and keeps nothing of what still comes.
     pub(crate) fn show(&mut self) {
-        let Some(Observation { observer, connection, sent, received }) = self.observation.take() else {
-            return;
-        };
-        for (direction, bytes) in [(Direction::Sent, sent), (Direction::Received, received)] {
-            if !bytes.is_empty() {
-                (observer.0)(Observed { connection, direction, bytes: &bytes });
-            }
+        self.observation = None;
+    }
+}
+
+impl Observation {
+    fn show(&mut self, direction: Direction) {
+        let bytes = core::mem::take(match direction {
+            Direction::Sent => &mut self.sent,
+            Direction::Received => &mut self.received,
+        });
+        if !bytes.is_empty() {
+            (self.observer.0)(Observed { connection: self.connection, direction, bytes: &bytes });
         }
+    }
+}
+/// However a connection ends, what passed on it is shown.
+impl Drop for Observation {
+    fn drop(&mut self) {
+        self.show(Direction::Sent);
+        self.show(Direction::Received);
     }
 }
 
 impl<S: Read> Read for Tap<S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if let Some(observation) = &mut self.observation {
+            // Whoever reads has sent all that there is to send.
+            observation.show(Direction::Sent);
+        }
         let n = self.stream.read(buf)?;
         self.received = self.received.saturating_add(n as u64);
         if let Some(observation) = &mut self.observation {

@@ -17,7 +17,7 @@ pub struct ProcessInfo {
     pub os: TextBuf,
     /// The architecture: `x64`, `arm64`, …
     pub arch: TextBuf,
-    /// The assembly of the entry point, since .NET 6; empty while the runtime is suspended at its start.
+    /// The assembly of the entry point, since .NET 6; it may be empty while the runtime is suspended at its start.
     pub managed_entrypoint_assembly_name: TextBuf,
     /// The runtime's version, since .NET 6.
     pub clr_product_version: TextBuf,

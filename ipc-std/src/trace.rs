@@ -1,4 +1,4 @@
-use core::time::Duration;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -85,13 +85,15 @@ struct Shared {
     client: Client,
     session_id: u64,
     wake: UnixStream,
+    /// Whether somebody asks for the stop, has asked, or need not any more.
+    asking: AtomicBool,
     asked: Mutex<Option<Asked>>,
 }
 
 #[derive(Debug)]
 struct Asked {
-    /// On which the answer comes; `None` once it has, or if the stream ended unasked.
-    connection: Option<Connection<Stream>>,
+    /// On which the answer comes.
+    connection: Connection<Stream>,
     /// For the end of the stream and the answer.
     deadline: Deadline,
 }
@@ -123,7 +125,13 @@ impl TraceSession {
         let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
         let (woken, wake) = UnixStream::pair().map_err(local)?;
         woken.set_nonblocking(true).map_err(local)?;
-        let shared = Shared { client: client.clone(), session_id, wake, asked: Mutex::new(None) };
+        let shared = Shared {
+            client: client.clone(),
+            session_id,
+            wake,
+            asking: AtomicBool::new(false),
+            asked: Mutex::new(None),
+        };
         Ok(Self {
             stream,
             command: C::CODE,
@@ -215,9 +223,9 @@ impl TraceSession {
 
     fn end(&mut self) {
         self.ended = true;
-        let unasked = || Asked { connection: None, deadline: Deadline::after(Duration::ZERO) };
-        let connection = self.shared.asked().get_or_insert_with(unasked).connection.take();
-        if let Some(mut connection) = connection {
+        self.shared.asking.store(true, Ordering::Relaxed);
+        let asked = self.shared.asked().take();
+        if let Some(Asked { mut connection, .. }) = asked {
             let session_id = self.shared.session_id;
             self.stop_error = connection.receive(&StopTracing { session_id }).err();
         }
@@ -256,16 +264,22 @@ impl Shared {
     }
 
     fn stop(&self) -> Result<(), Error> {
-        let mut asked = self.asked();
-        if asked.is_none() {
-            let mut connection = self.client.connect()?;
-            connection.send(&StopTracing { session_id: self.session_id })?;
-            let deadline = Deadline::after(self.client.timeouts().stop);
-            connection.stream_mut().set_deadline(deadline.end);
-            *asked = Some(Asked { connection: Some(connection), deadline });
-            // A reader that is gone need not be woken.
-            let _ = (&self.wake).write(&[0]);
+        if self.asking.swap(true, Ordering::Relaxed) {
+            return Ok(());
         }
+        // Whoever reads goes on meanwhile, so nothing is locked.
+        let asked = self.ask().inspect_err(|_| self.asking.store(false, Ordering::Relaxed))?;
+        *self.asked() = Some(asked);
+        // A reader that is gone need not be woken.
+        let _ = (&self.wake).write(&[0]);
         Ok(())
+    }
+
+    fn ask(&self) -> Result<Asked, Error> {
+        let mut connection = self.client.connect()?;
+        connection.send(&StopTracing { session_id: self.session_id })?;
+        let deadline = Deadline::after(self.client.timeouts().stop);
+        connection.stream_mut().set_deadline(deadline.end);
+        Ok(Asked { connection, deadline })
     }
 }

@@ -13,6 +13,7 @@
     reason = "a test says what it expects by failing"
 )]
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +21,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -138,7 +139,7 @@ fn string(bytes: &mut &[u8]) -> String {
 /// The cookie as .NET writes it.
 fn guid(bytes: &[u8]) -> String {
     let order = [3, 2, 1, 0, 99, 5, 4, 99, 7, 6, 99, 8, 9, 99, 10, 11, 12, 13, 14, 15];
-    order.iter().map(|i| bytes.get(*i).map_or("-".to_owned(), |byte| format!("{byte:02x}"))).collect()
+    order.iter().map(|i| bytes.get(*i).map_or_else(|| "-".to_owned(), |byte| format!("{byte:02x}"))).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod define;
 pub(crate) mod table;
 pub mod types;
 
-use crate::{Code, Decode, Encode};
+use crate::{Code, Decode, Encode, Request};
 
 /// A command: what a tool asks of a runtime.
 ///
@@ -46,9 +46,10 @@ pub enum Continuation {
 /// A row of the table, for code that treats all commands alike.
 ///
 /// ```
-/// use ipc_proto::{Code, Request};
-/// let row = Request::ALL.iter().find(|row| row.code == Code(0x0402)).unwrap();
+/// use ipc_proto::{Code, CommandInfo, Request};
+/// let row = CommandInfo::find(Code(0x0402)).unwrap();
 /// assert_eq!((row.name, row.since), ("GetProcessEnvironment", 5));
+/// assert!(Request::ALL.contains(row));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandInfo {
@@ -62,4 +63,12 @@ pub struct CommandInfo {
     pub since: u8,
     /// The name of [`Command::Response`].
     pub response: &'static str,
+}
+
+impl CommandInfo {
+    /// The row of this code.
+    #[must_use]
+    pub fn find(code: Code) -> Option<&'static Self> {
+        Request::ALL.iter().find(|row| row.code == code)
+    }
 }

@@ -199,7 +199,7 @@ wire_struct! {
         os: Text<'a>,
         /// As in [`ProcessInfo`].
         arch: Text<'a>,
-        /// The assembly of the entry point; empty while the runtime is suspended at its start.
+        /// The assembly of the entry point; it may be empty while the runtime is suspended at its start.
         managed_entrypoint_assembly_name: Text<'a>,
         /// The runtime's version, as SemVer 2.
         clr_product_version: Text<'a>,
@@ -224,7 +224,7 @@ wire_struct! {
         os: Text<'a>,
         /// As in [`ProcessInfo`].
         arch: Text<'a>,
-        /// The assembly of the entry point; empty while the runtime is suspended at its start.
+        /// The assembly of the entry point; it may be empty while the runtime is suspended at its start.
         managed_entrypoint_assembly_name: Text<'a>,
         /// The runtime's version, as SemVer 2.
         clr_product_version: Text<'a>,

@@ -72,9 +72,6 @@ impl<'b> Call<'b> {
     /// If the command does not fit `buf`, or any message.
     pub fn new<C: Command>(command: &C, buf: &'b mut [u8]) -> Result<Self, EncodeError> {
         let len = encode(C::CODE, command, buf)?.len();
-        if buf.len() < Message::HEADER_LEN {
-            return Err(EncodeError::BufferTooSmall { needed: Message::HEADER_LEN });
-        }
         Ok(Self { command: C::CODE, buf, received: 0, state: State::Sending { sent: 0, len } })
     }
 

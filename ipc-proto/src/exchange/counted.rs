@@ -238,7 +238,7 @@ impl Exchange for SendEnvironment<'_, '_> {
 
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
         if n == 0 && self.start < self.end {
-            self.end = self.start;
+            (self.start, self.end) = (0, 0);
             return Err(ProtocolError::Closed { received: 0 });
         }
         self.start = self.start.saturating_add(n).min(self.end);

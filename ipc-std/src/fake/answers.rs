@@ -1,5 +1,5 @@
 use ipc_proto::types::{PerfMapType, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-use ipc_proto::{HResult, Request};
+use ipc_proto::{CommandInfo, HResult, Request};
 
 use super::{Flavour, Profile, Response, Shared};
 
@@ -10,8 +10,7 @@ const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
 impl Shared {
     /// What a runtime of this profile answers, as far as a fake one can.
     pub(super) fn default_response(&self, request: &Request<'_>) -> Response {
-        let row = Request::ALL.iter().find(|row| row.code == request.code());
-        if !row.is_some_and(|row| self.profile.knows(row)) {
+        if !CommandInfo::find(request.code()).is_some_and(|row| self.profile.knows(row)) {
             return Response::Refuse(HResult::UNKNOWN_COMMAND);
         }
         let native = self.profile.flavour == Flavour::NativeAot;

@@ -1,1 +1,81 @@
-fn main() {}
+//! `dotnet-ipc`: asks .NET runtimes, over their diagnostic sockets.
+mod demo;
+mod durations;
+mod env;
+mod failure;
+mod fake_runtime;
+mod info;
+mod output;
+mod providers;
+mod ps;
+mod runtime;
+mod signals;
+mod trace;
+mod wire_log;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::output::Output;
+
+/// Asks .NET runtimes who they are, what their environment is, and for traces.
+///
+/// A runtime is named by its process id, or by its diagnostic socket with --socket.
+#[derive(Debug, Parser)]
+#[command(name = "dotnet-ipc", version, max_term_width = 110, after_help = EXAMPLES)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dotnet-ipc ps                                  the runtimes that can be asked
+  dotnet-ipc info 4242                           who one of them is
+  dotnet-ipc trace 4242 -o app.nettrace          record until Ctrl-C
+  dotnet-ipc env --socket /tmp/dotnet-diagnostic-4242-99-socket --json
+  dotnet-ipc demo                                all of it, without .NET
+
+Exit status: 0 done, 1 local trouble, 2 usage, 3 no such runtime or none that we may ask, 4 timeout,
+5 the runtime refuses, 6 the protocol is broken, 7 the runtime went away.";
+
+/// What every command takes.
+#[derive(Debug, clap::Args)]
+struct Globals {
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    limits: runtime::Limits,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Ps(ps::Args),
+    Info(info::Args),
+    Env(env::Args),
+    Trace(trace::Args),
+    Demo(demo::Args),
+    FakeRuntime(fake_runtime::Args),
+}
+
+fn main() -> ExitCode {
+    let Cli { globals, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return failure::report_usage(&e),
+    };
+    let result = match command {
+        Command::Ps(args) => ps::run(&args, &globals),
+        Command::Info(args) => info::run(&args, &globals),
+        Command::Env(args) => env::run(&args, &globals),
+        Command::Trace(args) => trace::run(&args, &globals),
+        Command::Demo(args) => demo::run(&args, &globals),
+        Command::FakeRuntime(args) => fake_runtime::run(&args, &globals),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&globals.output),
+    }
+}

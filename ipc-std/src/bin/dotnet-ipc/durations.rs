@@ -1,0 +1,71 @@
+//! How durations are written on the command line.
+use core::time::Duration;
+
+/// `90s`, `1m30s`, `00:01:30` (with days before it, or a fraction behind it), or a plain number of seconds.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    let parsed = match (text.contains(':'), text.parse()) {
+        (true, _) => by_the_clock(text),
+        (false, Ok(seconds)) => Duration::try_from_secs_f64(seconds).ok(),
+        (false, Err(_)) => humantime::parse_duration(text).ok(),
+    };
+    parsed.ok_or_else(|| "not a duration such as 90s, 1m30s, 00:01:30 or 90".to_owned())
+}
+
+/// `[DD:]HH:MM:SS[.FRACTION]`.
+fn by_the_clock(text: &str) -> Option<Duration> {
+    let digits = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
+    let parts: Vec<&str> = text.split(':').collect();
+    let (whole, seconds) = match (parts.as_slice(), parts.iter().all(digits)) {
+        ([hours, minutes, seconds], true) => ([*hours, "0", *minutes], seconds),
+        ([days, hours, minutes, seconds], true) => ([*hours, *days, *minutes], seconds),
+        _ => return None,
+    };
+    let [hours, days, minutes] = whole.map(|part| part.parse::<u64>().ok());
+    let minutes = minutes.filter(|minutes| *minutes < 60)?;
+    let seconds = seconds.parse().ok().filter(|seconds| *seconds < 60.0)?;
+    let hours = days?.checked_mul(24)?.checked_add(hours?)?;
+    let minutes = hours.checked_mul(60)?.checked_add(minutes)?;
+    Duration::from_secs(minutes.checked_mul(60)?).checked_add(Duration::try_from_secs_f64(seconds).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form() {
+        for (text, milliseconds) in [
+            ("90s", 90_000),
+            ("1m30s", 90_000),
+            ("00:01:30", 90_000),
+            ("90", 90_000),
+            ("0.5", 500),
+            ("250ms", 250),
+            ("01:00:00:00", 86_400_000),
+            ("00:00:01.25", 1_250),
+            ("0", 0),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_none() {
+        for text in [
+            "",
+            "-1",
+            "x",
+            "1x",
+            "01:30",
+            "00:60:00",
+            "00:00:60",
+            "1:2:3:4:5",
+            "00:+1:00",
+            "inf",
+            "NaN",
+            "1e99",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
