@@ -110,8 +110,8 @@ impl Runtime {
     fn raw(&self, set: u8, id: u8) -> Vec<u8> {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        stream.write_all(b"DOTNET_IPC_V1\0\x14\0").unwrap();
-        stream.write_all(&[set, id, 0, 0]).unwrap();
+        // At once: .NET Core 3.1 takes a message that comes in two pieces for a malformed one.
+        stream.write_all(&[b"DOTNET_IPC_V1\0\x14\0".as_slice(), &[set, id, 0, 0]].concat()).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         answer
