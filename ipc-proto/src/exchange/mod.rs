@@ -48,6 +48,9 @@ use crate::ProtocolError;
 #[derive(Debug)]
 pub enum Step<'m> {
     /// Write some of these bytes, then [`advance`](Exchange::advance) by how many.
+    ///
+    /// At once, if the transport can: .NET Core 3.1 reads a header, and a payload, in one go each, and refuses one that
+    /// comes in two pieces as malformed.
     Send(&'m [u8]),
     /// Read some bytes into this space, then [`advance`](Exchange::advance) by how many.
     Receive(&'m mut [u8]),
