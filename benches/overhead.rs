@@ -2,13 +2,19 @@
 //!
 //! `cargo bench -p ipc-benches --bench overhead -- SOCKET [PAIRS]`; with `ours` or `hand` in place of the second
 //! argument only that side calls, a thousand times, for `strace -c`.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark may fail as it likes")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a benchmark may fail as it likes"
+)]
 
-use std::hint::black_box;
+use core::hint::black_box;
+use core::time::Duration;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ipc_std::Client;
 

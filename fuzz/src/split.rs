@@ -1,0 +1,181 @@
+use core::iter;
+
+use ipc_proto::types::{DumpFlags, DumpType, Environment, ProcessEnvironment};
+use ipc_proto::wire::{Reader, TextBuf, Writer, decode_prefix};
+use ipc_proto::{
+    Answer, Call, Code, Decode, DecodeError, Encode, Exchange, GenerateCoreDump3, Message, Parsed,
+    ProtocolError, ReceiveEnvironment, Reply, Request, RequestError, Serve, Step, Text,
+};
+
+use crate::wire::{feed, sizes, take};
+
+/// However bytes are cut into pieces, an exchange comes to the same end, and takes its own bytes and no more.
+///
+/// The sizes of the pieces are read off the bytes from the last on. So a file of `testdata/` is a good input as it
+/// stands, and what is appended to it varies how it is cut.
+pub fn split(bytes: &[u8]) {
+    calls(bytes);
+    serves(bytes);
+    environments(bytes);
+}
+
+fn calls(bytes: &[u8]) {
+    let small = REQUEST_LEN + bytes.last().map_or(0, |byte| usize::from(*byte));
+    let (mut one, mut other) = (Buffers::new(Message::MAX_LEN), Buffers::new(small));
+    let whole = call(bytes, iter::empty(), &mut one);
+    let pieces = call(bytes, sizes(bytes.iter().rev()), &mut other);
+    assert_eq!(pieces.0, whole.0);
+    match Message::parse(bytes) {
+        // The magic is looked at byte by byte, so how much of a wrong one is taken depends on the pieces.
+        Err(_) => assert!(pieces.1 <= Message::HEADER_LEN && whole.1 <= Message::HEADER_LEN),
+        Ok(Parsed::Complete { value, used }) if value.code.set() == Code::OK.set() && whole.0.is_ok() => {
+            assert_eq!((pieces.1, whole.1), (used, used));
+        }
+        Ok(_) => assert_eq!(pieces.1, whole.1),
+    }
+}
+
+/// A buffer to begin with, and one to go on with.
+struct Buffers(Vec<u8>, Vec<u8>);
+
+impl Buffers {
+    fn new(len: usize) -> Self {
+        Self(vec![0xa5; len], vec![0xa5; Message::MAX_LEN])
+    }
+}
+
+/// The shortest request of the command whose refusals have a text.
+const REQUEST: GenerateCoreDump3<'_> =
+    GenerateCoreDump3 { dump_name: Text::NULL, dump_type: DumpType::FULL, flags: DumpFlags::NONE };
+const REQUEST_LEN: usize = 32;
+
+/// How a `Call` ends that is answered `bytes`, and how many of them it took.
+fn call<'b>(
+    bytes: &[u8],
+    mut sizes: impl Iterator<Item = usize>,
+    Buffers(small, large): &'b mut Buffers,
+) -> (Result<Answer<'b, Bytes<'b>>, ProtocolError>, usize) {
+    let mut call = Call::new(&REQUEST, small).expect("the request fits");
+    assert_eq!(take(&mut call, &mut sizes, usize::MAX).len(), REQUEST_LEN);
+    let mut wire = bytes;
+    let mut outcome = feed(&mut call, &mut wire, &mut sizes);
+    if let Err(ProtocolError::BufferTooSmall { needed }) = outcome {
+        call = call.into_buffer(&mut large[..needed]);
+        outcome = feed(&mut call, &mut wire, &mut sizes);
+    }
+    let taken = bytes.len() - wire.len();
+    assert_eq!(call.received(), taken);
+    let answer = call.finish();
+    if let Err(error) = outcome {
+        assert_eq!(answer, Err(error));
+    }
+    (answer, taken)
+}
+
+/// A payload as it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl Encode for Bytes<'_> {
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.bytes(self.0);
+    }
+}
+impl<'a> Decode<'a> for Bytes<'a> {
+    const MIN_LEN: usize = 0;
+
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        r.bytes(r.rest().len()).map(Self)
+    }
+}
+
+fn serves(bytes: &[u8]) {
+    let (mut one, mut other) = (Buffers::new(Message::MAX_LEN), Buffers::new(Message::MAX_LEN));
+    let (request, refusal, taken) = serve(bytes, iter::empty(), &mut one);
+    assert_eq!(serve(bytes, sizes(bytes.iter().rev()), &mut other), (request, refusal.clone(), taken));
+
+    let size = bytes.get(14..16).map_or(0, |size| usize::from(u16::from_le_bytes([size[0], size[1]])));
+    assert_eq!(taken, size.max(Message::HEADER_LEN).min(bytes.len()));
+    match Message::parse(bytes).map(|parsed| match parsed {
+        Parsed::Complete { value, .. } => Some(value.request()),
+        Parsed::Partial { .. } => None,
+    }) {
+        Ok(Some(parsed)) => assert_eq!(request, accepted(parsed)),
+        Ok(None) | Err(_) => assert!(request.is_err()),
+    }
+}
+
+/// What a server makes of what was parsed: it looks at the values too.
+fn accepted(parsed: Result<Request<'_>, DecodeError>) -> Result<Request<'_>, RequestError> {
+    let request = parsed?;
+    request.check()?;
+    Ok(request)
+}
+
+/// How a `Serve` ends that is sent `bytes`, what it answers by itself, and how many of them it took.
+fn serve<'b>(
+    bytes: &[u8],
+    mut sizes: impl Iterator<Item = usize>,
+    Buffers(receive, send): &'b mut Buffers,
+) -> (Result<Request<'b>, RequestError>, Vec<u8>, usize) {
+    let mut serve = Serve::new(receive, send).expect("the buffers hold a header and a refusal");
+    let mut wire = bytes;
+    assert_eq!(feed(&mut serve, &mut wire, &mut sizes), Ok(()));
+    let taken = bytes.len() - wire.len();
+    assert_eq!(serve.bytes(), &bytes[..taken]);
+    let (request, mut reply): (_, Reply<'_>) = serve.finish();
+    let refusal = take(&mut reply, &mut sizes, usize::MAX);
+    assert_eq!(refusal.len(), 24);
+    (request, refusal, taken)
+}
+
+/// The bytes as the environment, in a buffer that holds all, and in the smallest that holds the longest entry.
+fn environments(bytes: &[u8]) {
+    let whole = environment(bytes, iter::empty(), bytes.len().max(4));
+    let pieces = environment(bytes, sizes(bytes.iter().rev()), 4);
+    assert_eq!(pieces, whole);
+    match decode_prefix::<Environment<'_>>(bytes) {
+        Ok((all, [])) => assert!(whole.1.is_ok() && whole.0.iter().map(TextBuf::as_text).eq(all)),
+        Ok(_) | Err(_) => assert!(whole.1.is_err()),
+    }
+    // Announced, but cut off.
+    let longer =
+        ProcessEnvironment { incoming_bytes: u32::try_from(bytes.len()).unwrap_or(0) + 1, future: 0 };
+    let mut buf = vec![0xa5; bytes.len() + 4];
+    let mut receive = ReceiveEnvironment::new(&longer, u32::MAX, &mut buf).expect("no limit");
+    let received = bytes.len();
+    assert_eq!(feed(&mut receive, &mut &*bytes, &mut iter::empty()), Err(ProtocolError::Closed { received }));
+}
+
+/// The entries that come, and how it ends; grows the buffer as far as it is told to.
+pub(crate) fn environment(
+    bytes: &[u8],
+    mut sizes: impl Iterator<Item = usize>,
+    mut room: usize,
+) -> (Vec<TextBuf>, Result<(), ProtocolError>) {
+    let incoming_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let announced = ProcessEnvironment { incoming_bytes, future: 0 };
+    let wire = [bytes, b"what follows"].concat();
+    loop {
+        let mut buf = vec![0xa5; room];
+        let mut receive = ReceiveEnvironment::new(&announced, u32::MAX, &mut buf).expect("no limit");
+        let (mut rest, mut entries) = (&wire[..], Vec::new());
+        let outcome = loop {
+            assert_eq!(feed(&mut receive, &mut rest, &mut sizes), Ok(()));
+            assert!(rest.len() >= 12, "takes what follows");
+            match receive.next_entry().map(|entry| entry.map(TextBuf::from)) {
+                Ok(Some(entry)) => entries.push(entry),
+                Ok(None) if receive.is_finished() => break Ok(()),
+                Ok(None) => assert!(matches!(receive.step(), Step::Receive(_)), "stands still"),
+                Err(error) => break Err(error),
+            }
+        };
+        match outcome {
+            Err(ProtocolError::BufferTooSmall { needed }) => {
+                assert!(room < needed && needed <= bytes.len());
+                room = needed;
+            }
+            _ => return (entries, outcome),
+        }
+    }
+}

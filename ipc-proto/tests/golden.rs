@@ -1,0 +1,223 @@
+//! The vectors of `testdata/`: each decodes to the text in the file beside it, and encodes to itself again.
+//!
+//! `BLESS=1 cargo test -p ipc-proto --test golden` writes the texts anew; read what changed.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test says what it expects"
+)]
+use core::{fmt::Debug, iter};
+use std::{env, fs};
+
+use ipc_fuzz::wire::{feed, take};
+use ipc_fuzz::{Vector, testdata};
+use ipc_proto::types::{
+    Environment, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status,
+};
+use ipc_proto::wire::{decode, decode_prefix};
+use ipc_proto::{
+    Code, Command, CommandInfo, Decode, Encode, GenerateCoreDump3, HResult, Message, Parsed, Request,
+    RequestError, Serve, ServerError, Text, encode,
+};
+
+/// Compares what was decoded with the file beside the vector, or writes that file.
+fn expect(vector: &Vector, decoded: &str) {
+    let path = vector.path.with_extension("txt");
+    if env::var_os("BLESS").is_some() {
+        return fs::write(path, decoded).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(decoded, expected, "{}, which BLESS=1 writes anew", path.display());
+}
+
+/// The parts of the name: command or other subject, and kind.
+fn name(vector: &Vector) -> (&str, &str) {
+    let stem = vector.path.file_stem().unwrap().to_str().unwrap();
+    (stem.split('.').next().unwrap(), stem.rsplit('.').next().unwrap())
+}
+
+/// The row of the command that the vector is named after.
+fn row(vector: &Vector) -> &'static CommandInfo {
+    let (command, _) = name(vector);
+    Request::ALL.iter().find(|row| row.name == command).unwrap_or_else(|| panic!("{command} is in no row"))
+}
+
+/// The message that the bytes begin with.
+fn whole(bytes: &[u8]) -> Option<Message<'_>> {
+    match Message::parse(bytes) {
+        Ok(Parsed::Complete { value, .. }) => Some(value),
+        Ok(Parsed::Partial { .. }) | Err(_) => None,
+    }
+}
+
+/// Encodes over other bytes, so that one left out does not pass for a 0.
+fn encoded(code: Code, payload: &impl Encode) -> Vec<u8> {
+    let mut buf = [0xa5; 4096];
+    let len = encode(code, payload, &mut buf).unwrap().len();
+    assert!(buf[len..].iter().all(|byte| *byte == 0xa5));
+    buf[..len].to_vec()
+}
+
+/// The payload as a `T`: as text, and the whole message again.
+fn show<'a, T: Decode<'a> + Encode + Debug>(message: Message<'a>) -> (String, Vec<u8>) {
+    let value: T = message.decode().unwrap();
+    (format!("{value:#?}\n"), encoded(message.code, &value))
+}
+
+fn show_request(message: Message<'_>) -> (String, Vec<u8>) {
+    let request = message.request().unwrap();
+    assert!(!matches!(request, Request::Unknown(_)));
+    (format!("{request:#?}\n"), encoded(request.code(), &request))
+}
+
+fn show_response(message: Message<'_>, row: &CommandInfo) -> (String, Vec<u8>) {
+    assert_eq!(message.code, Code::OK);
+    match row.response {
+        "ProcessEnvironment" => show::<ProcessEnvironment>(message),
+        "ProcessInfo" => show::<ProcessInfo<'_>>(message),
+        "ProcessInfo2" => show::<ProcessInfo2<'_>>(message),
+        "ProcessInfo3" => show::<ProcessInfo3<'_>>(message),
+        "SessionId" => show::<SessionId>(message),
+        "Status" => show::<Status>(message),
+        other => panic!("how to decode {other}?"),
+    }
+}
+
+fn show_refusal(message: Message<'_>, row: &CommandInfo) -> (String, Vec<u8>) {
+    assert_eq!(message.code, Code::ERROR);
+    if row.code == GenerateCoreDump3::CODE {
+        show::<ServerError<'_>>(message)
+    } else {
+        show::<HResult>(message)
+    }
+}
+
+#[test]
+fn messages() {
+    for vector in testdata("messages") {
+        let bytes = &vector.bytes[..];
+        let message = || whole(bytes).unwrap_or_else(|| panic!("{}", vector.path.display()));
+        let (decoded, again) = match name(&vector).1 {
+            "request" => {
+                assert_eq!(message().code, row(&vector).code);
+                show_request(message())
+            }
+            "response" => show_response(message(), row(&vector)),
+            "refusal" => show_refusal(message(), row(&vector)),
+            "continuation" => {
+                let (environment, rest) = decode_prefix::<Environment<'_>>(bytes).unwrap();
+                assert_eq!(rest, []);
+                (
+                    format!("{environment:#?}\n"),
+                    encoded(Code::OK, &environment)[Message::HEADER_LEN..].to_vec(),
+                )
+            }
+            "frame" => continue, // not a message: the type for it is yet to come
+            other => panic!("{other} is no kind of message"),
+        };
+        expect(&vector, &decoded);
+        match vector.path.file_name().unwrap().to_str().unwrap() {
+            // Ends with a field that no reader of today knows.
+            "GetProcessInfo3.version2.response.hex" => {
+                let (_, unknown) = decode_prefix::<ProcessInfo3<'_>>(message().payload).unwrap();
+                assert_eq!(decode::<Text<'_>>(unknown).unwrap(), "later");
+                assert_eq!([&again[Message::HEADER_LEN..], unknown].concat(), message().payload);
+            }
+            // Success without a word, which reads as the success that is written with one.
+            "ResumeRuntime.no-payload.response.hex" => {
+                assert_eq!((bytes.len(), again), (20, encoded(Code::OK, &Status::OK)));
+            }
+            file => assert_eq!(again, bytes, "{file}"),
+        }
+    }
+}
+
+#[test]
+fn every_command_has_a_request_and_a_response() {
+    let vectors = testdata("messages");
+    for row in Request::ALL {
+        for kind in ["request", "response"] {
+            let has = vectors.iter().any(|vector| name(vector) == (row.name, kind));
+            assert!(has, "testdata/messages/{}[.CASE].{kind}.hex is missing", row.name);
+        }
+    }
+}
+
+#[test]
+fn continuations_are_as_long_as_announced() {
+    let vectors = testdata("messages");
+    for vector in vectors.iter().filter(|vector| name(vector).1 == "continuation") {
+        let response = vector.path.to_str().unwrap().replace(".continuation.", ".response.");
+        let announcing = vectors.iter().find(|vector| vector.path.to_str() == Some(&response)).unwrap();
+        let announced: ProcessEnvironment = whole(&announcing.bytes).unwrap().decode().unwrap();
+        assert_eq!(usize::try_from(announced.incoming_bytes), Ok(vector.bytes.len()), "{response}");
+    }
+}
+
+/// What a runtime makes of the bytes when nothing follows them, and what it answers by itself.
+fn serve<'b>(vector: &Vector, buf: &'b mut [u8]) -> (Result<Request<'b>, RequestError>, HResult) {
+    let (receive, send) = buf.split_at_mut(4096);
+    let mut serve = Serve::new(receive, send).unwrap();
+    feed(&mut serve, &mut &vector.bytes[..], &mut iter::empty()).unwrap();
+    let (request, mut reply) = serve.finish();
+    let answer = take(&mut reply, &mut iter::empty(), usize::MAX);
+    let refusal = whole(&answer).unwrap();
+    assert_eq!(refusal.code, Code::ERROR);
+    (request, decode(refusal.payload).unwrap())
+}
+
+/// What the file says that a server answers.
+fn server(vector: &Vector) -> &str {
+    vector.text.lines().find_map(|line| line.strip_prefix("# server: ")).unwrap()
+}
+
+#[test]
+fn malformed() {
+    for vector in testdata("malformed") {
+        let mut buf = [0; 8192];
+        let (request, refusal) = serve(&vector, &mut buf);
+        let file = vector.path.display();
+        assert_eq!(server(&vector), refusal.to_string(), "{file}");
+        let parsed = whole(&vector.bytes).map(|message| message.request());
+        if name(&vector).0 == "unknown" {
+            assert!(matches!(request, Ok(Request::Unknown(_))), "{file}");
+            assert_eq!(parsed, Some(Ok(request.unwrap())));
+            assert_eq!(refusal, HResult::UNKNOWN_COMMAND);
+            expect(&vector, &format!("{:#?}\n", request.unwrap()));
+        } else {
+            assert!(!matches!(parsed, Some(Ok(_))), "{file}");
+            let RequestError::Decode(error) = request.expect_err(&file.to_string()) else {
+                panic!("{file}: its layout is good")
+            };
+            expect(&vector, &format!("{:?} at byte {}\n{refusal:?}\n", error.kind, error.offset));
+        }
+    }
+}
+
+/// Decoding is about layout only: that a server does not take the values is said by the rules.
+#[test]
+fn refused() {
+    for vector in testdata("refused") {
+        let file = vector.path.display();
+        let (decoded, again) = show_request(whole(&vector.bytes).unwrap());
+        expect(&vector, &decoded);
+        assert_eq!(again, vector.bytes, "{file}");
+        let mut buf = [0; 8192];
+        let (request, refusal) = serve(&vector, &mut buf);
+        assert!(matches!(request, Err(RequestError::Violation(_))), "{file}");
+        assert_eq!(server(&vector), refusal.to_string(), "{file}");
+    }
+}
+
+#[test]
+fn tolerated() {
+    for vector in testdata("tolerated") {
+        let mut buf = [0; 8192];
+        let (decoded, again) = show_request(whole(&vector.bytes).unwrap());
+        expect(&vector, &decoded);
+        assert_ne!(again, vector.bytes, "{} has nothing odd", vector.path.display());
+        let (request, _) = serve(&vector, &mut buf);
+        assert_eq!((server(&vector), request.ok()), ("OK", whole(&again).unwrap().request().ok()));
+    }
+}

@@ -1,0 +1,203 @@
+//! Messages shown part by part: the parts tile them, and errors are those of decoding.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing"
+)]
+use ipc_fuzz::{Vector, testdata};
+use ipc_proto::wire::{Path, Value};
+use ipc_proto::{
+    Code, CommandInfo, Decode, DecodeError, DecodeErrorKind, Message, Parsed, Request, ServerError, wire,
+};
+use proptest::prelude::*;
+
+/// Name and value of every part, and what came of it; the parts lie one behind the other.
+fn inspect(bytes: &[u8], answer_to: Option<Code>) -> (Vec<(String, String)>, usize, Result<(), DecodeError>) {
+    let (mut seen, mut end) = (Vec::new(), 0);
+    let result = Message::inspect(bytes, answer_to, &mut |part| {
+        assert_eq!(part.offset, end, "{} lies elsewhere", part.path);
+        end += part.bytes.len();
+        assert_eq!(part.bytes, &bytes[part.offset..end]);
+        let value = match part.value {
+            Value::Number { number, name: None } => number.to_string(),
+            Value::Number { number, name: Some(name) } => format!("{number} {name}"),
+            other => format!("{other:?}"),
+        };
+        seen.push((part.path.to_string(), value));
+    });
+    (seen, end, result)
+}
+
+/// The command that a file is named after.
+fn command(vector: &Vector) -> Option<Code> {
+    let name = vector.path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap();
+    Request::ALL.iter().find(|row| row.name == name).map(|row| row.code)
+}
+
+#[test]
+fn good_messages_are_tiled() {
+    for folder in ["messages", "refused", "tolerated"] {
+        for vector in testdata(folder) {
+            let Ok(Parsed::Complete { used, .. }) = Message::parse(&vector.bytes) else { continue };
+            let (seen, end, result) = inspect(&vector.bytes, command(&vector));
+            assert_eq!((end, result), (used, Ok(())), "{}", vector.path.display());
+            assert!(seen.iter().all(|(path, _)| path != "payload"), "{}", vector.path.display());
+        }
+    }
+}
+
+#[test]
+fn malformed_ones_are_tiled_up_to_the_error() {
+    for vector in testdata("malformed") {
+        let file = vector.path.display();
+        let (seen, end, result) = inspect(&vector.bytes, None);
+        let expected = match Message::parse(&vector.bytes) {
+            Ok(Parsed::Complete { value, .. }) => value.request().map(|_| ()),
+            Ok(Parsed::Partial { .. }) => {
+                Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: vector.bytes.len() })
+            }
+            Err(e) => Err(e),
+        };
+        assert_eq!(result, expected, "{file}");
+        assert!(result.map_or_else(|e| end <= e.offset, |()| end == vector.bytes.len()), "{file}");
+        assert!(seen.len() >= 5 || end < Message::HEADER_LEN, "{file}");
+    }
+}
+
+#[test]
+fn fields_have_names_and_values() {
+    let vectors = testdata("messages");
+    let of = |name: &str| {
+        let vector = vectors.iter().find(|vector| vector.path.ends_with(name)).unwrap();
+        let (seen, _, result) = inspect(&vector.bytes, command(vector));
+        result.unwrap();
+        seen[4..].iter().map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("CollectTracing3.no-stackwalk.request.hex")[..10],
+        [
+            "reserved = 0",
+            "buffer_mb = 256",
+            "format = 1 NET_TRACE",
+            "rundown = Bool(true)",
+            "stackwalk = Bool(false)",
+            "providers.count = 1",
+            "providers[0].keywords = 89142578365",
+            "providers[0].level = 5 VERBOSE",
+            "providers[0].name.count = 32",
+            "providers[0].name = Text(\"Microsoft-Windows-DotNETRuntime\")",
+        ]
+    );
+    let refusal = of("GenerateCoreDump3.single-file.refusal.hex");
+    assert_eq!(refusal[1], "hresult = HResult(0x80004005 DS_IPC_E_FAIL)");
+    assert!(refusal[3].starts_with("message = Text("), "{refusal:?}");
+    assert_eq!(of("ResumeRuntime.response.hex")[1], "status = HResult(0x00000000)");
+    assert_eq!(of("ResumeRuntime.no-payload.response.hex").len(), 1);
+    let newer = of("GetProcessInfo3.version2.response.hex");
+    assert!(newer.last().unwrap().starts_with("rest = Bytes([6, 0, 0, 0, 108"), "{newer:?}");
+}
+
+/// What was good before the error, for values that have parts.
+#[test]
+fn an_error_hides_nothing_before_it() {
+    let shown = |command: u16, payload: &[u8]| {
+        let mut message = b"DOTNET_IPC_V1\0\0\0".to_vec();
+        message.extend(command.to_be_bytes());
+        message.extend([0, 0]);
+        message.extend(payload);
+        let size = u16::try_from(message.len()).unwrap();
+        message[14..16].copy_from_slice(&size.to_le_bytes());
+        let (mut seen, _, result) = inspect(&message, None);
+        let e = result.unwrap_err();
+        (seen.pop().unwrap().0, e.kind, e.offset)
+    };
+    let text = [3, 0, 0, 0, b'a', 0, b'b', 0, b'c', 0];
+    assert_eq!(
+        shown(0x0407, &text),
+        ("startup_hook_path.count".to_owned(), DecodeErrorKind::Unterminated, 28)
+    );
+    let mut attach = vec![0; 24];
+    attach.extend([1, 0, 0, 0, 7, 8]);
+    assert_eq!(shown(0x0301, &attach), ("client_data".to_owned(), DecodeErrorKind::TrailingBytes, 49));
+    let unknown = [&b"DOTNET_IPC_V1\0\x1a\0\x02\x06\0\0"[..], &[2, 0, 0, 0, 9, 9]].concat();
+    assert_eq!(inspect(&unknown, None).0[6].0, "session.rest");
+}
+
+#[test]
+fn parts_of_parts() {
+    let filter = Path::Field(&Path::Index(&Path::Field(&Path::Root, "providers"), 3), "filter");
+    assert_eq!(filter.to_string(), "providers[3].filter");
+    assert_eq!(Path::Root.to_string(), "");
+}
+
+/// As `inspect` says it, decoding does.
+fn decoded(bytes: &[u8], answer_to: Option<Code>) -> Result<(), DecodeError> {
+    let message = match Message::parse(bytes)? {
+        Parsed::Complete { value, .. } => value,
+        Parsed::Partial { .. } => {
+            return Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() });
+        }
+    };
+    let refusal = |message: &Message<'_>| match answer_to {
+        Some(Code(0x0103)) => message.decode::<ServerError<'_>>().map(|_| ()),
+        _ => message.decode::<ipc_proto::HResult>().map(|_| ()),
+    };
+    match (message.code, answer_to.and_then(CommandInfo::find)) {
+        (Code::ERROR, _) => refusal(&message),
+        (Code::OK, None) => Ok(()),
+        (Code::OK, Some(row)) => response(row.response, message.payload),
+        _ => message.request().map(|_| ()),
+    }
+}
+
+fn response(name: &str, payload: &[u8]) -> Result<(), DecodeError> {
+    fn at<'a, T: Decode<'a>>(payload: &'a [u8]) -> Result<(), DecodeError> {
+        wire::Reader::at(payload, Message::HEADER_LEN).read::<T>().map(|_| ())
+    }
+    use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
+    match name {
+        "ProcessEnvironment" => at::<ProcessEnvironment>(payload),
+        "ProcessInfo" => at::<ProcessInfo<'_>>(payload),
+        "ProcessInfo2" => at::<ProcessInfo2<'_>>(payload),
+        "ProcessInfo3" => at::<ProcessInfo3<'_>>(payload),
+        "SessionId" => at::<SessionId>(payload),
+        "Status" => at::<Status>(payload),
+        other => panic!("how to decode {other}?"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A good message, with one byte changed or its end cut off, taken for any answer.
+    #[test]
+    fn as_decoding(
+        file: prop::sample::Index,
+        at: prop::sample::Index,
+        byte: u8,
+        cut: bool,
+        command in prop::option::of(0..Request::ALL.len()),
+    ) {
+        let vectors = testdata("messages");
+        let mut bytes = file.get(&vectors).bytes.clone();
+        let at = at.index(bytes.len());
+        if cut {
+            bytes.truncate(at);
+        } else {
+            bytes[at] = byte;
+        }
+        let answer_to = command.map(|index| Request::ALL[index].code);
+        let (_, end, result) = inspect(&bytes, answer_to);
+        let short_and_bad = bytes.len() < Message::HEADER_LEN
+            && matches!(result, Err(DecodeError { kind: DecodeErrorKind::BadSize, .. }));
+        if !short_and_bad {
+            prop_assert_eq!(result, decoded(&bytes, answer_to));
+        }
+        match result {
+            Ok(()) => prop_assert!(end >= Message::HEADER_LEN),
+            Err(e) => prop_assert!(end <= e.offset),
+        }
+    }
+}

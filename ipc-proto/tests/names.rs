@@ -1,0 +1,60 @@
+//! What is read from text: GUIDs, and the names of sockets.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+use ipc_proto::{Guid, SocketName};
+use proptest::prelude::*;
+
+#[test]
+fn texts_that_are_no_guid() {
+    let good = "123e4567-e89b-12d3-a456-426614174000";
+    let guid: Guid = good.parse().unwrap();
+    assert_eq!(good.to_uppercase().parse(), Ok(guid));
+    assert_eq!(format!("{{{good}}}").parse(), Ok(guid));
+    for bad in [
+        "",
+        "123e4567-e89b-12d3-a456-42661417400",
+        "123e4567-e89b-12d3-a456-4266141740000",
+        "123e4567e89b12d3a456426614174000",
+        "123e4567-e89b-12d3-a4564-26614174000",
+        "123e4567-e89b-12d3-a456-42661417400g",
+        "+23e4567-e89b-12d3-a456-426614174000",
+        "{123e4567-e89b-12d3-a456-426614174000",
+        "123e4567-e89b-12d3-a456-42661417400é",
+    ] {
+        assert!(bad.parse::<Guid>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn texts_that_are_no_socket_name() {
+    for bad in [
+        "",
+        "dotnet-diagnostic--socket",
+        "dotnet-diagnostic-1-socket",
+        "dotnet-diagnostic-1--socket",
+        "dotnet-diagnostic--1-2-socket",
+        "dotnet-diagnostic-1-2-3-socket",
+        "dotnet-diagnostic-+1-2-socket",
+        "dotnet-diagnostic-01-2-socket",
+        "dotnet-diagnostic-1-02-socket",
+        "dotnet-diagnostic-1-2-socket ",
+        "dotnet-diagnostic-4294967296-2-socket",
+        "dotnet-diagnostic-1-18446744073709551616-socket",
+        "dotnet-diagnostic-dsrouter-1-2-socket",
+        "clr-debug-pipe-1-2-in",
+    ] {
+        assert!(bad.parse::<SocketName>().is_err(), "{bad}");
+    }
+    let longest = SocketName { process_id: u32::MAX, disambiguation_key: u64::MAX };
+    assert_eq!(longest.to_text().as_str(), "dotnet-diagnostic-4294967295-18446744073709551615-socket");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_reads_back(bytes: [u8; 16], process_id: u32, disambiguation_key: u64) {
+        prop_assert_eq!(Guid(bytes).to_string().parse(), Ok(Guid(bytes)));
+        let name = SocketName { process_id, disambiguation_key };
+        prop_assert_eq!(name.to_text().as_str().parse(), Ok(name));
+    }
+}

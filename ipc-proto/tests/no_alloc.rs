@@ -1,0 +1,117 @@
+//! The core allocates nothing: an allocator counts.
+#![allow(unsafe_code, reason = "an allocator cannot be written without")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    reason = "a test says what it expects by unwrapping it"
+)]
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
+use core::iter;
+use std::alloc::System;
+
+use ipc_fuzz::wire::feed;
+use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
+use ipc_proto::{
+    Answer, Array, Call, CollectTracing2, Exchange, Message, Parsed, Request, Serve, Step, Text, encode,
+};
+
+struct Counting;
+
+thread_local! {
+    /// Of this thread, as the test harness has threads of its own.
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: all work is passed on to the system's allocator, with the arguments as they came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps to the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps to the contract of `dealloc`, and `block` came from `System`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+/// Names in every form that a text can come in.
+fn providers() -> [Provider<'static>; 8] {
+    const UNITS: [u16; 3] = [b'A' as u16, 0xd800, 0x20ac];
+    let name = |i| match i % 3 {
+        0 => Text::from("Microsoft-Windows-DotNETRuntime"),
+        1 => Text::from("Ångström-世"),
+        _ => Text::from_utf16(&UNITS),
+    };
+    core::array::from_fn(|i| Provider {
+        keywords: u64::MAX,
+        level: EventLevel::VERBOSE,
+        name: name(i),
+        arguments: if i == 0 { Text::NULL } else { Text::from("key=value") },
+    })
+}
+
+fn collect<'a>(providers: &'a [Provider<'a>]) -> CollectTracing2<'a> {
+    CollectTracing2 {
+        buffer_mb: 256,
+        format: Format::NET_TRACE,
+        rundown: true,
+        providers: Array::from(providers),
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(Box::new(1))), 1);
+}
+
+#[test]
+fn codec() {
+    let (providers, mut buf) = (providers(), [0; 4096]);
+    let work = || {
+        let command = collect(&providers);
+        let bytes = encode(Request::CollectTracing2(command).code(), &command, &mut buf).unwrap();
+        let Ok(Parsed::Complete { value, .. }) = Message::parse(bytes) else { panic!("it was encoded") };
+        assert_eq!(value.request(), Ok(Request::CollectTracing2(command)));
+        assert!(Message::parse(b"DOTNET_IPC_V2").is_err());
+    };
+    assert_eq!(allocations(work), 0);
+}
+
+/// Carries what the one sends to the other.
+fn carry(from: &mut impl Exchange, to: &mut impl Exchange) {
+    while let Step::Send(bytes) = from.step() {
+        let mut wire = bytes;
+        feed(to, &mut wire, &mut iter::empty()).unwrap();
+        let n = bytes.len() - wire.len();
+        from.advance(n).unwrap();
+    }
+}
+
+#[test]
+fn exchange() {
+    let (providers, mut buffers) = (providers(), [[0; 4096]; 3]);
+    let work = || {
+        let command = collect(&providers);
+        let [tool, receive, send] = &mut buffers;
+        let mut call = Call::new(&command, tool).unwrap();
+        let mut serve = Serve::new(receive, send).unwrap();
+        carry(&mut call, &mut serve);
+        let (request, mut reply) = serve.finish();
+        let Ok(Request::CollectTracing2(asked)) = request else { panic!("{request:?}") };
+        reply.answer(&asked, &SessionId { session_id: 7 }).unwrap();
+        carry(&mut reply, &mut call);
+        assert_eq!(call.finish(), Ok(Answer::Ok(SessionId { session_id: 7 })));
+    };
+    assert_eq!(allocations(work), 0);
+}

@@ -1,0 +1,58 @@
+//! The properties of `ipc-fuzz` with random input: any bytes, and messages with a good header.
+#![allow(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "a test says what it expects by unwrapping it"
+)]
+use ipc_fuzz::{conversation, message, split};
+use ipc_proto::{Code, HResult, Request, encode_to_vec};
+use proptest::prelude::*;
+use proptest::{collection::vec, sample::select};
+
+/// Anything, or a payload of anything behind the header of some command or answer.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let answers = [Code::OK, Code::ERROR];
+    let codes: Vec<Code> = Request::ALL.iter().map(|row| row.code).chain(answers).collect();
+    let message =
+        (select(codes), small_fields(), vec(any::<u8>(), 0..40)).prop_map(|(code, payload, behind)| {
+            let mut message = encode_to_vec(code, &HResult::OK).unwrap();
+            message.truncate(20);
+            message.extend(&payload);
+            let size = u16::try_from(message.len()).unwrap();
+            message[14..16].copy_from_slice(&size.to_le_bytes());
+            message.extend(behind);
+            message
+        });
+    prop_oneof![vec(any::<u8>(), 0..400), small_fields(), message]
+}
+
+/// Small numbers and short texts, as payloads are made of; anything else decodes to an error nearly always.
+fn small_fields() -> impl Strategy<Value = Vec<u8>> {
+    let number = (0u32..4).prop_map(|n| n.to_le_bytes().to_vec());
+    let text = vec(any::<u16>(), 0..6).prop_map(|units| {
+        let count = u32::try_from(units.len() + 1).unwrap().to_le_bytes();
+        let units = units.into_iter().chain([0]).flat_map(u16::to_le_bytes);
+        count.into_iter().chain(units).collect()
+    });
+    vec(prop_oneof![number, text, vec(any::<u8>(), 0..3)], 0..10).prop_map(|fields| fields.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn message_holds(bytes in bytes()) {
+        message(&bytes);
+    }
+
+    #[test]
+    fn split_holds(bytes in bytes()) {
+        split(&bytes);
+    }
+
+    #[test]
+    fn conversation_holds(bytes in vec(any::<u8>(), 0..600)) {
+        conversation(&bytes);
+    }
+}
