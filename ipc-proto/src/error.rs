@@ -1,7 +1,7 @@
 //! One error a layer, each wrapping the one below; no owned strings, sentences are their `Display`.
 use core::fmt;
 
-use crate::Code;
+use crate::{Code, HResult, Violation};
 
 /// Bytes that are not what they should be, and where.
 ///
@@ -101,6 +101,56 @@ impl fmt::Display for EncodeError {
     }
 }
 impl core::error::Error for EncodeError {}
+
+/// Why a runtime refuses a request, before it has thought about it.
+///
+/// ```
+/// use ipc_proto::{HResult, RequestError, Violation};
+/// assert_eq!(HResult::from(RequestError::from(Violation::DumpType)), HResult::FAIL);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The bytes are no request.
+    Decode(DecodeError),
+    /// They are one, with a value that runtimes refuse.
+    Violation(Violation),
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode(e) => e.fmt(f),
+            Self::Violation(e) => e.fmt(f),
+        }
+    }
+}
+impl core::error::Error for RequestError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Decode(e) => Some(e),
+            Self::Violation(e) => Some(e),
+        }
+    }
+}
+impl From<DecodeError> for RequestError {
+    fn from(e: DecodeError) -> Self {
+        Self::Decode(e)
+    }
+}
+impl From<Violation> for RequestError {
+    fn from(e: Violation) -> Self {
+        Self::Violation(e)
+    }
+}
+impl From<RequestError> for HResult {
+    fn from(e: RequestError) -> Self {
+        match e {
+            RequestError::Decode(e) => e.into(),
+            RequestError::Violation(e) => e.hresult(),
+        }
+    }
+}
 
 /// Why an exchange ended without its answer.
 ///

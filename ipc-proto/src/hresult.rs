@@ -1,7 +1,7 @@
 //! The result codes that travel.
 use core::fmt;
 
-use crate::wire::{Reader, Writer};
+use crate::wire::{Reader, Value, Writer};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
 
 /// A result code: what the `i32` of an Error answer says.
@@ -121,5 +121,9 @@ impl<'a> Decode<'a> for HResult {
 
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         r.read().map(Self)
+    }
+
+    fn shown(&self, _: &'a [u8]) -> Value<'a> {
+        Value::HResult(*self)
     }
 }

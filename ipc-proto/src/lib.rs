@@ -15,10 +15,11 @@ mod hresult;
 mod message;
 pub mod wire;
 
+pub use command::check::Violation;
 pub use command::table::*;
-pub use command::{Command, CommandInfo, Continuation, types};
+pub use command::{Command, CommandInfo, Continuation, plan, types};
 pub use endpoint::{ParseSocketNameError, SocketName, SocketNameText};
-pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};
+pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
 pub use exchange::{Answer, Call, Exchange, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step};
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]

@@ -11,8 +11,11 @@
 //! number. What follows a message on its connection (a NetTrace stream, the environment) is counted by no `size`.
 use core::fmt;
 
-use crate::wire::{Reader, Text, Writer};
-use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Request};
+use crate::wire::{Path, Reader, See, Text, Value, Writer};
+use crate::{
+    Command, CommandInfo, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, GenerateCoreDump3,
+    HResult, Request,
+};
 
 /// What came of looking for a frame at the front of some bytes.
 ///
@@ -135,7 +138,7 @@ impl<'a> Message<'a> {
 
     /// Looks for a message at the front of `bytes`.
     ///
-    /// A wrong magic or size is an error as soon as it is seen, however little has come.
+    /// A wrong magic is an error as soon as it is seen, however little has come; a wrong size once the header is whole.
     ///
     /// # Errors
     /// [`DecodeErrorKind::BadMagic`] or [`DecodeErrorKind::BadSize`].
@@ -176,6 +179,75 @@ impl<'a> Message<'a> {
     pub fn decode<T: Decode<'a>>(&self) -> Result<T, DecodeError> {
         Reader::at(self.payload, Self::HEADER_LEN).read()
     }
+
+    /// Shows every part of the message at the front of `bytes`, in order and without a gap, with its name, place and
+    /// value: header, fields, and as `rest` what follows the known fields. The payload of a command that is not in the
+    /// table, and of an OK answer unless `answer_to` says to which command, is one part, `payload`.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse) and [`request`](Self::request), and for an answer as decoding that; a message that is
+    /// cut off is [`DecodeErrorKind::UnexpectedEnd`] at the end of `bytes`. What is good before the error has been
+    /// shown.
+    ///
+    /// ```
+    /// use ipc_proto::Message;
+    ///
+    /// let mut seen = Vec::new();
+    /// Message::inspect(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x07\0\0\0\0\0\0\0", None, &mut |part| {
+    ///     seen.push(format!("{} {}", part.offset, part.path));
+    /// })?;
+    /// assert_eq!(seen, ["0 magic", "14 size", "16 command_set", "17 command_id", "18 reserved", "20 session_id"]);
+    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// ```
+    pub fn inspect(bytes: &[u8], answer_to: Option<Code>, see: &mut See<'_>) -> Result<(), DecodeError> {
+        let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() };
+        let field = |name| Path::Field(&Path::Root, name);
+        check_magic(bytes)?;
+        let mut r = Reader::new(bytes);
+        let (size, code) = inspect_header(&mut r, see).map_err(|e| match e.kind {
+            DecodeErrorKind::UnexpectedEnd => cut_off,
+            _ => e,
+        })?;
+        let whole = bytes.get(..usize::from(size));
+        let payload = whole.unwrap_or(bytes).get(Self::HEADER_LEN..).unwrap_or_default();
+        let mut r = Reader::at(payload, Self::HEADER_LEN);
+        let known = |code: Code| CommandInfo::find(code).is_some();
+        let inspected = match (code, answer_to) {
+            (Code::OK, Some(command)) if known(command) => Request::inspect_response(command, &mut r, see),
+            (Code::ERROR, Some(GenerateCoreDump3::CODE)) => ServerError::inspect(&mut r, &Path::Root, see),
+            (Code::ERROR, _) => HResult::inspect(&mut r, &field("hresult"), see),
+            (code, _) if known(code) => Request::inspect(code, &mut r, see),
+            _ => r.show_rest(field("payload"), see),
+        };
+        match whole {
+            Some(_) => inspected.and_then(|()| r.show_rest(field("rest"), see)),
+            None => Err(cut_off),
+        }
+    }
+}
+
+/// Shows the header, and reads size and code.
+fn inspect_header(r: &mut Reader<'_>, see: &mut See<'_>) -> Result<(u16, Code), DecodeError> {
+    let field = |name| Path::Field(&Path::Root, name);
+    r.show(field("magic"), see, Reader::array::<14>, |_, magic| Value::Bytes(magic))?;
+    let bad_size = r.error(DecodeErrorKind::BadSize);
+    let size = |r: &mut Reader<'_>| match r.read()? {
+        size if usize::from(size) < Message::HEADER_LEN => Err(bad_size),
+        size => Ok(size),
+    };
+    let size = r.show(field("size"), see, size, u16::shown)?;
+    let set = r.show(field("command_set"), see, u8::decode, u8::shown)?;
+    let code = |id| Code(u16::from_be_bytes([set, id]));
+    let id = r.show(field("command_id"), see, u8::decode, |id, _| {
+        let name = match code(*id) {
+            Code::OK => Some("OK"),
+            Code::ERROR => Some("Error"),
+            code => CommandInfo::find(code).map(|row| row.name),
+        };
+        Value::Number { number: (*id).into(), name }
+    })?;
+    u16::inspect(r, &field("reserved"), see)?;
+    Ok((size, code(id)))
 }
 
 impl fmt::Debug for Message<'_> {
@@ -278,5 +350,11 @@ impl<'a> Decode<'a> for ServerError<'a> {
         let hresult = r.read()?;
         let message = if r.rest().len() < Text::MIN_LEN { None } else { Some(r.read()?) };
         Ok(Self { hresult, message })
+    }
+
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
+        HResult::inspect(r, &Path::Field(path, "hresult"), see)?;
+        let message = Path::Field(path, "message");
+        if r.rest().len() < Text::MIN_LEN { Ok(()) } else { Text::inspect(r, &message, see) }
     }
 }

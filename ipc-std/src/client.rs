@@ -1,14 +1,21 @@
 use core::time::Duration;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ipc_proto::{GetProcessInfo, GetProcessInfo2, GetProcessInfo3, HResult, ResumeRuntime, StopTracing};
+use ipc_proto::plan::{self, Hazard, Lost, Runtime};
+use ipc_proto::types::{ClientData, DumpFlags, DumpType, PerfMapType, UserEventsSession};
+use ipc_proto::{
+    ApplyStartupHook, AttachProfiler, Code, Command, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
+    GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Guid, HResult,
+    Request, ResumeRuntime, SetEnvironmentVariable, SocketName, StartupProfiler, StopTracing, Text,
+};
 
 use crate::error::Context;
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
-    TraceSession, discover,
+    TraceSession, UserEvents, discover, procfs,
 };
 
 /// A tool's way to one runtime. It connects anew for every command, as the protocol has it.
@@ -117,15 +124,35 @@ impl Client {
     /// [`HResult::UNKNOWN_COMMAND`].
     pub fn process_info(&self) -> Result<ProcessInfo, Error> {
         let deadline = Deadline::after(self.timeouts.call);
-        match self.connect_for(deadline)?.call(&GetProcessInfo3 {}) {
-            Err(e) if is_unknown(&e) => {}
-            answer => return answer.map(Into::into),
+        self.step_down(plan::process_info(&Runtime::default()), |command| {
+            let mut connection = self.connect_for(deadline)?;
+            match command {
+                GetProcessInfo3::CODE => connection.call(&GetProcessInfo3 {}).map(Into::into),
+                GetProcessInfo2::CODE => connection.call(&GetProcessInfo2 {}).map(Into::into),
+                _ => connection.call(&GetProcessInfo {}).map(Into::into),
+            }
+        })
+    }
+
+    /// Tries the steps of a plan as long as the runtime is too old for them.
+    pub(crate) fn step_down<S, T>(
+        &self,
+        steps: impl Iterator<Item = S>,
+        mut take: impl FnMut(S) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut last = None;
+        for step in steps {
+            let result = take(step);
+            if !result.as_ref().is_err_and(is_unknown) {
+                return result;
+            }
+            last = Some(result);
         }
-        match self.connect_for(deadline)?.call(&GetProcessInfo2 {}) {
-            Err(e) if is_unknown(&e) => {}
-            answer => return answer.map(Into::into),
-        }
-        self.connect_for(deadline)?.call(&GetProcessInfo {}).map(Into::into)
+        // No plan for a runtime of unknown age is empty.
+        last.unwrap_or_else(|| {
+            let (peer, hresult) = (self.peer.clone(), HResult::UNKNOWN_COMMAND);
+            Err(Error::Refused { peer, command: Code::OK, hresult, message: None })
+        })
     }
 
     /// The environment of the process as it is now.
@@ -141,19 +168,29 @@ impl Client {
     /// # Errors
     /// If connecting or the call fails.
     pub fn resume(&self) -> Result<(), Error> {
-        self.connect()?.call(&ResumeRuntime {}).map(|_| ())
+        self.status(&ResumeRuntime {})
     }
 
     /// Starts a session, with the oldest command that carries the wishes, as Microsoft's client does: one round trip
-    /// on every age of runtime.
-    ///
-    /// A runtime older than .NET 9 cannot choose its rundown by keyword. It is asked for the default rundown then,
-    /// which holds more; [`TraceSession::command`] tells.
+    /// on every age of runtime. A runtime that does not know it is asked by an older one;
+    /// [`TraceSession::lost`] tells what that one does not carry.
     ///
     /// # Errors
     /// If connecting or the call fails. [`HResult::FAIL`] mostly means that 64 sessions are open already.
     pub fn start_tracing(&self, config: &TraceConfig<'_>) -> Result<TraceSession, Error> {
         TraceSession::start(self, config)
+    }
+
+    /// Starts a session that writes to `user_events`, whose `user_events_data` is given. Since .NET 10, on Linux.
+    ///
+    /// # Errors
+    /// If connecting or the call fails. [`HResult::FAIL`] where the kernel has no `user_events`.
+    pub fn start_user_events(
+        &self,
+        session: &UserEventsSession<'_>,
+        user_events_data: impl AsFd,
+    ) -> Result<UserEvents, Error> {
+        UserEvents::start(self, session, user_events_data.as_fd())
     }
 
     /// Stops a session by its id, which may be somebody else's. A [`TraceSession`] of one's own stops itself better:
@@ -165,6 +202,165 @@ impl Client {
         let mut connection = self.connect_for(Deadline::after(self.timeouts.stop))?;
         connection.call(&StopTracing { session_id }).map(|_| ())
     }
+
+    /// Sets an environment variable of the process, or removes it. Managed code that has read it before may not see it.
+    ///
+    /// # Errors
+    /// If connecting or the call fails: [`HResult::ENVVAR_NOT_FOUND`] for the removal of one that is not there.
+    pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
+        self.status(&SetEnvironmentVariable { name: name.into(), value: value.into() })
+    }
+
+    /// Has the runtime write files for `perf`, on Linux.
+    ///
+    /// # Errors
+    /// If connecting or the call fails.
+    pub fn enable_perf_map(&self, perf_map_type: PerfMapType) -> Result<(), Error> {
+        self.status(&EnablePerfMap { perf_map_type })
+    }
+
+    /// Has the runtime write no more files for `perf`.
+    ///
+    /// # Errors
+    /// If connecting or the call fails.
+    pub fn disable_perf_map(&self) -> Result<(), Error> {
+        self.status(&DisablePerfMap {})
+    }
+
+    /// Has the runtime run a startup hook: at once, or at its start if it is suspended there. The path is the target's.
+    ///
+    /// # Errors
+    /// If connecting or the call fails.
+    pub fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
+        self.status(&ApplyStartupHook { startup_hook_path: path.into() })
+    }
+
+    /// Has the runtime load a profiler, and waits for as long as it may take beside what a call takes. The path is the
+    /// target's.
+    ///
+    /// # Errors
+    /// If connecting or the call fails: [`HResult::MOD_NOT_FOUND`] for a library that is not there.
+    pub fn attach_profiler(
+        &self,
+        attach_timeout: Duration,
+        profiler_guid: Guid,
+        profiler_path: &str,
+        client_data: &[u8],
+    ) -> Result<(), Error> {
+        let request = AttachProfiler {
+            attach_timeout: u32::try_from(attach_timeout.as_millis()).unwrap_or(u32::MAX),
+            profiler_guid,
+            profiler_path: profiler_path.into(),
+            client_data: ClientData(client_data),
+        };
+        let deadline = Deadline::after(self.timeouts.call.saturating_add(attach_timeout));
+        self.connect_for(deadline)?.call(&request).map(|_| ())
+    }
+
+    /// Has a runtime that is suspended at its start load a profiler then. The path is the target's.
+    ///
+    /// # Errors
+    /// If connecting or the call fails: [`HResult::INVALID_ARG`] if it is not suspended any more.
+    pub fn set_startup_profiler(&self, profiler_guid: Guid, profiler_path: &str) -> Result<(), Error> {
+        self.status(&StartupProfiler { profiler_guid, profiler_path: profiler_path.into() })
+    }
+
+    /// Has the runtime write a dump of its process: with the newest command that it knows, all of it by
+    /// [`Timeouts::dump`].
+    ///
+    /// # Errors
+    /// If connecting or the call fails; since .NET 7 a refusal has words.
+    pub fn write_dump(&self, config: &DumpConfig<'_>) -> Result<Written, Error> {
+        let &DumpConfig { path, dump_type, flags } = config;
+        let dump_name = Text::from(path);
+        let deadline = Deadline::after(self.timeouts.dump);
+        self.step_down(plan::dump(flags, &Runtime::default()), |plan::DumpStep { command, lost }| {
+            let mut connection = self.connect_for(deadline)?;
+            match command {
+                GenerateCoreDump3::CODE => {
+                    connection.call(&GenerateCoreDump3 { dump_name, dump_type, flags })?;
+                }
+                GenerateCoreDump2::CODE => {
+                    connection.call(&GenerateCoreDump2 { dump_name, dump_type, flags })?;
+                }
+                _ => {
+                    let diagnostics = flags.0 & DumpFlags::LOGGING_ENABLED.0;
+                    connection.call(&GenerateCoreDump { dump_name, dump_type, diagnostics })?;
+                }
+            }
+            Ok(Written { command, lost })
+        })
+    }
+
+    /// Whether the request may end the process: see [`plan::hazard`]. Asks the runtime who it is, and the system what
+    /// can be known of the process; what cannot be known counts as the worse.
+    ///
+    /// # Errors
+    /// If connecting or the call fails.
+    pub fn hazard(&self, request: &Request<'_>) -> Result<Option<Hazard>, Error> {
+        if plan::hazard(request, &Runtime::default(), None).is_none() {
+            return Ok(None);
+        }
+        let info = match self.process_info() {
+            Err(e) if is_unknown(&e) => None,
+            info => Some(info?),
+        };
+        let version = match &info {
+            // .NET Core 3 does not say.
+            None => Some(3),
+            Some(info) => {
+                let version = info.clr_product_version.to_string();
+                version.split('.').next().and_then(|major| major.parse().ok())
+            }
+        };
+        let linux = info.as_ref().map(|info| info.os == "Linux");
+        let process_id = self.process_id();
+        let runtime = Runtime {
+            version,
+            flavour: process_id.and_then(procfs::flavour),
+            linux,
+            suspended: process_id.and_then(procfs::suspended),
+        };
+        let file_is_there = match request {
+            Request::ApplyStartupHook(hook) => {
+                let path = hook.startup_hook_path.to_string();
+                process_id.and_then(|process_id| procfs::has_file(process_id, &path))
+            }
+            _ => None,
+        };
+        Ok(plan::hazard(request, &runtime, file_is_there))
+    }
+
+    /// The process, if the socket's name tells.
+    fn process_id(&self) -> Option<u32> {
+        let name: SocketName = self.path.file_name()?.to_str()?.parse().ok()?;
+        Some(name.process_id)
+    }
+
+    fn status<C: Command>(&self, command: &C) -> Result<(), Error> {
+        self.connect()?.call(command).map(|_| ())
+    }
+}
+
+/// What dump to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DumpConfig<'a> {
+    /// Where to, in the target's file system; `%p` and its kin are expanded by the runtime.
+    pub path: &'a str,
+    /// How much of the process.
+    pub dump_type: DumpType,
+    /// How to go about it.
+    pub flags: DumpFlags,
+}
+
+/// How a dump was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// By which command.
+    pub command: Code,
+    /// What of the wishes that command does not carry.
+    pub lost: Lost,
 }
 
 /// When a call began and has to end.

@@ -3,13 +3,12 @@
 //! A runtime makes its socket in its own `$TMPDIR`, or in `/tmp`. Looked into are ours and, on Linux, for a process
 //! that is asked for by id, that process's.
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ipc_proto::SocketName;
 
-use crate::{Error, sys};
+use crate::{Error, procfs, sys};
 
 /// A socket that a runtime made; it may be gone by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,9 +60,8 @@ fn or_tmp(tmpdir: Option<&OsStr>) -> PathBuf {
 
 /// Where a runtime with the environment of that process makes its socket, if that can be read.
 fn directory_of(process_id: u32) -> Option<PathBuf> {
-    let environ = std::fs::read(format!("/proc/{process_id}/environ")).ok()?;
-    let tmpdir = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"TMPDIR="));
-    Some(or_tmp(tmpdir.map(OsStr::from_bytes)))
+    let tmpdir = procfs::variable(process_id, "TMPDIR")?;
+    Some(or_tmp(tmpdir.as_deref().map(Path::as_os_str)))
 }
 
 /// The sockets in a directory, of processes alive or not. What vanishes while we look is not there.

@@ -21,15 +21,15 @@ use tempfile::TempDir;
 use crate::client::Deadline;
 use crate::{DriveError, drive, sys};
 
-pub use profile::{Flavour, Profile};
+pub use profile::Profile;
 
 /// A runtime that is none, but answers as one.
 ///
 /// It listens under the real name of a runtime's socket, mode 0600, and removes the socket when it is dropped. Unlike
 /// a real one it serves many connections at a time, so a silent tool holds up nobody.
 ///
-/// What it cannot do it says: dumps are refused in words, a profiler is not found (0x8007007E). Startup hooks and
-/// variables are taken and only [noted](Self::requests). A trace is a recorded one of 142 events, which ends when it is
+/// What it cannot do it says: dumps are refused in words, a profiler to attach is not found (0x8007007E). Startup hooks
+/// and perf maps are taken and only [noted](Self::requests); `user_events` fail. A trace is a recorded one of 142 events, which ends when it is
 /// asked to.
 ///
 /// ```
@@ -147,6 +147,9 @@ struct State {
     ending: bool,
     suspended: bool,
     fault: Option<Fault>,
+    /// Whether it has been resumed.
+    resumed: bool,
+    environment: Vec<String>,
     log: Vec<LoggedRequest>,
     handlers: BTreeMap<Code, Handler>,
     /// Sessions that have a stream, and whether they are to stop.
@@ -203,6 +206,8 @@ impl FakeRuntime {
         let state = State {
             ending: false,
             suspended: profile.suspended,
+            resumed: false,
+            environment: profile.environment.clone(),
             fault: None,
             log: Vec::new(),
             handlers: BTreeMap::new(),
@@ -375,6 +380,7 @@ impl Shared {
         let Ok(mut serve) = Serve::new(&mut receive, &mut send) else { return Ok(()) };
         drive(&mut serve, stream)?;
         self.state().log.push(LoggedRequest { bytes: serve.bytes().to_vec() });
+        let at_once = serve.code().and_then(|code| self.profile.refuses(code));
         let (request, mut reply) = serve.finish();
         match stream.fault.clone() {
             Some(Fault::Silent) => {
@@ -385,9 +391,15 @@ impl Shared {
             Some(Fault::Delay(delay)) => self.pause(delay),
             _ => {}
         }
-        match request {
-            Ok(request) => self.respond(&request, reply, stream),
-            Err(_) => drive(&mut reply, stream),
+        let scripted = |request: &Request<'_>| self.state().handlers.contains_key(&request.code());
+        match (request, at_once) {
+            (Ok(request), None) => self.respond(&request, reply, stream),
+            (Ok(request), Some(_)) if scripted(&request) => self.respond(&request, reply, stream),
+            (_, Some(refusal)) => {
+                let _ = reply.refuse(refusal);
+                drive(&mut reply, stream)
+            }
+            (Err(_), None) => drive(&mut reply, stream),
         }
     }
 

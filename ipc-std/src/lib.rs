@@ -16,6 +16,8 @@ pub mod discover;
 #[cfg(all(unix, feature = "fake"))]
 pub mod fake;
 #[cfg(unix)]
+mod procfs;
+#[cfg(unix)]
 mod stream;
 #[cfg(unix)]
 mod sys;
@@ -31,11 +33,11 @@ pub use process_info::ProcessInfo;
 pub use timeouts::Timeouts;
 
 #[cfg(unix)]
-pub use client::Client;
+pub use client::{Client, DumpConfig, Written};
 #[cfg(unix)]
 pub use stream::Stream;
 #[cfg(unix)]
-pub use trace::{Stopper, TraceConfig, TraceSession};
+pub use trace::{Stopper, TraceConfig, TraceSession, UserEvents};
 
 /// The README of the repository, so that its examples are compiled and run.
 #[cfg(all(doctest, unix, feature = "fake"))]

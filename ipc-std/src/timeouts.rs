@@ -16,6 +16,8 @@ pub struct Timeouts {
     ///
     /// A runtime answers one command at a time. One that is writing a dump lets everybody else wait.
     pub call: Duration,
+    /// For writing a dump, in place of `call`. 10 minutes by default: it is as large as the process.
+    pub dump: Duration,
     /// From [`stop`](crate::TraceSession::stop) to the end of the stream. 2 minutes by default: the rundown describes
     /// every method that was compiled.
     pub stop: Duration,
@@ -28,6 +30,7 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             call: Duration::from_secs(10),
+            dump: Duration::from_secs(10 * 60),
             stop: Duration::from_secs(120),
             silence: Duration::from_secs(24 * 60 * 60),
         }

@@ -1,36 +1,93 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ipc_proto::types::{Format, Provider, SessionId};
-use ipc_proto::{Array, Code, CollectTracing2, CollectTracing4, Command, StopTracing};
+use ipc_proto::plan::{self, Lost, Runtime, TraceStep, TraceWishes};
+use ipc_proto::types::{
+    EventFilter, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
+    StreamingProvider, StreamingSession, StreamingSession6, UserEventsSession,
+};
+use ipc_proto::{
+    Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
+    Command, StopTracing,
+};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::client::{Deadline, is_unknown};
+use crate::client::Deadline;
 use crate::error::Context;
 use crate::{Client, Connection, Error, Phase, Stream, sys};
 
-/// What to trace.
+/// What to trace, and what to be particular about: whatever is left as [`new`](Self::new) has it, every runtime has.
+///
+/// ```
+/// use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
+/// use ipc_std::TraceConfig;
+///
+/// let providers = [Provider {
+///     keywords: 1,
+///     level: EventLevel::VERBOSE,
+///     name: "Microsoft-Windows-DotNETRuntime".into(),
+///     arguments: "".into(),
+/// }];
+/// let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
+/// assert_eq!(config.buffer_mb, 256);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceConfig<'a> {
-    /// Size of the runtime's buffer in MB, not 0. When it is full events are lost.
+    /// Size of the runtime's buffer in MB, not 0.
     pub buffer_mb: u32,
     /// Keywords of the rundown, which ends the stream and describes the methods behind the addresses in stacks;
     /// 0 for none.
     pub rundown_keyword: u64,
+    /// Whether events carry stacks.
+    pub stackwalk: bool,
+    /// What happens when the buffer is full.
+    pub buffer_mode: SessionBufferMode,
     /// What to switch on: 1 to 1,000.
     pub providers: &'a [Provider<'a>],
+    /// Which events of each provider, in their order; a provider behind the last has no filter.
+    pub filters: &'a [EventFilter<'a>],
 }
 
 impl<'a> TraceConfig<'a> {
     /// The rundown that runtimes send when they are not asked for another.
-    pub const DEFAULT_RUNDOWN: u64 = 0x8002_0139;
+    pub const DEFAULT_RUNDOWN: u64 = plan::DEFAULT_RUNDOWN;
 
-    /// These providers, as Microsoft's tools trace: 256 MB and the default rundown.
+    /// These providers, as Microsoft's tools trace: 256 MB, the default rundown, stacks, and events lost when the buffer
+    /// is full.
     #[must_use]
     pub const fn new(providers: &'a [Provider<'a>]) -> Self {
-        Self { buffer_mb: 256, rundown_keyword: Self::DEFAULT_RUNDOWN, providers }
+        Self {
+            buffer_mb: 256,
+            rundown_keyword: Self::DEFAULT_RUNDOWN,
+            stackwalk: true,
+            buffer_mode: SessionBufferMode::DROP,
+            providers,
+            filters: &[],
+        }
+    }
+
+    /// What it wants beside its providers.
+    #[must_use]
+    pub fn wishes(&self) -> TraceWishes {
+        TraceWishes {
+            rundown_keyword: self.rundown_keyword,
+            stackwalk: self.stackwalk,
+            event_filters: self.filters.iter().any(|filter| *filter != EventFilter::ALL),
+            buffer_mode: self.buffer_mode,
+            user_events: false,
+        }
+    }
+
+    fn streaming_providers(&self) -> Vec<StreamingProvider<'a>> {
+        let filters = self.filters.iter().copied().chain(core::iter::repeat(EventFilter::ALL));
+        let with = |(provider, filter): (&Provider<'a>, _)| {
+            let Provider { keywords, level, name, arguments } = *provider;
+            StreamingProvider { keywords, level, name, arguments, filter }
+        };
+        self.providers.iter().zip(filters).map(with).collect()
     }
 }
 
@@ -66,6 +123,7 @@ impl<'a> TraceConfig<'a> {
 pub struct TraceSession {
     stream: Stream,
     command: Code,
+    lost: Lost,
     shared: Arc<Shared>,
     /// Readable when [`Shared::stop`] wants attention.
     woken: UnixStream,
@@ -100,41 +158,29 @@ struct Asked {
 
 impl TraceSession {
     pub(crate) fn start(client: &Client, config: &TraceConfig<'_>) -> Result<Self, Error> {
-        let &TraceConfig { buffer_mb, rundown_keyword, providers } = config;
-        let format = Format::NET_TRACE;
-        let providers = Array::from(providers);
-        let rundown = rundown_keyword != 0;
         let deadline = Deadline::after(client.timeouts().call);
-        if !matches!(rundown_keyword, 0 | TraceConfig::DEFAULT_RUNDOWN) {
-            let command = CollectTracing4 { buffer_mb, format, rundown_keyword, stackwalk: true, providers };
-            match Self::start_with(client, &command, deadline) {
-                Err(e) if is_unknown(&e) => {}
-                result => return result,
-            }
-        }
-        Self::start_with(client, &CollectTracing2 { buffer_mb, format, rundown, providers }, deadline)
+        client.step_down(plan::trace(config.wishes(), &Runtime::default()), |step| {
+            let mut connection = client.connect_for(deadline)?;
+            let session = call_step(&mut connection, config, &step)?;
+            Self::over(client, connection.into_stream(), session, &step)
+        })
     }
 
-    fn start_with<C>(client: &Client, command: &C, deadline: Deadline) -> Result<Self, Error>
-    where
-        C: for<'r> Command<Response<'r> = SessionId>,
-    {
-        let mut connection = client.connect_for(deadline)?;
-        let SessionId { session_id } = connection.call(command)?;
-        let stream = connection.into_stream();
+    fn over(client: &Client, stream: Stream, session: SessionId, step: &TraceStep) -> Result<Self, Error> {
         let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
         let (woken, wake) = UnixStream::pair().map_err(local)?;
         woken.set_nonblocking(true).map_err(local)?;
         let shared = Shared {
             client: client.clone(),
-            session_id,
+            session_id: session.session_id,
             wake,
             asking: AtomicBool::new(false),
             asked: Mutex::new(None),
         };
         Ok(Self {
             stream,
-            command: C::CODE,
+            command: step.command,
+            lost: step.lost,
             shared: Arc::new(shared),
             woken,
             received: 0,
@@ -154,6 +200,12 @@ impl TraceSession {
     #[must_use]
     pub const fn command(&self) -> Code {
         self.command
+    }
+
+    /// What was wanted and that command does not carry.
+    #[must_use]
+    pub const fn lost(&self) -> Lost {
+        self.lost
     }
 
     /// How many bytes of the stream have been read.
@@ -281,5 +333,75 @@ impl Shared {
         let deadline = Deadline::after(self.client.timeouts().stop);
         connection.stream_mut().set_deadline(deadline.end);
         Ok(Asked { connection, deadline })
+    }
+}
+
+/// Sends the command of this step, with what it carries.
+fn call_step(
+    connection: &mut Connection<Stream>,
+    config: &TraceConfig<'_>,
+    step: &TraceStep,
+) -> Result<SessionId, Error> {
+    let TraceWishes { rundown_keyword, stackwalk, buffer_mode: session_buffer_mode, .. } = step.wishes;
+    let (buffer_mb, format, rundown) = (config.buffer_mb, Format::NET_TRACE, rundown_keyword != 0);
+    let providers = Array::from(config.providers);
+    match step.command {
+        CollectTracing6::CODE => {
+            let providers = config.streaming_providers();
+            let providers = Array::from(providers.as_slice());
+            let session = StreamingSession6 {
+                buffer_mb,
+                format,
+                rundown_keyword,
+                stackwalk,
+                providers,
+                session_buffer_mode,
+            };
+            connection.call(&CollectTracing6 { session: SessionConfig6::Streaming(session) })
+        }
+        CollectTracing5::CODE => {
+            let providers = config.streaming_providers();
+            let providers = Array::from(providers.as_slice());
+            let session = StreamingSession { buffer_mb, format, rundown_keyword, stackwalk, providers };
+            connection.call(&CollectTracing5 { session: SessionConfig::Streaming(session) })
+        }
+        CollectTracing4::CODE => {
+            connection.call(&CollectTracing4 { buffer_mb, format, rundown_keyword, stackwalk, providers })
+        }
+        CollectTracing3::CODE => {
+            connection.call(&CollectTracing3 { buffer_mb, format, rundown, stackwalk, providers })
+        }
+        _ => connection.call(&CollectTracing2 { buffer_mb, format, rundown, providers }),
+    }
+}
+
+/// A session that writes to `user_events`. It lives until it is dropped, or stopped by
+/// [`Client::stop_tracing`].
+#[derive(Debug)]
+pub struct UserEvents {
+    /// Runtimes end the session when this is closed.
+    _stream: Stream,
+    session_id: u64,
+}
+
+impl UserEvents {
+    pub(crate) fn start(
+        client: &Client,
+        session: &UserEventsSession<'_>,
+        user_events_data: BorrowedFd<'_>,
+    ) -> Result<Self, Error> {
+        let command = CollectTracing5 { session: SessionConfig::UserEvents(*session) };
+        let mut connection = client.connect()?;
+        connection.send(&command)?;
+        let sent = sys::send_descriptor(connection.stream().socket(), user_events_data);
+        sent.map_err(|source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Sending, source })?;
+        let SessionId { session_id } = connection.receive(&command)?;
+        Ok(Self { _stream: connection.into_stream(), session_id })
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub const fn session_id(&self) -> u64 {
+        self.session_id
     }
 }

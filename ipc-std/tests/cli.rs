@@ -777,7 +777,7 @@ fn an_older_runtime_has_no_choice_of_rundown() {
     let args = ["trace", "-o", &path, "--duration", "0", "--profile", "gc-collect"];
     let ran = ask(runtime.path(), &args);
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("note: the runtime is older than .NET 9"), "{ran:?}");
+    assert!(ran.stderr.contains("note: a rundown of one's choice needs .NET 9"), "{ran:?}");
     let ran = ask(runtime.path(), &[&args[..], &["--no-rundown"]].concat());
     assert!(!ran.stderr.contains("note:"), "{ran:?}");
 }

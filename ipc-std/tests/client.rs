@@ -35,7 +35,7 @@ const PROVIDERS: [Provider<'_>; 1] = [Provider {
 const SHORT: Duration = Duration::from_millis(200);
 
 fn impatient(runtime: &FakeRuntime) -> Client {
-    let timeouts = Timeouts { call: SHORT, stop: SHORT, silence: SHORT };
+    let timeouts = Timeouts { call: SHORT, dump: SHORT, stop: SHORT, silence: SHORT };
     Client::at(runtime.path()).with_timeouts(timeouts)
 }
 

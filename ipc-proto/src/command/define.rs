@@ -23,7 +23,7 @@ macro_rules! commands {
                 const SINCE: u8 = $since;
                 type Response<'r> = $response $(<$response_lt>)?;
 
-                fn continuation(&self) -> $crate::Continuation { $crate::Continuation::$then }
+                fn continuation(&self) -> $crate::Continuation { commands!(@then self $then) }
             }
         )*
 
@@ -64,6 +64,34 @@ macro_rules! commands {
                 })
             }
 
+            /// Shows the parts of a request's payload.
+            pub(crate) fn inspect(
+                code: $crate::Code,
+                r: &mut $crate::wire::Reader<'a>,
+                see: &mut $crate::wire::See<'_>,
+            ) -> Result<(), $crate::DecodeError> {
+                match code.0 {
+                    $($code => <$name $(<$lt>)? as $crate::Decode<'_>>::inspect(r, &$crate::wire::Path::Root, see),)*
+                    _ => Ok(()),
+                }
+            }
+
+            /// Shows the parts of the payload of an OK answer to a command.
+            pub(crate) fn inspect_response<'r>(
+                command: $crate::Code,
+                r: &mut $crate::wire::Reader<'r>,
+                see: &mut $crate::wire::See<'_>,
+            ) -> Result<(), $crate::DecodeError> {
+                match command.0 {
+                    $($code => <$response $(<$response_lt>)? as $crate::Decode<'_>>::inspect(
+                        r,
+                        &$crate::wire::Path::Root,
+                        see,
+                    ),)*
+                    _ => Ok(()),
+                }
+            }
+
             /// The command's set and id.
             #[must_use]
             pub const fn code(&self) -> $crate::Code {
@@ -83,4 +111,9 @@ macro_rules! commands {
             }
         }
     };
+    // What follows the answer: always the same, or what a field says.
+    (@then $self:ident Nothing) => { $crate::Continuation::Nothing };
+    (@then $self:ident Counted) => { $crate::Continuation::Counted };
+    (@then $self:ident Stream) => { $crate::Continuation::Stream };
+    (@then $self:ident $field:ident) => { $self.$field.continuation() };
 }

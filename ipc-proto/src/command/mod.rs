@@ -1,6 +1,8 @@
 //! Commands: what one is, and the table that lists them all.
 #[macro_use]
 mod define;
+pub(crate) mod check;
+pub mod plan;
 pub(crate) mod table;
 pub mod types;
 
@@ -41,6 +43,9 @@ pub enum Continuation {
     Counted,
     /// A NetTrace stream, up to the end of the connection.
     Stream,
+    /// Nothing, but the connection stays open as long as the session lives. Before the answer comes, one descriptor of
+    /// `user_events_data` must follow the request: by a `sendmsg` of its own, with one byte of data that no size counts.
+    UserEvents,
 }
 
 /// A row of the table, for code that treats all commands alike.

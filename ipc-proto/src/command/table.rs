@@ -1,7 +1,7 @@
 //! Every command, one row each. A new command is a new row here and its golden files in `testdata/`.
 use super::types::{
     ClientData, DumpFlags, DumpType, Format, PerfMapType, ProcessEnvironment, ProcessInfo, ProcessInfo2,
-    ProcessInfo3, Provider, SessionId, Status,
+    ProcessInfo3, Provider, SessionConfig, SessionConfig6, SessionId, Status,
 };
 use crate::{Array, Guid, Text};
 
@@ -97,6 +97,19 @@ commands! {
         /// What to switch on: 1 to 1,000.
         providers: Array<'a, Provider<'a>>,
     } -> SessionId, then Stream;
+
+    /// Starts a session whose providers filter events by id, and which may write to `user_events` in place of a stream.
+    0x0206 CollectTracing5<'a> / CollectTracing5 since 10 {
+        /// A stream, or `user_events`.
+        session: SessionConfig<'a>,
+    } -> SessionId, then session;
+
+    /// Starts a session that may hold up the program where others lose events. Not yet in the specification's older
+    /// texts.
+    0x0207 CollectTracing6<'a> / CollectTracing6 since 11 {
+        /// A stream, or `user_events`.
+        session: SessionConfig6<'a>,
+    } -> SessionId, then session;
 
     /// Loads a profiler into the running process. Errata: the specification gives the client data two lengths (it has
     /// one) and the CLSID 14 bytes (it has 16).

@@ -114,10 +114,13 @@ impl<'b> Call<'b> {
         }
         match Message::parse(self.buf.get(..self.received).unwrap_or_default())? {
             Parsed::Complete { value, .. } if value.code == Code::OK => Ok(Answer::Ok(value.decode()?)),
-            Parsed::Complete { value, .. } if self.command == GenerateCoreDump3::CODE => {
-                Ok(Answer::Refused(value.decode()?))
+            Parsed::Complete { value, .. } => {
+                let code: HResult = value.decode()?;
+                let words = self.command == GenerateCoreDump3::CODE;
+                // Words that cannot be read do not take the code away.
+                let error = if words { value.decode().ok() } else { None };
+                Ok(Answer::Refused(error.unwrap_or_else(|| code.into())))
             }
-            Parsed::Complete { value, .. } => Ok(Answer::Refused(value.decode::<HResult>()?.into())),
             Parsed::Partial { .. } => Err(ProtocolError::Closed { received: self.received }),
         }
     }

@@ -71,8 +71,8 @@ impl<'b> ReceiveEnvironment<'b> {
     /// The next entry, mostly `NAME=value`; `None` if it has not come yet, or there is none.
     ///
     /// # Errors
-    /// [`ProtocolError::BufferTooSmall`] for an entry longer than the buffer, [`ProtocolError::Decode`] for bytes that
-    /// are no such list; offsets count from the start of the continuation.
+    /// [`ProtocolError::BufferTooSmall`] for an entry longer than the buffer, which [`into_buffer`](Self::into_buffer)
+    /// mends; [`ProtocolError::Decode`] for bytes that are no such list; offsets count from the start of the continuation.
     pub fn next_entry(&mut self) -> Result<Option<Text<'_>>, ProtocolError> {
         if self.entries.is_none() {
             self.entries = match self.peek_u32()? {
@@ -98,6 +98,15 @@ impl<'b> ReceiveEnvironment<'b> {
         self.take(len);
         self.entries = entries.checked_sub(1);
         Ok(Some(Reader::at(self.buf.get(start..self.start).unwrap_or_default(), offset).read()?))
+    }
+
+    /// Goes on in a larger buffer after [`ProtocolError::BufferTooSmall`].
+    #[must_use]
+    pub fn into_buffer<'c>(self, buf: &'c mut [u8]) -> ReceiveEnvironment<'c> {
+        let Self { buf: old, start, end, left, offset, entries } = self;
+        let kept = old.get(start..end).unwrap_or_default();
+        buf.iter_mut().zip(kept).for_each(|(to, from)| *to = *from);
+        ReceiveEnvironment { end: kept.len().min(buf.len()), buf, start: 0, left, offset, entries }
     }
 
     /// Whether every entry has been taken.

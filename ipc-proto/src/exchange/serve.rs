@@ -3,7 +3,7 @@ use crate::message::Header;
 use crate::wire::Reader;
 use crate::{
     Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Message, ProtocolError,
-    Request, ServerError, encode,
+    Request, RequestError, ServerError, encode,
 };
 
 /// A runtime's side: receives one request.
@@ -66,26 +66,49 @@ impl<'b> Serve<'b> {
         Ok(Self { receive, send, received: 0, state: State::Receiving { needed: Message::HEADER_LEN } })
     }
 
-    /// The request and the reply to it. For bytes that are no request, why not; the reply refuses them already.
-    pub fn finish(self) -> (Result<Request<'b>, DecodeError>, Reply<'b>) {
+    /// The request and the reply to it. For bytes that are no request, or one that [breaks a rule](Request::check), why
+    /// not; the reply refuses them already.
+    pub fn finish(self) -> (Result<Request<'b>, RequestError>, Reply<'b>) {
+        let (message, send) = self.message();
+        let request = message.map_err(RequestError::from).and_then(|message| {
+            let request = message.request()?;
+            request.check()?;
+            Ok(request)
+        });
+        let refusal = match request {
+            Ok(Request::Unknown(_)) => HResult::UNKNOWN_COMMAND,
+            Ok(_) => HResult::FAIL,
+            Err(error) => error.into(),
+        };
+        // Without a message there is nothing that an answer could belong to.
+        let code = message.map_or(Code::ERROR, |message| message.code);
+        (request, Reply::refusing(code, refusal, send))
+    }
+
+    /// The code of the message that came, whatever its payload holds: for servers that do not know every command, and
+    /// refuse those before they look any further.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self.state {
+            State::Done(header) => header.check_magic().ok().map(|()| header.code),
+            State::Bad(_) | State::Receiving { .. } => None,
+        }
+    }
+
+    fn message(self) -> (Result<Message<'b>, DecodeError>, &'b mut [u8]) {
         let Self { receive, send, received, state } = self;
         let bytes: &'b [u8] = receive;
-        let request = match state {
-            State::Done(header) => header.check_magic().and_then(|()| {
-                let payload = bytes.get(Message::HEADER_LEN..received).unwrap_or_default();
-                Message { code: header.code, payload }.request()
+        let message = match state {
+            State::Done(header) => header.check_magic().map(|()| Message {
+                code: header.code,
+                payload: bytes.get(Message::HEADER_LEN..received).unwrap_or_default(),
             }),
             State::Bad(error) => Err(error),
             State::Receiving { .. } => {
                 Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: received })
             }
         };
-        let (code, refusal) = match request {
-            Ok(Request::Unknown(message)) => (message.code, HResult::UNKNOWN_COMMAND),
-            Ok(request) => (request.code(), HResult::FAIL),
-            Err(error) => (Code::ERROR, error.into()),
-        };
-        (request, Reply::refusing(code, refusal, send))
+        (message, send)
     }
 
     /// What has come of the request, as it came.

@@ -1,7 +1,7 @@
 use core::hash::{Hash, Hasher};
 use core::{fmt, marker::PhantomData, slice};
 
-use super::{Reader, Writer};
+use super::{Path, Reader, See, Writer};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
 
 /// A counted sequence of values.
@@ -181,19 +181,29 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
     const MIN_LEN: usize = 4;
 
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        const { assert!(T::MIN_LEN > 0, "elements without bytes could be counted without end") };
-        let count_at = r.error(DecodeErrorKind::CountTooLarge);
-        let count: u32 = r.read()?;
-        let least = usize::try_from(count).ok().and_then(|count| count.checked_mul(T::MIN_LEN));
+        let count = Self::count(r)?;
         let all = r.rest();
-        if least.is_none_or(|least| least > all.len()) {
-            return Err(count_at);
-        }
         for _ in 0..count {
             r.read::<T>()?;
         }
         let len = all.len().saturating_sub(r.rest().len());
         Ok(Self(Repr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
+    }
+
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
+        let count = r.show(Path::Field(path, "count"), see, Self::count, u32::shown)?;
+        (0..count).try_for_each(|index| T::inspect(r, &Path::Index(path, index), see))
+    }
+}
+
+impl<'a, T: Decode<'a>> Array<'a, T> {
+    /// Reads a count that the bytes behind it can hold.
+    fn count(r: &mut Reader<'a>) -> Result<u32, DecodeError> {
+        const { assert!(T::MIN_LEN > 0, "elements without bytes could be counted without end") };
+        let too_large = r.error(DecodeErrorKind::CountTooLarge);
+        let count: u32 = r.read()?;
+        let least = usize::try_from(count).ok().and_then(|count| count.checked_mul(T::MIN_LEN));
+        if least.is_none_or(|least| least > r.rest().len()) { Err(too_large) } else { Ok(count) }
     }
 }
 

@@ -1,6 +1,6 @@
 use core::{fmt, str::FromStr};
 
-use super::{Reader, Writer};
+use super::{Reader, Value, Writer};
 use crate::{Decode, DecodeError, Encode};
 
 /// A GUID: 16 bytes as they lie on the wire.
@@ -102,5 +102,9 @@ impl<'a> Decode<'a> for Guid {
     #[inline]
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         r.array().map(Self)
+    }
+
+    fn shown(&self, _: &'a [u8]) -> Value<'a> {
+        Value::Guid(*self)
     }
 }

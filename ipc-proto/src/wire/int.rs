@@ -1,6 +1,6 @@
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::{Reader, Writer};
+use super::{Reader, Value, Writer};
 use crate::{Decode, DecodeError, Encode};
 
 macro_rules! little_endian {
@@ -19,6 +19,10 @@ macro_rules! little_endian {
             #[inline]
             fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
                 Ok(LittleEndian::$read(&r.array::<{ size_of::<$int>() }>()?))
+            }
+
+            fn shown(&self, _: &'a [u8]) -> Value<'a> {
+                Value::Number { number: (*self).into(), name: None }
             }
         }
     )*};
@@ -50,6 +54,10 @@ impl<'a> Decode<'a> for u8 {
         let [byte] = r.array()?;
         Ok(byte)
     }
+
+    fn shown(&self, _: &'a [u8]) -> Value<'a> {
+        Value::Number { number: (*self).into(), name: None }
+    }
 }
 
 impl Encode for bool {
@@ -64,5 +72,9 @@ impl<'a> Decode<'a> for bool {
     #[inline]
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(r.read::<u8>()? != 0)
+    }
+
+    fn shown(&self, _: &'a [u8]) -> Value<'a> {
+        Value::Bool(*self)
     }
 }

@@ -24,6 +24,7 @@
 //! ```
 mod array;
 mod guid;
+mod inspect;
 mod int;
 mod reader;
 mod text;
@@ -31,6 +32,7 @@ mod writer;
 
 pub use array::{Array, Iter};
 pub use guid::{Guid, ParseGuidError};
+pub use inspect::{Part, Path, See, Value};
 pub use reader::Reader;
 #[cfg(feature = "alloc")]
 pub use text::TextBuf;
@@ -76,6 +78,19 @@ pub trait Decode<'a>: Sized {
     /// # Errors
     /// If the bytes are no such value. The reader's position is then of no use.
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError>;
+
+    /// What the value is when it is shown as a whole, whose bytes these are.
+    fn shown(&self, bytes: &'a [u8]) -> Value<'a> {
+        Value::Bytes(bytes)
+    }
+
+    /// Reads one value and shows its parts: just itself, unless it knows better.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode), but what is good before the error has been shown.
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
+        r.show(*path, see, Self::decode, Self::shown).map(|_| ())
+    }
 }
 
 /// Decodes one value from the front of `bytes`; what follows it is ignored, as runtimes do.
@@ -137,6 +152,19 @@ macro_rules! wire_struct {
         fn decode(_r: &mut $crate::wire::Reader<$lt>) -> Result<Self, $crate::DecodeError> {
             Ok(Self { $($field: _r.read()?,)* })
         }
+
+        fn inspect(
+            _r: &mut $crate::wire::Reader<$lt>,
+            _path: &$crate::wire::Path<'_>,
+            _see: &mut $crate::wire::See<'_>,
+        ) -> Result<(), $crate::DecodeError> {
+            $(<$ty as $crate::Decode<$lt>>::inspect(
+                _r,
+                &$crate::wire::Path::Field(_path, stringify!($field)),
+                _see,
+            )?;)*
+            Ok(())
+        }
     };
 }
 pub(crate) use wire_struct;
@@ -152,12 +180,21 @@ macro_rules! wire_enum {
         pub struct $name(pub $int);
         impl $name {
             $($(#[$value_meta])* pub const $variant: Self = Self($value);)*
+
+            /// The name of the value, if it has one here.
+            #[must_use]
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($value => Some(stringify!($variant)),)*
+                    _ => None,
+                }
+            }
         }
         impl core::fmt::Debug for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self.0 {
-                    $($value => f.write_str(stringify!($variant)),)*
-                    other => write!(f, concat!(stringify!($name), "({})"), other),
+                match self.name() {
+                    Some(name) => f.write_str(name),
+                    None => write!(f, concat!(stringify!($name), "({})"), self.0),
                 }
             }
         }
@@ -169,6 +206,10 @@ macro_rules! wire_enum {
 
             #[inline]
             fn decode(r: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::DecodeError> { Ok(Self(r.read()?)) }
+
+            fn shown(&self, _: &'a [u8]) -> $crate::wire::Value<'a> {
+                $crate::wire::Value::Number { number: self.0.into(), name: self.name() }
+            }
         }
     };
 }

@@ -2,7 +2,7 @@ use core::cmp::Ordering;
 use core::hash::{Hash, Hasher};
 use core::{fmt, slice, str::EncodeUtf16};
 
-use super::{Reader, Writer, int::unit};
+use super::{Path, Reader, See, Value, Writer, int::unit};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
 
 /// A string of UTF-16 code units, or null.
@@ -87,6 +87,24 @@ impl<'a> Text<'a> {
     /// The characters, with U+FFFD for each lone surrogate.
     pub fn chars(&self) -> impl Iterator<Item = char> + use<'a> {
         char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    /// Reads what follows the count.
+    #[inline]
+    fn counted(r: &mut Reader<'a>, count: u32) -> Result<Self, DecodeError> {
+        if count == 0 {
+            return Ok(Self::NULL);
+        }
+        let len = usize::try_from(count).ok().and_then(|count| count.checked_mul(2));
+        let units = r.bytes(len.unwrap_or(usize::MAX))?;
+        match units.split_last_chunk() {
+            Some((text, [0, 0])) => Ok(Self(Repr::Wire(text))),
+            _ => {
+                // The unit that is no NUL.
+                let offset = r.offset().saturating_sub(2);
+                Err(DecodeError { kind: DecodeErrorKind::Unterminated, offset })
+            }
+        }
     }
 
     /// An owned copy.
@@ -225,16 +243,17 @@ impl<'a> Decode<'a> for Text<'a> {
 
     #[inline]
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let count: u32 = r.read()?;
-        if count == 0 {
-            return Ok(Self::NULL);
-        }
-        let len = usize::try_from(count).ok().and_then(|count| count.checked_mul(2));
-        let units = r.bytes(len.unwrap_or(usize::MAX))?;
-        match units.split_last_chunk() {
-            Some((text, [0, 0])) => Ok(Self(Repr::Wire(text))),
-            _ => Err(r.error(DecodeErrorKind::Unterminated)),
-        }
+        let count = r.read()?;
+        Self::counted(r, count)
+    }
+
+    fn shown(&self, _: &'a [u8]) -> Value<'a> {
+        Value::Text(*self)
+    }
+
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
+        let count = r.show_count(path, see)?;
+        r.show(*path, see, |r| Self::counted(r, count), Self::shown).map(|_| ())
     }
 }
 

@@ -1,7 +1,8 @@
-use ipc_proto::types::{PerfMapType, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-use ipc_proto::{CommandInfo, HResult, Request};
+use ipc_proto::plan::Flavour;
+use ipc_proto::types::{ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
+use ipc_proto::{Command, Continuation, HResult, Request, SetEnvironmentVariable};
 
-use super::{Flavour, Profile, Response, Shared};
+use super::{Profile, Response, Shared};
 
 /// What a trace holds: recorded from a program on .NET 8: 142 events.
 const TRACE: &[u8] = include_bytes!("lab.nettrace");
@@ -10,53 +11,62 @@ const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
 impl Shared {
     /// What a runtime of this profile answers, as far as a fake one can.
     pub(super) fn default_response(&self, request: &Request<'_>) -> Response {
-        if !CommandInfo::find(request.code()).is_some_and(|row| self.profile.knows(row)) {
-            return Response::Refuse(HResult::UNKNOWN_COMMAND);
-        }
-        let native = self.profile.flavour == Flavour::NativeAot;
+        let coreclr = self.profile.flavour == Flavour::CoreClr;
         match request {
-            Request::GenerateCoreDump(_) | Request::GenerateCoreDump2(_) => Response::Refuse(HResult::FAIL),
-            Request::GenerateCoreDump3(_) => Response::RefuseWith(HResult::FAIL, NO_DUMP.to_owned()),
+            Request::GenerateCoreDump3(_) if coreclr => {
+                Response::RefuseWith(HResult::FAIL, NO_DUMP.to_owned())
+            }
+            Request::GenerateCoreDump(_) | Request::GenerateCoreDump2(_) | Request::GenerateCoreDump3(_) => {
+                Response::Refuse(HResult::FAIL)
+            }
             Request::StopTracing(stop) => self.stop(stop.session_id),
             Request::CollectTracing(_)
             | Request::CollectTracing2(_)
             | Request::CollectTracing3(_)
             | Request::CollectTracing4(_) => Response::Trace(TRACE.to_vec()),
-            Request::AttachProfiler(_)
-            | Request::StartupProfiler(_)
-            | Request::EnablePerfMap(_)
-            | Request::DisablePerfMap(_)
-            | Request::ApplyStartupHook(_)
-                if native =>
-            {
-                Response::Refuse(HResult::NOT_SUPPORTED)
-            }
-            Request::AttachProfiler(_) | Request::StartupProfiler(_) => {
-                Response::Refuse(HResult::MOD_NOT_FOUND)
-            }
-            Request::EnablePerfMap(enable) => match enable.perf_map_type {
-                PerfMapType::ALL | PerfMapType::JIT_DUMP | PerfMapType::PERF_MAP => Response::ok(&Status::OK),
-                _ => Response::Refuse(HResult::INVALID_ARG),
+            Request::CollectTracing5(_) | Request::CollectTracing6(_) => match continuation(request) {
+                Continuation::Stream => Response::Trace(TRACE.to_vec()),
+                // As a kernel without user_events.
+                _ => Response::Refuse(HResult::FAIL),
             },
-            Request::DisablePerfMap(_) => Response::ok(&Status::OK),
-            Request::ApplyStartupHook(hook) if hook.startup_hook_path.is_empty() => {
-                Response::Refuse(HResult::INVALID_ARG)
+            Request::AttachProfiler(_) if self.state().suspended => {
+                Response::Refuse(HResult::NOT_YET_AVAILABLE)
             }
-            Request::SetEnvironmentVariable(set) if set.name.is_empty() => {
-                Response::Refuse(HResult::INVALID_ARG)
+            Request::AttachProfiler(_) => Response::Refuse(HResult::MOD_NOT_FOUND),
+            // A runtime that never waited takes it too.
+            Request::StartupProfiler(_) if self.state().resumed => Response::Refuse(HResult::INVALID_ARG),
+            Request::StartupProfiler(_) | Request::EnablePerfMap(_) | Request::DisablePerfMap(_) => {
+                Response::ok(&Status::OK)
             }
-            Request::ApplyStartupHook(_) | Request::SetEnvironmentVariable(_) => Response::ok(&Status::OK),
+            Request::ApplyStartupHook(_) if coreclr => Response::ok(&Status::OK),
+            Request::ApplyStartupHook(_) => Response::Refuse(HResult::NOT_SUPPORTED),
+            Request::SetEnvironmentVariable(set) => self.set_environment_variable(set),
             Request::GetProcessInfo(_) => Response::ok(&info(&self.profile)),
             Request::GetProcessInfo2(_) => Response::ok(&info2(&self.profile)),
             Request::GetProcessInfo3(_) => Response::ok(&info3(&self.profile)),
-            Request::GetProcessEnvironment(_) => Response::Environment(self.profile.environment.clone()),
+            Request::GetProcessEnvironment(_) => Response::Environment(self.state().environment.clone()),
             Request::ResumeRuntime(_) => {
-                self.state().suspended = false;
+                let mut state = self.state();
+                (state.suspended, state.resumed) = (false, true);
                 self.changed.notify_all();
                 Response::ok(&Status::OK)
             }
             _ => Response::Refuse(HResult::UNKNOWN_COMMAND),
         }
+    }
+
+    /// Sets a variable, or removes it.
+    fn set_environment_variable(&self, set: &SetEnvironmentVariable<'_>) -> Response {
+        let prefix = format!("{}=", set.name);
+        let environment = &mut self.state().environment;
+        let before = environment.len();
+        environment.retain(|entry| !entry.starts_with(&prefix));
+        if !set.value.is_null() {
+            environment.push(format!("{prefix}{}", set.value));
+        } else if environment.len() == before {
+            return Response::Refuse(HResult::ENVVAR_NOT_FOUND);
+        }
+        Response::ok(&Status::OK)
     }
 
     /// Stops a session, and answers once its stream is written, as a runtime does.
@@ -67,6 +77,15 @@ impl Shared {
         self.changed.notify_all();
         self.wait_until(|state| !state.sessions.contains_key(&session_id));
         Response::ok(&SessionId { session_id })
+    }
+}
+
+/// What follows the answer to a session that may be either.
+fn continuation(request: &Request<'_>) -> Continuation {
+    match request {
+        Request::CollectTracing5(start) => start.continuation(),
+        Request::CollectTracing6(start) => start.continuation(),
+        _ => Continuation::Nothing,
     }
 }
 

@@ -1,14 +1,5 @@
-use ipc_proto::{CommandInfo, Guid};
-
-/// What kind of runtime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Flavour {
-    /// The usual one.
-    CoreClr,
-    /// Compiled ahead of time: no dumps, profilers, perf maps and startup hooks.
-    NativeAot,
-}
+use ipc_proto::plan::Flavour;
+use ipc_proto::{Code, Command, CommandInfo, DisablePerfMap, EnablePerfMap, Guid, HResult};
 
 /// What a [`FakeRuntime`](super::FakeRuntime) says it is.
 ///
@@ -92,8 +83,16 @@ impl Profile {
         }
     }
 
-    /// Whether a runtime of this version has the command.
-    pub(super) const fn knows(&self, row: &CommandInfo) -> bool {
-        row.since <= self.version
+    /// What a runtime of this version and kind refuses by its code, before it looks at the payload.
+    pub(super) fn refuses(&self, code: Code) -> Option<HResult> {
+        /// The command set of profilers, which is refused as a whole where there are none.
+        const PROFILER: u8 = 3;
+        let without = !matches!(self.flavour, Flavour::CoreClr);
+        let perf_map = matches!(code, EnablePerfMap::CODE | DisablePerfMap::CODE);
+        if without && (code.set() == PROFILER || perf_map) {
+            return Some(HResult::NOT_SUPPORTED);
+        }
+        let known = CommandInfo::find(code).is_some_and(|row| row.since <= self.version);
+        (!known).then_some(HResult::UNKNOWN_COMMAND)
     }
 }

@@ -1,13 +1,16 @@
 use core::time::Duration;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketType, connect,
+    sendmsg,
+};
 
 /// A socket that does not block, and that children do not inherit.
 #[cfg(not(target_vendor = "apple"))]
@@ -45,6 +48,18 @@ pub(crate) fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStr
             Err(e) => return Err(e.into()),
         }
     }
+}
+
+/// Sends a descriptor, with the one byte that carries it.
+pub(crate) fn send_descriptor(socket: &UnixStream, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let mut space = [core::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [descriptor];
+    // It fits: the space is for one.
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    // One byte behind a request that was just taken whole: there is room for it.
+    sendmsg(socket, &[io::IoSlice::new(&[0])], &mut control, SendFlags::empty())?;
+    Ok(())
 }
 
 /// What is left until `deadline`; an error of kind `TimedOut` once it has passed.

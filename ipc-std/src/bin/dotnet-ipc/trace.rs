@@ -12,7 +12,6 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ipc_proto::types::Provider;
-use ipc_proto::{CollectTracing2, Command};
 use ipc_std::{Client, Error, ErrorKind as Reason, Phase, Stopper, Timeouts, TraceConfig, TraceSession};
 use serde_json::json;
 
@@ -76,7 +75,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (selected, rundown) = providers::select(&args.profiles, &args.providers)?;
     let providers: Vec<Provider<'_>> = selected.iter().map(Selected::to_provider).collect();
     let rundown_keyword = if args.no_rundown { 0 } else { rundown };
-    let config = TraceConfig { buffer_mb: args.buffer, rundown_keyword, providers: &providers };
+    let config = TraceConfig { buffer_mb: args.buffer, rundown_keyword, ..TraceConfig::new(&providers) };
     let wire_log = args.wire_log.open()?;
     let timeouts = Timeouts { silence: TICK, ..globals.limits.timeouts() };
     let client = args.target.client(timeouts, &wire_log)?;
@@ -95,13 +94,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     });
     let (mut session, ask, started) = started.inspect_err(|_| file.abandon())?;
     *lock(&stage) = Stage::Recording(ask);
-    if !matches!(rundown_keyword, 0 | TraceConfig::DEFAULT_RUNDOWN)
-        && session.command() == CollectTracing2::CODE
-    {
-        globals.output.note(
-            "the runtime is older than .NET 9 and cannot choose its rundown; the trace ends with the default one, \
-             which holds more",
-        );
+    for loss in session.lost().iter() {
+        globals.output.note(&loss.to_string());
     }
 
     let progress = progress();

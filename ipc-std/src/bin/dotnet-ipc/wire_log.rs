@@ -1,5 +1,4 @@
 //! `--wire-log`: every message that is sent or received, a line each.
-use core::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,6 +9,7 @@ use ipc_std::{Direction, Observed, Observer};
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::hex::hex;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogFile {
@@ -71,12 +71,4 @@ impl Log {
             }
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        // A string takes all that is written to it.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
