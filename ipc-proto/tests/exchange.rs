@@ -479,7 +479,7 @@ mod environment {
         let too_long = decode_error(DecodeErrorKind::UnexpectedEnd, 4).into();
         assert_eq!(receive(&bytes, bytes.len(), 64), Err(too_long));
         bytes[4..8].copy_from_slice(&3u32.to_le_bytes());
-        let unterminated = decode_error(DecodeErrorKind::Unterminated, 14).into();
+        let unterminated = decode_error(DecodeErrorKind::Unterminated, 12).into();
         assert_eq!(receive(&bytes, bytes.len(), 64), Err(unterminated));
         bytes[12..14].copy_from_slice(&0x4100u16.to_le_bytes()); // whose low byte is 0
         assert_eq!(receive(&bytes, bytes.len(), 64), Err(unterminated));

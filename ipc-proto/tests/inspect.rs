@@ -122,7 +122,7 @@ fn an_error_hides_nothing_before_it() {
     attach.extend([1, 0, 0, 0, 7, 8]);
     assert_eq!(shown(0x0301, &attach), ("client_data".to_owned(), DecodeErrorKind::TrailingBytes, 49));
     let unknown = [&b"DOTNET_IPC_V1\0\x1a\0\x02\x06\0\0"[..], &[2, 0, 0, 0, 9, 9]].concat();
-    assert_eq!(inspect(&unknown, None).0[6].0, "session.rest");
+    assert_eq!(inspect(&unknown, None).0[6].0, "rest");
 }
 
 #[test]

@@ -12,7 +12,6 @@ use ipc_proto::{
     Request, ResumeRuntime, SetEnvironmentVariable, SocketName, StartupProfiler, StopTracing, Text,
 };
 
-use crate::error::Context;
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
     TraceSession, UserEvents, discover, procfs,
@@ -106,11 +105,15 @@ impl Client {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NoSuchPath { path },
                 io::ErrorKind::ConnectionRefused => Error::NoListener { path },
                 io::ErrorKind::PermissionDenied => Error::Permission { path },
-                _ => {
-                    let waited = deadline.begin.elapsed();
-                    let context = Context { peer: &self.peer, sent: 0, received: 0, waited };
-                    context.io(e, Phase::Connecting)
-                }
+                io::ErrorKind::TimedOut => Error::Timeout {
+                    peer: self.peer.clone(),
+                    phase: Phase::Connecting,
+                    command: None,
+                    after: deadline.begin.elapsed(),
+                    sent: 0,
+                    received: 0,
+                },
+                _ => Error::Io { peer: self.peer.clone(), phase: Phase::Connecting, source: e },
             }
         })?;
         Ok(Connection::to(self.peer.clone(), deadline.begin, stream).with_observer(self.observer.clone()))

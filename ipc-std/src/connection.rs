@@ -67,8 +67,8 @@ impl<S> Connection<S> {
         &mut self.tap.stream
     }
 
-    fn context(&self) -> Context<'_> {
-        context(&self.tap, &self.peer, self.since)
+    fn context(&self, command: Code) -> Context<'_> {
+        context(&self.tap, &self.peer, self.since, command)
     }
 
     /// The stream.
@@ -92,7 +92,7 @@ impl<S: Read + Write> Connection<S> {
     pub(crate) fn send<C: Command>(&mut self, command: &C) -> Result<(), Error> {
         let message = encode_to_vec(C::CODE, command)?;
         let sent = self.tap.write_all(&message);
-        sent.map_err(|e| self.context().io(e, Phase::Sending))
+        sent.map_err(|e| self.context(C::CODE).io(e, Phase::Sending))
     }
 
     /// Receives the answer to `command`, which was sent.
@@ -119,9 +119,9 @@ impl<S: Read + Write> Connection<S> {
         }
         self.tap.show();
         let phase = if call.received() == 0 { Phase::AwaitingAnswer } else { Phase::ReceivingAnswer };
-        let context = context(&self.tap, &self.peer, self.since);
-        driven.map_err(|e| context.drive(e, C::CODE, phase))?;
-        match call.finish().map_err(|e| context.protocol(e, C::CODE, phase))? {
+        let context = context(&self.tap, &self.peer, self.since, C::CODE);
+        driven.map_err(|e| context.drive(e, phase))?;
+        match call.finish().map_err(|e| context.protocol(e, phase))? {
             Answer::Ok(response) => Ok(response),
             Answer::Refused(error) => Err(Error::Refused {
                 peer: self.peer.clone(),
@@ -145,29 +145,29 @@ impl<S: Read + Write> Connection<S> {
         let ProcessEnvironment { incoming_bytes, .. } = self.call(&GetProcessEnvironment {})?;
         if incoming_bytes > limit {
             let too_long = ProtocolError::TooLong { len: incoming_bytes.into(), limit: limit.into() };
-            return Err(self.context().protocol(too_long, COMMAND, PHASE));
+            return Err(self.context(COMMAND).protocol(too_long, PHASE));
         }
         // Grows with what comes, not by what was announced.
         let mut bytes = Vec::new();
         let read = (&mut self.tap).take(incoming_bytes.into()).read_to_end(&mut bytes);
-        let context = self.context();
+        let context = self.context(COMMAND);
         let received = read.map_err(|e| context.io(e, PHASE))?;
         if received as u64 != u64::from(incoming_bytes) {
-            return Err(context.protocol(ProtocolError::Closed { received }, COMMAND, PHASE));
+            return Err(context.protocol(ProtocolError::Closed { received }, PHASE));
         }
         match decode_prefix::<types::Environment<'_>>(&bytes) {
             Ok((entries, [])) => Ok(Environment::from_entries(entries)),
             Ok((_, rest)) => {
                 let offset = bytes.len().saturating_sub(rest.len());
                 let trailing = DecodeError { kind: DecodeErrorKind::TrailingBytes, offset };
-                Err(context.protocol(trailing.into(), COMMAND, PHASE))
+                Err(context.protocol(trailing.into(), PHASE))
             }
-            Err(e) => Err(context.protocol(e.into(), COMMAND, PHASE)),
+            Err(e) => Err(context.protocol(e.into(), PHASE)),
         }
     }
 }
 
 /// How far a connection has come.
-fn context<'a, S>(tap: &Tap<S>, peer: &'a str, since: Instant) -> Context<'a> {
-    Context { peer, sent: tap.sent, received: tap.received, waited: since.elapsed() }
+fn context<'a, S>(tap: &Tap<S>, peer: &'a str, since: Instant, command: Code) -> Context<'a> {
+    Context { peer, command, sent: tap.sent, received: tap.received, waited: since.elapsed() }
 }

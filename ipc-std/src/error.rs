@@ -83,13 +83,17 @@ pub enum Error {
     },
     /// A deadline passed.
     #[error(
-        "{peer}: timed out after {:.1} s while {phase} ({sent} bytes sent, {received} received)", after.as_secs_f64()
+        "{peer}: timed out after {:.1} s while {phase} ({}{sent} bytes sent, {received} received)",
+        after.as_secs_f64(),
+        About(*command)
     )]
     Timeout {
         /// Who was spoken to.
         peer: String,
         /// What was being done.
         phase: Phase,
+        /// What was asked, if it came to that.
+        command: Option<Code>,
         /// How long was waited in all.
         after: Duration,
         /// Bytes sent on the connection.
@@ -98,12 +102,14 @@ pub enum Error {
         received: u64,
     },
     /// The peer went away in the middle.
-    #[error("{peer} went away while {phase} ({sent} bytes sent, {received} received)")]
+    #[error("{peer} went away while {phase} ({}, {sent} bytes sent, {received} received)", CommandName(*command))]
     Gone {
         /// Who was spoken to.
         peer: String,
         /// What was being done.
         phase: Phase,
+        /// What was asked.
+        command: Code,
         /// Bytes sent on the connection.
         sent: u64,
         /// Bytes received on it.
@@ -191,7 +197,10 @@ impl Error {
     #[must_use]
     pub const fn command(&self) -> Option<Code> {
         match self {
-            Self::Protocol { command, .. } | Self::Refused { command, .. } => Some(*command),
+            Self::Gone { command, .. } | Self::Protocol { command, .. } | Self::Refused { command, .. } => {
+                Some(*command)
+            }
+            Self::Timeout { command, .. } => *command,
             _ => None,
         }
     }
@@ -250,6 +259,13 @@ impl fmt::Display for CommandName {
     }
 }
 
+struct About(Option<Code>);
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |command| write!(f, "{}, ", CommandName(command)))
+    }
+}
+
 struct Refusal<'a>(Code, HResult, Option<&'a str>);
 impl fmt::Display for Refusal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -262,10 +278,11 @@ impl fmt::Display for Refusal<'_> {
     }
 }
 
-/// Who is spoken to and how far it has come: what turns a failed step into an [`Error`].
+/// Who is spoken to, about what, and how far it has come: what turns a failed step into an [`Error`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) peer: &'a str,
+    pub(crate) command: Code,
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) waited: Duration,
@@ -273,28 +290,30 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     /// From a failed exchange; `receiving` is what was being done if it was not sending.
-    pub(crate) fn drive(self, error: DriveError, command: Code, receiving: Phase) -> Error {
+    pub(crate) fn drive(self, error: DriveError, receiving: Phase) -> Error {
         match error {
             DriveError::Send(e) => self.io(e, Phase::Sending),
             DriveError::Receive(e) => self.io(e, receiving),
-            DriveError::Protocol(e) => self.protocol(e, command, receiving),
+            DriveError::Protocol(e) => self.protocol(e, receiving),
         }
     }
 
-    pub(crate) fn protocol(self, source: ProtocolError, command: Code, phase: Phase) -> Error {
-        let Self { sent, received, .. } = self;
+    pub(crate) fn protocol(self, source: ProtocolError, phase: Phase) -> Error {
+        let Self { command, sent, received, .. } = self;
         let peer = self.peer.to_owned();
         match source {
-            ProtocolError::Closed { .. } => Error::Gone { peer, phase, sent, received },
+            ProtocolError::Closed { .. } => Error::Gone { peer, phase, command, sent, received },
             source => Error::Protocol { peer, command, source },
         }
     }
 
     pub(crate) fn io(self, source: io::Error, phase: Phase) -> Error {
-        let Self { sent, received, waited: after, .. } = self;
+        let Self { command, sent, received, waited: after, .. } = self;
         let peer = self.peer.to_owned();
         match source.kind() {
-            io::ErrorKind::TimedOut => Error::Timeout { peer, phase, after, sent, received },
+            io::ErrorKind::TimedOut => {
+                Error::Timeout { peer, phase, command: Some(command), after, sent, received }
+            }
             _ => Error::Io { peer, phase, source },
         }
     }

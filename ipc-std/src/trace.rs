@@ -264,8 +264,13 @@ impl TraceSession {
         let mut fds = [self.stream.socket(), &self.woken].map(|fd| PollFd::new(fd, PollFlags::IN));
         sys::wait(&mut fds, deadline.end).map_err(|e| {
             let (peer, kind) = (self.shared.client.peer(), e.kind());
-            let context =
-                Context { peer, sent: 0, received: self.received, waited: deadline.begin.elapsed() };
+            let context = Context {
+                peer,
+                command: self.command,
+                sent: 0,
+                received: self.received,
+                waited: deadline.begin.elapsed(),
+            };
             io::Error::new(kind, context.io(e, phase))
         })?;
         // What woke us has been seen by the next round; an error would be seen there too.

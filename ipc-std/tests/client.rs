@@ -27,7 +27,7 @@ use ipc_std::{
 const PROVIDERS: [Provider<'_>; 1] = [Provider {
     keywords: u64::MAX,
     level: EventLevel::INFORMATIONAL,
-    name: ipc_proto::Text::NULL,
+    name: ipc_proto::Text::new("Lab-Workload"),
     arguments: ipc_proto::Text::NULL,
 }];
 

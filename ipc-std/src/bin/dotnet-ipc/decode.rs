@@ -64,12 +64,15 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let mut malformed = frames.iter().enumerate().filter_map(|(i, frame)| Some((i, frame.error?)));
     let Some((i, error)) = malformed.next() else { return Ok(()) };
-    let which = if frames.len() > 1 { format!(" {}", i.saturating_add(1)) } else { String::new() };
+    let which = match frames.len() {
+        1 => "the message".to_owned(),
+        _ => format!("message {}", i.saturating_add(1)),
+    };
     let more = match malformed.count() {
         0 => String::new(),
         more => format!(", and {more} more are malformed too"),
     };
-    Err(Failure::new(Kind::Protocol, format!("message{which} is malformed: {error}{more}"))
+    Err(Failure::new(Kind::Protocol, format!("{which} is malformed: {error}{more}"))
         .with_hint("what is good before that byte is shown"))
 }
 
@@ -79,7 +82,8 @@ fn parse_command(text: &str) -> Result<Code, String> {
         [row.name, row.specification_name].iter().any(|name| name.eq_ignore_ascii_case(text))
     };
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    let code = || Some(digits).filter(|digits| digits.len() == 4).and_then(|d| u16::from_str_radix(d, 16).ok());
+    let code =
+        || Some(digits).filter(|digits| digits.len() == 4).and_then(|d| u16::from_str_radix(d, 16).ok());
     let found = Request::ALL.iter().find(named).map(|row| row.code);
     found.or_else(|| code().map(Code)).ok_or_else(|| {
         let names: Vec<_> = Request::ALL.iter().map(|row| row.name).collect();
@@ -211,7 +215,8 @@ const ADVERTISE_LEN: usize = 34;
 
 impl Decoder {
     fn decode(&mut self, piece: &Piece) {
-        let connection = piece.logged.as_ref().map(|logged| logged.connection.to_string()).unwrap_or_default();
+        let connection =
+            piece.logged.as_ref().map(|logged| logged.connection.to_string()).unwrap_or_default();
         let (mut at, mut announced) = (0, None);
         loop {
             let rest = piece.bytes.get(at..).unwrap_or_default();
@@ -330,7 +335,8 @@ impl Frame {
             FrameKind::Environment => "environment",
             FrameKind::Stream => "stream",
         };
-        let size = if self.code().is_some() { self.header("size") } else { u64::try_from(self.bytes.len()).ok() };
+        let size =
+            if self.code().is_some() { self.header("size") } else { u64::try_from(self.bytes.len()).ok() };
         let mut json = json!({
             "kind": kind,
             "command": self.command.map(name_of),
@@ -369,13 +375,107 @@ impl Frame {
         };
         writeln!(out, "{what} ({} bytes{place})", self.bytes.len())?;
         for field in &self.fields {
-            let end = field.offset.saturating_add(field.len);
+            let bytes = self.bytes.get(field.offset..).and_then(|bytes| bytes.get(..field.len));
             let mut text = format!("{}: {}", field.name, field.text);
-            for row in rows(field.offset, end) {
-                writeln!(out, "{}  {text}", self.row(row, end).trim_end().to_owned() + &pad(&self.row(row, end), &text))?;
+            for (offset, row) in rows(field.offset, bytes.unwrap_or_default()) {
+                write_row(out, offset, row, &text)?;
                 text.clear();
             }
         }
-        Ok(())
+        self.error.map_or(Ok(()), |error| self.point_at(error, out))
+    }
+
+    /// Shows the bytes from the last good part to the error, and a caret below the byte where it is.
+    fn point_at(&self, error: DecodeError, out: &mut dyn Write) -> io::Result<()> {
+        let from = self.shown();
+        let column = error.offset.saturating_sub(from) % ROW;
+        let bad_row = error.offset.saturating_sub(column);
+        let caret = |out: &mut dyn Write| {
+            let before = column.saturating_mul(3).saturating_add(8);
+            writeln!(out, "{:before$}^ {error}", "")
+        };
+        let (mut skipping, mut pointed) = (false, false);
+        for (offset, row) in rows(from, self.bytes.get(from..).unwrap_or_default()) {
+            if offset > bad_row {
+                let left = self.bytes.len().saturating_sub(offset);
+                return writeln!(out, "{:8}… {left} bytes more", "");
+            }
+            // Of many the first and the last.
+            if offset == from || offset.saturating_add(ROW) >= bad_row {
+                write_row(out, offset, row, "")?;
+            } else if !skipping {
+                skipping = true;
+                writeln!(out, "{:8}…", "")?;
+            }
+            if offset == bad_row {
+                caret(out)?;
+                pointed = true;
+            }
+        }
+        if pointed {
+            return Ok(());
+        }
+        // Behind a line that is full.
+        write_row(out, bad_row, &[], "")?;
+        caret(out)
+    }
+}
+
+/// A command, by name and code.
+fn named(code: Code) -> String {
+    CommandInfo::find(code)
+        .map_or_else(|| format!("unknown command {code}"), |row| format!("{} {code}", row.name))
+}
+
+/// Bytes shown in a line.
+const ROW: usize = 16;
+
+/// The bytes from `offset` on, a line each; an empty one if there are none.
+fn rows(offset: usize, bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let empty = bytes.is_empty().then_some(&[][..]);
+    (offset..).step_by(ROW).zip(bytes.chunks(ROW).chain(empty))
+}
+
+fn write_row(out: &mut dyn Write, offset: usize, bytes: &[u8], text: &str) -> io::Result<()> {
+    let row = format!("{offset:6}  {:47}  {text}", hex::spaced(bytes));
+    writeln!(out, "{}", row.trim_end())
+}
+
+impl Field {
+    fn new(part: &Part<'_>) -> Self {
+        let (value, text) = match part.value {
+            Value::Number { number, name } => {
+                let json = u64::try_from(number).map_or_else(|_| json!(number.to_string()), |n| json!(n));
+                let text = match name {
+                    Some(name) => format!("{number} {name}"),
+                    // Keywords and ids of sessions are read by their digits.
+                    None if part.bytes.len() == 8 && number > 0xffff => format!("{number} ({number:#x})"),
+                    None => number.to_string(),
+                };
+                (json, text)
+            }
+            Value::Bool(value) => (json!(value), value.to_string()),
+            Value::Text(text) => (json!(text.non_null().map(|text| text.to_string())), format!("{text:?}")),
+            Value::Guid(guid) => (json!(guid.to_string()), guid.to_string()),
+            Value::HResult(hresult) => (json!(hresult.to_string()), format!("{hresult:?}")),
+            Value::Bytes(bytes) => (json!(hex::hex(bytes)), described(bytes)),
+            other => (Json::Null, format!("{other:?}")),
+        };
+        Self { name: part.path.to_string(), offset: part.offset, len: part.bytes.len(), value, text }
+    }
+
+    fn to_json(&self) -> Json {
+        json!({ "name": self.name, "offset": self.offset, "length": self.len, "value": self.value })
+    }
+}
+
+/// Bytes whose digits are shown already.
+fn described(bytes: &[u8]) -> String {
+    let letters = bytes.strip_suffix(b"\0").filter(|letters| !letters.is_empty());
+    match letters {
+        Some(letters) if letters.iter().all(u8::is_ascii_graphic) => {
+            format!("\"{}\\0\"", letters.escape_ascii())
+        }
+        _ => format!("{} bytes", bytes.len()),
     }
 }

@@ -27,7 +27,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
         let digits = digits.collect::<Option<Vec<u8>>>().filter(|digits| digits.len() % 2 == 0);
         let shown: String = word.chars().take(40).collect();
         let digits = digits.ok_or_else(|| format!("{shown:?} is not hexadecimal, two digits a byte"))?;
-        bytes.extend(digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| (byte << 4) | digit)));
+        bytes.extend(
+            digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| (byte << 4) | digit)),
+        );
     }
     Ok(bytes)
 }
@@ -38,7 +40,9 @@ mod tests {
 
     #[test]
     fn every_form() {
-        for text in ["0a0B0c", "0a 0b 0c", "0x0a,0x0b\n0x0c", "0a:0b:0c", "0a 0b | 0c", "# c\n0a0b # d\n\n 0c"] {
+        for text in
+            ["0a0B0c", "0a 0b 0c", "0x0a,0x0b\n0x0c", "0a:0b:0c", "0a 0b | 0c", "# c\n0a0b # d\n\n 0c"]
+        {
             assert_eq!(parse(text), Ok(vec![10, 11, 12]), "{text}");
         }
         assert_eq!(parse(" # nothing"), Ok(vec![]));

@@ -1,9 +1,11 @@
 //! `dotnet-ipc`: asks .NET runtimes, over their diagnostic sockets.
+mod decode;
 mod demo;
 mod durations;
 mod env;
 mod failure;
 mod fake_runtime;
+mod hex;
 mod info;
 mod output;
 mod providers;
@@ -59,6 +61,7 @@ enum Command {
     Trace(trace::Args),
     Demo(demo::Args),
     FakeRuntime(fake_runtime::Args),
+    Decode(decode::Args),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::run(&args, &globals),
         Command::Demo(args) => demo::run(&args, &globals),
         Command::FakeRuntime(args) => fake_runtime::run(&args, &globals),
+        Command::Decode(args) => decode::run(&args, &globals),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
