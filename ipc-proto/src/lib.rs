@@ -12,6 +12,8 @@ mod endpoint;
 mod error;
 mod exchange;
 mod hresult;
+#[cfg(feature = "legacy")]
+pub mod legacy;
 mod message;
 pub mod wire;
 

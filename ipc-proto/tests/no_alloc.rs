@@ -83,6 +83,9 @@ fn codec() {
         let bytes = encode(Request::CollectTracing2(command).code(), &command, &mut buf).unwrap();
         let Ok(Parsed::Complete { value, .. }) = Message::parse(bytes) else { panic!("it was encoded") };
         assert_eq!(value.request(), Ok(Request::CollectTracing2(command)));
+        let mut end = 0;
+        assert_eq!(Message::inspect(bytes, None, &mut |part| end = part.offset + part.bytes.len()), Ok(()));
+        assert_eq!(end, bytes.len());
         assert!(Message::parse(b"DOTNET_IPC_V2").is_err());
     };
     assert_eq!(allocations(work), 0);

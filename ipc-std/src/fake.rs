@@ -409,6 +409,14 @@ impl Shared {
         mut reply: Reply<'_>,
         stream: &mut Faulty<'_, S>,
     ) -> Result<(), DriveError> {
+        if answers::wants_descriptor(request) {
+            // The descriptor itself is thrown away by a plain read; its one byte is not.
+            let came = stream.read(&mut [0]).map_err(DriveError::Receive)?;
+            if came == 0 {
+                let _ = reply.refuse(HResult::BAD_ENCODING);
+                return drive(&mut reply, stream);
+            }
+        }
         let answered = match self.response(request) {
             Response::Ok(payload) => reply.answer_untyped(&Bytes(&payload)),
             Response::Refuse(hresult) => reply.refuse(hresult),

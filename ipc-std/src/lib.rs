@@ -11,6 +11,8 @@ mod timeouts;
 
 #[cfg(unix)]
 mod client;
+#[cfg(all(unix, feature = "conformance"))]
+pub mod conformance;
 #[cfg(unix)]
 pub mod discover;
 #[cfg(all(unix, feature = "fake"))]

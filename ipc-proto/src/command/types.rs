@@ -229,6 +229,8 @@ macro_rules! session_config {
             }
 
             fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
+                // The specification has no word for the whole.
+                let path = path.parent();
                 match r.show(Path::Field(path, "session_type"), see, u32::decode, u32::shown)? {
                     0 => $streaming::inspect(r, path, see),
                     1 => UserEventsSession::inspect(r, path, see),

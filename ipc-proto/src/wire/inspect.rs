@@ -37,6 +37,16 @@ pub enum Path<'p> {
     Index(&'p Self, u32),
 }
 
+impl Path<'_> {
+    /// What it is a part of.
+    pub(crate) const fn parent(&self) -> &Self {
+        match self {
+            Self::Root => self,
+            Self::Field(of, _) | Self::Index(of, _) => of,
+        }
+    }
+}
+
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -44,6 +44,12 @@ impl<'a> Text<'a> {
     /// No string at all; count 0 on the wire.
     pub const NULL: Self = Self(Repr::Null);
 
+    /// Text of this UTF-8, where `From` does not do: in constants.
+    #[must_use]
+    pub const fn new(s: &'a str) -> Self {
+        Self(Repr::Utf8(s))
+    }
+
     /// Text of these code units, lone surrogates included.
     #[must_use]
     pub const fn from_utf16(units: &'a [u16]) -> Self {

@@ -33,7 +33,7 @@ impl Shared {
                 Response::Refuse(HResult::NOT_YET_AVAILABLE)
             }
             Request::AttachProfiler(_) => Response::Refuse(HResult::MOD_NOT_FOUND),
-            // A runtime that never waited takes it too.
+            // One that never waited takes it all the same.
             Request::StartupProfiler(_) if self.state().resumed => Response::Refuse(HResult::INVALID_ARG),
             Request::StartupProfiler(_) | Request::EnablePerfMap(_) | Request::DisablePerfMap(_) => {
                 Response::ok(&Status::OK)
@@ -47,7 +47,7 @@ impl Shared {
             Request::GetProcessEnvironment(_) => Response::Environment(self.state().environment.clone()),
             Request::ResumeRuntime(_) => {
                 let mut state = self.state();
-                (state.suspended, state.resumed) = (false, true);
+                state.resumed |= core::mem::take(&mut state.suspended);
                 self.changed.notify_all();
                 Response::ok(&Status::OK)
             }
@@ -78,6 +78,11 @@ impl Shared {
         self.wait_until(|state| !state.sessions.contains_key(&session_id));
         Response::ok(&SessionId { session_id })
     }
+}
+
+/// Whether the request must be followed by a descriptor.
+pub(super) fn wants_descriptor(request: &Request<'_>) -> bool {
+    continuation(request) == Continuation::UserEvents
 }
 
 /// What follows the answer to a session that may be either.

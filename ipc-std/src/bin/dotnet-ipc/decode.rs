@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path as FilePath, PathBuf};
 
+use ipc_proto::legacy::{self, Legacy};
 use ipc_proto::types::{Environment, ProcessEnvironment};
 use ipc_proto::wire::{Part, Path, Reader, See, Value};
 use ipc_proto::{
@@ -92,7 +93,7 @@ fn parse_command(text: &str) -> Result<Code, String> {
 }
 
 /// Bytes that were sent in one direction of a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Piece {
     bytes: Vec<u8>,
     /// Where in a wire log they stand.
@@ -188,6 +189,8 @@ struct Frame {
     bytes: Vec<u8>,
     fields: Vec<Field>,
     error: Option<DecodeError>,
+    /// Of which protocol it is, if not of today's.
+    legacy: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,7 +252,15 @@ impl Decoder {
         };
         let answer_to = self.answer_to.or_else(|| self.asked.get(connection).copied());
         let mut frame = Frame::new(FrameKind::Request, bytes);
-        frame.inspect(|bytes, see| Message::inspect(bytes, answer_to, see));
+        let found = legacy::recognise(bytes);
+        frame.inspect(|bytes, see| match &found {
+            None => Message::inspect(bytes, answer_to, see),
+            Some(found) => inspect_legacy(found, bytes, see),
+        });
+        frame.legacy = found.map(|found| match found {
+            Legacy::Old(_) => "before_draft",
+            _ => "draft",
+        });
         (frame.kind, frame.command) = match frame.code() {
             Some(Code::OK) => (FrameKind::Ok, answer_to),
             Some(Code::ERROR) => (FrameKind::Error, answer_to),
@@ -259,6 +270,25 @@ impl Decoder {
             self.asked.insert(connection.to_owned(), code);
         }
         frame
+    }
+}
+
+/// Shows what released runtimes never spoke.
+fn inspect_legacy(found: &Legacy<'_>, bytes: &[u8], see: &mut See<'_>) -> Result<(), DecodeError> {
+    if let Legacy::Old(_) = found {
+        return legacy::OldRequest::inspect(&mut Reader::new(bytes), &Path::Root, see);
+    }
+    // The header is today's; what is wrong with the payload, as a payload of today, is not.
+    let _ = Message::inspect(bytes, None, &mut |part| {
+        if part.offset < Message::HEADER_LEN {
+            see(part);
+        }
+    });
+    let payload = bytes.get(Message::HEADER_LEN..).unwrap_or_default();
+    let mut r = Reader::at(payload, Message::HEADER_LEN);
+    match found {
+        Legacy::CollectTracing(_) => legacy::CollectTracing::inspect(&mut r, &Path::Root, see),
+        _ => legacy::ErrorCode::inspect(&mut r, &Path::Field(&Path::Root, "error_code"), see),
     }
 }
 
@@ -300,7 +330,16 @@ fn environment(bytes: &[u8], len: usize) -> Frame {
 impl Frame {
     fn new(kind: FrameKind, bytes: &[u8]) -> Self {
         let bytes = bytes.to_vec();
-        Self { kind, command: None, at: 0, logged: None, bytes, fields: Vec::new(), error: None }
+        Self {
+            kind,
+            command: None,
+            at: 0,
+            logged: None,
+            bytes,
+            fields: Vec::new(),
+            error: None,
+            legacy: None,
+        }
     }
 
     fn inspect(&mut self, inspect: impl FnOnce(&[u8], &mut See<'_>) -> Result<(), DecodeError>) {
@@ -344,6 +383,7 @@ impl Frame {
             "size": size,
             "fields": fields.map(Field::to_json).collect::<Vec<_>>(),
             "rest": rest.map(|rest| &rest.value),
+            "legacy": self.legacy,
             "error": self.error.map(|e| json!({ "offset": e.offset, "error": e.kind.to_string() })),
         });
         if let (Some(logged), Some(json)) = (&self.logged, json.as_object_mut()) {
@@ -354,18 +394,23 @@ impl Frame {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let command = || self.command.map_or_else(|| "a command not known".to_owned(), named);
-        let what = match (self.kind, self.command) {
+        let mut what = match (self.kind, self.command) {
             (FrameKind::Request, Some(code)) => format!("{}, request", named(code)),
+            (FrameKind::Request, None) if self.legacy.is_some() => "request".to_owned(),
             (FrameKind::Request, None) => "no message".to_owned(),
             (FrameKind::Ok, None) => "OK answer; --answer-to COMMAND says what is in it".to_owned(),
             (FrameKind::Error, None) => "Error answer".to_owned(),
-            (FrameKind::Ok, _) => format!("OK answer to {}", command()),
-            (FrameKind::Error, _) => format!("Error answer to {}", command()),
+            (FrameKind::Ok, Some(code)) => format!("OK answer to {}", named(code)),
+            (FrameKind::Error, Some(code)) => format!("Error answer to {}", named(code)),
             (FrameKind::Advertise, _) => "advertise frame".to_owned(),
             (FrameKind::Environment, _) => "environment, behind the answer".to_owned(),
             (FrameKind::Stream, _) => "trace, up to the end of the connection, not shown".to_owned(),
         };
+        match self.legacy {
+            Some("before_draft") => what.push_str(" from before the draft of 2019"),
+            Some(_) => what.push_str(" of the draft of 2019"),
+            None => {}
+        }
         let place = match (&self.logged, self.at) {
             (Some(Logged { connection, direction }), _) => {
                 format!(", {} on connection {connection}", direction.as_str().unwrap_or("seen"))

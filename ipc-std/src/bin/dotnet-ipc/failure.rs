@@ -8,7 +8,7 @@ use ipc_proto::{Code, CommandInfo, HResult};
 use ipc_std::{Error, ErrorKind};
 use serde_json::json;
 
-use crate::output::{Output, to_stderr};
+use crate::output::{Output, printable, to_stderr};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     Io,
     Other,
     Usage,
+    Danger,
     NotFound,
     NoListener,
     Permission,
@@ -36,6 +37,7 @@ pub(crate) enum Kind {
     Unsupported,
     Protocol,
     Gone,
+    Different,
 }
 
 impl Kind {
@@ -45,6 +47,7 @@ impl Kind {
             Self::Io => ("io", 1),
             Self::Other => ("other", 1),
             Self::Usage => ("usage", 2),
+            Self::Danger => ("danger", 2),
             Self::NotFound => ("not_found", 3),
             Self::NoListener => ("no_listener", 3),
             Self::Permission => ("permission", 3),
@@ -53,6 +56,7 @@ impl Kind {
             Self::Unsupported => ("unsupported", 5),
             Self::Protocol => ("protocol", 6),
             Self::Gone => ("gone", 7),
+            Self::Different => ("different", 8),
         }
     }
 }
@@ -77,7 +81,8 @@ impl From<ErrorKind> for Kind {
 impl From<Error> for Failure {
     fn from(e: Error) -> Self {
         let kind = e.kind().into();
-        let failure = Self::new(kind, e.to_string());
+        // A runtime's own words may have several lines.
+        let failure = Self::new(kind, joined(&e.to_string()));
         Self { command: e.command(), hresult: e.hresult(), hint: e.hint().or(failure.hint), ..failure }
     }
 }
@@ -86,6 +91,7 @@ impl From<Error> for Failure {
 const fn advice(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Usage => Some("--help shows what there is"),
+        Kind::Danger => Some("--force sends it all the same"),
         Kind::NotFound => {
             Some("`dotnet-ipc ps` lists what can be asked, --socket PATH reaches what it does not see")
         }
@@ -135,7 +141,7 @@ impl Failure {
             // Some messages hold their advice already.
             let hint = self.hint.as_ref().filter(|hint| !self.message.contains(*hint));
             let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            format!("error: {}{hint}", self.message)
+            format!("error: {}{hint}", printable(&self.message))
         });
         ExitCode::from(status)
     }
@@ -159,12 +165,16 @@ pub(crate) fn report_usage(e: &clap::Error) -> ExitCode {
         .report(&Output { json: std::env::args_os().any(|arg| arg == "--json") })
 }
 
+/// Lines as one.
+fn joined(lines: &str) -> String {
+    lines.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
 /// What clap says in several paragraphs, up to the usage or the advice that ends it.
 fn one_line(rendered: &str) -> String {
     let last =
         |paragraph: &&str| paragraph.starts_with("Usage:") || paragraph.starts_with("For more information");
     let paragraphs = rendered.split("\n\n").take_while(|paragraph| !last(paragraph));
-    let joined = |paragraph: &str| paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     let line = paragraphs.map(joined).collect::<Vec<_>>().join("; ");
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }

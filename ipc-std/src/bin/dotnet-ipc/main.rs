@@ -1,6 +1,8 @@
 //! `dotnet-ipc`: asks .NET runtimes, over their diagnostic sockets.
+mod conformance;
 mod decode;
 mod demo;
+mod dump;
 mod durations;
 mod env;
 mod failure;
@@ -8,10 +10,15 @@ mod fake_runtime;
 mod hex;
 mod info;
 mod output;
+mod perf_map;
+mod profiler;
 mod providers;
 mod ps;
+mod resume;
 mod runtime;
+mod set_env;
 mod signals;
+mod startup_hook;
 mod trace;
 mod wire_log;
 
@@ -21,7 +28,7 @@ use clap::{Parser, Subcommand};
 
 use crate::output::Output;
 
-/// Asks .NET runtimes who they are, what their environment is, and for traces.
+/// Asks .NET runtimes who they are, for traces and dumps, and for the other things that they do when asked.
 ///
 /// A runtime is named by its process id, or by its diagnostic socket with --socket.
 #[derive(Debug, Parser)]
@@ -39,10 +46,12 @@ Examples:
   dotnet-ipc info 4242                           who one of them is
   dotnet-ipc trace 4242 -o app.nettrace          record until Ctrl-C
   dotnet-ipc env --socket /tmp/dotnet-diagnostic-4242-99-socket --json
-  dotnet-ipc demo                                all of it, without .NET
+  dotnet-ipc dump 4242 -o app.dmp                all of its memory
+  dotnet-ipc decode 444f544e45545f49…            a message, byte by byte
+  dotnet-ipc demo                                without .NET
 
 Exit status: 0 done, 1 local trouble, 2 usage, 3 no such runtime or none that we may ask, 4 timeout,
-5 the runtime refuses, 6 the protocol is broken, 7 the runtime went away.";
+5 the runtime refuses, 6 the protocol is broken, 7 the runtime went away, 8 `conformance` found differences.";
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
@@ -59,9 +68,17 @@ enum Command {
     Info(info::Args),
     Env(env::Args),
     Trace(trace::Args),
+    Dump(dump::Args),
+    SetEnv(set_env::Args),
+    PerfMap(perf_map::Args),
+    StartupHook(startup_hook::Args),
+    AttachProfiler(profiler::AttachArgs),
+    StartupProfiler(profiler::StartupArgs),
+    Resume(resume::Args),
     Demo(demo::Args),
     FakeRuntime(fake_runtime::Args),
     Decode(decode::Args),
+    Conformance(conformance::Args),
 }
 
 fn main() -> ExitCode {
@@ -74,9 +91,17 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args, &globals),
         Command::Env(args) => env::run(&args, &globals),
         Command::Trace(args) => trace::run(&args, &globals),
+        Command::Dump(args) => dump::run(&args, &globals),
+        Command::SetEnv(args) => set_env::run(&args, &globals),
+        Command::PerfMap(args) => perf_map::run(&args, &globals),
+        Command::StartupHook(args) => startup_hook::run(&args, &globals),
+        Command::AttachProfiler(args) => profiler::attach(&args, &globals),
+        Command::StartupProfiler(args) => profiler::startup(&args, &globals),
+        Command::Resume(args) => resume::run(&args, &globals),
         Command::Demo(args) => demo::run(&args, &globals),
         Command::FakeRuntime(args) => fake_runtime::run(&args, &globals),
         Command::Decode(args) => decode::run(&args, &globals),
+        Command::Conformance(args) => conformance::run(&args, &globals),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -30,6 +30,11 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     }
 }
 
+/// Tells what was done: in a sentence, or as an object.
+pub(crate) fn done(output: &Output, sentence: &str, object: &Value) -> Result<(), Failure> {
+    if output.json { json_to_stdout(object) } else { to_stdout(|out| writeln!(out, "{sentence}")) }
+}
+
 /// Writes one object, as a line, to standard output.
 pub(crate) fn json_to_stdout(value: &Value) -> Result<(), Failure> {
     to_stdout(|out| writeln!(out, "{value}"))

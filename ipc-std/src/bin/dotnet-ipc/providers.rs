@@ -3,7 +3,7 @@ use core::str::FromStr;
 use std::borrow::Cow;
 
 use clap::ValueEnum;
-use ipc_proto::types::{EventLevel, Provider};
+use ipc_proto::types::{EventFilter, EventLevel, Provider, SessionBufferMode};
 use ipc_std::TraceConfig;
 
 use crate::failure::{Failure, Kind};
@@ -74,7 +74,7 @@ impl FromStr for Selected {
     }
 }
 
-fn parse_keywords(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_keywords(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     // The standard library would take a sign.
     let unsigned = Some(digits).filter(|digits| !digits.starts_with('+'));
@@ -100,6 +100,75 @@ fn parse_level(text: &str) -> Result<EventLevel, String> {
     named
         .map(|(_, level)| *level)
         .ok_or_else(|| format!("{text:?} is no level: {} or 0 to 5", NAMES.map(|(name, _)| name).join(", ")))
+}
+
+/// Which events of a provider, by their ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EventIds {
+    name: String,
+    /// Whether these are the ones to send, or the ones not to.
+    enable: bool,
+    ids: Vec<u32>,
+}
+
+/// `NAME=+1,2` or `NAME=-1,2`.
+impl FromStr for EventIds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad =
+            || format!("{text:?} is not NAME=+ID,ID for these events only, or NAME=-ID,ID for all others");
+        let (name, ids) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(bad)?;
+        let (enable, ids) = match (ids.strip_prefix('+'), ids.strip_prefix('-')) {
+            (Some(ids), _) => (true, ids),
+            (_, Some(ids)) => (false, ids),
+            _ => return Err(bad()),
+        };
+        let id = |id: &str| Some(id).filter(|id| !id.starts_with('+'))?.parse().ok();
+        let mut ids: Vec<u32> = ids.split(',').map(id).collect::<Option<_>>().ok_or_else(bad)?;
+        // Runtimes refuse one that stands twice, or end.
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Self { name: name.to_owned(), enable, ids })
+    }
+}
+
+/// The filter of each provider, none if there are none at all.
+pub(crate) fn filters<'a>(
+    selected: &[Selected],
+    named: &'a [EventIds],
+) -> Result<Vec<EventFilter<'a>>, Failure> {
+    let mut filters = if named.is_empty() { Vec::new() } else { vec![EventFilter::ALL; selected.len()] };
+    for EventIds { name, enable, ids } in named {
+        let mut of = selected.iter().zip(&mut filters).filter(|(provider, _)| provider.is_called(name));
+        let filter = match of.next() {
+            Some((_, filter)) if *filter == EventFilter::ALL => filter,
+            found => {
+                let fault = if found.is_some() { "is given event ids twice" } else { "is not recorded" };
+                return Err(Failure::new(Kind::Usage, format!("the provider {name} {fault}")));
+            }
+        };
+        *filter = EventFilter { enable: *enable, event_ids: ids.as_slice().into() };
+    }
+    Ok(filters)
+}
+
+/// What happens when the runtime's buffer is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Buffering {
+    /// Events are lost
+    Drop,
+    /// The program is held up (.NET 11)
+    Block,
+}
+
+impl From<Buffering> for SessionBufferMode {
+    fn from(buffering: Buffering) -> Self {
+        match buffering {
+            Buffering::Drop => Self::DROP,
+            Buffering::Block => Self::BLOCK,
+        }
+    }
 }
 
 /// What dotnet-trace has under these names.
@@ -233,6 +302,29 @@ mod tests {
             ["", ":1", "A:xyz", "A:0x", "A:+1", "A:-1", "A:12345678901234567", "A:1:6", "A:1:loud", "A:1:+4"]
         {
             assert!(text.parse::<Selected>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn event_ids_as_they_are_written() {
+        let ids = |enable, ids: &[u32]| EventIds { name: "A=B".to_owned(), enable, ids: ids.to_vec() };
+        assert_eq!("A=B=+2,1,2".parse(), Ok(ids(true, &[1, 2])));
+        assert_eq!("A=B=-7".parse(), Ok(ids(false, &[7])));
+        for text in ["", "A", "A=", "A=1", "A=+", "A=+1,", "A=+x", "=+1", "A=++1", "A=+4294967296"] {
+            assert!(text.parse::<EventIds>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn filters_belong_to_providers() {
+        let selected = [provider("A", 1, 5, ""), provider("B", 1, 5, "")];
+        let named = ["b=-3".parse().unwrap()];
+        let filters = filters(&selected, &named).unwrap();
+        assert_eq!(filters, [EventFilter::ALL, EventFilter { enable: false, event_ids: (&[3]).into() }]);
+        assert_eq!(super::filters(&selected, &[]).unwrap(), []);
+        for named in [&["C=+1"][..], &["A=+1", "a=+2"]] {
+            let named: Vec<EventIds> = named.iter().map(|text| text.parse().unwrap()).collect();
+            assert!(super::filters(&selected, &named).is_err());
         }
     }
 

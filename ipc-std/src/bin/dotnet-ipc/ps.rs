@@ -80,7 +80,7 @@ const fn status(kind: Kind) -> Option<&'static str> {
         Kind::Protocol => Some("protocol"),
         Kind::Permission => Some("permission"),
         Kind::NotFound | Kind::NoListener | Kind::Gone => Some("gone"),
-        Kind::Io | Kind::Other | Kind::Usage => None,
+        Kind::Io | Kind::Other | Kind::Usage | Kind::Danger | Kind::Different => None,
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::failure::{self, Failure, Kind};
 use crate::output::{json_to_stdout, to_stderr};
-use crate::providers::{self, Profile, Selected};
+use crate::providers::{self, Buffering, EventIds, Profile, Selected};
 use crate::{Globals, durations, runtime, signals, wire_log};
 
 /// Record what a program does, as a .nettrace file
@@ -25,14 +25,17 @@ use crate::{Globals, durations, runtime, signals, wire_log};
 #[command(after_help = "\
 A trace ends complete: with --duration, Ctrl-C, SIGTERM or SIGHUP the runtime is
 asked to stop, and what it then still writes is waited for. A second signal ends
-the tool at once. A runtime that is suspended at its start is resumed.
+the tool at once. A runtime that is suspended at its start is resumed. What a
+runtime is too old for is left out, with a note.
 
 Examples:
   dotnet-ipc trace 4242 -o app.nettrace
   dotnet-ipc trace 4242 -o gc.nettrace --profile gc-verbose --duration 1m30s
   dotnet-ipc trace 4242 -o http.nettrace --provider System.Net.Http::verbose
   dotnet-ipc trace 4242 -o - --duration 5s --provider \\
-      'System.Runtime:0:4:EventCounterIntervalSec=1' | xz > counters.xz")]
+      'System.Runtime:0:4:EventCounterIntervalSec=1' | xz > counters.xz
+  dotnet-ipc trace 4242 -o starts.nettrace --provider System.Net.Http \\
+      --event-ids System.Net.Http=+1,2 --buffering block")]
 pub(crate) struct Args {
     #[command(flatten)]
     target: runtime::Target,
@@ -42,7 +45,7 @@ pub(crate) struct Args {
     /// How long [default: until Ctrl-C]
     #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
     duration: Option<Duration>,
-    /// Size of the runtime's buffer in MB; when it is full events are lost
+    /// Size of the runtime's buffer in MB
     #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     buffer: u32,
     /// What to record, by a name; may be repeated [default: dotnet-common and dotnet-sampled-thread-time, unless there
@@ -57,6 +60,18 @@ pub(crate) struct Args {
     /// Leave out the descriptions of methods that end a trace: smaller, but stacks stay without names
     #[arg(long)]
     no_rundown: bool,
+    /// What ends a trace, as keywords of the rundown provider, hexadecimal [default: as the profiles have it] (.NET 9)
+    #[arg(long, value_name = "KEYWORDS", value_parser = providers::parse_keywords, conflicts_with = "no_rundown")]
+    rundown_keyword: Option<u64>,
+    /// Leave out the stacks of events (.NET 9)
+    #[arg(long)]
+    no_stacks: bool,
+    /// Only these events of a provider that is recorded, or with - all others; may be repeated (.NET 10)
+    #[arg(long, value_name = "NAME=+ID,ID|NAME=-ID,ID")]
+    event_ids: Vec<EventIds>,
+    /// What happens when the runtime's buffer is full
+    #[arg(long, value_enum, value_name = "MODE", default_value = "drop")]
+    buffering: Buffering,
     /// Let a runtime that is suspended at its start wait on
     #[arg(long)]
     no_resume: bool,
@@ -74,8 +89,15 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (selected, rundown) = providers::select(&args.profiles, &args.providers)?;
     let providers: Vec<Provider<'_>> = selected.iter().map(Selected::to_provider).collect();
-    let rundown_keyword = if args.no_rundown { 0 } else { rundown };
-    let config = TraceConfig { buffer_mb: args.buffer, rundown_keyword, ..TraceConfig::new(&providers) };
+    let filters = providers::filters(&selected, &args.event_ids)?;
+    let config = TraceConfig {
+        buffer_mb: args.buffer,
+        rundown_keyword: if args.no_rundown { 0 } else { args.rundown_keyword.unwrap_or(rundown) },
+        stackwalk: !args.no_stacks,
+        buffer_mode: args.buffering.into(),
+        providers: &providers,
+        filters: &filters,
+    };
     let wire_log = args.wire_log.open()?;
     let timeouts = Timeouts { silence: TICK, ..globals.limits.timeouts() };
     let client = args.target.client(timeouts, &wire_log)?;

@@ -1,0 +1,194 @@
+//! The vectors of `testdata/legacy/`: each is recognised where it means nothing today, decodes, and encodes to itself.
+#![cfg(feature = "legacy")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test says what it expects"
+)]
+use ipc_fuzz::{Vector, testdata};
+use ipc_proto::legacy::{
+    CollectTracing, ErrorCode, Legacy, OldMessageType, OldRequest, Provider, SocketName, recognise,
+};
+use ipc_proto::types::{EventLevel, SessionId};
+use ipc_proto::wire::{Path, Reader, Writer, decode};
+use ipc_proto::{Array, Code, Decode, Encode, HResult, Message, Parsed, StopTracing, Text, encode};
+
+fn vector(name: &str) -> Vector {
+    let file = format!("{name}.hex");
+    testdata("legacy").into_iter().find(|vector| vector.path.ends_with(&file)).unwrap()
+}
+
+fn whole(bytes: &[u8]) -> Message<'_> {
+    match Message::parse(bytes) {
+        Ok(Parsed::Complete { value, used }) if used == bytes.len() => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Encodes over other bytes, so that one left out does not pass for a 0.
+fn raw(value: &impl Encode) -> Vec<u8> {
+    let mut buf = [0xa5; 1024];
+    let mut w = Writer::new(&mut buf);
+    value.encode(&mut w);
+    w.finish().unwrap().to_vec()
+}
+
+fn message(code: Code, value: &impl Encode) -> Vec<u8> {
+    encode(code, value, &mut [0xa5; 1024]).unwrap().to_vec()
+}
+
+/// The draft's CollectTracing in the file is this, and this is what the file has.
+fn collect_tracing(name: &str, start: &CollectTracing<'_>) {
+    let vector = vector(name);
+    assert_eq!(recognise(&vector.bytes), Some(Legacy::CollectTracing(*start)), "{name}");
+    assert_eq!(whole(&vector.bytes).decode::<CollectTracing<'_>>().unwrap(), *start, "{name}");
+    assert_eq!(message(Code(0x0202), start), vector.bytes, "{name}");
+}
+
+const EXAMPLE: Provider<'_> = Provider {
+    keywords: 100,
+    level: EventLevel::ERROR,
+    name: Text::from_utf16(&[77, 121, 69, 118, 101, 110, 116, 83, 111, 117, 114, 99, 101]),
+    filter_data: None,
+};
+
+#[test]
+fn the_drafts_collect_tracing() {
+    let start = CollectTracing {
+        circular_buffer_mb: 250,
+        output_path: "/tmp/foo.netperf".into(),
+        providers: Array::from(&[EXAMPLE]),
+    };
+    assert_eq!(EXAMPLE.name, "MyEventSource");
+    collect_tracing("draft.CollectTracing.specification.request", &start);
+    let empty = Text::from("");
+    let other = Provider { keywords: 1, level: EventLevel::LOG_ALWAYS, name: "Other".into(), ..EXAMPLE };
+    let providers = [Provider { filter_data: Some(empty), ..EXAMPLE }, other];
+    let start =
+        CollectTracing { circular_buffer_mb: 256, output_path: empty, providers: Array::from(&providers) };
+    collect_tracing("draft.CollectTracing.last-without-filter-data.request", &start);
+}
+
+/// Without a path the two protocols have the same bytes, so it is today's.
+#[test]
+fn the_drafts_collect_tracing_that_is_todays_too() {
+    let vector = vector("draft.CollectTracing.filter-data.request");
+    assert_eq!(recognise(&vector.bytes), None);
+    let start: CollectTracing<'_> = whole(&vector.bytes).decode().unwrap();
+    assert!(start.output_path.is_null());
+    let filters: Vec<_> = start.providers.iter().map(|provider| provider.filter_data).collect();
+    assert_eq!(filters, [Some(Text::NULL), Some("a=b".into())]);
+    assert_eq!(message(Code(0x0202), &start), vector.bytes);
+}
+
+/// It could not be read back otherwise.
+#[test]
+fn filter_data_is_written_unless_the_payload_ends() {
+    let providers = [EXAMPLE, EXAMPLE];
+    let start =
+        CollectTracing { circular_buffer_mb: 1, output_path: Text::NULL, providers: Array::from(&providers) };
+    let bytes = raw(&start);
+    let read: CollectTracing<'_> = decode(&bytes).unwrap();
+    let filters: Vec<_> = read.providers.iter().map(|provider| provider.filter_data).collect();
+    assert_eq!(filters, [Some(Text::NULL), None]);
+    assert_eq!(raw(&read), bytes);
+}
+
+#[test]
+fn what_the_draft_has_as_today() {
+    let id = SessionId { session_id: 0x1122_3344_5566_7788 };
+    let stop = vector("draft.StopTracing.request").bytes;
+    let request: StopTracing = whole(&stop).decode().unwrap();
+    assert_eq!((request.session_id, message(Code(0x0201), &request)), (id.session_id, stop.clone()));
+    let answer = vector("draft.SessionId.response").bytes;
+    assert_eq!(whole(&answer).decode(), Ok(id));
+    let ok = vector("draft.ok.specification.response").bytes;
+    assert_eq!(whole(&ok), Message { code: Code::OK, payload: &[] });
+    assert_eq!([stop, answer, ok].map(|bytes| recognise(&bytes).is_none()), [true; 3]);
+}
+
+#[test]
+fn the_drafts_errors() {
+    let refused = vector("draft.error.specification.refusal").bytes;
+    assert_eq!(recognise(&refused), Some(Legacy::Error(ErrorCode::BAD_ENCODING)));
+    assert_eq!(message(Code::ERROR, &ErrorCode::BAD_ENCODING), refused);
+    // Real runtimes of today send this too.
+    let unknown = vector("draft.error.unknown.refusal").bytes;
+    assert_eq!(recognise(&unknown), None);
+    assert_eq!(whole(&unknown).decode(), Ok(ErrorCode::UNKNOWN_ERROR));
+    for (code, hresult) in [
+        (ErrorCode::OK, HResult::OK),
+        (ErrorCode::UNKNOWN_COMMAND, HResult::UNKNOWN_COMMAND),
+        (ErrorCode::UNKNOWN_MAGIC, HResult::UNKNOWN_MAGIC),
+        (ErrorCode::BAD_INPUT, HResult::INVALID_ARG),
+        (ErrorCode::UNKNOWN_ERROR, HResult::UNKNOWN_ERROR),
+        (ErrorCode(5), HResult::FAIL),
+    ] {
+        assert_eq!(HResult::from(code), hresult);
+    }
+}
+
+#[test]
+fn before_the_draft() {
+    for (name, message_type, rest) in [
+        ("before-draft.start.request", OldMessageType::START_EVENT_PIPE_TRACING, &[][..]),
+        ("before-draft.stop.request", OldMessageType::STOP_EVENT_PIPE_TRACING, &[7, 0, 0, 0, 0, 0, 0, 0]),
+        ("before-draft.collect.request", OldMessageType::COLLECT_EVENT_PIPE_TRACING, &[]),
+    ] {
+        let vector = vector(name);
+        let request = OldRequest { message_type, process_id: 4242, rest };
+        assert_eq!(recognise(&vector.bytes), Some(Legacy::Old(request)), "{name}");
+        assert_eq!(raw(&request), vector.bytes, "{name}");
+    }
+    for (name, session_id) in [("session", 0x1122_3344_5566_7788), ("error", 0)] {
+        let vector = vector(&format!("before-draft.{name}.answer"));
+        assert_eq!((decode(&vector.bytes), vector.bytes.len()), (Ok(SessionId { session_id }), 8));
+    }
+}
+
+/// The parts of a value, one behind the other.
+fn parts<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Vec<u8> {
+    let mut seen: Vec<u8> = Vec::new();
+    T::inspect(&mut Reader::new(bytes), &Path::Root, &mut |part| seen.extend(part.bytes)).unwrap();
+    seen
+}
+
+#[test]
+fn inspecting_shows_every_byte() {
+    for vector in testdata("legacy") {
+        let (bytes, payload) = (&vector.bytes[..], vector.bytes.get(20..).unwrap_or_default());
+        let seen = match recognise(bytes) {
+            Some(Legacy::CollectTracing(_)) => (parts::<CollectTracing<'_>>(payload), payload),
+            Some(Legacy::Old(_)) => (parts::<OldRequest<'_>>(bytes), bytes),
+            _ => continue,
+        };
+        assert_eq!(seen.0, seen.1, "{}", vector.path.display());
+    }
+}
+
+#[test]
+fn nothing_of_today_is_recognised() {
+    for folder in ["messages", "malformed", "refused", "tolerated"] {
+        for vector in testdata(folder) {
+            assert_eq!(recognise(&vector.bytes), None, "{}", vector.path.display());
+        }
+    }
+}
+
+#[test]
+fn no_name_of_today_is_a_name_of_the_draft() {
+    for name in [
+        "dotnet-diagnostic-1-2-socket",
+        "dotnetcore-diagnostic-01-2-socket",
+        "dotnetcore-diagnostic-1-2",
+        "dotnetcore-diagnostic-1-2-socket ",
+        "dotnetcore-dotnetcore-diagnostic-1-2-socket",
+        "",
+        "dotnetcore-diagnostic-1-222222222222222222222222222222222222222222222222222222222222-socket",
+    ] {
+        assert!(name.parse::<SocketName>().is_err(), "{name}");
+    }
+    let longest = SocketName(ipc_proto::SocketName { process_id: u32::MAX, disambiguation_key: u64::MAX });
+    assert_eq!(longest.to_string().parse(), Ok(longest));
+}

@@ -1,0 +1,198 @@
+//! Random mutations of valid requests, sent to a real runtime and to a fake one of its version side by side: wherever
+//! the real one answers, ours gives the same HRESULT or the same kind of OK; ours never dies and never hangs.
+//!
+//! `MUTATIONS` says how many per runtime (200), `MUTATIONS_SEED` which.
+use core::time::Duration;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use ipc_proto::plan::Flavour;
+use ipc_proto::{Code, HResult, Message, Parsed, RequestError, Violation};
+use ipc_std::Client;
+use ipc_std::fake::{FakeRuntime, Profile};
+
+use crate::runtime::{Runtime, each_runtime};
+
+/// What came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Ok,
+    Refused(HResult),
+    /// Bytes that are no answer.
+    Garbage,
+    /// Nothing, and the end.
+    Closed,
+    /// Nothing, for a long time.
+    Silent,
+}
+
+/// Sends the request, closes this side of the connection, and reads the answer. A session that begins is ended.
+fn ask(socket: &Path, request: &[u8]) -> Answer {
+    let Ok(mut stream) = UnixStream::connect(socket) else { return Answer::Closed };
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    // A runtime may have answered and closed before it was sent everything.
+    let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
+    let mut answer = [0; 28];
+    let mut len = 0;
+    // A refusal has 24 bytes, and some runtimes forget to close behind it.
+    while len < answer.len() && !(len >= 24 && answer[16..18] == [0xff, 0xff]) {
+        match stream.read(&mut answer[len..]) {
+            Ok(0) => break,
+            Ok(n) => len += n,
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Answer::Silent,
+            Err(_) => break,
+        }
+    }
+    match (len, answer.starts_with(b"DOTNET_IPC_V1\0"), [answer[16], answer[17]]) {
+        (0, ..) => Answer::Closed,
+        (24.., true, [0xff, 0xff]) => {
+            Answer::Refused(HResult(u32::from_le_bytes(answer[20..24].try_into().unwrap())))
+        }
+        (20.., true, [0xff, 0]) => {
+            let started = request.get(16) == Some(&2) && request.get(17) != Some(&1);
+            if started && len == 28 {
+                end_session(socket, &answer[20..28], stream);
+            }
+            Answer::Ok
+        }
+        _ => Answer::Garbage,
+    }
+}
+
+/// Asks for the end of a session, while its stream is read on.
+fn end_session(socket: &Path, id: &[u8], mut stream: UnixStream) {
+    let Ok(mut stop) = UnixStream::connect(socket) else { return };
+    let _ = stop.write_all(&[b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0", id].concat());
+    let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    let _ = stop.read(&mut [0; 64]);
+}
+
+/// Every request that was recorded or derived, but for those that could do harm if they succeeded.
+fn valid_requests() -> Vec<Vec<u8>> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/messages"));
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut requests: Vec<PathBuf> =
+        files.filter(|path| path.to_str().is_some_and(|path| path.ends_with(".request.hex"))).collect();
+    requests.sort();
+    let bytes = |path: PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let digits: String = text.lines().map(|line| line.split('#').next().unwrap_or_default()).collect();
+        let digits: Vec<u8> = digits.bytes().filter(u8::is_ascii_hexdigit).collect();
+        digits
+            .chunks(2)
+            .map(|pair| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect::<Vec<u8>>()
+    };
+    requests.into_iter().map(bytes).filter(|request| !harmful(request)).collect()
+}
+
+/// Dumps and startup hooks: a mutation of their paths may well succeed.
+fn harmful(request: &[u8]) -> bool {
+    matches!(request.get(16..18), Some([1, _] | [4, 7]))
+}
+
+fn mutate(random: &mut fastrand::Rng, request: &mut Vec<u8>) {
+    const ODD: [u32; 10] = [0, 1, 2, 4, 5, 6, 1000, 1001, 0x8000_0000, 0xffff_ffff];
+    let mut resize = true;
+    for _ in 0..random.usize(1..=3) {
+        let len = request.len();
+        let payload = 20.min(len)..len;
+        match random.u8(0..8) {
+            0 if !payload.is_empty() => request[random.usize(payload)] ^= 1 << random.u8(0..8),
+            1 if !payload.is_empty() => request[random.usize(payload)] = random.u8(..),
+            2 if payload.len() >= 4 => {
+                let at = random.usize(20..=len - 4);
+                request[at..at + 4].copy_from_slice(&ODD[random.usize(0..ODD.len())].to_le_bytes());
+            }
+            3 if len > 20 => request.truncate(random.usize(20..len)),
+            4 => request.extend((0..random.usize(1..=8)).map(|_| random.u8(..))),
+            5 if len >= 18 => request[17] = random.u8(0..10),
+            6 if len >= 18 => request[random.usize(0..20.min(len))] ^= 1 << random.u8(0..8),
+            7 => resize = false,
+            _ => {}
+        }
+    }
+    // Mostly the header is right about the size: else nothing behind it would be tried.
+    if resize && request.len() >= 20 {
+        let size = u16::try_from(request.len()).unwrap();
+        request[14..16].copy_from_slice(&size.to_le_bytes());
+    }
+}
+
+/// Why a careful server answers something else than this runtime, if it is known why.
+fn decided(request: &[u8], ours: Answer, theirs: Answer) -> Option<&'static str> {
+    if matches!(theirs, Answer::Closed | Answer::Garbage | Answer::Silent) {
+        return Some("the runtime dies, leaks, or answers with what was in its memory");
+    }
+    if theirs == Answer::Refused(HResult::NOT_YET_AVAILABLE) {
+        return Some("the runtime has only just been started, after it died");
+    }
+    let Ok(Parsed::Complete { value: message, .. }) = Message::parse(request) else { return None };
+    let checked = message.request().map_err(RequestError::from).and_then(|request| Ok(request.check()?));
+    match checked {
+        Err(RequestError::Decode(_)) if ours == Answer::Refused(HResult::BAD_ENCODING) => {
+            Some("the runtime reads past the end of the payload")
+        }
+        Err(RequestError::Violation(Violation::DuplicateEventId)) => {
+            Some("this runtime takes ids that stand twice")
+        }
+        Err(RequestError::Violation(Violation::PerfMapType)) => {
+            Some("this runtime does not look at the type")
+        }
+        _ => None,
+    }
+}
+
+fn profile(runtime: &Runtime) -> Profile {
+    let Ok(info) = Client::at(&runtime.socket).process_info() else { return Profile::net31() };
+    let version = info.clr_product_version.to_string();
+    let version: u8 = version.split('.').next().unwrap().parse().unwrap();
+    let flavour = if runtime.name.contains("aot") { Flavour::NativeAot } else { Flavour::CoreClr };
+    Profile { version, flavour, ..Profile::net10() }
+}
+
+#[test]
+fn a_mutated_request_is_answered_alike() {
+    let number = |name, default| std::env::var(name).map_or(default, |value| value.parse().unwrap());
+    let mutations = number("MUTATIONS", 200);
+    let valid = valid_requests();
+    each_runtime(|start| {
+        let mut random = fastrand::Rng::with_seed(number("MUTATIONS_SEED", 1));
+        let mut real = start();
+        let mut fake = FakeRuntime::start(profile(&real)).unwrap();
+        let (mut alike, mut dead) = (0, 0);
+        let mut decisions = std::collections::BTreeMap::<_, u32>::new();
+        let mut different = Vec::new();
+        for _ in 0..mutations {
+            let mut request = valid[random.usize(0..valid.len())].clone();
+            mutate(&mut random, &mut request);
+            if harmful(&request) {
+                continue;
+            }
+            let ours = ask(fake.path(), &request);
+            assert!(matches!(ours, Answer::Ok | Answer::Refused(_)), "{ours:?} to {request:02x?}");
+            let theirs = ask(&real.socket, &request);
+            if ours == theirs {
+                alike += 1;
+            } else if let Some(why) = decided(&request, ours, theirs) {
+                *decisions.entry(why).or_default() += 1;
+            } else {
+                different.push((request, ours, theirs));
+            }
+            if real.has_ended() {
+                dead += 1;
+                real = start();
+                fake = FakeRuntime::start(profile(&real)).unwrap();
+            }
+        }
+        eprintln!("{}: {alike} alike, {decisions:?}, died {dead} times", real.name);
+        for (request, ours, theirs) in different.iter().take(20) {
+            let code = request.get(16..18).map(|code| Code(u16::from_be_bytes(code.try_into().unwrap())));
+            let hex: String = request.iter().map(|byte| format!("{byte:02x}")).collect();
+            eprintln!("  {code:?}: ours {ours:?}, theirs {theirs:?}: {hex}");
+        }
+        assert!(different.is_empty(), "{}: {} different", real.name, different.len());
+    });
+}

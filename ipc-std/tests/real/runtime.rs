@@ -1,0 +1,118 @@
+//! Real runtimes: starting them, asking them.
+use core::time::Duration;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
+
+/// A runtime with a `TMPDIR` of its own, in a process group of its own, which ends with it.
+pub(crate) struct Runtime {
+    pub(crate) name: String,
+    pub(crate) directory: tempfile::TempDir,
+    child: Child,
+    /// The process that has the runtime, which may be a child of ours.
+    pub(crate) process_id: u32,
+    pub(crate) socket: PathBuf,
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Calls `test` with what starts each of the runtimes that were named.
+pub(crate) fn each_runtime(test: impl Fn(&dyn Fn() -> Runtime)) {
+    let Ok(runtimes) = std::env::var("DOTNET_IPC_RUNTIMES") else {
+        eprintln!("skipped: DOTNET_IPC_RUNTIMES names no runtimes; `.ci/run real` fetches some");
+        return;
+    };
+    for entry in runtimes.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
+        let (name, command) = entry.split_once('=').expect("NAME=COMMAND LINE");
+        test(&|| start(name, command));
+    }
+}
+
+/// Calls `test` with every runtime that was named.
+pub(crate) fn with_runtimes(test: impl Fn(&Runtime)) {
+    each_runtime(|start| {
+        let runtime = start();
+        eprintln!("{}: process {} at {}", runtime.name, runtime.process_id, runtime.socket.display());
+        test(&runtime);
+    });
+}
+
+fn start(name: &str, command: &str) -> Runtime {
+    let directory = tempfile::tempdir().unwrap();
+    let mut words = command.split_whitespace();
+    let child = Command::new(words.next().expect("a command"))
+        .args(words)
+        .env("TMPDIR", directory.path())
+        .env("LAB_ODD_NAME", "a=b=c and a ü")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap_or_else(|e| panic!("{name}: {command}: {e}"));
+    let mut runtime =
+        Runtime { name: name.to_owned(), directory, child, process_id: 0, socket: PathBuf::new() };
+    let soon = Instant::now() + Duration::from_secs(30);
+    while runtime.process_id == 0 {
+        assert!(Instant::now() < soon, "{name} makes no socket");
+        assert!(runtime.child.try_wait().unwrap().is_none(), "{name} ended");
+        std::thread::sleep(Duration::from_millis(20));
+        for entry in std::fs::read_dir(runtime.directory.path()).unwrap() {
+            let path = entry.unwrap().path();
+            let file_name = path.file_name().unwrap().to_str().unwrap();
+            let number = file_name.strip_prefix("dotnet-diagnostic-").and_then(|rest| rest.split('-').next());
+            // The file is there a moment before it is listened at.
+            if let (Some(number), Ok(_)) = (number, UnixStream::connect(&path)) {
+                runtime.process_id = number.parse().unwrap();
+                runtime.socket = path;
+            }
+        }
+    }
+    runtime
+}
+
+impl Runtime {
+    /// Whether it has died.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    pub(crate) fn dotnet_ipc(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dotnet-ipc"));
+        command.args(args).env("TMPDIR", self.directory.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the tool, and expects this exit status.
+    pub(crate) fn run(&self, args: &[&str], status: i32) -> Output {
+        let output = self.dotnet_ipc(args).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{}: dotnet-ipc {args:?}: {said}", self.name);
+        output
+    }
+
+    /// Everything the runtime answers to a command without a payload.
+    pub(crate) fn raw(&self, set: u8, id: u8) -> Vec<u8> {
+        let mut stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        // At once: .NET Core 3.1 takes a message that comes in two pieces for a malformed one.
+        stream.write_all(&[b"DOTNET_IPC_V1\0\x14\0".as_slice(), &[set, id, 0, 0]].concat()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        answer
+    }
+
+    /// Whether the runtime knows the command.
+    pub(crate) fn knows(&self, set: u8, id: u8) -> bool {
+        self.raw(set, id)[16..] != [0xff, 0xff, 0, 0, 0x85, 0x13, 0x13, 0x80]
+    }
+}
