@@ -13,6 +13,7 @@ use ipc_proto::legacy::{
 use ipc_proto::types::{EventLevel, SessionId};
 use ipc_proto::wire::{Path, Reader, Writer, decode};
 use ipc_proto::{Array, Code, Decode, Encode, HResult, Message, Parsed, StopTracing, Text, encode};
+use proptest::{collection::vec, prelude::*};
 
 fn vector(name: &str) -> Vector {
     let file = format!("{name}.hex");
@@ -191,4 +192,36 @@ fn no_name_of_today_is_a_name_of_the_draft() {
     }
     let longest = SocketName(ipc_proto::SocketName { process_id: u32::MAX, disambiguation_key: u64::MAX });
     assert_eq!(longest.to_string().parse(), Ok(longest));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the bytes: what is recognised is written as it came, and a value read is read again from what it writes.
+    #[test]
+    fn any_bytes(mut bytes in vec(any::<u8>(), 0..60), kind in 0u8..4) {
+        if let (Some(first), true) = (bytes.first_chunk_mut(), kind < 3) {
+            *first = [kind, 4, 0, 0];
+        }
+        if let Some(Legacy::Old(request)) = recognise(&bytes) {
+            assert_eq!(raw(&request), bytes);
+        }
+    }
+
+    #[test]
+    fn any_collect_tracing(path in ".{0,4}", fields in vec((any::<u64>(), any::<u32>(), ".{0,3}", 0u8..3), 0..4)) {
+        let provider = |(keywords, level, text, filter): &(u64, u32, String, u8)| -> Vec<u8> {
+            let text = Text::from(text.as_str());
+            let filter_data = [None, Some(Text::NULL), Some(text)][usize::from(*filter)];
+            raw(&Provider { keywords: *keywords, level: EventLevel(*level), name: text, filter_data })
+        };
+        let count = u32::try_from(fields.len()).unwrap();
+        let providers: Vec<u8> = fields.iter().flat_map(provider).collect();
+        let bytes = [raw(&7u32), raw(&Text::from(path.as_str())), raw(&count), providers].concat();
+        // One without filter data in the middle reads as something else, or as nothing.
+        if let Ok(start) = decode::<CollectTracing<'_>>(&bytes) {
+            let again = raw(&start);
+            assert_eq!(decode::<CollectTracing<'_>>(&again), Ok(start));
+        }
+    }
 }

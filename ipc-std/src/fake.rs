@@ -29,7 +29,8 @@ pub use profile::Profile;
 /// a real one it serves many connections at a time, so a silent tool holds up nobody.
 ///
 /// What it cannot do it says: dumps are refused in words, a profiler to attach is not found (0x8007007E). Startup hooks
-/// and perf maps are taken and only [noted](Self::requests); `user_events` fail. A trace is a recorded one of 142 events, which ends when it is
+/// and perf maps are taken and only [noted](Self::requests); for `user_events`
+/// a descriptor is waited for, and then it says that none came. A trace is a recorded one of 142 events, which ends when it is
 /// asked to.
 ///
 /// ```
@@ -399,7 +400,12 @@ impl Shared {
                 let _ = reply.refuse(refusal);
                 drive(&mut reply, stream)
             }
-            (Err(_), None) => drive(&mut reply, stream),
+            (Err(error), None) => {
+                if let Some(refusal) = self.profile.refuses_instead(&error) {
+                    let _ = reply.refuse(refusal);
+                }
+                drive(&mut reply, stream)
+            }
         }
     }
 
@@ -410,12 +416,8 @@ impl Shared {
         stream: &mut Faulty<'_, S>,
     ) -> Result<(), DriveError> {
         if answers::wants_descriptor(request) {
-            // The descriptor itself is thrown away by a plain read; its one byte is not.
-            let came = stream.read(&mut [0]).map_err(DriveError::Receive)?;
-            if came == 0 {
-                let _ = reply.refuse(HResult::BAD_ENCODING);
-                return drive(&mut reply, stream);
-            }
+            // A plain read takes the byte that a descriptor comes with, and throws the descriptor away.
+            let _ = stream.read(&mut [0]).map_err(DriveError::Receive)?;
         }
         let answered = match self.response(request) {
             Response::Ok(payload) => reply.answer_untyped(&Bytes(&payload)),

@@ -255,6 +255,15 @@ mod tool {
     }
 
     #[test]
+    fn a_server_that_hangs_is_left_alone() {
+        let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+        runtime.set_fault(ipc_std::fake::Fault::Silent);
+        let output = conformance(&runtime, &["--as", "net10", "--timeout", "0.05"]);
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        assert_eq!(lines(&output).len(), 3);
+    }
+
+    #[test]
     fn nobody_there_is_not_a_difference() {
         let runtime = FakeRuntime::start(Profile::net10()).unwrap();
         let path = runtime.path().to_owned();

@@ -119,12 +119,14 @@ impl Request<'_> {
                 SessionConfig6::Unknown { .. } => Err(Violation::SessionType),
             },
             Self::AttachProfiler(attach) => named(attach.profiler_path, Violation::ProfilerPath),
-            Self::SetEnvironmentVariable(set) => named(set.name, Violation::VariableName),
+            Self::SetEnvironmentVariable(set) => unless(!set.name.is_empty(), Violation::VariableName),
             Self::EnablePerfMap(enable) => {
                 let known = PerfMapType::ALL..=PerfMapType::PERF_MAP;
                 unless(known.contains(&enable.perf_map_type), Violation::PerfMapType)
             }
-            Self::ApplyStartupHook(hook) => named(hook.startup_hook_path, Violation::StartupHookPath),
+            Self::ApplyStartupHook(hook) => {
+                unless(!hook.startup_hook_path.is_empty(), Violation::StartupHookPath)
+            }
             // The others have no value that a runtime would mind.
             _ => Ok(()),
         }
@@ -181,7 +183,7 @@ fn user_events(session: &UserEventsSession<'_>) -> Result<(), Violation> {
 }
 
 fn filter(filter: &EventFilter<'_>) -> Result<(), Violation> {
-    distinct(|| filter.event_ids.iter())
+    distinct(filter.event_ids.iter())
 }
 
 /// What a runtime refuses while it reads.
@@ -198,7 +200,7 @@ fn tracepoints_register(config: &TracepointConfig<'_>) -> Result<(), Violation> 
         tracepoint_length(name)?;
     }
     config.sets.iter().try_for_each(|set| tracepoint_length(set.tracepoint_name))?;
-    distinct(|| config.sets.iter().flat_map(|set| set.event_ids))
+    distinct(config.sets.iter().flat_map(|set| set.event_ids))
 }
 
 /// A name, a blank, what every tracepoint of a runtime has, and a NUL have to fit 512 bytes.
@@ -209,8 +211,21 @@ fn tracepoint_length(name: Text<'_>) -> Result<(), Violation> {
     unless(len <= 512, Violation::TracepointNameLength)
 }
 
-/// Whether no id stands twice. There is nowhere to sort them, and a message holds 16,000 at the most.
-fn distinct<I: Iterator<Item = u32>>(ids: impl Fn() -> I) -> Result<(), Violation> {
-    let twice = ids().enumerate().any(|(i, id)| ids().take(i).any(|earlier| earlier == id));
-    unless(!twice, Violation::DuplicateEventId)
+/// Whether no id stands twice. A message holds 16,000, and there is nowhere to sort them: each few are kept, and compared
+/// with all that follow.
+fn distinct(mut ids: impl Iterator<Item = u32> + Clone) -> Result<(), Violation> {
+    loop {
+        let mut kept = [0; 64];
+        let mut len = 0;
+        for (place, id) in kept.iter_mut().zip(ids.by_ref()) {
+            *place = id;
+            len = usize::saturating_add(len, 1);
+        }
+        let kept = kept.get(..len).unwrap_or_default();
+        let among = (1..len).any(|at| kept.get(at).is_some_and(|id| kept.iter().take(at).any(|k| k == id)));
+        unless(!among && !ids.clone().any(|id| kept.contains(&id)), Violation::DuplicateEventId)?;
+        if len < 64 {
+            return Ok(());
+        }
+    }
 }

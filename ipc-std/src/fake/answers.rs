@@ -1,6 +1,6 @@
 use ipc_proto::plan::Flavour;
 use ipc_proto::types::{ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-use ipc_proto::{Command, Continuation, HResult, Request, SetEnvironmentVariable};
+use ipc_proto::{Command, Continuation, HResult, Request, SetEnvironmentVariable, Text};
 
 use super::{Profile, Response, Shared};
 
@@ -26,8 +26,8 @@ impl Shared {
             | Request::CollectTracing4(_) => Response::Trace(TRACE.to_vec()),
             Request::CollectTracing5(_) | Request::CollectTracing6(_) => match continuation(request) {
                 Continuation::Stream => Response::Trace(TRACE.to_vec()),
-                // As a kernel without user_events.
-                _ => Response::Refuse(HResult::FAIL),
+                // As if no descriptor had come.
+                _ => Response::Refuse(HResult::BAD_ENCODING),
             },
             Request::AttachProfiler(_) if self.state().suspended => {
                 Response::Refuse(HResult::NOT_YET_AVAILABLE)
@@ -57,12 +57,18 @@ impl Shared {
 
     /// Sets a variable, or removes it.
     fn set_environment_variable(&self, set: &SetEnvironmentVariable<'_>) -> Response {
-        let prefix = format!("{}=", set.name);
+        // A runtime reads up to the first NUL; a name that is nothing then it takes, and does nothing.
+        let read = |text: Text<'_>| text.chars().take_while(|c| *c != '\0').collect::<String>();
+        let name = read(set.name);
+        if name.is_empty() {
+            return Response::ok(&Status::OK);
+        }
+        let prefix = format!("{name}=");
         let environment = &mut self.state().environment;
         let before = environment.len();
         environment.retain(|entry| !entry.starts_with(&prefix));
         if !set.value.is_null() {
-            environment.push(format!("{prefix}{}", set.value));
+            environment.push(prefix + &read(set.value));
         } else if environment.len() == before {
             return Response::Refuse(HResult::ENVVAR_NOT_FOUND);
         }

@@ -1,5 +1,7 @@
 use ipc_proto::plan::Flavour;
-use ipc_proto::{Code, Command, CommandInfo, DisablePerfMap, EnablePerfMap, Guid, HResult};
+use ipc_proto::{
+    Code, Command, CommandInfo, DisablePerfMap, EnablePerfMap, Guid, HResult, RequestError, Violation,
+};
 
 /// What a [`FakeRuntime`](super::FakeRuntime) says it is.
 ///
@@ -98,5 +100,12 @@ impl Profile {
         // .NET Core 3 reads the payload of the one profiler command before it looks which one was meant.
         let reads_first = self.version == 3 && code.set() == PROFILER;
         Some(if reads_first { HResult::BAD_ENCODING } else { HResult::UNKNOWN_COMMAND })
+    }
+
+    /// What a runtime of this kind refuses in another way: where there are no startup hooks, it does not matter which
+    /// one is wanted.
+    pub(super) fn refuses_instead(&self, error: &RequestError) -> Option<HResult> {
+        let hook = matches!(error, RequestError::Violation(Violation::StartupHookPath));
+        (hook && self.flavour != Flavour::CoreClr).then_some(HResult::NOT_SUPPORTED)
     }
 }

@@ -176,3 +176,20 @@ fn trace_of_the_garbage_collector_steps_down_where_it_must() {
         assert_whole(runtime, &output.stdout);
     });
 }
+
+/// The conformance kit, against what was recorded of runtimes of that version and kind. What ends them is left out.
+#[test]
+fn conformance_differs_where_it_was_recorded_to() {
+    with_runtimes(|runtime| {
+        let kind = match runtime.name.split('-').next().unwrap() {
+            "net9aot" => "net9-aot",
+            name => name,
+        };
+        if !["net10", "net9", "net8", "net9-aot", "net31"].contains(&kind) {
+            eprintln!("{}: skipped, nothing was recorded of its kind", runtime.name);
+            return;
+        }
+        let output = runtime.run(&["conformance", &runtime.process_id.to_string(), "--as", kind], 0);
+        eprint!("{}: {}", runtime.name, String::from_utf8_lossy(&output.stdout));
+    });
+}

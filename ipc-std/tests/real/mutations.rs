@@ -138,6 +138,7 @@ fn decided(request: &[u8], ours: Answer, theirs: Answer) -> Option<&'static str>
         Err(RequestError::Violation(Violation::DuplicateEventId)) => {
             Some("this runtime takes ids that stand twice")
         }
+        Err(RequestError::Violation(Violation::VariableName)) => Some("this runtime takes an empty name"),
         Err(RequestError::Violation(Violation::PerfMapType)) => {
             Some("this runtime does not look at the type")
         }

@@ -63,6 +63,9 @@ enum States {
 /// How long is waited for an answer that does not come from such a runtime.
 const NEVER: Duration = Duration::from_secs(1);
 
+/// After so many cases without an answer the others are not tried: the server hangs.
+const HANGS: u8 = 3;
+
 /// What came of the cases.
 #[derive(Debug, Default)]
 struct Counts {
@@ -72,6 +75,8 @@ struct Counts {
     deadly: usize,
     /// Not tried, as nobody has seen what such a runtime answers.
     unseen: usize,
+    /// The last ones that had no answer, although they should have.
+    silent: u8,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -111,6 +116,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         if let Err(difference) = case.judge(kind.map_or(Against::Expected, Against::Observed), &answer) {
             counts.different = counts.different.saturating_add(1);
             show(&difference, globals)?;
+        }
+        counts.silent = if answer == Answer::Silence && !waits { counts.silent.saturating_add(1) } else { 0 };
+        if counts.silent == HANGS {
+            let message =
+                format!("the server did not answer {} nor the {} cases before it", case.name, HANGS - 1);
+            return Err(Failure::new(Kind::Timeout, message));
         }
     }
     summary(&counts, globals)?;
@@ -187,7 +198,7 @@ fn show(difference: &Difference, globals: &Globals) -> Result<(), Failure> {
 }
 
 fn summary(counts: &Counts, globals: &Globals) -> Result<(), Failure> {
-    let Counts { tried, different, deadly, unseen } = counts;
+    let Counts { tried, different, deadly, unseen, .. } = counts;
     if globals.output.json {
         return json_to_stdout(
             &json!({ "cases": tried, "differences": different, "deadly": deadly, "unseen": unseen }),
