@@ -25,13 +25,22 @@ pub use profile::Profile;
 
 /// A runtime that is none, but answers as one.
 ///
-/// It listens under the real name of a runtime's socket, mode 0600, and removes the socket when it is dropped. Unlike
-/// a real one it serves many connections at a time, so a silent tool holds up nobody.
+/// It listens under the real name of a runtime's socket, mode 0600, and removes the socket when it is dropped. Microsoft's
+/// client takes it for a runtime of the version and kind that its [`Profile`] says. Where it differs:
 ///
-/// What it cannot do it says: dumps are refused in words, a profiler to attach is not found (0x8007007E). Startup hooks
-/// and perf maps are taken and only [noted](Self::requests); for `user_events`
-/// a descriptor is waited for, and then it says that none came. A trace is a recorded one of 142 events, which ends when it is
-/// asked to.
+/// | a real one | this one |
+/// |---|---|
+/// | serves one connection at a time, and waits for a silent tool for ever | serves all at once |
+/// | writes dumps | refuses, in words where the command has them |
+/// | loads a profiler | does not find it to attach (0x8007007E); takes one for its start, and [notes](Self::requests) it |
+/// | runs startup hooks, and may end of one that is not there | notes them |
+/// | writes perf maps | notes that it should |
+/// | writes to `user_events` | waits for the descriptor, and says that none came |
+/// | traces its program | sends a recorded trace of 142 events, which ends when it is asked to |
+/// | has 64 sessions at the most | has as many as there are |
+/// | reads past the end of a payload that is too short, and often dies | answers [`HResult::BAD_ENCODING`] |
+/// | dies of a variable's removal (NativeAOT) | removes it |
+/// | takes an empty variable's name, and event ids that stand twice (some versions) | refuses by [`Request::check`] |
 ///
 /// ```
 /// use ipc_std::{Client, fake::{FakeRuntime, Profile}};

@@ -5,9 +5,9 @@ use core::fmt;
 
 use super::types::{DumpFlags, SessionBufferMode};
 use crate::{
-    Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, Command,
-    CommandInfo, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2,
-    GetProcessInfo3, Request,
+    ApplyStartupHook, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, Command, CommandInfo, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
+    GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Request,
 };
 
 /// What kind of runtime.
@@ -274,6 +274,73 @@ pub fn process_info(runtime: &Runtime) -> impl Iterator<Item = Code> + use<> {
         .filter(move |code| runtime.may_know(*code))
 }
 
+/// Why a runtime will refuse a command, whatever the request holds. Its `Display` is the sentence for whoever wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// The runtime is older than the command.
+    Version {
+        /// The first version that knows it.
+        since: u8,
+    },
+    /// This kind of runtime does not have what the command is about.
+    Flavour(Flavour),
+    /// It works on Linux only.
+    NotLinux,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version { since } => write!(f, "it needs .NET {since}"),
+            Self::Flavour(Flavour::CoreClr) => f.write_str("this runtime does not have it"),
+            Self::Flavour(Flavour::Mono) => f.write_str("Mono does not have it"),
+            Self::Flavour(Flavour::NativeAot) => f.write_str("programs compiled by NativeAOT do not have it"),
+            Self::NotLinux => f.write_str("it works on Linux only"),
+        }
+    }
+}
+
+/// Why the runtime will refuse the command, as far as it is known what it is.
+///
+/// | commands | CoreCLR | Mono | NativeAOT |
+/// |---|---|---|---|
+/// | dumps | yes | no | on Unix |
+/// | profilers, startup hooks | yes | no | no |
+/// | perf maps | on Linux | no | no |
+/// | the others | yes | yes | yes |
+///
+/// ```
+/// use ipc_proto::{Code, plan::{self, Flavour, Obstacle, Runtime}};
+///
+/// let native = Runtime { flavour: Some(Flavour::NativeAot), ..Runtime::default() };
+/// assert_eq!(plan::obstacle(Code(0x0301), &native), Some(Obstacle::Flavour(Flavour::NativeAot)));
+/// assert_eq!(plan::obstacle(Code(0x0203), &native), None);
+/// let net8 = Runtime { version: Some(8), ..Runtime::default() };
+/// assert_eq!(plan::obstacle(Code(0x0205), &net8).unwrap().to_string(), "it needs .NET 9");
+/// ```
+#[must_use]
+pub fn obstacle(command: Code, runtime: &Runtime) -> Option<Obstacle> {
+    const DUMP: u8 = 1;
+    const PROFILER: u8 = 3;
+    let &Runtime { flavour, linux, .. } = runtime;
+    if !runtime.may_know(command) {
+        return CommandInfo::find(command).map(|row| Obstacle::Version { since: row.since });
+    }
+    let perf_map = matches!(command, EnablePerfMap::CODE | DisablePerfMap::CODE);
+    let hook = command == ApplyStartupHook::CODE;
+    match flavour {
+        Some(Flavour::Mono) if command.set() == DUMP => Some(Obstacle::Flavour(Flavour::Mono)),
+        Some(other @ (Flavour::Mono | Flavour::NativeAot))
+            if command.set() == PROFILER || perf_map || hook =>
+        {
+            Some(Obstacle::Flavour(other))
+        }
+        _ if perf_map && linux == Some(false) => Some(Obstacle::NotLinux),
+        _ => None,
+    }
+}
+
 /// A request that may end the process it is sent to. Its `Display` is the sentence for whoever is about to send it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -316,10 +383,11 @@ impl fmt::Display for Hazard {
 /// ```
 #[must_use]
 pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_is_there: Option<bool>) -> Option<Hazard> {
-    let Runtime { version, flavour, suspended, .. } = *runtime;
+    let Runtime { version, flavour, linux, suspended } = *runtime;
     let coreclr = matches!(flavour, None | Some(Flavour::CoreClr));
     match request {
         Request::EnablePerfMap(_) => {
+            let coreclr = coreclr && linux != Some(false);
             let kills = coreclr && suspended != Some(false) && matches!(version, None | Some(8 | 9));
             kills.then_some(Hazard::PerfMapWhileSuspended)
         }

@@ -57,9 +57,14 @@ impl Shared {
 
     /// Sets a variable, or removes it.
     fn set_environment_variable(&self, set: &SetEnvironmentVariable<'_>) -> Response {
-        // A runtime reads up to the first NUL; a name that is nothing then it takes, and does nothing.
+        /// What `setenv` returns: no HRESULT, but it travels as one.
+        const SETENV_FAILED: HResult = HResult(0xffff_ffff);
+        // A runtime reads up to the first NUL. CoreCLR takes a name that is nothing then, and does nothing.
         let read = |text: Text<'_>| text.chars().take_while(|c| *c != '\0').collect::<String>();
         let name = read(set.name);
+        if self.profile.flavour == Flavour::NativeAot && (name.is_empty() || name.contains('=')) {
+            return Response::Refuse(SETENV_FAILED);
+        }
         if name.is_empty() {
             return Response::ok(&Status::OK);
         }

@@ -178,7 +178,10 @@ fn trace_of_the_garbage_collector_steps_down_where_it_must() {
 }
 
 /// The conformance kit, against what was recorded of runtimes of that version and kind. What ends them is left out.
+///
+/// Runs only if it is asked for: `cargo test -p ipc-std --all-features --test real -- --ignored --nocapture`.
 #[test]
+#[ignore = "the programs in a single file do not always get through it: some dumps keep them busy for minutes"]
 fn conformance_differs_where_it_was_recorded_to() {
     with_runtimes(|runtime| {
         let kind = match runtime.name.split('-').next().unwrap() {

@@ -24,14 +24,14 @@ enum Answer {
     Garbage,
     /// Nothing, and the end.
     Closed,
-    /// Nothing, for a long time.
+    /// Nothing, for as long as one waits here.
     Silent,
 }
 
 /// Sends the request, closes this side of the connection, and reads the answer. A session that begins is ended.
 fn ask(socket: &Path, request: &[u8]) -> Answer {
     let Ok(mut stream) = UnixStream::connect(socket) else { return Answer::Closed };
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
     // A runtime may have answered and closed before it was sent everything.
     let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
     let mut answer = [0; 28];
@@ -129,6 +129,9 @@ fn decided(request: &[u8], ours: Answer, theirs: Answer) -> Option<&'static str>
     if theirs == Answer::Refused(HResult::NOT_YET_AVAILABLE) {
         return Some("the runtime has only just been started, after it died");
     }
+    if (ours, theirs) == (Answer::Refused(HResult::ENVVAR_NOT_FOUND), Answer::Ok) {
+        return Some("the runtime has set this variable to what it read past the end of an earlier payload");
+    }
     let Ok(Parsed::Complete { value: message, .. }) = Message::parse(request) else { return None };
     let checked = message.request().map_err(RequestError::from).and_then(|request| Ok(request.check()?));
     match checked {
@@ -182,7 +185,8 @@ fn a_mutated_request_is_answered_alike() {
             } else {
                 different.push((request, ours, theirs));
             }
-            if real.has_ended() {
+            // One that hangs is of no more use than one that is dead.
+            if theirs == Answer::Silent || real.has_ended() {
                 dead += 1;
                 real = start();
                 fake = FakeRuntime::start(profile(&real)).unwrap();
