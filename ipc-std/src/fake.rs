@@ -40,6 +40,7 @@ pub use profile::Profile;
 /// | has 64 sessions at the most | has as many as there are |
 /// | reads past the end of a payload that is too short, and often dies | answers [`HResult::BAD_ENCODING`] |
 /// | dies of a variable's removal (NativeAOT) | removes it |
+/// | takes every command about profilers for AttachProfiler (.NET Core 3) | does not know the others |
 /// | takes an empty variable's name, and event ids that stand twice (some versions) | refuses by [`Request::check`] |
 ///
 /// ```

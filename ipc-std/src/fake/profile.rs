@@ -94,12 +94,8 @@ impl Profile {
         if without && (code.set() == PROFILER || perf_map) {
             return Some(HResult::NOT_SUPPORTED);
         }
-        if CommandInfo::find(code).is_some_and(|row| row.since <= self.version) {
-            return None;
-        }
-        // .NET Core 3 reads the payload of the one profiler command before it looks which one was meant.
-        let reads_first = self.version == 3 && code.set() == PROFILER;
-        Some(if reads_first { HResult::BAD_ENCODING } else { HResult::UNKNOWN_COMMAND })
+        let known = CommandInfo::find(code).is_some_and(|row| row.since <= self.version);
+        (!known).then_some(HResult::UNKNOWN_COMMAND)
     }
 
     /// What a runtime of this kind refuses in another way: where there are no startup hooks, it does not matter which

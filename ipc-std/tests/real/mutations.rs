@@ -132,6 +132,9 @@ fn decided(request: &[u8], ours: Answer, theirs: Answer) -> Option<&'static str>
     if (ours, theirs) == (Answer::Refused(HResult::ENVVAR_NOT_FOUND), Answer::Ok) {
         return Some("the runtime has set this variable to what it read past the end of an earlier payload");
     }
+    if request.get(16) == Some(&3) && ours == Answer::Refused(HResult::UNKNOWN_COMMAND) {
+        return Some(".NET Core 3 takes every command about profilers for AttachProfiler");
+    }
     let Ok(Parsed::Complete { value: message, .. }) = Message::parse(request) else { return None };
     let checked = message.request().map_err(RequestError::from).and_then(|request| Ok(request.check()?));
     match checked {
