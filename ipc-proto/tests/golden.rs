@@ -18,7 +18,7 @@ use ipc_proto::types::{
 use ipc_proto::wire::{decode, decode_prefix};
 use ipc_proto::{
     Code, Command, CommandInfo, Decode, Encode, GenerateCoreDump3, HResult, Message, Parsed, Request,
-    RequestError, Serve, ServerError, Text, encode,
+    RequestError, Serve, ServerError, Text, Violation, encode,
 };
 
 /// Compares what was decoded with the file beside the vector, or writes that file.
@@ -198,6 +198,7 @@ fn malformed() {
 /// Decoding is about layout only: that a server does not take the values is said by the rules.
 #[test]
 fn refused() {
+    let mut broken = Vec::new();
     for vector in testdata("refused") {
         let file = vector.path.display();
         let (decoded, again) = show_request(whole(&vector.bytes).unwrap());
@@ -205,8 +206,12 @@ fn refused() {
         assert_eq!(again, vector.bytes, "{file}");
         let mut buf = [0; 8192];
         let (request, refusal) = serve(&vector, &mut buf);
-        assert!(matches!(request, Err(RequestError::Violation(_))), "{file}");
+        let Err(RequestError::Violation(violation)) = request else { panic!("{file}: {request:?}") };
+        broken.push(violation);
         assert_eq!(server(&vector), refusal.to_string(), "{file}");
+    }
+    for rule in Violation::ALL {
+        assert!(broken.contains(rule), "no file in testdata/refused breaks the rule that {rule}");
     }
 }
 

@@ -14,7 +14,7 @@ use ipc_proto::{
 
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
-    TraceSession, UserEvents, discover, procfs,
+    TraceSession, UserEvents, discover, procfs, sys,
 };
 
 /// A tool's way to one runtime. It connects anew for every command, as the protocol has it.
@@ -179,7 +179,8 @@ impl Client {
     /// [`TraceSession::lost`] tells what that one does not carry.
     ///
     /// # Errors
-    /// If connecting or the call fails. [`HResult::FAIL`] mostly means that 64 sessions are open already.
+    /// [`Error::Invalid`] for what every runtime refuses, and some die of; nothing is sent then. If connecting or the call
+    /// fails. [`HResult::FAIL`] mostly means that 64 sessions are open already.
     pub fn start_tracing(&self, config: &TraceConfig<'_>) -> Result<TraceSession, Error> {
         TraceSession::start(self, config)
     }
@@ -187,7 +188,7 @@ impl Client {
     /// Starts a session that writes to `user_events`, whose `user_events_data` is given. Since .NET 10, on Linux.
     ///
     /// # Errors
-    /// If connecting or the call fails. [`HResult::FAIL`] where the kernel has no `user_events`.
+    /// [`Error::Invalid`] as above. If connecting or the call fails. [`HResult::FAIL`] where the kernel has no `user_events`.
     pub fn start_user_events(
         &self,
         session: &UserEventsSession<'_>,
@@ -309,8 +310,9 @@ impl Client {
             info => Some(info?),
         };
         let version = match &info {
-            // .NET Core 3 does not say.
+            // .NET Core 3 does not say, and .NET 5 not the version.
             None => Some(3),
+            Some(info) if info.clr_product_version.as_text().is_null() => Some(5),
             Some(info) => {
                 let version = info.clr_product_version.to_string();
                 version.split('.').next().and_then(|major| major.parse().ok())
@@ -334,10 +336,12 @@ impl Client {
         Ok(plan::hazard(request, &runtime, file_is_there))
     }
 
-    /// The process, if the socket's name tells.
+    /// The process, if the socket's name tells, and it is the one that made the socket: the name of one in a container
+    /// has an id that is somebody else's out here.
     fn process_id(&self) -> Option<u32> {
         let name: SocketName = self.path.file_name()?.to_str()?.parse().ok()?;
-        Some(name.process_id)
+        let key = sys::disambiguation_key(name.process_id);
+        (key != 0 && key == name.disambiguation_key).then_some(name.process_id)
     }
 
     fn status<C: Command>(&self, command: &C) -> Result<(), Error> {

@@ -3,7 +3,7 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
-use ipc_proto::{Code, CommandInfo, EncodeError, HResult, ProtocolError};
+use ipc_proto::{Code, CommandInfo, EncodeError, HResult, ProtocolError, Violation};
 
 use crate::DriveError;
 
@@ -137,6 +137,14 @@ pub enum Error {
         /// Its reason in words, from the commands that give some.
         message: Option<String>,
     },
+    /// What was to be sent has a value that runtimes refuse, and some die of; it was not sent.
+    #[error("{} is not sent: {violation}", CommandName(*command))]
+    Invalid {
+        /// What was to be asked.
+        command: Code,
+        /// What is wrong with it.
+        violation: Violation,
+    },
     /// What was to be sent fits no message.
     #[error("the command cannot be sent: {0}")]
     Encode(#[from] EncodeError),
@@ -172,6 +180,8 @@ pub enum ErrorKind {
     Protocol,
     /// The runtime went away in the middle.
     Gone,
+    /// A value that runtimes refuse; nothing was sent.
+    Invalid,
     /// Local trouble.
     Io,
 }
@@ -189,6 +199,7 @@ impl Error {
             Self::Protocol { .. } => ErrorKind::Protocol,
             Self::Refused { hresult: HResult::UNKNOWN_COMMAND, .. } => ErrorKind::Unsupported,
             Self::Refused { .. } => ErrorKind::Refused,
+            Self::Invalid { .. } => ErrorKind::Invalid,
             Self::Encode(_) | Self::Io { .. } => ErrorKind::Io,
         }
     }
@@ -197,9 +208,10 @@ impl Error {
     #[must_use]
     pub const fn command(&self) -> Option<Code> {
         match self {
-            Self::Gone { command, .. } | Self::Protocol { command, .. } | Self::Refused { command, .. } => {
-                Some(*command)
-            }
+            Self::Gone { command, .. }
+            | Self::Protocol { command, .. }
+            | Self::Refused { command, .. }
+            | Self::Invalid { command, .. } => Some(*command),
             Self::Timeout { command, .. } => *command,
             _ => None,
         }

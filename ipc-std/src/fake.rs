@@ -13,7 +13,8 @@ use std::thread::{self, JoinHandle};
 
 use ipc_proto::wire::Writer;
 use ipc_proto::{
-    Array, Code, Encode, HResult, Message, Parsed, Reply, Request, SendEnvironment, Serve, ServerError, Text,
+    Array, AttachProfiler, Code, Command, Encode, HResult, Message, Parsed, Reply, Request, SendEnvironment,
+    Serve, ServerError, Text,
 };
 use rustix::event::{PollFd, PollFlags};
 use tempfile::TempDir;
@@ -33,7 +34,7 @@ pub use profile::Profile;
 /// | serves one connection at a time, and waits for a silent tool for ever | serves all at once |
 /// | writes dumps | refuses, in words where the command has them |
 /// | loads a profiler | does not find it to attach (0x8007007E); takes one for its start, and [notes](Self::requests) it |
-/// | runs startup hooks, and may end of one that is not there | notes them |
+/// | runs startup hooks; of one that is not there .NET 9 and 10 end, and .NET 8 says [`HResult::INVALID_ARG`] | notes them |
 /// | writes perf maps | notes that it should |
 /// | writes to `user_events` | waits for the descriptor, and says that none came |
 /// | traces its program | sends a recorded trace of 142 events, which ends when it is asked to |
@@ -391,7 +392,7 @@ impl Shared {
         let Ok(mut serve) = Serve::new(&mut receive, &mut send) else { return Ok(()) };
         drive(&mut serve, stream)?;
         self.state().log.push(LoggedRequest { bytes: serve.bytes().to_vec() });
-        let at_once = serve.code().and_then(|code| self.profile.refuses(code));
+        let at_once = serve.code().and_then(|code| self.refuses(code));
         let (request, mut reply) = serve.finish();
         match stream.fault.clone() {
             Some(Fault::Silent) => {
@@ -417,6 +418,12 @@ impl Shared {
                 drive(&mut reply, stream)
             }
         }
+    }
+
+    /// What is refused by its code, before the payload is looked at.
+    fn refuses(&self, code: Code) -> Option<HResult> {
+        let not_yet = code == AttachProfiler::CODE && self.state().suspended;
+        self.profile.refuses(code).or_else(|| not_yet.then_some(HResult::NOT_YET_AVAILABLE))
     }
 
     fn respond<S: Read + Write>(

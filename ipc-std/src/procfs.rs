@@ -40,10 +40,20 @@ pub(crate) fn suspended(process_id: u32) -> Option<bool> {
     Some(false)
 }
 
-/// Whether the process finds a file at this path; `None` for a path that is not absolute.
+/// Whether the process finds a file at this path; `None` for a path that is not absolute, or that a link on the way could
+/// lead somewhere else: it would be followed from our root, not from the target's.
 pub(crate) fn has_file(process_id: u32, path: &str) -> Option<bool> {
     let below = Path::new(path).strip_prefix("/").ok()?;
     let root = PathBuf::from(format!("/proc/{process_id}/root"));
     root.read_link().ok()?;
-    Some(root.join(below).is_file())
+    let mut path = root;
+    for component in below.components() {
+        path.push(component);
+        match path.symlink_metadata() {
+            Ok(metadata) if metadata.is_symlink() => return None,
+            Ok(_) => {}
+            Err(_) => return Some(false),
+        }
+    }
+    Some(path.is_file())
 }

@@ -11,7 +11,7 @@ use ipc_proto::types::{
 };
 use ipc_proto::{
     Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
-    Command, StopTracing,
+    Command, Message, StopTracing, encode_to_vec,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -362,22 +362,40 @@ fn call_step(
                 providers,
                 session_buffer_mode,
             };
-            connection.call(&CollectTracing6 { session: SessionConfig6::Streaming(session) })
+            start(connection, &CollectTracing6 { session: SessionConfig6::Streaming(session) })
         }
         CollectTracing5::CODE => {
             let providers = config.streaming_providers();
             let providers = Array::from(providers.as_slice());
             let session = StreamingSession { buffer_mb, format, rundown_keyword, stackwalk, providers };
-            connection.call(&CollectTracing5 { session: SessionConfig::Streaming(session) })
+            start(connection, &CollectTracing5 { session: SessionConfig::Streaming(session) })
         }
         CollectTracing4::CODE => {
-            connection.call(&CollectTracing4 { buffer_mb, format, rundown_keyword, stackwalk, providers })
+            start(connection, &CollectTracing4 { buffer_mb, format, rundown_keyword, stackwalk, providers })
         }
         CollectTracing3::CODE => {
-            connection.call(&CollectTracing3 { buffer_mb, format, rundown, stackwalk, providers })
+            start(connection, &CollectTracing3 { buffer_mb, format, rundown, stackwalk, providers })
         }
-        _ => connection.call(&CollectTracing2 { buffer_mb, format, rundown, providers }),
+        _ => start(connection, &CollectTracing2 { buffer_mb, format, rundown, providers }),
     }
+}
+
+/// Sends a command that starts a session, if runtimes take its values: some die of those that they do not.
+fn start<C>(connection: &mut Connection<Stream>, command: &C) -> Result<SessionId, Error>
+where
+    C: for<'r> Command<Response<'r> = SessionId>,
+{
+    check(command)?;
+    connection.call(command)
+}
+
+fn check<C: Command>(command: &C) -> Result<(), Error> {
+    let bytes = encode_to_vec(C::CODE, command)?;
+    let payload = bytes.get(Message::HEADER_LEN..).unwrap_or_default();
+    // It was written a moment ago, so it can be read.
+    let request = Message { code: C::CODE, payload }.request();
+    let checked = request.map_or(Ok(()), |request| request.check());
+    checked.map_err(|violation| Error::Invalid { command: C::CODE, violation })
 }
 
 /// A session that writes to `user_events`. It lives until it is dropped, or stopped by
@@ -396,6 +414,7 @@ impl UserEvents {
         user_events_data: BorrowedFd<'_>,
     ) -> Result<Self, Error> {
         let command = CollectTracing5 { session: SessionConfig::UserEvents(*session) };
+        check(&command)?;
         let mut connection = client.connect()?;
         connection.send(&command)?;
         let sent = sys::send_descriptor(connection.stream().socket(), user_events_data);

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex};
 
 use ipc_proto::types::{EventLevel, Provider, Status};
 use ipc_proto::{
-    Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime, StopTracing, types,
+    Code, Command, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, HResult, Request, ResumeRuntime,
+    StopTracing, types,
 };
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use ipc_std::{
@@ -372,6 +373,38 @@ fn nobody_there_is_told_apart() {
     assert_eq!(kind(&too_long), ErrorKind::Io);
     assert!(matches!(Client::for_process(u32::MAX), Err(Error::NoProcess { process_id: u32::MAX })));
     assert!(matches!(discover::find(std::process::id()), Err(Error::NoSocket { .. })));
+}
+
+#[test]
+fn what_runtimes_die_of_is_not_sent() {
+    let runtime = FakeRuntime::start(Profile::net9()).unwrap();
+    let client = Client::at(runtime.path());
+    let many = vec![PROVIDERS[0]; 1001];
+    for config in [
+        TraceConfig::new(&[]),
+        TraceConfig::new(&many),
+        TraceConfig { buffer_mb: 0, ..TraceConfig::new(&PROVIDERS) },
+    ] {
+        let error = client.start_tracing(&config).unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. }), "{error}");
+    }
+    // A connection may have been opened, but nothing was said.
+    let asked = runtime.requests();
+    assert!(asked.iter().all(|request| request.bytes.is_empty()), "{asked:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_id_that_is_somebody_elses_tells_nothing() {
+    let runtime = FakeRuntime::start(Profile::net8()).unwrap();
+    let perf_map = Request::EnablePerfMap(EnablePerfMap { perf_map_type: types::PerfMapType::ALL });
+    // Nothing in our environment asks a runtime to wait.
+    assert_eq!(Client::at(runtime.path()).hazard(&perf_map).unwrap(), None);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = elsewhere.path().join(format!("dotnet-diagnostic-{}-1-socket", std::process::id()));
+    std::os::unix::fs::symlink(runtime.path(), &other).unwrap();
+    let hazard = Client::at(&other).hazard(&perf_map).unwrap();
+    assert_eq!(hazard, Some(ipc_proto::plan::Hazard::PerfMapWhileSuspended));
 }
 
 #[test]

@@ -37,12 +37,6 @@ macro_rules! violations {
             pub const fn hresult(self) -> HResult {
                 match self { $(Self::$name => HResult::$hresult,)* }
             }
-
-            /// The section of the notes on the protocol that the rule comes from.
-            #[must_use]
-            pub const fn section(self) -> &'static str {
-                match self { $(Self::$name => $section,)* }
-            }
         }
         impl fmt::Display for Violation {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

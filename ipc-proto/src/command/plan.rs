@@ -66,9 +66,7 @@ impl fmt::Display for Loss {
         f.write_str(match self {
             Self::Blocking => "blocking instead of dropping needs .NET 11",
             Self::EventFilters => "filtering events by id needs .NET 10: all events of the providers come",
-            Self::RundownKeyword => {
-                "a rundown of one's choice needs .NET 9: the default one comes, which holds more"
-            }
+            Self::RundownKeyword => "a rundown of one's choice needs .NET 9: the default one comes",
             Self::Stackwalk => "leaving out stacks needs .NET 9: events come with them",
             Self::DumpFlags => "crash reports and verbose logging need .NET 6",
             Self::DumpMessage => "the reason of a refused dump in words needs .NET 7",
@@ -351,6 +349,8 @@ pub enum Hazard {
     UnsetVariable,
     /// A startup hook that cannot be loaded, or may not.
     StartupHook,
+    /// A dump without a name.
+    DumpWithoutName,
 }
 
 impl fmt::Display for Hazard {
@@ -360,6 +360,7 @@ impl fmt::Display for Hazard {
                 "EnablePerfMap ends a .NET 8 or 9 that is still suspended at its start; resume it first"
             }
             Self::UnsetVariable => "removing a variable ends a program compiled by NativeAOT",
+            Self::DumpWithoutName => "a dump whose name is null ends every CoreCLR; an empty one does not",
             Self::StartupHook => {
                 "a startup hook that cannot be loaded ends a .NET 9 or 10 that runs, and whatever is suspended when it \
                  is resumed"
@@ -383,11 +384,18 @@ impl fmt::Display for Hazard {
 /// ```
 #[must_use]
 pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_is_there: Option<bool>) -> Option<Hazard> {
-    let Runtime { version, flavour, linux, suspended } = *runtime;
+    let Runtime { version, flavour, suspended, .. } = *runtime;
+    if obstacle(request.code(), runtime).is_some() {
+        return None;
+    }
     let coreclr = matches!(flavour, None | Some(Flavour::CoreClr));
     match request {
+        Request::GenerateCoreDump(GenerateCoreDump { dump_name, .. })
+        | Request::GenerateCoreDump2(GenerateCoreDump2 { dump_name, .. })
+        | Request::GenerateCoreDump3(GenerateCoreDump3 { dump_name, .. }) => {
+            (coreclr && dump_name.is_null()).then_some(Hazard::DumpWithoutName)
+        }
         Request::EnablePerfMap(_) => {
-            let coreclr = coreclr && linux != Some(false);
             let kills = coreclr && suspended != Some(false) && matches!(version, None | Some(8 | 9));
             kills.then_some(Hazard::PerfMapWhileSuspended)
         }

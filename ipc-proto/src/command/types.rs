@@ -444,7 +444,8 @@ wire_struct! {
     /// A process, with its entry point, version and platform.
     ///
     /// A later version of this answer may append fields, and changes none: bytes behind the known ones are for those
-    /// who know more, see [`decode_prefix`](crate::wire::decode_prefix).
+    /// who know more: [`decode_prefix`](crate::wire::decode_prefix) hands them back, [`Message::inspect`](crate::Message::inspect)
+    /// shows them, and [`Call::finish`](crate::Call::finish) leaves them out.
     pub struct ProcessInfo3<'a> {
         /// The version of this answer, 1 or later.
         version: u32,

@@ -29,9 +29,6 @@ impl Shared {
                 // As if no descriptor had come.
                 _ => Response::Refuse(HResult::BAD_ENCODING),
             },
-            Request::AttachProfiler(_) if self.state().suspended => {
-                Response::Refuse(HResult::NOT_YET_AVAILABLE)
-            }
             Request::AttachProfiler(_) => Response::Refuse(HResult::MOD_NOT_FOUND),
             // One that never waited takes it all the same.
             Request::StartupProfiler(_) if self.state().resumed => Response::Refuse(HResult::INVALID_ARG),

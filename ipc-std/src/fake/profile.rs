@@ -1,7 +1,5 @@
-use ipc_proto::plan::Flavour;
-use ipc_proto::{
-    Code, Command, CommandInfo, DisablePerfMap, EnablePerfMap, Guid, HResult, RequestError, Violation,
-};
+use ipc_proto::plan::{self, Flavour, Obstacle, Runtime};
+use ipc_proto::{ApplyStartupHook, Code, Command, CommandInfo, Guid, HResult, RequestError, Violation};
 
 /// What a [`FakeRuntime`](super::FakeRuntime) says it is.
 ///
@@ -87,15 +85,16 @@ impl Profile {
 
     /// What a runtime of this version and kind refuses by its code, before it looks at the payload.
     pub(super) fn refuses(&self, code: Code) -> Option<HResult> {
-        /// The command set of profilers, which is refused as a whole where there are none.
-        const PROFILER: u8 = 3;
-        let without = !matches!(self.flavour, Flavour::CoreClr);
-        let perf_map = matches!(code, EnablePerfMap::CODE | DisablePerfMap::CODE);
-        if without && (code.set() == PROFILER || perf_map) {
-            return Some(HResult::NOT_SUPPORTED);
+        let (version, flavour) = (Some(self.version), Some(self.flavour));
+        let runtime = Runtime { version, flavour, linux: Some(self.os == "Linux"), suspended: None };
+        match plan::obstacle(code, &runtime) {
+            // A hook's path is read first.
+            Some(Obstacle::Flavour(_)) if code == ApplyStartupHook::CODE => None,
+            Some(Obstacle::Version { .. }) => Some(HResult::UNKNOWN_COMMAND),
+            Some(_) => Some(HResult::NOT_SUPPORTED),
+            None if CommandInfo::find(code).is_none() => Some(HResult::UNKNOWN_COMMAND),
+            None => None,
         }
-        let known = CommandInfo::find(code).is_some_and(|row| row.since <= self.version);
-        (!known).then_some(HResult::UNKNOWN_COMMAND)
     }
 
     /// What a runtime of this kind refuses in another way: where there are no startup hooks, it does not matter which

@@ -88,7 +88,6 @@ pub(crate) fn process_exists(process_id: u32) -> bool {
 }
 
 /// When a process started, in what its socket's name says of it: clock ticks since boot on Linux; 0 if unknown.
-#[cfg(feature = "fake")]
 pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
     /// Field 22, counted from behind the program's name, which is field 2 and may hold anything.
     const START_TIME: usize = 22 - 3;

@@ -180,7 +180,15 @@ fn a_mutated_request_is_answered_alike() {
             }
             let ours = ask(fake.path(), &request);
             assert!(matches!(ours, Answer::Ok | Answer::Refused(_)), "{ours:?} to {request:02x?}");
-            let theirs = ask(&real.socket, &request);
+            let mut theirs = ask(&real.socket, &request);
+            if theirs == Answer::Closed && !real.ends_soon() {
+                // One that lives on closes without a word again, which would be a difference.
+                theirs = ask(&real.socket, &request);
+                if theirs == Answer::Closed && !real.ends_soon() {
+                    different.push((request, ours, theirs));
+                    continue;
+                }
+            }
             if ours == theirs {
                 alike += 1;
             } else if let Some(why) = decided(&request, ours, theirs) {

@@ -81,6 +81,15 @@ fn start(name: &str, command: &str) -> Runtime {
 }
 
 impl Runtime {
+    /// Whether it dies within a moment.
+    pub(crate) fn ends_soon(&mut self) -> bool {
+        let soon = Instant::now() + Duration::from_secs(2);
+        while !self.has_ended() && Instant::now() < soon {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.has_ended()
+    }
+
     /// Whether it has died.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
