@@ -42,10 +42,10 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 
 use crate::types::{EventLevel, SessionId};
-use crate::wire::{Path, Reader, See, Writer, wire_enum};
+use crate::wire::{Path, Reader, See, Writer, decode_prefix, wire_enum};
 use crate::{
     Array, Code, Command, Continuation, Decode, DecodeError, Encode, HResult, Message, ParseSocketNameError,
-    Parsed, Request, Text,
+    Parsed, Text,
 };
 
 /// The name of a socket in the draft.
@@ -339,7 +339,7 @@ pub enum Legacy<'a> {
 /// Says what `bytes` are, if they are of the draft or from before it and mean nothing today.
 ///
 /// Where the draft and today's protocol have the same bytes it is `None`: StopTracing, every OK answer, a CollectTracing
-/// without a path whose providers all have filter data. So it is for an Error of `0xffffffff`, which NativeAOT sends
+/// without a path whose providers all have filter data, even one that every runtime refuses. So it is for an Error of `0xffffffff`, which NativeAOT sends
 /// today.
 ///
 /// ```
@@ -363,19 +363,22 @@ pub fn recognise(bytes: &[u8]) -> Option<Legacy<'_>> {
 }
 
 fn collect_tracing<'a>(message: &Message<'a>) -> Option<Legacy<'a>> {
-    if message.request().is_ok_and(|request: Request<'_>| request.check().is_ok()) {
+    // What today's rules refuse is of today all the same.
+    if all_of::<crate::CollectTracing<'_>>(message).is_some() {
         return None;
     }
-    let mut r = Reader::new(message.payload);
-    let start = r.read().ok()?;
-    r.rest().is_empty().then_some(Legacy::CollectTracing(start))
+    all_of(message).map(Legacy::CollectTracing)
+}
+
+/// The payload as a `T`, if nothing is left of it.
+fn all_of<'a, T: Decode<'a>>(message: &Message<'a>) -> Option<T> {
+    let (value, rest) = decode_prefix(message.payload).ok()?;
+    rest.is_empty().then_some(value)
 }
 
 fn error<'a>(message: &Message<'a>) -> Option<Legacy<'a>> {
-    let mut r = Reader::new(message.payload);
-    let code: ErrorCode = r.read().ok()?;
     let small = ErrorCode::BAD_ENCODING..=ErrorCode::BAD_INPUT;
-    (r.rest().is_empty() && small.contains(&code)).then_some(Legacy::Error(code))
+    all_of(message).filter(|code| small.contains(code)).map(Legacy::Error)
 }
 
 fn old(bytes: &[u8]) -> Option<Legacy<'_>> {

@@ -83,6 +83,19 @@ fn the_drafts_collect_tracing_that_is_todays_too() {
     assert_eq!(message(Code(0x0202), &start), vector.bytes);
 }
 
+/// Values that every runtime refuses are refused as today's.
+#[test]
+fn what_is_refused_today_is_todays_too() {
+    use ipc_proto::types::Provider as Today;
+    let provider =
+        Today { keywords: 1, level: EventLevel(6), name: "MyEventSource".into(), arguments: Text::NULL };
+    for providers in [Array::from(&[provider]), Array::from(&[])] {
+        let start =
+            ipc_proto::CollectTracing { buffer_mb: 256, format: ipc_proto::types::Format(0), providers };
+        assert_eq!(recognise(&message(Code(0x0202), &start)), None, "{start:?}");
+    }
+}
+
 /// It could not be read back otherwise.
 #[test]
 fn filter_data_is_written_unless_the_payload_ends() {

@@ -103,6 +103,8 @@ impl Client {
             let path = self.path.clone();
             match e.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NoSuchPath { path },
+                // The system says the same of what is no socket at all.
+                io::ErrorKind::ConnectionRefused if !sys::is_socket(&path) => Error::NoSuchPath { path },
                 io::ErrorKind::ConnectionRefused => Error::NoListener { path },
                 io::ErrorKind::PermissionDenied => Error::Permission { path },
                 io::ErrorKind::TimedOut => Error::Timeout {

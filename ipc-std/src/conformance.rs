@@ -29,9 +29,8 @@ use ipc_proto::plan::Flavour;
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId};
 use ipc_proto::wire::decode_prefix;
 use ipc_proto::{
-    ApplyStartupHook, AttachProfiler, Code, CollectTracing, CollectTracing6, Command, CommandInfo, Decode,
-    DisablePerfMap, EnablePerfMap, GenerateCoreDump, HResult, Message, Parsed, Request, ServerError,
-    StopTracing, encode_to_vec,
+    ApplyStartupHook, AttachProfiler, Code, Command, CommandInfo, Decode, DisablePerfMap, EnablePerfMap,
+    GenerateCoreDump, HResult, Message, Parsed, Request, StopTracing, encode_to_vec,
 };
 use serde_json::Value;
 
@@ -192,7 +191,7 @@ pub fn ask(
 ) -> io::Result<Answer> {
     let mut tap = open(connect()?, observer);
     let answer = exchange(&mut tap, &case.request, case.half_close)?;
-    tap.show();
+    tap.end();
     if let (Some(stop), true) = (started(&answer), case.starts_sessions()) {
         std::thread::scope(|scope| {
             // Neither can be done better if it fails: the session ends with the connection then.
@@ -206,6 +205,7 @@ pub fn ask(
 fn open(stream: Stream, observer: Option<&Observer>) -> Tap<Stream> {
     let mut tap = Tap::new(stream);
     tap.observe(observer.cloned());
+    tap.begin();
     tap
 }
 
@@ -257,9 +257,8 @@ fn exactly<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Option<T> {
 
 /// The code of an Error answer, words behind it or not.
 fn refused(message: &Message<'_>) -> Option<HResult> {
-    (message.code == Code::ERROR)
-        .then(|| message.decode::<ServerError<'_>>().ok())?
-        .map(|error| error.hresult)
+    // Of what stands behind it nothing is known, not even that it is words.
+    (message.code == Code::ERROR).then(|| message.decode().ok())?
 }
 
 /// The numbers in an OK answer to a command; `None` if it is no such answer, as servers send it.
@@ -454,8 +453,10 @@ impl Case {
     }
 
     fn starts_sessions(&self) -> bool {
-        let codes = CollectTracing::CODE..=CollectTracing6::CODE;
-        self.command().is_some_and(|command| codes.contains(&command.code))
+        // StopTracing has the same answer.
+        let starts =
+            |command: &CommandInfo| command.response == "SessionId" && command.code != StopTracing::CODE;
+        self.command().is_some_and(starts)
     }
 
     /// Compares an answer to the case with what it should be.

@@ -62,9 +62,9 @@ impl<S> Connection<S> {
         self.tap.stream
     }
 
-    /// The stream, to set its deadline.
-    pub const fn stream_mut(&mut self) -> &mut S {
-        &mut self.tap.stream
+    /// How many bytes were sent and received.
+    pub(crate) const fn passed(&self) -> (u64, u64) {
+        (self.tap.sent, self.tap.received)
     }
 
     fn context(&self, command: Code) -> Context<'_> {
@@ -91,6 +91,7 @@ impl<S: Read + Write> Connection<S> {
     /// Sends `command`, whose answer [`receive`](Self::receive) will take.
     pub(crate) fn send<C: Command>(&mut self, command: &C) -> Result<(), Error> {
         let message = encode_to_vec(C::CODE, command)?;
+        self.tap.begin();
         let sent = self.tap.write_all(&message);
         sent.map_err(|e| self.context(C::CODE).io(e, Phase::Sending))
     }
@@ -111,14 +112,19 @@ impl<S: Read + Write> Connection<S> {
             0 => Ok(()),
             sent => call.advance(sent).map_err(DriveError::from),
         };
+        self.tap.begin();
         driven = driven.and_then(|()| drive(&mut call, &mut self.tap));
         if let Err(DriveError::Protocol(ProtocolError::BufferTooSmall { needed })) = driven {
             self.larger.resize(needed, 0);
             call = call.into_buffer(&mut self.larger);
             driven = drive(&mut call, &mut self.tap);
         }
-        self.tap.show();
-        let phase = if call.received() == 0 { Phase::AwaitingAnswer } else { Phase::ReceivingAnswer };
+        self.tap.end();
+        let phase = match call.received() {
+            0 => Phase::AwaitingAnswer,
+            received if received < Message::HEADER_LEN => Phase::ReceivingHeader,
+            _ => Phase::ReceivingAnswer,
+        };
         let context = context(&self.tap, &self.peer, self.since, C::CODE);
         driven.map_err(|e| context.drive(e, phase))?;
         match call.finish().map_err(|e| context.protocol(e, phase))? {

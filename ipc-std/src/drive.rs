@@ -60,6 +60,6 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
 }
 
 /// Whether the error says that the peer is no longer there.
-fn is_closed(e: &io::Error) -> bool {
+pub(crate) fn is_closed(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted)
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ipc_proto::{Code, CommandInfo, EncodeError, HResult, ProtocolError, Violation};
 
 use crate::DriveError;
+use crate::drive::is_closed;
 
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum Phase {
     Sending,
     /// Waiting for the first byte of the answer.
     AwaitingAnswer,
+    /// Receiving the 20 bytes that an answer begins with.
+    ReceivingHeader,
     /// Receiving the rest of the answer.
     ReceivingAnswer,
     /// Receiving what follows the answer.
@@ -33,6 +36,7 @@ impl fmt::Display for Phase {
             Self::Connecting => "connecting",
             Self::Sending => "sending the command",
             Self::AwaitingAnswer => "waiting for an answer",
+            Self::ReceivingHeader => "receiving the header of the answer",
             Self::ReceivingAnswer => "receiving the answer",
             Self::ReceivingContinuation => "receiving what follows the answer",
             Self::ReadingTrace => "reading the trace",
@@ -326,6 +330,7 @@ impl Context<'_> {
             io::ErrorKind::TimedOut => {
                 Error::Timeout { peer, phase, command: Some(command), after, sent, received }
             }
+            _ if is_closed(&source) => Error::Gone { peer, phase, command, sent, received },
             _ => Error::Io { peer, phase, source },
         }
     }

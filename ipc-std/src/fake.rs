@@ -246,7 +246,7 @@ impl FakeRuntime {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn serve(&self, stream: impl Read + Write) {
-        self.shared.serve(stream);
+        self.shared.serve(stream, None);
     }
 
     /// Its socket; empty if it listens nowhere.
@@ -314,7 +314,12 @@ impl Drop for FakeRuntime {
         if let Some(Listening { path, wake, thread, .. }) = &mut self.listening {
             let _ = std::fs::remove_file(path);
             let _ = wake.write(&[0]);
-            let _ = thread.take().map(JoinHandle::join);
+            // A handler that panicked is a test that failed, on whatever thread.
+            if let Some(Err(panic)) = thread.take().map(JoinHandle::join) {
+                if !thread::panicking() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
         }
     }
 }
@@ -328,8 +333,13 @@ fn accept(shared: &Shared, listener: &UnixListener, woken: &UnixStream) {
             if waited.is_err() || shared.state().ending {
                 return;
             }
-            let Ok((stream, _)) = listener.accept() else { continue };
-            scope.spawn(move || shared.serve_socket(stream));
+            let served = listener.accept().and_then(|(stream, _)| {
+                thread::Builder::new().spawn_scoped(scope, move || shared.serve_socket(&stream))
+            });
+            if served.is_err() {
+                // There are too many connections or threads just now; it would be asked for the same one at once.
+                shared.pause(Duration::from_millis(10));
+            }
         }
     });
 }
@@ -353,6 +363,23 @@ impl Shared {
         }
     }
 
+    /// The same, but for as long only as the peer is there.
+    fn wait_with(&self, socket: Option<&UnixStream>, mut done: impl FnMut(&mut State) -> bool) -> bool {
+        /// How often a peer is looked after, which wakes nobody when it goes.
+        const LOOK: Duration = Duration::from_millis(50);
+        let mut state = self.state();
+        loop {
+            if state.ending || socket.is_some_and(sys::has_hung_up) {
+                return false;
+            }
+            if done(&mut state) {
+                return true;
+            }
+            let waited = self.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Does nothing for a while, or until the runtime ends.
     fn pause(&self, pause: Duration) {
         let waited = self.changed.wait_timeout_while(self.state(), pause, |state| !state.ending);
@@ -360,7 +387,7 @@ impl Shared {
     }
 
     /// Serves a connection that the end of the runtime shuts down.
-    fn serve_socket(&self, stream: UnixStream) {
+    fn serve_socket(&self, stream: &UnixStream) {
         let number = {
             let mut state = self.state();
             let Ok(clone) = stream.try_clone() else { return };
@@ -372,17 +399,17 @@ impl Shared {
             state.live.insert(number, clone);
             number
         };
+        let _live = Live { shared: self, number, stream };
         // On some systems it is inherited from the listener that a stream does not block.
         if stream.set_nonblocking(false).is_ok() {
-            self.serve(&stream);
+            self.serve(stream, Some(stream));
         }
-        let _ = stream.shutdown(std::net::Shutdown::Both);
-        self.state().live.remove(&number);
     }
 
-    fn serve(&self, stream: impl Read + Write) {
+    /// Serves a connection; `socket` is what tells that the peer has gone, if there is one.
+    fn serve(&self, stream: impl Read + Write, socket: Option<&UnixStream>) {
         let fault = self.state().fault.clone();
-        let mut stream = Faulty { stream, fault, written: 0, shared: self };
+        let mut stream = Faulty { stream, socket, fault, written: 0, shared: self };
         // A peer that is gone, or a fault that was asked for, is nobody's concern here.
         let _ = self.converse(&mut stream);
     }
@@ -481,10 +508,10 @@ impl Shared {
                 .map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
             let stopped = |state: &State| state.sessions.get(&session_id) != Some(&false);
             let mut sent = Ok(());
-            if self.wait_until(|state| !state.suspended || stopped(state)) {
+            if self.wait_with(stream.socket, |state| !state.suspended || stopped(state)) {
                 sent = stream.send_stream(most);
             }
-            if sent.is_ok() && self.wait_until(|state| stopped(state)) {
+            if sent.is_ok() && self.wait_with(stream.socket, |state| stopped(state)) {
                 sent = stream.send_stream(last);
             }
             sent.map_err(DriveError::Send)
@@ -520,9 +547,24 @@ impl Encode for Bytes<'_> {
     }
 }
 
+/// A connection that is served, and is shut down when it is not any more, should a handler panic.
+struct Live<'r> {
+    shared: &'r Shared,
+    number: u64,
+    stream: &'r UnixStream,
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        self.shared.state().live.remove(&self.number);
+    }
+}
+
 /// A stream on which something goes wrong on purpose.
 struct Faulty<'r, S> {
     stream: S,
+    socket: Option<&'r UnixStream>,
     fault: Option<Fault>,
     /// Bytes written so far.
     written: usize,

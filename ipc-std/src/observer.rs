@@ -57,6 +57,8 @@ pub(crate) struct Tap<S> {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     observation: Option<Observation>,
+    /// Whether what passes belongs to a message.
+    in_message: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,7 @@ struct Observation {
 
 impl<S> Tap<S> {
     pub(crate) const fn new(stream: S) -> Self {
-        Self { stream, sent: 0, received: 0, observation: None }
+        Self { stream, sent: 0, received: 0, observation: None, in_message: false }
     }
 
     pub(crate) fn observe(&mut self, observer: Option<Observer>) {
@@ -82,9 +84,18 @@ impl<S> Tap<S> {
         });
     }
 
-    /// Shows what passed and was not shown yet, and keeps nothing of what still comes.
-    pub(crate) fn show(&mut self) {
-        self.observation = None;
+    /// What passes from now on is a request and its answer.
+    pub(crate) const fn begin(&mut self) {
+        self.in_message = true;
+    }
+
+    /// Shows what passed and was not shown yet; what comes now is no message.
+    pub(crate) fn end(&mut self) {
+        self.in_message = false;
+        if let Some(observation) = &mut self.observation {
+            observation.show(Direction::Sent);
+            observation.show(Direction::Received);
+        }
     }
 }
 
@@ -115,7 +126,7 @@ impl<S: Read> Read for Tap<S> {
         }
         let n = self.stream.read(buf)?;
         self.received = self.received.saturating_add(n as u64);
-        if let Some(observation) = &mut self.observation {
+        if let Some(observation) = self.observation.as_mut().filter(|_| self.in_message) {
             observation.received.extend_from_slice(buf.get(..n).unwrap_or_default());
         }
         Ok(n)
@@ -125,7 +136,7 @@ impl<S: Write> Write for Tap<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let n = self.stream.write(buf)?;
         self.sent = self.sent.saturating_add(n as u64);
-        if let Some(observation) = &mut self.observation {
+        if let Some(observation) = self.observation.as_mut().filter(|_| self.in_message) {
             observation.sent.extend_from_slice(buf.get(..n).unwrap_or_default());
         }
         Ok(n)

@@ -3,6 +3,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use ipc_proto::plan::{self, Lost, Runtime, TraceStep, TraceWishes};
 use ipc_proto::types::{
@@ -127,6 +128,9 @@ pub struct TraceSession {
     shared: Arc<Shared>,
     /// Readable when [`Shared::stop`] wants attention.
     woken: UnixStream,
+    /// Bytes of the request, of its answer, and of the stream behind that.
+    sent: u64,
+    answer: u64,
     received: u64,
     /// The last two bytes.
     tail: [u8; 2],
@@ -162,11 +166,17 @@ impl TraceSession {
         client.step_down(plan::trace(config.wishes(), &Runtime::default()), |step| {
             let mut connection = client.connect_for(deadline)?;
             let session = call_step(&mut connection, config, &step)?;
-            Self::over(client, connection.into_stream(), session, &step)
+            Self::over(client, connection, session, &step)
         })
     }
 
-    fn over(client: &Client, stream: Stream, session: SessionId, step: &TraceStep) -> Result<Self, Error> {
+    fn over(
+        client: &Client,
+        connection: Connection<Stream>,
+        session: SessionId,
+        step: &TraceStep,
+    ) -> Result<Self, Error> {
+        let (sent, answer) = connection.passed();
         let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
         let (woken, wake) = UnixStream::pair().map_err(local)?;
         woken.set_nonblocking(true).map_err(local)?;
@@ -178,7 +188,9 @@ impl TraceSession {
             asked: Mutex::new(None),
         };
         Ok(Self {
-            stream,
+            stream: connection.into_stream(),
+            sent,
+            answer,
             command: step.command,
             lost: step.lost,
             shared: Arc::new(shared),
@@ -244,6 +256,10 @@ impl TraceSession {
 
     /// The bytes that are here; 0 at the end of the stream.
     fn read_ready(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        // A stream that never runs dry would never be waited for.
+        if self.stop_deadline().is_some_and(|deadline| deadline.end <= Instant::now()) {
+            self.wait()?;
+        }
         loop {
             match self.stream.socket().read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -254,10 +270,13 @@ impl TraceSession {
         }
     }
 
+    fn stop_deadline(&self) -> Option<Deadline> {
+        self.shared.asked().as_ref().map(|asked| asked.deadline)
+    }
+
     /// Waits for bytes, by the deadline of the stop once that is asked for.
     fn wait(&self) -> io::Result<()> {
-        let stop = self.shared.asked().as_ref().map(|asked| asked.deadline);
-        let (phase, deadline) = match stop {
+        let (phase, deadline) = match self.stop_deadline() {
             Some(deadline) => (Phase::StoppingTrace, deadline),
             None => (Phase::ReadingTrace, Deadline::after(self.shared.client.timeouts().silence)),
         };
@@ -267,8 +286,8 @@ impl TraceSession {
             let context = Context {
                 peer,
                 command: self.command,
-                sent: 0,
-                received: self.received,
+                sent: self.sent,
+                received: self.answer.saturating_add(self.received),
                 waited: deadline.begin.elapsed(),
             };
             io::Error::new(kind, context.io(e, phase))
@@ -333,10 +352,9 @@ impl Shared {
     }
 
     fn ask(&self) -> Result<Asked, Error> {
-        let mut connection = self.client.connect()?;
-        connection.send(&StopTracing { session_id: self.session_id })?;
         let deadline = Deadline::after(self.client.timeouts().stop);
-        connection.stream_mut().set_deadline(deadline.end);
+        let mut connection = self.client.connect_for(deadline)?;
+        connection.send(&StopTracing { session_id: self.session_id })?;
         Ok(Asked { connection, deadline })
     }
 }

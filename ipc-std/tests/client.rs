@@ -33,11 +33,10 @@ const PROVIDERS: [Provider<'_>; 1] = [Provider {
 }];
 
 /// For what is expected to run out of time.
-const SHORT: Duration = Duration::from_millis(200);
+const SHORT: Duration = Duration::from_millis(400);
 
 fn impatient(runtime: &FakeRuntime) -> Client {
-    let timeouts = Timeouts { call: SHORT, dump: SHORT, stop: SHORT, silence: SHORT };
-    Client::at(runtime.path()).with_timeouts(timeouts)
+    Client::at(runtime.path()).with_timeouts(Timeouts { call: SHORT, ..Timeouts::default() })
 }
 
 fn codes(runtime: &FakeRuntime) -> Vec<u16> {
@@ -89,7 +88,7 @@ fn a_deadline_names_its_phase() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     for (fault, expected, bytes) in [
         (Fault::Silent, Phase::AwaitingAnswer, 0..=0),
-        (Fault::Drip(SHORT / 10), Phase::ReceivingAnswer, 1..=19),
+        (Fault::Drip(SHORT / 10), Phase::ReceivingHeader, 1..=19),
     ] {
         runtime.set_fault(fault);
         match impatient(&runtime).process_info().unwrap_err() {
@@ -305,11 +304,11 @@ fn the_rundown_decides_the_command() {
 #[test]
 fn a_suspended_runtime_sends_no_event_before_its_resume() {
     let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
-    let client = impatient(&runtime);
+    let client = Client::at(runtime.path()).with_timeouts(Timeouts { silence: SHORT, ..Timeouts::default() });
     let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
     let error = session.read(&mut [0; 8]).unwrap_err();
     assert_eq!(error.kind(), IoErrorKind::TimedOut);
-    assert!(matches!(inside(error), Error::Timeout { phase: Phase::ReadingTrace, received: 0, .. }));
+    assert!(matches!(inside(error), Error::Timeout { phase: Phase::ReadingTrace, received: 28, .. }));
     client.resume().unwrap();
     assert!(!runtime.is_suspended());
     let mut magic = [0; 8];
@@ -321,12 +320,13 @@ fn a_suspended_runtime_sends_no_event_before_its_resume() {
 fn a_stalled_trace_ends_by_the_deadline_of_its_stop() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.set_fault(Fault::StallStream(100));
-    let mut session = impatient(&runtime).start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+    let client = Client::at(runtime.path()).with_timeouts(Timeouts { stop: SHORT, ..Timeouts::default() });
+    let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
     let mut first = [0; 100];
     session.read_exact(&mut first).unwrap();
     session.stop().unwrap();
     match inside(session.read(&mut first).unwrap_err()) {
-        Error::Timeout { phase: Phase::StoppingTrace, received: 100, .. } => {}
+        Error::Timeout { phase: Phase::StoppingTrace, received: 128, .. } => {}
         other => panic!("{other}"),
     }
     assert!(!session.is_complete());
@@ -347,6 +347,50 @@ fn a_stop_wakes_a_reader_that_waits() {
         let error = inside(reader.join().unwrap());
         assert!(matches!(error, Error::Timeout { phase: Phase::StoppingTrace, .. }), "{error}");
     });
+}
+
+#[test]
+fn a_stream_that_never_runs_dry_ends_by_the_deadline_of_its_stop() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flood");
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]).unwrap();
+            stream.write_all(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x07\0\0\0\0\0\0\0").unwrap();
+            // Until the tool has had enough.
+            while stream.write_all(&[0; 4096]).is_ok() {}
+        });
+        let timeouts = Timeouts { stop: SHORT, ..Timeouts::default() };
+        let client = Client::at(&path).with_timeouts(timeouts);
+        let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
+        session.stop().unwrap();
+        let error = inside(std::io::copy(&mut session, &mut std::io::sink()).unwrap_err());
+        assert!(matches!(error, Error::Timeout { phase: Phase::StoppingTrace, sent: 1.., .. }), "{error}");
+        drop(session);
+    });
+}
+
+#[test]
+fn a_fake_runtime_gives_up_a_session_whose_client_has_gone() {
+    let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
+    let client = Client::at(runtime.path());
+    let id = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap().session_id();
+    // Answered only once the session is over, which nobody stopped: its client has just been dropped.
+    client.stop_tracing(id).unwrap();
+    let id = client.start_tracing(&TraceConfig::new(&PROVIDERS)).map(|session| session.session_id()).unwrap();
+    runtime.on(StopTracing::CODE, |_| Response::Refuse(HResult::FAIL));
+    assert_eq!(client.stop_tracing(id).unwrap_err().hresult(), Some(HResult::FAIL));
+}
+
+#[test]
+fn a_handler_that_panics_closes_its_connection() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    runtime.on(ResumeRuntime::CODE, |_| std::panic::resume_unwind(Box::new("a test that failed")));
+    assert_eq!(Client::at(runtime.path()).resume().unwrap_err().kind(), ErrorKind::Gone);
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(runtime)));
+    assert!(dropped.is_err(), "the panic is not lost");
 }
 
 #[test]

@@ -25,7 +25,7 @@ macro_rules! violations {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Violation {
-            $(#[doc = concat!($sentence, ": `", stringify!($hresult), "` (§", $section, ").")] $name,)*
+            $(#[doc = concat!($sentence, ": `", stringify!($hresult), "`.")] $name,)*
         }
 
         impl Violation {

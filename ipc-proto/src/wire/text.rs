@@ -211,6 +211,7 @@ impl fmt::Debug for Text<'_> {
         f.write_str("\"")?;
         for c in char::decode_utf16(self.units()) {
             match c {
+                Ok('\'') => f.write_str("'")?,
                 Ok(c) => write!(f, "{}", c.escape_debug())?,
                 Err(lone) => write!(f, "\\u{{{:x}}}", lone.unpaired_surrogate())?,
             }

@@ -1,6 +1,7 @@
 use core::time::Duration;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
@@ -79,6 +80,19 @@ pub(crate) fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> 
             Err(e) => return Err(e.into()),
         }
     }
+}
+
+/// Whether the peer has closed its side altogether.
+#[cfg(feature = "fake")]
+pub(crate) fn has_hung_up(socket: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(socket, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok_and(|n| n > 0)
+}
+
+/// Whether a socket lies there; whether anybody listens is another matter.
+pub(crate) fn is_socket(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
 /// Whether there is a process with this id, ours or not.
