@@ -219,7 +219,7 @@ fn a_request_is_no_answer() {
 fn a_byte_a_second_does_not_prolong_the_deadline() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.set_fault(Fault::Drip(Duration::from_secs(1)));
-    info_fails(runtime.path(), "1500ms", 4, "timeout", "receiving the answer");
+    info_fails(runtime.path(), "1500ms", 4, "timeout", "receiving the header of the answer");
 }
 
 #[test]
@@ -636,7 +636,23 @@ fn a_trace_that_cannot_be_written_is_not_begun() {
     let runtime = traced(Profile::net8(), stream());
     let ran = ask(runtime.path(), &["trace", "-o", "/nowhere/x.nettrace"]);
     assert_eq!(ran.status, Some(1));
-    assert!(runtime.requests().is_empty());
+    // At most somebody has connected.
+    assert!(runtime.requests().iter().all(|request| request.bytes.is_empty()));
+}
+
+#[test]
+fn a_trace_that_every_runtime_refuses_is_not_asked_for() {
+    let runtime = traced(Profile::net10(), stream());
+    let (_directory, file, name) = output();
+    let providers: Vec<String> = (0..1_001).map(|n| format!("P{n}")).collect();
+    let wished: Vec<&str> = providers.iter().flat_map(|name| ["--provider", name]).collect();
+    let socket = runtime.path().to_str().unwrap();
+    let args = [&["trace", "--socket", socket, "-o", &name], &wished[..]].concat();
+    let error = fails(&args, 2, "usage", "is not sent");
+    assert_eq!(error["command"], "CollectTracing2");
+    // At most somebody has connected.
+    assert!(runtime.requests().iter().all(|request| request.bytes.is_empty()));
+    assert!(!file.exists());
 }
 
 #[test]

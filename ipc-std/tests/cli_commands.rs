@@ -9,10 +9,12 @@
     reason = "a test says what it expects by failing"
 )]
 
+use core::time::Duration;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use ipc_proto::types::{ClientData, DumpFlags, DumpType, EventFilter, PerfMapType, SessionConfig, Status};
 use ipc_proto::{Code, HResult, Request};
@@ -162,6 +164,38 @@ fn perf_maps() {
     assert_eq!(off, json!({ "enabled": false, "perf_map_type": null }));
     last(&runtime, |request| assert!(matches!(request, Request::DisablePerfMap(_))));
     ask(&runtime, &["perf-map", "off", "all"]).fails(2, "neither off nor on");
+}
+
+/// Two calls, who it is and then the command, have one deadline.
+#[test]
+fn the_timeout_is_for_all_of_a_command() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let slow = Duration::from_millis(700);
+    runtime.on(Code(0x0408), move |_| {
+        thread::sleep(slow);
+        Response::Refuse(HResult::UNKNOWN_COMMAND)
+    });
+    runtime.on(Code(0x0405), move |_| {
+        thread::sleep(slow);
+        Response::ok(&Status::OK)
+    });
+    ask(&runtime, &["perf-map", "on", "--timeout", "1s"]).fails(4, "EnablePerfMap");
+    assert!(came(&runtime, 0x0405));
+    ask(&runtime, &["perf-map", "on", "--timeout", "30s"]).well();
+    ask(&runtime, &["perf-map", "on", "--timeout", "1s", "--force"]).well();
+}
+
+/// It is for what may end a runtime, and no request of these commands does.
+#[test]
+fn there_is_nothing_to_force() {
+    for args in [
+        &["resume", "1"][..],
+        &["dump", "1", "-o", "x"],
+        &["attach-profiler", "1", CLSID, "/p.so"],
+        &["startup-profiler", "1", CLSID, "/p.so"],
+    ] {
+        run(&[args, &["--force"]].concat()).fails(2, "--force");
+    }
 }
 
 #[test]
@@ -467,6 +501,36 @@ fn what_is_malformed_is_pointed_at() {
     let ran = run(&["decode", &text]).fails(6, "(at byte 56)");
     assert!(ran.stdout.ends_with("\n    56\n        ^ a field runs past the end (at byte 56)\n"), "{ran:?}");
     run_with(&["decode", "-"], b"# nothing").fails(6, "(at byte 0)");
+}
+
+#[test]
+fn a_broken_advertise_frame_is_pointed_at() {
+    let frame = [b"ADVR_V1\0", &[7; 26][..]].concat();
+    let show = |bytes: &[u8], words: &str| {
+        let ran = run_with(&["decode", "-"], bytes).fails(6, words);
+        assert!(ran.stdout.starts_with("advertise frame ("), "{ran:?}");
+        let ran = run_with(&["decode", "-", "--json"], bytes);
+        assert_eq!(ran.json()["kind"], "advertise");
+        ran.json()["error"].clone()
+    };
+    let mut another = frame.clone();
+    another[6] = b'2';
+    let error = show(&another, "not the magic ADVR_V1 (at byte 6)");
+    assert_eq!(error, json!({ "offset": 6, "error": "not the magic ADVR_V1" }));
+    show(b"ADVRDOTNET_IPC_V1\0", "not the magic ADVR_V1 (at byte 4)");
+    for len in [4, 6, 8, 20, 33] {
+        let error = show(&frame[..len], &format!("a field runs past the end (at byte {len})"));
+        assert_eq!(error["offset"], len);
+    }
+}
+
+#[test]
+fn what_is_no_message_has_no_kind() {
+    let ran = run(&["decode", "--json", "deadbeef"]).fails(6, "(at byte 0)");
+    let message = ran.json();
+    assert_eq!((&message["kind"], &message["code"]), (&Value::Null, &Value::Null));
+    let ran = run(&["decode", "--json", &testdata("legacy/before-draft.stop.request.hex")]).well();
+    assert_eq!(ran.json()["kind"], "request");
 }
 
 /// Every file of a folder of `testdata/`.

@@ -55,6 +55,16 @@ fn a_fake_net10() {
 }
 
 #[test]
+fn a_fake_net9() {
+    every_case(&Profile::net9());
+}
+
+#[test]
+fn a_fake_net31() {
+    every_case(&Profile::net31());
+}
+
+#[test]
 fn a_fake_net8() {
     every_case(&Profile::net8());
 }
@@ -150,6 +160,16 @@ fn differences_are_one_line() {
     assert_eq!(unseen.to_string(), "ct1/mb0: expected what nobody has seen yet, got no answer in time");
 }
 
+/// What stands behind the code is nobody's concern: it need not be words.
+#[test]
+fn a_refusal_is_its_code() {
+    let case = cases().into_iter().find(|case| case.name == "ct1/mb0").unwrap();
+    let refusal = b"DOTNET_IPC_V1\0\x1c\0\xff\xff\0\0\x84\x13\x13\x80\xff\xff\xff\xff";
+    let answer = Answer::Message(refusal.to_vec());
+    assert_eq!(case.judge(Against::Expected, &answer), Ok(()));
+    assert_eq!(answer.to_string(), "0x80131384 DS_IPC_E_BAD_ENCODING");
+}
+
 #[test]
 fn older_servers_refuse_by_the_code() {
     let named = |name: &str| cases().into_iter().find(|case| case.name == name).unwrap();
@@ -217,6 +237,24 @@ mod tool {
             assert_eq!(lines.len(), 1);
             assert!(lines[0].ends_with(" cases, 0 differences"), "{lines:?}");
             assert_eq!(said, "note: compared with a careful server of .NET 10\n");
+        }
+    }
+
+    /// The tool finds out by itself which version and kind it has before it.
+    #[test]
+    fn every_profile_is_a_careful_server() {
+        for (profile, kind) in [
+            (Profile::net10(), ".NET 10"),
+            (Profile::net9(), ".NET 9"),
+            (Profile::net8(), ".NET 8"),
+            (Profile::net9_aot(), ".NET 9 (NativeAOT)"),
+            (Profile::net31(), ".NET Core 3"),
+        ] {
+            let runtime = FakeRuntime::start(profile).unwrap();
+            let output = conformance(&runtime, &["--deadly"]);
+            let (lines, said) = (lines(&output), from_utf8(&output.stderr).unwrap());
+            assert_eq!(output.status.code(), Some(0), "{kind}: {lines:?} {said}");
+            assert_eq!(said, format!("note: compared with a careful server of {kind}\n"));
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use ipc_proto::plan::Flavour;
+use ipc_proto::{Code, HResult};
 use ipc_std::conformance::{self, Against, Answer, Case, Difference, Seen, State};
 use ipc_std::{Client, Stream};
 use serde_json::json;
@@ -16,7 +17,8 @@ use crate::{Globals, runtime, wire_log};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 One line a difference, a count at the end, exit status 8 if there are differences.
-Without --as a careful server of the .NET version is expected that it says it has.
+Without --as a careful server is expected, of the .NET version that it says it has
+and of the kind that its refusals show.
 With --as, what such a runtime was seen to answer counts as right.
 
 Some requests are known to end real runtimes, or to leave them hanging; they are
@@ -66,6 +68,10 @@ const NEVER: Duration = Duration::from_secs(1);
 /// After so many cases without an answer the others are not tried: the server hangs.
 const HANGS: u8 = 3;
 
+/// The cases of a command that nobody knows, in the sets of commands that some runtimes do not have.
+const PROFILERS: &str = "empty/03ff";
+const DUMPS: &str = "empty/01ff";
+
 /// What came of the cases.
 #[derive(Debug, Default)]
 struct Counts {
@@ -87,10 +93,19 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         States::Suspended => State::Suspended,
     };
     let kind = args.kind.name();
-    // What it says of itself, which .NET Core 3 does not.
-    let version = if kind.is_some() { None } else { version(&client)? };
-    if let (None, Some(version)) = (kind, version) {
-        globals.output.note(&format!("compared with a careful server of .NET {version}"));
+    // Which careful server it is compared with; one of no known age knows every command.
+    let (version, flavour) = match kind {
+        Some(_) => (None, Flavour::CoreClr),
+        None => (version(&client)?, flavour(&client, &wire_log)?),
+    };
+    if let Some(version) = version {
+        let core = if version < 5 { "Core " } else { "" };
+        let flavour = match flavour {
+            Flavour::CoreClr => "",
+            Flavour::Mono => " (Mono)",
+            _ => " (NativeAOT)",
+        };
+        globals.output.note(&format!("compared with a careful server of .NET {core}{version}{flavour}"));
     }
     let mut counts = Counts::default();
     for case in conformance::cases().into_iter().filter(|case| case.state == state) {
@@ -104,9 +119,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             counts.unseen = counts.unseen.saturating_add(1);
             continue;
         }
-        let case = match version {
-            Some(version) => case.of(version, Flavour::CoreClr),
-            None => case,
+        let case = match kind {
+            Some(_) => case,
+            None => case.of(version.unwrap_or(u8::MAX), flavour),
         };
         let waits = seen.is_some_and(|seen| seen.contains(&Seen::Waits));
         let timeout = client.timeouts().call;
@@ -153,12 +168,36 @@ impl Kinds {
 fn version(client: &Client) -> Result<Option<u8>, Failure> {
     match client.process_info() {
         Ok(info) => {
-            let version = info.clr_product_version.to_utf8();
-            Ok(version.and_then(|version| version.split('.').next()?.parse().ok()))
+            let version = info.clr_product_version;
+            // .NET 5 has no place for it in its answer.
+            if version.as_text().is_null() {
+                return Ok(Some(5));
+            }
+            Ok(version.to_utf8().and_then(|version| version.split('.').next()?.parse().ok()))
         }
+        // .NET Core 3 knows none of the commands that ask for it.
+        Err(e) if e.hresult() == Some(HResult::UNKNOWN_COMMAND) => Ok(Some(3)),
         Err(e) if e.hresult().is_some() => Ok(None),
         Err(e) => Err(e.into()),
     }
+}
+
+/// What kind of runtime it is: one without profilers or dumps refuses the whole command set, and not only the commands
+/// that nobody knows.
+fn flavour(client: &Client, wire_log: &wire_log::WireLog) -> Result<Flavour, Failure> {
+    let has_none_of = |name: &str| -> Result<bool, Failure> {
+        let Some(case) = conformance::cases().into_iter().find(|case| case.name == name) else {
+            return Ok(false);
+        };
+        let answer = ask(&case, client, client.timeouts().call, wire_log, &Counts::default())?;
+        let refusal = answer.message().filter(|message| message.code == Code::ERROR);
+        Ok(refusal.is_some_and(|refusal| refusal.decode() == Ok(HResult::NOT_SUPPORTED)))
+    };
+    Ok(match has_none_of(PROFILERS)? {
+        false => Flavour::CoreClr,
+        true if has_none_of(DUMPS)? => Flavour::Mono,
+        true => Flavour::NativeAot,
+    })
 }
 
 fn ask(

@@ -63,7 +63,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Ok(())
         })?;
     }
-    let mut malformed = frames.iter().enumerate().filter_map(|(i, frame)| Some((i, frame.error?)));
+    let mut malformed =
+        frames.iter().enumerate().filter_map(|(i, frame)| Some((i, frame.located(frame.error?))));
     let Some((i, error)) = malformed.next() else { return Ok(()) };
     let which = match frames.len() {
         1 => "the message".to_owned(),
@@ -144,7 +145,7 @@ fn read(input: &str) -> Result<(String, Vec<u8>), Failure> {
 fn understand(bytes: Vec<u8>) -> Result<Vec<Piece>, String> {
     let messages = |bytes| Ok(vec![Piece { bytes, logged: None }]);
     // Every whole message has a NUL, and no text does.
-    if bytes.contains(&0) || bytes.starts_with(b"DOTNET_IPC") || bytes.starts_with(b"ADVR") {
+    if bytes.contains(&0) || bytes.starts_with(b"DOTNET_IPC") || bytes.starts_with(ADVERTISE) {
         return messages(bytes);
     }
     let text = match String::from_utf8(bytes) {
@@ -195,6 +196,8 @@ struct Frame {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameKind {
+    /// Nothing that is known.
+    NoMessage,
     Request,
     Ok,
     Error,
@@ -213,7 +216,9 @@ struct Field {
     text: String,
 }
 
-const ADVERTISE: &[u8; 8] = b"ADVR_V1\0";
+/// What an advertise frame is known by, even a broken one.
+const ADVERTISE: &[u8] = b"ADVR";
+const ADVERTISE_MAGIC: &[u8; 8] = b"ADVR_V1\0";
 const ADVERTISE_LEN: usize = 34;
 
 impl Decoder {
@@ -264,6 +269,7 @@ impl Decoder {
         (frame.kind, frame.command) = match frame.code() {
             Some(Code::OK) => (FrameKind::Ok, answer_to),
             Some(Code::ERROR) => (FrameKind::Error, answer_to),
+            None if frame.legacy.is_none() => (FrameKind::NoMessage, None),
             code => (FrameKind::Request, code),
         };
         if let (FrameKind::Request, Some(code)) = (frame.kind, frame.command) {
@@ -297,16 +303,25 @@ fn is_stream(bytes: &[u8]) -> bool {
     bytes.starts_with(b"Nettrace") || bytes.starts_with(b"\x14\0\0\0!FastSerialization")
 }
 
-/// What a runtime says first on a connection that it made.
+/// What a runtime says first on a connection that it made. With another magic nobody knows how long it is, so it is all
+/// of the bytes.
 fn advertise(bytes: &[u8]) -> Frame {
-    let mut frame = Frame::new(FrameKind::Advertise, bytes.get(..ADVERTISE_LEN).unwrap_or(bytes));
+    let whole = bytes.get(..ADVERTISE_LEN).filter(|_| bytes.starts_with(ADVERTISE_MAGIC));
+    let mut frame = Frame::new(FrameKind::Advertise, whole.unwrap_or(bytes));
     frame.inspect(|bytes, see| {
+        if let Some(offset) = ADVERTISE_MAGIC.iter().zip(bytes).position(|(a, b)| a != b) {
+            return Err(DecodeError { kind: DecodeErrorKind::BadMagic, offset });
+        }
         let field = |name| Path::Field(&Path::Root, name);
         let mut r = Reader::new(bytes);
-        r.show(field("magic"), see, Reader::array::<8>, |_, magic| Value::Bytes(magic))?;
-        Guid::inspect(&mut r, &field("runtime_cookie"), see)?;
-        u64::inspect(&mut r, &field("process_id"), see)?;
-        u16::inspect(&mut r, &field("future"), see)
+        let mut inspect = || {
+            r.show(field("magic"), see, Reader::array::<8>, |_, magic| Value::Bytes(magic))?;
+            Guid::inspect(&mut r, &field("runtime_cookie"), see)?;
+            u64::inspect(&mut r, &field("process_id"), see)?;
+            u16::inspect(&mut r, &field("future"), see)
+        };
+        // Its fields have fixed lengths: it can only be cut off.
+        inspect().map_err(|e| DecodeError { offset: bytes.len(), ..e })
     });
     frame
 }
@@ -367,12 +382,13 @@ impl Frame {
         let fields = self.fields.iter().filter(|field| field.name != "rest");
         let rest = self.fields.iter().find(|field| field.name == "rest");
         let kind = match self.kind {
-            FrameKind::Request => "request",
-            FrameKind::Ok => "ok",
-            FrameKind::Error => "error",
-            FrameKind::Advertise => "advertise",
-            FrameKind::Environment => "environment",
-            FrameKind::Stream => "stream",
+            FrameKind::NoMessage => None,
+            FrameKind::Request => Some("request"),
+            FrameKind::Ok => Some("ok"),
+            FrameKind::Error => Some("error"),
+            FrameKind::Advertise => Some("advertise"),
+            FrameKind::Environment => Some("environment"),
+            FrameKind::Stream => Some("stream"),
         };
         let size =
             if self.code().is_some() { self.header("size") } else { u64::try_from(self.bytes.len()).ok() };
@@ -384,7 +400,7 @@ impl Frame {
             "fields": fields.map(Field::to_json).collect::<Vec<_>>(),
             "rest": rest.map(|rest| &rest.value),
             "legacy": self.legacy,
-            "error": self.error.map(|e| json!({ "offset": e.offset, "error": e.kind.to_string() })),
+            "error": self.error.map(|e| json!({ "offset": e.offset, "error": self.fault(e) })),
         });
         if let (Some(logged), Some(json)) = (&self.logged, json.as_object_mut()) {
             json.insert("direction".to_owned(), logged.direction.clone());
@@ -393,11 +409,24 @@ impl Frame {
         json
     }
 
+    /// What is wrong, in words.
+    fn fault(&self, error: DecodeError) -> String {
+        match (self.kind, error.kind) {
+            (FrameKind::Advertise, DecodeErrorKind::BadMagic) => "not the magic ADVR_V1".to_owned(),
+            (_, kind) => kind.to_string(),
+        }
+    }
+
+    /// That, and where.
+    fn located(&self, error: DecodeError) -> String {
+        format!("{} (at byte {})", self.fault(error), error.offset)
+    }
+
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut what = match (self.kind, self.command) {
             (FrameKind::Request, Some(code)) => format!("{}, request", named(code)),
-            (FrameKind::Request, None) if self.legacy.is_some() => "request".to_owned(),
-            (FrameKind::Request, None) => "no message".to_owned(),
+            (FrameKind::Request, None) => "request".to_owned(),
+            (FrameKind::NoMessage, _) => "no message".to_owned(),
             (FrameKind::Ok, None) => "OK answer; --answer-to COMMAND says what is in it".to_owned(),
             (FrameKind::Error, None) => "Error answer".to_owned(),
             (FrameKind::Ok, Some(code)) => format!("OK answer to {}", named(code)),
@@ -437,7 +466,7 @@ impl Frame {
         let bad_row = error.offset.saturating_sub(column);
         let caret = |out: &mut dyn Write| {
             let before = column.saturating_mul(3).saturating_add(8);
-            writeln!(out, "{:before$}^ {error}", "")
+            writeln!(out, "{:before$}^ {}", "", self.located(error))
         };
         let (mut skipping, mut pointed) = (false, false);
         for (offset, row) in rows(from, self.bytes.get(from..).unwrap_or_default()) {

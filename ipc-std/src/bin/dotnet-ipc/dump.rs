@@ -4,7 +4,6 @@ use std::{env, fs};
 use clap::ValueEnum;
 use ipc_proto::plan::Loss;
 use ipc_proto::types::{DumpFlags, DumpType};
-use ipc_proto::{GenerateCoreDump3, Request};
 use ipc_std::{DumpConfig, ErrorKind};
 use serde_json::json;
 
@@ -37,8 +36,6 @@ pub(crate) struct Args {
     /// Have the dump writer log to the console of the target
     #[arg(long)]
     diag: bool,
-    #[command(flatten)]
-    force: runtime::Force,
     #[command(flatten)]
     wire_log: wire_log::LogFile,
 }
@@ -79,8 +76,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     );
     let wire_log = args.wire_log.open()?;
     let client = args.target.client(globals.limits.timeouts(), &wire_log)?;
-    let request = GenerateCoreDump3 { dump_name: path.as_str().into(), dump_type, flags };
-    args.force.check(&client, &Request::GenerateCoreDump3(request))?;
     let written = client.write_dump(&DumpConfig { path: &path, dump_type, flags }).map_err(|e| {
         let refused = e.kind() == ErrorKind::Refused;
         let failure = Failure::from(e);

@@ -71,6 +71,8 @@ impl From<ErrorKind> for Kind {
             ErrorKind::Refused => Self::Refused,
             ErrorKind::Unsupported => Self::Unsupported,
             ErrorKind::Protocol => Self::Protocol,
+            // Whoever gave the arguments can give better ones.
+            ErrorKind::Invalid => Self::Usage,
             ErrorKind::Gone => Self::Gone,
             ErrorKind::Io => Self::Io,
             _ => Self::Other,

@@ -46,7 +46,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let client = args.operands.client(pid, globals.limits.timeouts(), &wire_log)?;
     let sentence = match wanted {
         Some((perf_map_type, kind)) => {
-            args.force.check(&client, &Request::EnablePerfMap(EnablePerfMap { perf_map_type }))?;
+            let request = Request::EnablePerfMap(EnablePerfMap { perf_map_type });
+            let client = args.force.check(client, &request)?;
             client.enable_perf_map(perf_map_type)?;
             format!("perf map on: {kind}")
         }

@@ -3,9 +3,8 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::fs;
 
-use ipc_proto::types::ClientData;
-use ipc_proto::{AttachProfiler, Guid, Request, StartupProfiler};
-use ipc_std::Client;
+use ipc_proto::Guid;
+use ipc_std::{Client, Error};
 use serde_json::json;
 
 use crate::failure::{Failure, Kind};
@@ -34,8 +33,6 @@ pub(crate) struct AttachArgs {
     #[arg(long, value_name = "HEX|@FILE")]
     data: Option<Data>,
     #[command(flatten)]
-    force: runtime::Force,
-    #[command(flatten)]
     wire_log: wire_log::LogFile,
 }
 
@@ -53,8 +50,6 @@ Examples:
 pub(crate) struct StartupArgs {
     #[command(flatten)]
     operands: runtime::Operands,
-    #[command(flatten)]
-    force: runtime::Force,
     #[command(flatten)]
     wire_log: wire_log::LogFile,
 }
@@ -89,26 +84,17 @@ impl Data {
 }
 
 pub(crate) fn attach(args: &AttachArgs, globals: &Globals) -> Result<(), Failure> {
-    let AttachArgs { operands, attach_timeout, data, force, wire_log } = args;
+    let AttachArgs { operands, attach_timeout, data, wire_log } = args;
     let data = data.as_ref().map(Data::read).transpose()?.unwrap_or_default();
     load(operands, wire_log, globals, "attached", |client, profiler_guid, path| {
-        let request = AttachProfiler {
-            attach_timeout: 0,
-            profiler_guid,
-            profiler_path: path.into(),
-            client_data: ClientData(&data),
-        };
-        force.check(client, &Request::AttachProfiler(request))?;
-        Ok(client.attach_profiler(*attach_timeout, profiler_guid, path, &data)?)
+        client.attach_profiler(*attach_timeout, profiler_guid, path, &data)
     })
 }
 
 pub(crate) fn startup(args: &StartupArgs, globals: &Globals) -> Result<(), Failure> {
-    let StartupArgs { operands, force, wire_log } = args;
+    let StartupArgs { operands, wire_log } = args;
     load(operands, wire_log, globals, "set", |client, profiler_guid, path| {
-        let request = StartupProfiler { profiler_guid, profiler_path: path.into() };
-        force.check(client, &Request::StartupProfiler(request))?;
-        Ok(client.set_startup_profiler(profiler_guid, path)?)
+        client.set_startup_profiler(profiler_guid, path)
     })
 }
 
@@ -118,7 +104,7 @@ fn load(
     wire_log: &wire_log::LogFile,
     globals: &Globals,
     verb: &str,
-    load: impl FnOnce(&Client, Guid, &str) -> Result<(), Failure>,
+    load: impl FnOnce(&Client, Guid, &str) -> Result<(), Error>,
 ) -> Result<(), Failure> {
     let (pid, given) = operands.read(&["CLSID", "LIBRARY"], 2)?;
     let mut given = given.into_iter();

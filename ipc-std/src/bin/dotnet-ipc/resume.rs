@@ -1,5 +1,4 @@
 //! `resume`: lets a runtime go on.
-use ipc_proto::{Request, ResumeRuntime};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -17,15 +16,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: runtime::Target,
     #[command(flatten)]
-    force: runtime::Force,
-    #[command(flatten)]
     wire_log: wire_log::LogFile,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
     let client = args.target.client(globals.limits.timeouts(), &wire_log)?;
-    args.force.check(&client, &Request::ResumeRuntime(ResumeRuntime {}))?;
     client.resume()?;
     done(&globals.output, "resumed", &json!({ "resumed": true }))?;
     wire_log.check()

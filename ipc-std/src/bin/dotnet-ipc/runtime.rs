@@ -1,6 +1,7 @@
 //! Which runtime a command is about, and how long it may take.
 use core::time::Duration;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use ipc_proto::Request;
 use ipc_std::{Client, Timeouts};
@@ -77,6 +78,13 @@ fn client(
     Ok(client.with_timeouts(timeouts).with_observer(wire_log.observer()))
 }
 
+/// The client for the next call of a command that began then: all of its calls have one deadline.
+pub(crate) fn since(client: Client, began: Instant) -> Client {
+    let timeouts = *client.timeouts();
+    let call = timeouts.call.saturating_sub(began.elapsed());
+    client.with_timeouts(Timeouts { call, ..timeouts })
+}
+
 impl Operands {
     /// The process id, if there has to be one, and the operands behind it: as many as have these names, of which
     /// `required` have to be there.
@@ -109,14 +117,16 @@ impl Operands {
 }
 
 impl Force {
-    /// Refuses to send what may end the process, unless that is wanted.
-    pub(crate) fn check(&self, client: &Client, request: &Request<'_>) -> Result<(), Failure> {
+    /// Refuses to send what may end the process, unless that is wanted. The client that comes back has the time that is
+    /// left to send it.
+    pub(crate) fn check(&self, client: Client, request: &Request<'_>) -> Result<Client, Failure> {
         if self.force {
-            return Ok(());
+            return Ok(client);
         }
+        let began = Instant::now();
         match client.hazard(request)? {
             Some(hazard) => Err(Failure::new(Kind::Danger, hazard.to_string())),
-            None => Ok(()),
+            None => Ok(since(client, began)),
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
     let client = args.operands.client(pid, globals.limits.timeouts(), &wire_log)?;
     let request = SetEnvironmentVariable { name: name.into(), value: value.into() };
-    args.force.check(&client, &Request::SetEnvironmentVariable(request))?;
+    let client = args.force.check(client, &Request::SetEnvironmentVariable(request))?;
     client.set_environment_variable(name, value)?;
     let sentence = match value {
         Some(value) => printable(&format!("{name}={value}")).into_owned(),

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
     let client = args.operands.client(pid, globals.limits.timeouts(), &wire_log)?;
     let request = ApplyStartupHook { startup_hook_path: path.into() };
-    args.force.check(&client, &Request::ApplyStartupHook(request))?;
+    let client = args.force.check(client, &Request::ApplyStartupHook(request))?;
     client.apply_startup_hook(path)?;
     let sentence = format!("startup hook {} applied", printable(path));
     done(&globals.output, &sentence, &json!({ "startup_hook_path": path }))?;

@@ -212,9 +212,7 @@ fn start(client: &Client, config: &TraceConfig<'_>, resume: bool) -> Result<Trac
     let began = Instant::now();
     let session = client.start_tracing(config)?;
     if resume {
-        let timeouts = *client.timeouts();
-        let call = timeouts.call.saturating_sub(began.elapsed());
-        match client.clone().with_timeouts(Timeouts { call, ..timeouts }).resume() {
+        match runtime::since(client.clone(), began).resume() {
             // .NET Core 3 cannot be suspended either.
             Err(e) if e.kind() == Reason::Unsupported => {}
             result => result?,
