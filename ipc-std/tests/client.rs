@@ -389,7 +389,7 @@ fn a_handler_that_panics_closes_its_connection() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.on(ResumeRuntime::CODE, |_| std::panic::resume_unwind(Box::new("a test that failed")));
     assert_eq!(Client::at(runtime.path()).resume().unwrap_err().kind(), ErrorKind::Gone);
-    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(runtime)));
+    let dropped = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| drop(runtime)));
     assert!(dropped.is_err(), "the panic is not lost");
 }
 

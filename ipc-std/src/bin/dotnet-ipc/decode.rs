@@ -208,12 +208,12 @@ enum FrameKind {
 
 /// A part, as it is shown.
 #[derive(Debug)]
-struct Field {
-    name: String,
+pub(crate) struct Field {
+    pub(crate) name: String,
     offset: usize,
     len: usize,
     value: Json,
-    text: String,
+    pub(crate) text: String,
 }
 
 /// What an advertise frame is known by, even a broken one.
@@ -516,7 +516,7 @@ fn write_row(out: &mut dyn Write, offset: usize, bytes: &[u8], text: &str) -> io
 }
 
 impl Field {
-    fn new(part: &Part<'_>) -> Self {
+    pub(crate) fn new(part: &Part<'_>) -> Self {
         let (value, text) = match part.value {
             Value::Number { number, name } => {
                 let json = u64::try_from(number).map_or_else(|_| json!(number.to_string()), |n| json!(n));

@@ -6,15 +6,17 @@ use std::time::Instant;
 use std::{fs, io, thread};
 
 use ipc_proto::types::{DumpFlags, DumpType};
+use ipc_proto::wire::Part;
 use ipc_proto::{GenerateCoreDump3, Message};
 use ipc_std::fake::{FakeRuntime, Fault, Profile};
 use ipc_std::{Client, Direction, Error, ErrorKind, Observer, Timeouts, TraceConfig, discover};
 use serde_json::{Value, json};
 
+use crate::decode::Field;
 use crate::failure::{self, Failure, Kind};
 use crate::output::{json_to_stdout, to_stdout};
 use crate::providers::{self, Selected};
-use crate::{Globals, info, signals};
+use crate::{Globals, hex, info, signals};
 
 /// Show what this tool and its library do, on a runtime made up for it; needs no .NET
 ///
@@ -110,38 +112,22 @@ fn messages(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
         answer.len().saturating_sub(Message::HEADER_LEN)
     ));
     lines.extend(header(answer));
-    lines.push(format!("  {} …", hex(answer.iter().skip(Message::HEADER_LEN).take(16))));
+    lines.push(format!("  {} …", hex::spaced(answer.get(Message::HEADER_LEN..36).unwrap_or_default())));
     Ok(lines)
 }
 
 /// The fields of a header, a line each.
 fn header(message: &[u8]) -> Vec<String> {
-    let mut rest = message.iter();
-    let mut field = |len, name: &str, value: &dyn Fn(&[u8]) -> String| {
-        let bytes: Vec<u8> = rest.by_ref().take(len).copied().collect();
-        format!("  {:41}  {name}: {}", hex(bytes.iter()), value(&bytes))
+    let mut lines = Vec::new();
+    let mut see = |part: &Part<'_>| {
+        if part.offset < Message::HEADER_LEN {
+            let Field { name, text, .. } = Field::new(part);
+            lines.push(format!("  {:41}  {name}: {text}", hex::spaced(part.bytes)));
+        }
     };
-    let number =
-        |bytes: &[u8]| bytes.iter().rev().fold(0_u32, |n, byte| n << 8 | u32::from(*byte)).to_string();
-    vec![
-        field(14, "magic", &|bytes| format!("\"{}\"", bytes.escape_ascii())),
-        field(2, "size", &number),
-        field(1, "command set", &|set| match set {
-            [4] => "4, of the process".to_owned(),
-            [255] => "255, an answer".to_owned(),
-            other => number(other),
-        }),
-        field(1, "command id", &|id| match id {
-            [8] => "8, GetProcessInfo3".to_owned(),
-            [0] => "0, OK".to_owned(),
-            other => number(other),
-        }),
-        field(2, "reserved", &number),
-    ]
-}
-
-fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
-    bytes.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+    // What is wrong with it, if anything is, the caller has seen.
+    let _ = Message::inspect(message, None, &mut see);
+    lines
 }
 
 fn description(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {

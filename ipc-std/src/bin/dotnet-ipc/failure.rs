@@ -103,6 +103,7 @@ const fn advice(kind: Kind) -> Option<&'static str> {
             Some("if it is only busy, with a dump or in a debugger, try again with a longer --timeout")
         }
         Kind::Protocol => Some("is it the socket of a .NET runtime? --wire-log FILE keeps what it sent"),
+        Kind::Io => Some("see that the path is right, that there is room, and that you may"),
         Kind::Gone => Some("see with `dotnet-ipc ps` whether the program still runs"),
         _ => None,
     }

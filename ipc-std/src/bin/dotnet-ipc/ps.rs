@@ -1,7 +1,6 @@
 //! `ps`: every runtime there is.
-use std::io;
-use std::panic::resume_unwind;
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::mpsc;
+use std::thread;
 
 use comfy_table::{Table, presets};
 use ipc_std::discover::{self, Found};
@@ -9,7 +8,7 @@ use ipc_std::{Client, ProcessInfo};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
-use crate::output::{printable, to_stdout};
+use crate::output::{json_to_stdout, printable, to_stdout};
 use crate::wire_log::WireLog;
 use crate::{Globals, info, wire_log};
 
@@ -38,29 +37,42 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
              --socket PATH",
         );
     }
-    let answers = thread::scope(|scope| {
-        let wire_log = &wire_log;
-        let ask = |found| thread::Builder::new().spawn_scoped(scope, move || ask(found, globals, wire_log));
-        let asked: Vec<_> = found.iter().map(ask).collect();
-        let answer = |asked: io::Result<ScopedJoinHandle<'_, _>>| match asked.map(ScopedJoinHandle::join) {
-            Ok(joined) => joined.unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(e) => Err(Failure::io("cannot start a thread", &e)),
-        };
-        asked.into_iter().map(answer).collect::<Vec<_>>()
-    });
     let mut rows = Vec::new();
     // Local trouble says nothing about a runtime, but is not to hide the others.
     let mut local = Ok(());
-    for (found, answer) in found.iter().zip(answers) {
-        match answer.map_err(|failure| status(failure.kind()).ok_or(failure)) {
-            Ok(info) => rows.push(Row { found, answer: Ok(info) }),
-            Err(Ok(status)) => rows.push(Row { found, answer: Err(status) }),
-            Err(Err(failure)) => local = Err(failure),
+    thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        for found in &found {
+            let (tell, wire_log) = (tell.clone(), &wire_log);
+            let asked = thread::Builder::new().spawn_scoped(scope, move || {
+                // There is somebody to tell as long as there are threads.
+                let _ = tell.send((found, ask(found, globals, wire_log)));
+            });
+            if let Err(e) = asked {
+                local = Err(Failure::io("cannot start a thread", &e));
+            }
         }
-    }
-    if globals.output.json {
-        to_stdout(|out| rows.iter().try_for_each(|row| writeln!(out, "{}", row.to_json())))?;
-    } else if !rows.is_empty() {
+        drop(tell);
+        for (found, answer) in told {
+            let row = match answer.map_err(|failure| status(failure.kind()).ok_or(failure)) {
+                Ok(info) => Row { found, answer: Ok(info) },
+                Err(Ok(status)) => Row { found, answer: Err(status) },
+                Err(Err(failure)) => {
+                    local = Err(failure);
+                    continue;
+                }
+            };
+            // Each as it comes, so that a slow one holds up nobody who reads; a table has to wait for its widths.
+            if globals.output.json {
+                json_to_stdout(&row.to_json())?;
+            } else {
+                rows.push(row);
+            }
+        }
+        Ok::<(), Failure>(())
+    })?;
+    if !rows.is_empty() {
+        rows.sort_by_key(|row| row.found.process_id);
         let table = table(&rows);
         to_stdout(|out| table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end())))?;
     }

@@ -9,7 +9,8 @@ use crate::failure::Failure;
 
 /// From now on hands SIGINT, SIGTERM and SIGHUP to `on`, on a thread of its own, in place of what they do.
 pub(crate) fn handle(on: impl FnMut(i32) + Send + 'static) -> Result<(), Failure> {
-    let heard: Vec<i32> = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
+    let heard: Vec<i32> =
+        [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
     let handled = Signals::new(heard).and_then(|mut signals| {
         let thread = thread::Builder::new().name("signals".to_owned());
         thread.spawn(move || signals.forever().for_each(on))
@@ -20,7 +21,8 @@ pub(crate) fn handle(on: impl FnMut(i32) + Send + 'static) -> Result<(), Failure
 /// Whether whoever started the tool wants this signal to pass it by, as `nohup` does.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let mask =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     let bit = u32::try_from(signal).ok().and_then(|signal| 1_u64.checked_shl(signal.checked_sub(1)?));
     matches!((mask, bit), (Some(mask), Some(bit)) if mask & bit != 0)
 }

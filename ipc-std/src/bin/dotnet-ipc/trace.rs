@@ -109,13 +109,19 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         move |signal| on_signal(&stage, signal)
     })?;
     let stop = Arc::new(Mutex::new(Stop::Unasked));
-    let started = start(&client, &config, !args.no_resume).and_then(|session| {
+    let began = Instant::now();
+    let started = client.start_tracing(&config).map_err(Failure::from).and_then(|session| {
         file.truncate()?;
         let ask = stop_later(args.duration, session.stopper(), Arc::clone(&stop))?;
         Ok((session, ask, Instant::now()))
     });
     let (mut session, ask, started) = started.inspect_err(|_| file.abandon())?;
-    *lock(&stage) = Stage::Recording(ask);
+    *lock(&stage) = Stage::Recording(ask.clone());
+    let resumed = if args.no_resume { Ok(()) } else { resume(client, began) };
+    if resumed.is_err() {
+        // What has begun is ended properly all the same; its receiver is gone if the duration is over.
+        let _ = ask.send(());
+    }
     for loss in session.lost().iter() {
         globals.output.note(&loss.to_string());
     }
@@ -126,7 +132,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let elapsed = started.elapsed();
     let complete = session.is_complete() && recorded.is_ok();
     summarize(&session, &file, elapsed, complete, globals)?;
-    recorded?;
+    resumed.and(recorded)?;
     if !complete {
         let message = format!(
             "the trace is cut off: the runtime went away in the middle of it ({file} keeps what came)"
@@ -207,18 +213,13 @@ fn given_up(stop: &Mutex<Stop>) -> Option<Error> {
     }
 }
 
-/// Begins the session, and has a suspended runtime go on: all of it by one deadline.
-fn start(client: &Client, config: &TraceConfig<'_>, resume: bool) -> Result<TraceSession, Failure> {
-    let began = Instant::now();
-    let session = client.start_tracing(config)?;
-    if resume {
-        match runtime::since(client.clone(), began).resume() {
-            // .NET Core 3 cannot be suspended either.
-            Err(e) if e.kind() == Reason::Unsupported => {}
-            result => result?,
-        }
+/// Has a suspended runtime go on, by the deadline of what `began` then.
+fn resume(client: Client, began: Instant) -> Result<(), Failure> {
+    match runtime::since(client, began).resume() {
+        // .NET Core 3 cannot be suspended either.
+        Err(e) if e.kind() == Reason::Unsupported => Ok(()),
+        result => Ok(result?),
     }
-    Ok(session)
 }
 
 /// Reads the session to its end, into the file.
