@@ -1,4 +1,5 @@
-//! Every command, one row each. A new command is a new row here and its golden files in `testdata/`.
+//! Every command, one row each. A new command is a new row here and its golden files in `testdata/`; the tests ask for
+//! those, for its line in `README.md`, and for its name in the list of the fuzz target `conversation`.
 use super::types::{
     ClientData, DumpFlags, DumpType, Format, PerfMapType, ProcessEnvironment, ProcessInfo, ProcessInfo2,
     ProcessInfo3, Provider, SessionConfig, SessionConfig6, SessionId, Status,
