@@ -87,7 +87,7 @@ fn start(name: &str, command: &str) -> Runtime {
 impl Runtime {
     /// Whether it dies within a moment.
     pub(crate) fn ends_soon(&mut self) -> bool {
-        let soon = Instant::now() + Duration::from_secs(2);
+        let soon = Instant::now() + Duration::from_secs(10);
         while !self.has_ended() && Instant::now() < soon {
             std::thread::sleep(Duration::from_millis(5));
         }
