@@ -317,6 +317,21 @@ fn a_suspended_runtime_sends_no_event_before_its_resume() {
 }
 
 #[test]
+fn a_suspended_runtime_looks_at_no_profiler() {
+    let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
+    let client = Client::at(runtime.path());
+    let attach =
+        || client.attach_profiler(Duration::ZERO, ipc_proto::Guid::NIL, "", &[]).unwrap_err().hresult();
+    // Not even at its path, which is none: that is looked at afterwards.
+    assert_eq!(attach(), Some(HResult::NOT_YET_AVAILABLE));
+    client.resume().unwrap();
+    assert_eq!(attach(), Some(HResult::FAIL));
+    // Too late for the start now.
+    let startup = client.set_startup_profiler(ipc_proto::Guid::NIL, "/p.so").unwrap_err();
+    assert_eq!(startup.hresult(), Some(HResult::INVALID_ARG));
+}
+
+#[test]
 fn a_stalled_trace_ends_by_the_deadline_of_its_stop() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.set_fault(Fault::StallStream(100));
