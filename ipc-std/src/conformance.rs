@@ -25,12 +25,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 
-use ipc_proto::plan::Flavour;
+use ipc_proto::plan::{self, Flavour, Runtime};
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId};
 use ipc_proto::wire::decode_prefix;
 use ipc_proto::{
-    ApplyStartupHook, AttachProfiler, Code, Command, CommandInfo, Decode, DisablePerfMap, EnablePerfMap,
-    GenerateCoreDump, HResult, Message, Parsed, Request, StopTracing, encode_to_vec,
+    ApplyStartupHook, Code, Command, CommandInfo, Decode, HResult, Message, Parsed, Request, StopTracing,
+    encode_to_vec,
 };
 use serde_json::Value;
 
@@ -52,8 +52,8 @@ pub struct Case {
     pub half_close: bool,
     /// What the server is doing.
     pub state: State,
-    /// What a careful server answers that knows every command, on Linux; [`of`](Self::of) has it for others. `None` if it depends on the system: then any
-    /// answer will do that the command can have.
+    /// What a careful server answers that knows every command, on Linux; [`of`](Self::of) has it for others. `None` if it
+    /// depends on the system: then any answer will do that the command can have.
     pub expect: Option<Expectation>,
     /// What happens if the answer is OK: `dump`, `environment`, `hook`, `perf_map`, `profiler`, `resume` or `session`.
     pub effects: Option<String>,
@@ -132,8 +132,8 @@ pub enum Answer {
 pub enum Against<'a> {
     /// What is expected of a careful server.
     Expected,
-    /// What runtimes of this kind were seen to do, or anything where it is [luck](Case::is_luck_for): `net10`, `net9`, `net8`, `net9-aot` or `net31`. Those of single-file
-    /// programs count, too.
+    /// What runtimes of this kind were seen to do, or anything where it is [luck](Case::is_luck_for): `net10`, `net9`,
+    /// `net8`, `net9-aot` or `net31`. Those of single-file programs count, too.
     Observed(&'a str),
 }
 
@@ -408,11 +408,9 @@ impl Case {
     pub fn of(self, version: u8, flavour: Flavour) -> Self {
         let whole = matches!(Message::parse(&self.request), Ok(Parsed::Complete { .. }));
         let Some(code) = self.code().filter(|_| whole) else { return self };
-        let hresult = match flavour {
-            Flavour::CoreClr => refuses_by_code(code, version, false, false),
-            Flavour::Mono => refuses_by_code(code, version, true, true),
-            _ => refuses_by_code(code, version, true, false),
-        };
+        let linux = Some(true);
+        let runtime = Runtime { version: Some(version), flavour: Some(flavour), linux, suspended: None };
+        let hresult = plan::refusal(code, &runtime);
         let hresult = hresult.or_else(|| {
             // These are read first.
             let read = self.expect != Some(Expectation::HResult(HResult::BAD_ENCODING));
@@ -531,18 +529,6 @@ impl Case {
             over_reads: strings(json.get("over_reads")?)?.into_iter().collect(),
         })
     }
-}
-
-/// What a server answers as soon as it knows which command is meant.
-fn refuses_by_code(code: Code, version: u8, no_profilers: bool, no_dumps: bool) -> Option<HResult> {
-    let perf_map = matches!(code, EnablePerfMap::CODE | DisablePerfMap::CODE);
-    let profiler = code.set() == AttachProfiler::CODE.set();
-    let dump = code.set() == GenerateCoreDump::CODE.set();
-    if no_profilers && (profiler || perf_map) || no_dumps && dump {
-        return Some(HResult::NOT_SUPPORTED);
-    }
-    let known = CommandInfo::find(code).is_some_and(|row| row.since <= version);
-    (!known).then_some(HResult::UNKNOWN_COMMAND)
 }
 
 /// Whether a name in the data belongs to this kind of runtime.

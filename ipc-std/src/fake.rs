@@ -349,22 +349,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `done` says so, or the runtime ends: then `false`.
-    fn wait_until(&self, mut done: impl FnMut(&mut State) -> bool) -> bool {
-        let mut state = self.state();
-        loop {
-            if state.ending {
-                return false;
-            }
-            if done(&mut state) {
-                return true;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// The same, but for as long only as the peer is there.
-    fn wait_with(&self, socket: Option<&UnixStream>, mut done: impl FnMut(&mut State) -> bool) -> bool {
+    /// Waits until `done` says so; `false` if the runtime ends before that, or the peer goes, if its socket is known.
+    fn wait_until(&self, socket: Option<&UnixStream>, mut done: impl FnMut(&mut State) -> bool) -> bool {
         /// How often a peer is looked after, which wakes nobody when it goes.
         const LOOK: Duration = Duration::from_millis(50);
         let mut state = self.state();
@@ -375,8 +361,10 @@ impl Shared {
             if done(&mut state) {
                 return true;
             }
-            let waited = self.changed.wait_timeout(state, LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = match socket {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(_) => self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0,
+            };
         }
     }
 
@@ -431,20 +419,17 @@ impl Shared {
             _ => {}
         }
         let scripted = |request: &Request<'_>| self.state().handlers.contains_key(&request.code());
-        match (request, at_once) {
-            (Ok(request), None) => self.respond(&request, reply, stream),
-            (Ok(request), Some(_)) if scripted(&request) => self.respond(&request, reply, stream),
-            (_, Some(refusal)) => {
-                let _ = reply.refuse(refusal);
-                drive(&mut reply, stream)
+        let refusal = match &request {
+            Ok(request) if at_once.is_none() || scripted(request) => {
+                return self.respond(request, reply, stream);
             }
-            (Err(error), None) => {
-                if let Some(refusal) = self.profile.refuses_instead(&error) {
-                    let _ = reply.refuse(refusal);
-                }
-                drive(&mut reply, stream)
-            }
+            Ok(_) => at_once,
+            Err(error) => at_once.or_else(|| self.profile.refuses_instead(error)),
+        };
+        if let Some(refusal) = refusal {
+            let _ = reply.refuse(refusal);
         }
+        drive(&mut reply, stream)
     }
 
     /// What is refused by its code, before the payload is looked at.
@@ -508,10 +493,10 @@ impl Shared {
                 .map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
             let stopped = |state: &State| state.sessions.get(&session_id) != Some(&false);
             let mut sent = Ok(());
-            if self.wait_with(stream.socket, |state| !state.suspended || stopped(state)) {
+            if self.wait_until(stream.socket, |state| !state.suspended || stopped(state)) {
                 sent = stream.send_stream(most);
             }
-            if sent.is_ok() && self.wait_with(stream.socket, |state| stopped(state)) {
+            if sent.is_ok() && self.wait_until(stream.socket, |state| stopped(state)) {
                 sent = stream.send_stream(last);
             }
             sent.map_err(DriveError::Send)
@@ -577,7 +562,7 @@ impl<S: Write> Faulty<'_, S> {
         let Some(Fault::StallStream(n)) = self.fault else { return self.write_all(bytes) };
         self.write_all(bytes.get(..n).unwrap_or(bytes))?;
         self.stream.flush()?;
-        self.shared.wait_until(|_| false);
+        self.shared.wait_until(None, |_| false);
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use ipc_proto::{
 use rustix::event::{PollFd, PollFlags};
 
 use crate::client::Deadline;
+use crate::drive::is_closed;
 use crate::error::Context;
 use crate::{Client, Connection, Error, Phase, Stream, sys};
 
@@ -263,7 +264,7 @@ impl TraceSession {
         loop {
             match self.stream.socket().read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(0),
+                Err(e) if is_closed(&e) => return Ok(0),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait()?,
                 result => return result,
             }

@@ -7,7 +7,7 @@ use super::types::{DumpFlags, SessionBufferMode};
 use crate::{
     ApplyStartupHook, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
     CollectTracing6, Command, CommandInfo, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
-    GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Request,
+    GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, HResult, Request,
 };
 
 /// What kind of runtime.
@@ -336,6 +336,27 @@ pub fn obstacle(command: Code, runtime: &Runtime) -> Option<Obstacle> {
         }
         _ if perf_map && linux == Some(false) => Some(Obstacle::NotLinux),
         _ => None,
+    }
+}
+
+/// What a runtime answers to a command by its code, before it looks at the payload; `None` if it looks.
+///
+/// ```
+/// use ipc_proto::{Code, HResult, plan::{self, Flavour, Runtime}};
+///
+/// let native = Runtime { flavour: Some(Flavour::NativeAot), ..Runtime::default() };
+/// assert_eq!(plan::refusal(Code(0x0301), &native), Some(HResult::NOT_SUPPORTED));
+/// assert_eq!(plan::refusal(Code(0x0499), &native), Some(HResult::UNKNOWN_COMMAND));
+/// assert_eq!(plan::refusal(Code(0x0407), &native), None); // the path of a startup hook is read first
+/// ```
+#[must_use]
+pub fn refusal(command: Code, runtime: &Runtime) -> Option<HResult> {
+    match obstacle(command, runtime) {
+        Some(Obstacle::Flavour(_)) if command == ApplyStartupHook::CODE => None,
+        Some(Obstacle::Version { .. }) => Some(HResult::UNKNOWN_COMMAND),
+        Some(_) => Some(HResult::NOT_SUPPORTED),
+        None if CommandInfo::find(command).is_none() => Some(HResult::UNKNOWN_COMMAND),
+        None => None,
     }
 }
 

@@ -83,7 +83,7 @@ impl Shared {
             *stop = true;
         }
         self.changed.notify_all();
-        self.wait_until(|state| !state.sessions.contains_key(&session_id));
+        self.wait_until(None, |state| !state.sessions.contains_key(&session_id));
         Response::ok(&SessionId { session_id })
     }
 }

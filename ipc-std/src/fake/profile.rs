@@ -1,5 +1,5 @@
-use ipc_proto::plan::{self, Flavour, Obstacle, Runtime};
-use ipc_proto::{ApplyStartupHook, Code, Command, CommandInfo, Guid, HResult, RequestError, Violation};
+use ipc_proto::plan::{self, Flavour, Runtime};
+use ipc_proto::{Code, Guid, HResult, RequestError, Violation};
 
 /// What a [`FakeRuntime`](super::FakeRuntime) says it is.
 ///
@@ -86,15 +86,8 @@ impl Profile {
     /// What a runtime of this version and kind refuses by its code, before it looks at the payload.
     pub(super) fn refuses(&self, code: Code) -> Option<HResult> {
         let (version, flavour) = (Some(self.version), Some(self.flavour));
-        let runtime = Runtime { version, flavour, linux: Some(self.os == "Linux"), suspended: None };
-        match plan::obstacle(code, &runtime) {
-            // A hook's path is read first.
-            Some(Obstacle::Flavour(_)) if code == ApplyStartupHook::CODE => None,
-            Some(Obstacle::Version { .. }) => Some(HResult::UNKNOWN_COMMAND),
-            Some(_) => Some(HResult::NOT_SUPPORTED),
-            None if CommandInfo::find(code).is_none() => Some(HResult::UNKNOWN_COMMAND),
-            None => None,
-        }
+        let linux = Some(self.os == "Linux");
+        plan::refusal(code, &Runtime { version, flavour, linux, suspended: None })
     }
 
     /// What a runtime of this kind refuses in another way: where there are no startup hooks, it does not matter which
