@@ -571,6 +571,36 @@ fn a_trace_ends_with_a_signal() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn an_ignored_signal_stays_ignored() {
+    let runtime = traced(Profile::net8(), stream());
+    runtime.set_fault(Fault::StallStream(1000));
+    let (_directory, file, path) = output();
+    let trace =
+        tool(&["trace", "-o", &path, "--timeout", "1s", "--socket", runtime.path().to_str().unwrap()]);
+    // As nohup starts it.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(trace.get_program()).args(trace.get_args());
+    let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until(|| fs::metadata(&file).is_ok_and(|file| file.len() > 0));
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    // INT was the first that counts, so its end is waited for until the deadline. The second would end it at once.
+    assert_eq!(finish(child).status, Some(4));
+}
+
+#[test]
+fn a_trace_that_cannot_be_resumed_ends_well_all_the_same() {
+    let runtime = traced(Profile::net8(), stream());
+    runtime.on(Code(0x0401), |_| Response::Refuse(HResult::FAIL));
+    let (_directory, file, path) = output();
+    let ran = ask(runtime.path(), &["trace", "-o", &path]);
+    assert_eq!(ran.status, Some(5), "{ran:?}");
+    assert!(asked(&runtime, STOP_TRACING));
+    assert!(fs::read(&file).unwrap() == stream());
+}
+
+#[test]
 fn a_second_signal_ends_the_tool() {
     let runtime = traced(Profile::net8(), stream());
     runtime.set_fault(Fault::StallStream(1000));
