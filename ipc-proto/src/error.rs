@@ -27,6 +27,8 @@ pub enum DecodeErrorKind {
     UnexpectedEnd,
     /// The first bytes are not `DOTNET_IPC_V1` and a NUL.
     BadMagic,
+    /// The first bytes of what a runtime says when it connects are not `ADVR_V1` and a NUL.
+    BadAdvertise,
     /// The header's size field is below 20, the header's own size.
     BadSize,
     /// A string's last unit is not NUL.
@@ -44,6 +46,7 @@ impl fmt::Display for DecodeErrorKind {
         f.write_str(match self {
             Self::UnexpectedEnd => "a field runs past the end",
             Self::BadMagic => "not the magic DOTNET_IPC_V1",
+            Self::BadAdvertise => "not the magic ADVR_V1",
             Self::BadSize => "a size field below the header's own 20 bytes",
             Self::Unterminated => "a string without its final NUL",
             Self::CountTooLarge => "a count larger than what follows can hold",

@@ -7,6 +7,7 @@ extern crate alloc;
 #[cfg(feature = "arbitrary")]
 extern crate std;
 
+mod advertise;
 mod command;
 mod endpoint;
 mod error;
@@ -15,14 +16,16 @@ mod hresult;
 #[cfg(feature = "legacy")]
 pub mod legacy;
 mod message;
+pub mod port;
 pub mod wire;
 
+pub use advertise::Advertise;
 pub use command::check::Violation;
 pub use command::table::*;
 pub use command::{Command, CommandInfo, Continuation, plan, types};
 pub use endpoint::{ParseSocketNameError, SocketName, SocketNameText};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
-pub use exchange::{Answer, Call, Exchange, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step};
+pub use exchange::{Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step};
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]
 pub use message::encode_to_vec;

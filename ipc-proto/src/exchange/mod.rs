@@ -13,6 +13,7 @@
 //! |---|---|---|
 //! | [`Call`] | a tool: one command, one answer | [`Call::finish`]: an [`Answer`] |
 //! | [`ReceiveEnvironment`] | a tool: what follows the answer to `GetProcessEnvironment` | its entries, as they come |
+//! | [`ReceiveAdvertise`] | a monitor: what a runtime says that connects | [`ReceiveAdvertise::finish`]: an [`Advertise`](crate::Advertise) |
 //! | [`Serve`] | a runtime: one request | [`Serve::finish`]: the request and the [`Reply`] to it |
 //! | [`Reply`] | a runtime: the answer | nothing; a stream may follow |
 //! | [`SendEnvironment`] | a runtime: what follows its answer to `GetProcessEnvironment` | nothing |
@@ -34,10 +35,12 @@
 //!     }
 //! }
 //! ```
+mod advertise;
 mod call;
 mod counted;
 mod serve;
 
+pub use advertise::ReceiveAdvertise;
 pub use call::{Answer, Call};
 pub use counted::{ReceiveEnvironment, SendEnvironment};
 pub use serve::{Reply, Serve};

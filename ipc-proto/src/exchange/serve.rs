@@ -1,9 +1,9 @@
 use super::{Exchange, Step};
 use crate::message::Header;
-use crate::wire::Reader;
+use crate::wire::{Reader, Writer};
 use crate::{
-    Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Message, ProtocolError,
-    Request, RequestError, ServerError, encode,
+    Advertise, Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Message,
+    ProtocolError, Request, RequestError, ServerError, encode,
 };
 
 /// A runtime's side: receives one request.
@@ -46,7 +46,13 @@ pub struct Serve<'b> {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    Receiving { needed: usize },
+    /// So many bytes of the advertise frame, which lies in `send`, have gone out.
+    Announcing {
+        sent: usize,
+    },
+    Receiving {
+        needed: usize,
+    },
     Done(Header),
     Bad(DecodeError),
 }
@@ -64,6 +70,36 @@ impl<'b> Serve<'b> {
         }
         encode(Code::ERROR, &HResult::FAIL, send)?;
         Ok(Self { receive, send, received: 0, state: State::Receiving { needed: Message::HEADER_LEN } })
+    }
+
+    /// As [`new`](Self::new), on a connection that the runtime made to a monitor: first says who it is.
+    ///
+    /// A [`ConnectPort`](crate::port::ConnectPort) says it by itself, so that no buffers are held while it waits.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and if `send` cannot hold the frame (34 bytes).
+    ///
+    /// ```
+    /// use ipc_proto::{Advertise, Exchange, Guid, Serve, Step};
+    ///
+    /// let (mut receive, mut send) = ([0; 4096], [0; 4096]);
+    /// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 };
+    /// let mut serve = Serve::announce(&advertise, &mut receive, &mut send)?;
+    /// assert!(matches!(serve.step(), Step::Send(frame) if frame.len() == Advertise::LEN));
+    /// serve.advance(Advertise::LEN)?;
+    /// assert!(matches!(serve.step(), Step::Receive(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn announce(
+        advertise: &Advertise,
+        receive: &'b mut [u8],
+        send: &'b mut [u8],
+    ) -> Result<Self, EncodeError> {
+        let serve = Self::new(receive, send)?;
+        let mut w = Writer::new(serve.send);
+        advertise.encode(&mut w);
+        w.finish()?;
+        Ok(Self { state: State::Announcing { sent: 0 }, ..serve })
     }
 
     /// The request and the reply to it. For bytes that are no request, or one that [breaks a rule](Request::check), why
@@ -91,7 +127,7 @@ impl<'b> Serve<'b> {
     pub fn code(&self) -> Option<Code> {
         match self.state {
             State::Done(header) => header.check_magic().ok().map(|()| header.code),
-            State::Bad(_) | State::Receiving { .. } => None,
+            State::Bad(_) | State::Announcing { .. } | State::Receiving { .. } => None,
         }
     }
 
@@ -104,7 +140,7 @@ impl<'b> Serve<'b> {
                 payload: bytes.get(Message::HEADER_LEN..received).unwrap_or_default(),
             }),
             State::Bad(error) => Err(error),
-            State::Receiving { .. } => {
+            State::Announcing { .. } | State::Receiving { .. } => {
                 Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: received })
             }
         };
@@ -134,6 +170,7 @@ impl<'b> Serve<'b> {
 impl Exchange for Serve<'_> {
     fn step(&mut self) -> Step<'_> {
         match self.state {
+            State::Announcing { sent } => Step::Send(self.send.get(sent..Advertise::LEN).unwrap_or_default()),
             State::Receiving { needed } => {
                 self.receive.get_mut(self.received..needed).map_or(Step::Done, Step::Receive)
             }
@@ -143,14 +180,19 @@ impl Exchange for Serve<'_> {
 
     /// Never fails.
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
-        if let State::Receiving { needed } = self.state {
-            self.received = self.received.saturating_add(n).min(needed);
-            self.state = if n == 0 {
-                State::Bad(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: self.received })
-            } else {
+        let closed = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: self.received };
+        self.state = match self.state {
+            State::Announcing { .. } | State::Receiving { .. } if n == 0 => State::Bad(closed),
+            State::Announcing { sent } => match sent.saturating_add(n) {
+                sent if sent < Advertise::LEN => State::Announcing { sent },
+                _ => State::Receiving { needed: Message::HEADER_LEN },
+            },
+            State::Receiving { needed } => {
+                self.received = self.received.saturating_add(n).min(needed);
                 self.next().unwrap_or_else(State::Bad)
-            };
-        }
+            }
+            over => over,
+        };
         Ok(())
     }
 }

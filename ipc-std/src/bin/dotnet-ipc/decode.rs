@@ -8,8 +8,8 @@ use ipc_proto::legacy::{self, Legacy};
 use ipc_proto::types::{Environment, ProcessEnvironment};
 use ipc_proto::wire::{Part, Path, Reader, See, Value};
 use ipc_proto::{
-    Code, Command, CommandInfo, Decode, DecodeError, DecodeErrorKind, GetProcessEnvironment, Guid, Message,
-    Parsed, Request,
+    Advertise, Code, Command, CommandInfo, Decode, DecodeError, DecodeErrorKind, GetProcessEnvironment,
+    Message, Parsed, Request,
 };
 use serde_json::{Value as Json, json};
 
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         })?;
     }
     let mut malformed =
-        frames.iter().enumerate().filter_map(|(i, frame)| Some((i, frame.located(frame.error?))));
+        frames.iter().enumerate().filter_map(|(i, frame)| Some((i, frame.error?.to_string())));
     let Some((i, error)) = malformed.next() else { return Ok(()) };
     let which = match frames.len() {
         1 => "the message".to_owned(),
@@ -218,8 +218,6 @@ pub(crate) struct Field {
 
 /// What an advertise frame is known by, even a broken one.
 const ADVERTISE: &[u8] = b"ADVR";
-const ADVERTISE_MAGIC: &[u8; 8] = b"ADVR_V1\0";
-const ADVERTISE_LEN: usize = 34;
 
 impl Decoder {
     fn decode(&mut self, piece: &Piece) {
@@ -306,22 +304,14 @@ fn is_stream(bytes: &[u8]) -> bool {
 /// What a runtime says first on a connection that it made. With another magic nobody knows how long it is, so it is all
 /// of the bytes.
 fn advertise(bytes: &[u8]) -> Frame {
-    let whole = bytes.get(..ADVERTISE_LEN).filter(|_| bytes.starts_with(ADVERTISE_MAGIC));
+    let whole = bytes.get(..Advertise::LEN).filter(|_| Advertise::parse(bytes).is_ok());
     let mut frame = Frame::new(FrameKind::Advertise, whole.unwrap_or(bytes));
     frame.inspect(|bytes, see| {
-        if let Some(offset) = ADVERTISE_MAGIC.iter().zip(bytes).position(|(a, b)| a != b) {
-            return Err(DecodeError { kind: DecodeErrorKind::BadMagic, offset });
-        }
-        let field = |name| Path::Field(&Path::Root, name);
-        let mut r = Reader::new(bytes);
-        let mut inspect = || {
-            r.show(field("magic"), see, Reader::array::<8>, |_, magic| Value::Bytes(magic))?;
-            Guid::inspect(&mut r, &field("runtime_cookie"), see)?;
-            u64::inspect(&mut r, &field("process_id"), see)?;
-            u16::inspect(&mut r, &field("future"), see)
-        };
-        // Its fields have fixed lengths: it can only be cut off.
-        inspect().map_err(|e| DecodeError { offset: bytes.len(), ..e })
+        // Its fields have fixed lengths: it can only be cut off, or have another magic.
+        Advertise::inspect(&mut Reader::new(bytes), &Path::Root, see).map_err(|e| match e.kind {
+            DecodeErrorKind::UnexpectedEnd => DecodeError { offset: bytes.len(), ..e },
+            _ => e,
+        })
     });
     frame
 }
@@ -400,26 +390,13 @@ impl Frame {
             "fields": fields.map(Field::to_json).collect::<Vec<_>>(),
             "rest": rest.map(|rest| &rest.value),
             "legacy": self.legacy,
-            "error": self.error.map(|e| json!({ "offset": e.offset, "error": self.fault(e) })),
+            "error": self.error.map(|e| json!({ "offset": e.offset, "error": e.kind.to_string() })),
         });
         if let (Some(logged), Some(json)) = (&self.logged, json.as_object_mut()) {
             json.insert("direction".to_owned(), logged.direction.clone());
             json.insert("connection".to_owned(), logged.connection.clone());
         }
         json
-    }
-
-    /// What is wrong, in words.
-    fn fault(&self, error: DecodeError) -> String {
-        match (self.kind, error.kind) {
-            (FrameKind::Advertise, DecodeErrorKind::BadMagic) => "not the magic ADVR_V1".to_owned(),
-            (_, kind) => kind.to_string(),
-        }
-    }
-
-    /// That, and where.
-    fn located(&self, error: DecodeError) -> String {
-        format!("{} (at byte {})", self.fault(error), error.offset)
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -466,7 +443,7 @@ impl Frame {
         let bad_row = error.offset.saturating_sub(column);
         let caret = |out: &mut dyn Write| {
             let before = column.saturating_mul(3).saturating_add(8);
-            writeln!(out, "{:before$}^ {}", "", self.located(error))
+            writeln!(out, "{:before$}^ {}", "", error)
         };
         let (mut skipping, mut pointed) = (false, false);
         for (offset, row) in rows(from, self.bytes.get(from..).unwrap_or_default()) {
