@@ -13,6 +13,7 @@
 )]
 mod conversation;
 mod message;
+mod port;
 mod split;
 pub mod wire;
 
@@ -20,6 +21,7 @@ use std::{fs, path::PathBuf};
 
 pub use conversation::conversation;
 pub use message::message;
+pub use port::{monitor, port_config};
 pub use split::split;
 
 /// A file of `testdata/`.

@@ -4,7 +4,7 @@
     clippy::indexing_slicing,
     reason = "a test may panic, and these are short"
 )]
-use ipc_fuzz::{conversation, message, split, testdata};
+use ipc_fuzz::{conversation, message, monitor, port_config, split, testdata};
 
 fn each_input(property: fn(&[u8])) {
     let mut inputs = 0;
@@ -38,4 +38,14 @@ fn split_holds() {
 #[test]
 fn conversation_holds() {
     each_input(conversation);
+}
+
+#[test]
+fn port_config_holds() {
+    each_input(port_config);
+}
+
+#[test]
+fn monitor_holds() {
+    each_input(monitor);
 }

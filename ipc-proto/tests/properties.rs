@@ -5,7 +5,7 @@
     clippy::indexing_slicing,
     reason = "a test says what it expects by unwrapping it"
 )]
-use ipc_fuzz::{conversation, message, split};
+use ipc_fuzz::{conversation, message, monitor, port_config, split};
 use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
 use proptest::{collection::vec, sample::select};
@@ -54,5 +54,15 @@ proptest! {
     #[test]
     fn conversation_holds(bytes in vec(any::<u8>(), 0..600)) {
         conversation(&bytes);
+    }
+
+    #[test]
+    fn port_config_holds(bytes in vec(any::<u8>(), 0..400)) {
+        port_config(&bytes);
+    }
+
+    #[test]
+    fn monitor_holds(bytes in vec(any::<u8>(), 0..1000)) {
+        monitor(&bytes);
     }
 }
