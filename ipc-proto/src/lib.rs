@@ -25,7 +25,9 @@ pub use command::table::*;
 pub use command::{Command, CommandInfo, Continuation, plan, types};
 pub use endpoint::{ParseSocketNameError, SocketName, SocketNameText};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
-pub use exchange::{Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step};
+pub use exchange::{
+    Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step,
+};
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]
 pub use message::encode_to_vec;

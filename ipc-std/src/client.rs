@@ -2,6 +2,7 @@ use core::time::Duration;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ipc_proto::plan::{self, Hazard, Lost, Runtime};
@@ -14,10 +15,11 @@ use ipc_proto::{
 
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
-    TraceSession, UserEvents, discover, procfs, sys,
+    TraceSession, UserEvents, discover, monitor, procfs, sys,
 };
 
-/// A tool's way to one runtime. It connects anew for every command, as the protocol has it.
+/// A tool's way to one runtime. It connects anew for every command, as the protocol has it; or waits for the runtime
+/// to connect anew, if it is at a [`Monitor`](crate::Monitor)'s port.
 ///
 /// ```no_run
 /// use ipc_std::Client;
@@ -32,10 +34,19 @@ use crate::{
 /// ```
 #[derive(Debug, Clone)]
 pub struct Client {
-    path: PathBuf,
+    way: Way,
     peer: String,
     timeouts: Timeouts,
     observer: Option<Observer>,
+}
+
+/// How connections are had.
+#[derive(Debug, Clone)]
+enum Way {
+    /// By connecting to the runtime's socket.
+    Socket(PathBuf),
+    /// By waiting for the runtime to connect to a port.
+    Port { monitor: Arc<monitor::Shared>, runtime_cookie: Guid },
 }
 
 impl Client {
@@ -55,7 +66,17 @@ impl Client {
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let peer = path.display().to_string();
-        Self { path, peer, timeouts: Timeouts::default(), observer: None }
+        Self { way: Way::Socket(path), peer, timeouts: Timeouts::default(), observer: None }
+    }
+
+    /// To a runtime at a monitor's port.
+    pub(crate) fn over(monitor: &Arc<monitor::Shared>, runtime_cookie: Guid) -> Self {
+        let peer = match monitor.runtime(&runtime_cookie) {
+            Some(runtime) => format!("process {}", runtime.local_process_id()),
+            None => format!("runtime {runtime_cookie}"),
+        };
+        let way = Way::Port { monitor: Arc::clone(monitor), runtime_cookie };
+        Self { way, peer, timeouts: Timeouts::default(), observer: None }
     }
 
     /// With other deadlines than the default ones.
@@ -72,10 +93,13 @@ impl Client {
         self
     }
 
-    /// The runtime's socket.
+    /// The socket: the runtime's, or that of the port to which it connects.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        match &self.way {
+            Way::Socket(path) => path,
+            Way::Port { monitor, .. } => monitor.path(),
+        }
     }
 
     /// Who it is, in an error.
@@ -89,36 +113,53 @@ impl Client {
         &self.timeouts
     }
 
-    /// Connects, for one command; [`Timeouts::call`] begins to run.
+    /// Connects, for one command; [`Timeouts::call`] begins to run. At a port, waits for the runtime to connect.
     ///
     /// # Errors
     /// [`Error::NoSuchPath`], [`Error::NoListener`], [`Error::Permission`], [`Error::Timeout`] if the runtime accepts
-    /// nobody, or [`Error::Io`].
+    /// nobody, or [`Error::Io`]; at a port [`Error::Left`].
     pub fn connect(&self) -> Result<Connection<Stream>, Error> {
         self.connect_for(Deadline::after(self.timeouts.call))
     }
 
     pub(crate) fn connect_for(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
-        let stream = Stream::connect(&self.path, deadline.end).map_err(|e| {
-            let path = self.path.clone();
-            match e.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NoSuchPath { path },
-                // The system says the same of what is no socket at all.
-                io::ErrorKind::ConnectionRefused if !sys::is_socket(&path) => Error::NoSuchPath { path },
-                io::ErrorKind::ConnectionRefused => Error::NoListener { path },
-                io::ErrorKind::PermissionDenied => Error::Permission { path },
-                io::ErrorKind::TimedOut => Error::Timeout {
-                    peer: self.peer.clone(),
-                    phase: Phase::Connecting,
-                    command: None,
-                    after: deadline.begin.elapsed(),
-                    sent: 0,
-                    received: 0,
-                },
-                _ => Error::Io { peer: self.peer.clone(), phase: Phase::Connecting, source: e },
+        let (connected, phase) = match &self.way {
+            Way::Socket(path) => (Stream::connect(path, deadline.end), Phase::Connecting),
+            Way::Port { monitor, runtime_cookie } => {
+                let taken = monitor.take(runtime_cookie, deadline.end).transpose();
+                let Some(taken) = taken else { return Err(Error::Left { peer: self.peer.clone() }) };
+                (taken.and_then(|socket| Stream::new(socket, deadline.end)), Phase::AwaitingRuntime)
             }
+        };
+        let stream = connected.map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => Error::Timeout {
+                peer: self.peer.clone(),
+                phase,
+                command: None,
+                after: deadline.begin.elapsed(),
+                sent: 0,
+                received: 0,
+            },
+            kind => self.no_socket(kind).unwrap_or_else(|| {
+                let peer = self.peer.clone();
+                Error::Io { peer, phase, source: e }
+            }),
         })?;
         Ok(Connection::to(self.peer.clone(), deadline.begin, stream).with_observer(self.observer.clone()))
+    }
+
+    /// What it means that there is no way to connect to the runtime's socket.
+    fn no_socket(&self, kind: io::ErrorKind) -> Option<Error> {
+        let Way::Socket(path) = &self.way else { return None };
+        let path = path.clone();
+        match kind {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Some(Error::NoSuchPath { path }),
+            // The system says the same of what is no socket at all.
+            io::ErrorKind::ConnectionRefused if !sys::is_socket(&path) => Some(Error::NoSuchPath { path }),
+            io::ErrorKind::ConnectionRefused => Some(Error::NoListener { path }),
+            io::ErrorKind::PermissionDenied => Some(Error::Permission { path }),
+            _ => None,
+        }
     }
 
     /// Who the process is: asks for the newest description, then for older ones, each on a connection of its own and
@@ -339,11 +380,19 @@ impl Client {
     }
 
     /// The process, if the socket's name tells, and it is the one that made the socket: the name of one in a container
-    /// has an id that is somebody else's out here.
+    /// has an id that is somebody else's out here. At a port, if the operating system tells.
     fn process_id(&self) -> Option<u32> {
-        let name: SocketName = self.path.file_name()?.to_str()?.parse().ok()?;
-        let key = sys::disambiguation_key(name.process_id);
-        (key != 0 && key == name.disambiguation_key).then_some(name.process_id)
+        match &self.way {
+            Way::Socket(path) => {
+                let name: SocketName = path.file_name()?.to_str()?.parse().ok()?;
+                let key = sys::disambiguation_key(name.process_id);
+                (key != 0 && key == name.disambiguation_key).then_some(name.process_id)
+            }
+            Way::Port { monitor, runtime_cookie } => {
+                let seen = monitor.runtime(runtime_cookie)?.credentials?.process_id;
+                (seen != 0).then_some(seen)
+            }
+        }
     }
 
     fn status<C: Command>(&self, command: &C) -> Result<(), Error> {

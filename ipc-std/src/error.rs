@@ -1,5 +1,6 @@
 use core::fmt;
 use core::time::Duration;
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
@@ -28,6 +29,8 @@ pub enum Phase {
     ReadingTrace,
     /// Reading a trace to its end after it was asked to stop.
     StoppingTrace,
+    /// Waiting for a runtime to connect to its port again.
+    AwaitingRuntime,
 }
 
 impl fmt::Display for Phase {
@@ -41,6 +44,7 @@ impl fmt::Display for Phase {
             Self::ReceivingContinuation => "receiving what follows the answer",
             Self::ReadingTrace => "reading the trace",
             Self::StoppingTrace => "waiting for the end of the trace",
+            Self::AwaitingRuntime => "waiting for it to connect to its port",
         })
     }
 }
@@ -118,6 +122,34 @@ pub enum Error {
         sent: u64,
         /// Bytes received on it.
         received: u64,
+    },
+    /// The runtime has left the port, or was never there.
+    #[error("{peer} is not at the port (any more)")]
+    Left {
+        /// Who was to be spoken to.
+        peer: String,
+    },
+    /// Somebody has the port already.
+    #[error("somebody listens at {} already: end them, or take another path", path.display())]
+    InUse {
+        /// The port's path.
+        path: PathBuf,
+    },
+    /// The port cannot be had, or fails.
+    #[error("cannot listen at {}: {source}", path.display())]
+    Listen {
+        /// The port's path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A command cannot be started.
+    #[error("cannot start {}: {source}", program.to_string_lossy())]
+    Spawn {
+        /// The program.
+        program: OsString,
+        /// Why.
+        source: io::Error,
     },
     /// The peer did not keep to the protocol.
     #[error("{peer} breaks the protocol in its answer to {}: {source}", CommandName(*command))]
@@ -199,12 +231,16 @@ impl Error {
             Self::NoListener { .. } => ErrorKind::NoListener,
             Self::Permission { .. } => ErrorKind::Permission,
             Self::Timeout { .. } => ErrorKind::Timeout,
-            Self::Gone { .. } => ErrorKind::Gone,
+            Self::Gone { .. } | Self::Left { .. } => ErrorKind::Gone,
             Self::Protocol { .. } => ErrorKind::Protocol,
             Self::Refused { hresult: HResult::UNKNOWN_COMMAND, .. } => ErrorKind::Unsupported,
             Self::Refused { .. } => ErrorKind::Refused,
             Self::Invalid { .. } => ErrorKind::Invalid,
-            Self::Encode(_) | Self::Io { .. } => ErrorKind::Io,
+            Self::Encode(_)
+            | Self::Io { .. }
+            | Self::InUse { .. }
+            | Self::Listen { .. }
+            | Self::Spawn { .. } => ErrorKind::Io,
         }
     }
 

@@ -6,28 +6,28 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use ipc_proto::port::Suspension;
 use ipc_proto::wire::Writer;
 use ipc_proto::{
-    Array, AttachProfiler, Code, Command, Encode, HResult, Message, Parsed, Reply, Request, SendEnvironment,
-    Serve, ServerError, Text,
+    Advertise, Array, AttachProfiler, Code, Command, Encode, HResult, Message, Parsed, Reply, Request,
+    SendEnvironment, Serve, ServerError, Text,
 };
-use rustix::event::{PollFd, PollFlags};
 use tempfile::TempDir;
 
-use crate::client::Deadline;
-use crate::{DriveError, drive, sys};
+use crate::{DriveError, Incoming, Server, ServerStopper, Turn, drive, sys};
 
-pub use profile::Profile;
+pub use profile::{Port, Profile};
 
 /// A runtime that is none, but answers as one.
 ///
-/// It listens under the real name of a runtime's socket, mode 0600, and removes the socket when it is dropped. Microsoft's
-/// client takes it for a runtime of the version and kind that its [`Profile`] says. Where it differs:
+/// It is a [`Server`]: it listens under the real name of a runtime's socket, and calls the monitors that its
+/// [`Profile`] names, each again as soon as its command is answered, until it is dropped. Microsoft's client takes it
+/// for a runtime of the version and kind that its profile says. Where it differs:
 ///
 /// | a real one | this one |
 /// |---|---|
@@ -53,20 +53,44 @@ pub use profile::Profile;
 /// assert_eq!(runtime.requests().len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Of a monitor, seen from both ends:
+///
+/// ```
+/// use ipc_proto::{Advertise, Parsed, ResumeRuntime};
+/// use ipc_std::{Connection, fake::{FakeRuntime, Port, Profile}};
+/// use std::{io::Read, os::unix::net::UnixListener};
+///
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("monitor");
+/// let monitor = UnixListener::bind(&path)?;
+/// let ports = vec![Port { path, suspended: true }];
+/// let runtime = FakeRuntime::without_listener(Profile { ports, ..Profile::net10() })?;
+///
+/// let (mut stream, _) = monitor.accept()?;
+/// let mut frame = [0; Advertise::LEN];
+/// stream.read_exact(&mut frame)?;
+/// let Parsed::Complete { value, .. } = Advertise::parse(&frame)? else { unreachable!() };
+/// assert_eq!(value.runtime_cookie, runtime.profile().runtime_cookie);
+/// Connection::new(stream).call(&ResumeRuntime {})?;
+/// assert!(!runtime.is_suspended());
+/// monitor.accept()?; // it calls again
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct FakeRuntime {
     shared: Arc<Shared>,
-    listening: Option<Listening>,
-}
-
-#[derive(Debug)]
-struct Listening {
     path: PathBuf,
-    /// Written to when it is to end.
-    wake: UnixStream,
-    thread: Option<JoinHandle<()>>,
+    serving: Option<Serving>,
     /// Removed with its content.
     _directory: Option<TempDir>,
+}
+
+/// The thread that accepts, and hands each connection to one of its own.
+#[derive(Debug)]
+struct Serving {
+    stopper: ServerStopper,
+    thread: JoinHandle<()>,
 }
 
 /// What a handler answers.
@@ -81,8 +105,8 @@ pub enum Response {
     RefuseWith(HResult, String),
     /// OK, with the environment announced and following: `NAME=value` each.
     Environment(Vec<String>),
-    /// OK, with the id of a new session, and this stream following: all of it but the last byte at once (after the
-    /// resume of a suspended runtime), the last when the session is stopped.
+    /// OK, with the id of a new session, and this stream following: all of it but the last byte at once (of a suspended
+    /// runtime, once it runs), the last when the session is stopped. Nothing of it if that is before the runtime runs.
     Trace(Vec<u8>),
     /// These bytes in place of any message.
     Raw(Vec<u8>),
@@ -157,9 +181,10 @@ struct Shared {
 
 struct State {
     ending: bool,
-    suspended: bool,
+    /// Of the profile's ports, and then of the one that it listens at.
+    suspension: Suspension<Vec<bool>>,
     fault: Option<Fault>,
-    /// Whether it has been resumed.
+    /// Whether it was suspended, and is not any more.
     resumed: bool,
     environment: Vec<String>,
     log: Vec<LoggedRequest>,
@@ -182,13 +207,11 @@ impl FakeRuntime {
     /// Listens in a temporary directory of its own.
     ///
     /// # Errors
-    /// If it cannot be made or listened in.
+    /// If it cannot be made or listened in; else as [`without_listener`](Self::without_listener).
     pub fn start(profile: Profile) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("fake-runtime-").tempdir()?;
         let mut runtime = Self::start_in(directory.path(), profile)?;
-        if let Some(listening) = &mut runtime.listening {
-            listening._directory = Some(directory);
-        }
+        runtime._directory = Some(directory);
         Ok(runtime)
     }
 
@@ -196,28 +219,34 @@ impl FakeRuntime {
     /// Linux, if it was in `TMPDIR` when this process started, all of them.
     ///
     /// # Errors
-    /// If it cannot be listened in; of kind `AddrInUse` if this process has a runtime there already.
+    /// If it cannot be listened in; of kind `AddrInUse` if this process has a runtime there already. Else as
+    /// [`without_listener`](Self::without_listener).
     pub fn start_in(directory: &Path, profile: Profile) -> io::Result<Self> {
-        let process_id = profile.process_id;
-        let name =
-            ipc_proto::SocketName { process_id, disambiguation_key: sys::disambiguation_key(process_id) };
-        let path = directory.join(name.to_text().as_str());
-        let listener = sys::listen_unix(&path)?;
-        let mut runtime = Self::without_listener(profile);
-        let shared = Arc::clone(&runtime.shared);
-        let (woken, wake) = UnixStream::pair()?;
-        let thread = thread::Builder::new().name("fake-runtime".to_owned());
-        let thread = thread.spawn(move || accept(&shared, &listener, &woken))?;
-        runtime.listening = Some(Listening { path, wake, thread: Some(thread), _directory: None });
-        Ok(runtime)
+        Self::serving(profile, Some(directory))
     }
 
-    /// Listens nowhere: [`serve`](Self::serve) hands it connections.
-    #[must_use]
-    pub fn without_listener(profile: Profile) -> Self {
+    /// Listens nowhere: it calls the monitors of its profile, and [`serve`](Self::serve) hands it connections.
+    ///
+    /// # Errors
+    /// If the path of a port is too long for a socket's, or there are too many descriptors or threads.
+    pub fn without_listener(profile: Profile) -> io::Result<Self> {
+        Self::serving(profile, None)
+    }
+
+    fn serving(profile: Profile, directory: Option<&Path>) -> io::Result<Self> {
+        let (process_id, runtime_cookie) = (profile.process_id.into(), profile.runtime_cookie);
+        let mut server = Server::new(&Advertise { runtime_cookie, process_id, future: 0 })?;
+        for port in &profile.ports {
+            server.call(&port.path)?;
+        }
+        if let Some(directory) = directory {
+            server.listen(directory)?;
+        }
+        let path = server.path().map(Path::to_owned).unwrap_or_default();
+        let suspended = profile.ports.iter().map(|port| port.suspended).chain([profile.suspended]);
         let state = State {
             ending: false,
-            suspended: profile.suspended,
+            suspension: Suspension::new(suspended.collect()),
             resumed: false,
             environment: profile.environment.clone(),
             fault: None,
@@ -228,16 +257,21 @@ impl FakeRuntime {
             live: BTreeMap::new(),
             next_connection: 0,
         };
-        let shared = Shared { profile, state: Mutex::new(state), changed: Condvar::new() };
-        Self { shared: Arc::new(shared), listening: None }
+        let shared = Arc::new(Shared { profile, state: Mutex::new(state), changed: Condvar::new() });
+        let serving = {
+            let (stopper, shared) = (server.stopper(), Arc::clone(&shared));
+            let thread = thread::Builder::new().name("fake-runtime".to_owned());
+            Serving { stopper, thread: thread.spawn(move || accept(&shared, server))? }
+        };
+        Ok(Self { shared, path, serving: Some(serving), _directory: None })
     }
 
-    /// Serves one connection, over whatever stream, until it ends.
+    /// Serves one connection, over whatever stream, until it ends, as one to where it listens.
     ///
     /// ```
     /// use ipc_std::{Connection, fake::{FakeRuntime, Profile}};
     ///
-    /// let runtime = FakeRuntime::without_listener(Profile::net10());
+    /// let runtime = FakeRuntime::without_listener(Profile::net10())?;
     /// let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| runtime.serve(theirs));
@@ -246,13 +280,13 @@ impl FakeRuntime {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn serve(&self, stream: impl Read + Write) {
-        self.shared.serve(stream, None);
+        self.shared.serve(stream, None, self.profile().ports.len(), &mut None);
     }
 
     /// Its socket; empty if it listens nowhere.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.listening.as_ref().map_or_else(|| Path::new(""), |listening| &listening.path)
+        &self.path
     }
 
     /// What it says it is.
@@ -267,10 +301,10 @@ impl FakeRuntime {
         self.shared.profile.process_id
     }
 
-    /// Whether it still waits for `ResumeRuntime`.
+    /// Whether it still waits for `ResumeRuntime`, at any of its ports.
     #[must_use]
     pub fn is_suspended(&self) -> bool {
-        self.shared.state().suspended
+        self.shared.state().suspension.is_suspended()
     }
 
     /// What has been asked so far, in order, good or bad.
@@ -311,11 +345,10 @@ impl Drop for FakeRuntime {
             // One that is gone already need not be shut down.
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
-        if let Some(Listening { path, wake, thread, .. }) = &mut self.listening {
-            let _ = std::fs::remove_file(path);
-            let _ = wake.write(&[0]);
+        if let Some(Serving { stopper, thread }) = self.serving.take() {
+            stopper.stop();
             // A handler that panicked is a test that failed, on whatever thread.
-            if let Some(Err(panic)) = thread.take().map(JoinHandle::join) {
+            if let Err(panic) = thread.join() {
                 if !thread::panicking() {
                     std::panic::resume_unwind(panic);
                 }
@@ -324,20 +357,19 @@ impl Drop for FakeRuntime {
     }
 }
 
-/// Serves whoever connects, each on a thread of its own, until woken; then waits for those threads.
-fn accept(shared: &Shared, listener: &UnixListener, woken: &UnixStream) {
-    thread::scope(|scope| {
+/// Serves whoever comes, each on a thread of its own, until stopped; then waits for those threads.
+fn accept(shared: &Shared, mut server: Server) {
+    thread::scope(move |scope| {
         loop {
-            let mut fds = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
-            let waited = sys::wait(&mut fds, Deadline::after(Duration::MAX).end);
-            if waited.is_err() || shared.state().ending {
-                return;
-            }
-            let served = listener.accept().and_then(|(stream, _)| {
-                thread::Builder::new().spawn_scoped(scope, move || shared.serve_socket(&stream))
-            });
+            let served = match server.accept() {
+                Ok(Some(incoming)) => {
+                    thread::Builder::new().spawn_scoped(scope, || shared.serve_incoming(incoming))
+                }
+                Ok(None) => return,
+                Err(e) => Err(e),
+            };
             if served.is_err() {
-                // There are too many connections or threads just now; it would be asked for the same one at once.
+                // There are too many threads just now, or there is no memory; it would be asked for the same at once.
                 shared.pause(Duration::from_millis(10));
             }
         }
@@ -375,7 +407,9 @@ impl Shared {
     }
 
     /// Serves a connection that the end of the runtime shuts down.
-    fn serve_socket(&self, stream: &UnixStream) {
+    fn serve_incoming(&self, Incoming { stream, port, turn }: Incoming) {
+        // Over after the connection is, and the next one is made then.
+        let mut turn = Some(turn);
         let number = {
             let mut state = self.state();
             let Ok(clone) = stream.try_clone() else { return };
@@ -387,22 +421,25 @@ impl Shared {
             state.live.insert(number, clone);
             number
         };
-        let _live = Live { shared: self, number, stream };
-        // On some systems it is inherited from the listener that a stream does not block.
-        if stream.set_nonblocking(false).is_ok() {
-            self.serve(stream, Some(stream));
-        }
+        let live = Live { shared: self, number, stream };
+        self.serve(&live.stream, Some(&live.stream), port, &mut turn);
     }
 
-    /// Serves a connection; `socket` is what tells that the peer has gone, if there is one.
-    fn serve(&self, stream: impl Read + Write, socket: Option<&UnixStream>) {
+    /// Serves a connection of a port; `socket` is what tells that the peer has gone, if there is one.
+    fn serve(
+        &self,
+        stream: impl Read + Write,
+        socket: Option<&UnixStream>,
+        port: usize,
+        turn: &mut Option<Turn>,
+    ) {
         let fault = self.state().fault.clone();
-        let mut stream = Faulty { stream, socket, fault, written: 0, shared: self };
+        let mut stream = Served { stream, socket, port, turn, fault, written: 0, shared: self };
         // A peer that is gone, or a fault that was asked for, is nobody's concern here.
         let _ = self.converse(&mut stream);
     }
 
-    fn converse<S: Read + Write>(&self, stream: &mut Faulty<'_, S>) -> Result<(), DriveError> {
+    fn converse<S: Read + Write>(&self, stream: &mut Served<'_, S>) -> Result<(), DriveError> {
         let (mut receive, mut send) = (vec![0; Message::MAX_LEN], vec![0; Message::MAX_LEN]);
         let Ok(mut serve) = Serve::new(&mut receive, &mut send) else { return Ok(()) };
         drive(&mut serve, stream)?;
@@ -434,7 +471,7 @@ impl Shared {
 
     /// What is refused by its code, before the payload is looked at.
     fn refuses(&self, code: Code) -> Option<HResult> {
-        let not_yet = code == AttachProfiler::CODE && self.state().suspended;
+        let not_yet = code == AttachProfiler::CODE && self.state().suspension.is_suspended();
         self.profile.refuses(code).or_else(|| not_yet.then_some(HResult::NOT_YET_AVAILABLE))
     }
 
@@ -442,13 +479,13 @@ impl Shared {
         &self,
         request: &Request<'_>,
         mut reply: Reply<'_>,
-        stream: &mut Faulty<'_, S>,
+        stream: &mut Served<'_, S>,
     ) -> Result<(), DriveError> {
         if answers::wants_descriptor(request) {
             // A plain read takes the byte that a descriptor comes with, and throws the descriptor away.
             let _ = stream.read(&mut [0]).map_err(DriveError::Receive)?;
         }
-        let answered = match self.response(request) {
+        let answered = match self.response(request, stream.port) {
             Response::Ok(payload) => reply.answer_untyped(&Bytes(&payload)),
             Response::Refuse(hresult) => reply.refuse(hresult),
             Response::RefuseWith(hresult, message) => {
@@ -464,11 +501,11 @@ impl Shared {
     }
 
     /// What the handler for the request says, ours or the user's.
-    fn response(&self, request: &Request<'_>) -> Response {
+    fn response(&self, request: &Request<'_>, port: usize) -> Response {
         let handler = self.state().handlers.get(&request.code()).cloned();
         match handler {
             Some(handler) => (handler.lock().unwrap_or_else(PoisonError::into_inner))(request),
-            None => self.default_response(request),
+            None => self.default_response(request, port),
         }
     }
 
@@ -477,7 +514,7 @@ impl Shared {
         &self,
         bytes: &[u8],
         mut reply: Reply<'_>,
-        stream: &mut Faulty<'_, S>,
+        stream: &mut Served<'_, S>,
     ) -> Result<(), DriveError> {
         let session_id = {
             let mut state = self.state();
@@ -488,16 +525,23 @@ impl Shared {
         };
         let _ = reply.answer_untyped(&session_id);
         let sent = drive(&mut reply, stream).and_then(|()| {
+            // The connection is the session's now, and the port makes another.
+            *stream.turn = None;
             let (last, most) = bytes
                 .split_last()
                 .map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
             let stopped = |state: &State| state.sessions.get(&session_id) != Some(&false);
-            let mut sent = Ok(());
-            if self.wait_until(stream.socket, |state| !state.suspended || stopped(state)) {
+            let (mut runs, mut sent) = (false, Ok(()));
+            let woken = self.wait_until(stream.socket, |state| {
+                runs = !state.suspension.is_suspended();
+                runs || stopped(state)
+            });
+            // What is stopped before the runtime runs has not a byte.
+            if woken && runs {
                 sent = stream.send_stream(most);
-            }
-            if sent.is_ok() && self.wait_until(stream.socket, |state| stopped(state)) {
-                sent = stream.send_stream(last);
+                if sent.is_ok() && self.wait_until(stream.socket, |state| stopped(state)) {
+                    sent = stream.send_stream(last);
+                }
             }
             sent.map_err(DriveError::Send)
         });
@@ -536,7 +580,7 @@ impl Encode for Bytes<'_> {
 struct Live<'r> {
     shared: &'r Shared,
     number: u64,
-    stream: &'r UnixStream,
+    stream: UnixStream,
 }
 
 impl Drop for Live<'_> {
@@ -546,17 +590,19 @@ impl Drop for Live<'_> {
     }
 }
 
-/// A stream on which something goes wrong on purpose.
-struct Faulty<'r, S> {
+/// A connection that is served, on which something may go wrong on purpose.
+struct Served<'r, S> {
     stream: S,
     socket: Option<&'r UnixStream>,
+    port: usize,
+    turn: &'r mut Option<Turn>,
     fault: Option<Fault>,
     /// Bytes written so far.
     written: usize,
     shared: &'r Shared,
 }
 
-impl<S: Write> Faulty<'_, S> {
+impl<S: Write> Served<'_, S> {
     /// Writes what belongs to a trace.
     fn send_stream(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(Fault::StallStream(n)) = self.fault else { return self.write_all(bytes) };
@@ -567,12 +613,12 @@ impl<S: Write> Faulty<'_, S> {
     }
 }
 
-impl<S: Read> Read for Faulty<'_, S> {
+impl<S: Read> Read for Served<'_, S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         self.stream.read(buf)
     }
 }
-impl<S: Write> Write for Faulty<'_, S> {
+impl<S: Write> Write for Served<'_, S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let allowed = match self.fault {
             Some(Fault::CloseAfter(n)) => n.saturating_sub(self.written),

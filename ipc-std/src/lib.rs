@@ -18,7 +18,11 @@ pub mod discover;
 #[cfg(all(unix, feature = "fake"))]
 pub mod fake;
 #[cfg(unix)]
+mod monitor;
+#[cfg(unix)]
 mod procfs;
+#[cfg(unix)]
+mod server;
 #[cfg(unix)]
 mod stream;
 #[cfg(unix)]
@@ -36,6 +40,10 @@ pub use timeouts::Timeouts;
 
 #[cfg(unix)]
 pub use client::{Client, DumpConfig, Written};
+#[cfg(unix)]
+pub use monitor::{AdvertisedRuntime, Credentials, Monitor, MonitorEvent, Rejection};
+#[cfg(unix)]
+pub use server::{Incoming, Server, ServerStopper, Turn};
 #[cfg(unix)]
 pub use stream::Stream;
 #[cfg(unix)]

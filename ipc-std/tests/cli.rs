@@ -21,8 +21,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use ipc_proto::types::ProcessInfo3;
-use ipc_proto::{Code, Guid, HResult, Text};
+use ipc_proto::types::{ClientData, ProcessInfo3};
+use ipc_proto::{AttachProfiler, Code, Guid, HResult, ResumeRuntime, Text};
+use ipc_std::Connection;
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -754,8 +755,10 @@ fn a_suspended_runtime_is_resumed() {
     let (_directory, file, path) = output();
     let args = ["trace", "-o", &path, "--duration", "200ms", "--json"];
     let runtime = traced(Profile { suspended: true, ..Profile::net8() }, stream());
-    ask(runtime.path(), &[&args[..], &["--no-resume"]].concat()).well();
+    let ran = ask(runtime.path(), &[&args[..], &["--no-resume"]].concat());
     assert!(runtime.is_suspended());
+    // What is stopped before the runtime runs has not a byte.
+    assert_eq!((ran.status, ran.json()["bytes"].as_u64()), (Some(1), Some(0)), "{ran:?}");
     ask(runtime.path(), &args).well();
     assert!(!runtime.is_suspended());
     assert!(fs::read(&file).unwrap() == stream());
@@ -883,6 +886,73 @@ fn a_fake_runtime_ends_with_its_input() {
     drop(child.stdin.take());
     finish(child).well();
     assert!(!socket.exists());
+}
+
+/// The next one to call, once it has said who it is: how, and where.
+fn called(monitor: &UnixListener) -> (Vec<u8>, UnixStream) {
+    let (mut stream, _) = monitor.accept().unwrap();
+    stream.set_read_timeout(Some(HANGS)).unwrap();
+    let mut frame = vec![0; 34];
+    stream.read_exact(&mut frame).unwrap();
+    (frame, stream)
+}
+
+#[test]
+fn a_fake_runtime_calls_monitors() {
+    let directory = TempDir::new().unwrap();
+    let at = |name: &str| directory.path().join(name).into_os_string().into_string().unwrap();
+    let [first, second] = ["first", "second"].map(|name| UnixListener::bind(at(name)).unwrap());
+    let ports = [
+        "--port",
+        &format!("{},Connect,SUSPEND", at("first")),
+        "--port",
+        &format!("{};{},listen", at("second"), at("ignored")),
+    ];
+    let (mut child, line) = fake_runtime(directory.path(), &ports);
+    let resume = |monitor: &UnixListener| {
+        let (frame, stream) = called(monitor);
+        assert!(frame.starts_with(b"ADVR_V1\0"));
+        assert_eq!(frame[24..], [&child.id().to_le_bytes()[..], &[0; 6]].concat());
+        Connection::new(stream).call(&ResumeRuntime {}).unwrap();
+        frame
+    };
+    let attach = |monitor: &UnixListener| {
+        let attach = AttachProfiler {
+            attach_timeout: 1000,
+            profiler_guid: Guid::NIL,
+            profiler_path: "/p.so".into(),
+            client_data: ClientData(&[]),
+        };
+        Connection::new(called(monitor).1).call(&attach).unwrap_err().hresult()
+    };
+    let frame = resume(&first);
+    assert_eq!(attach(&first), Some(HResult::NOT_YET_AVAILABLE), "the other port suspends by default");
+    assert_eq!(resume(&second), frame);
+    assert_eq!(attach(&first), Some(HResult::MOD_NOT_FOUND));
+    let info = ask(Path::new(line["socket"].as_str().unwrap()), &["info", "--json"]).well().json();
+    assert_eq!(info["process_id"], child.id());
+    drop(child.stdin.take());
+    let notes = finish(child);
+    assert_eq!(notes.status, Some(0), "{notes:?}");
+    let notes: Vec<_> = notes.stderr.lines().collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes.iter().all(|note| note.starts_with("note: ")), "{notes:?}");
+    assert!(notes[0].contains("/second") && notes[1].contains("/ignored"), "{notes:?}");
+}
+
+#[test]
+fn a_fake_runtime_has_a_cookie_of_its_own() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("monitor");
+    let monitor = UnixListener::bind(&path).unwrap();
+    let port = format!("{},nosuspend", path.display());
+    let started = [(); 2].map(|()| fake_runtime(directory.path(), &["--port", &port]));
+    let cookies = [(); 2].map(|()| called(&monitor)).map(|(frame, _stream)| frame[8..24].to_vec());
+    assert_ne!(cookies[0], cookies[1]);
+    for (mut child, _) in started {
+        drop(child.stdin.take());
+        finish(child).well();
+    }
 }
 
 #[test]

@@ -468,7 +468,7 @@ fn a_process_id_that_is_somebody_elses_tells_nothing() {
 
 #[test]
 fn a_connection_goes_over_any_stream() {
-    let runtime = FakeRuntime::without_listener(Profile::net10());
+    let runtime = FakeRuntime::without_listener(Profile::net10()).unwrap();
     assert_eq!(runtime.path().as_os_str(), "");
     let (ours, theirs) = UnixStream::pair().unwrap();
     std::thread::scope(|scope| {

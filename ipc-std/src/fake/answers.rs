@@ -9,8 +9,8 @@ const TRACE: &[u8] = include_bytes!("lab.nettrace");
 const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
 
 impl Shared {
-    /// What a runtime of this profile answers, as far as a fake one can.
-    pub(super) fn default_response(&self, request: &Request<'_>) -> Response {
+    /// What a runtime of this profile answers at this port, as far as a fake one can.
+    pub(super) fn default_response(&self, request: &Request<'_>, port: usize) -> Response {
         let coreclr = self.profile.flavour == Flavour::CoreClr;
         match request {
             Request::GenerateCoreDump3(_) if coreclr => {
@@ -44,7 +44,7 @@ impl Shared {
             Request::GetProcessEnvironment(_) => Response::Environment(self.state().environment.clone()),
             Request::ResumeRuntime(_) => {
                 let mut state = self.state();
-                state.resumed |= core::mem::take(&mut state.suspended);
+                state.resumed |= state.suspension.resume(port) && !state.suspension.is_suspended();
                 self.changed.notify_all();
                 Response::ok(&Status::OK)
             }

@@ -1,3 +1,7 @@
+use core::hash::{BuildHasher, Hasher};
+use std::hash::RandomState;
+use std::path::PathBuf;
+
 use ipc_proto::plan::{self, Flavour, Runtime};
 use ipc_proto::{Code, Guid, HResult, RequestError, Violation};
 
@@ -15,11 +19,13 @@ pub struct Profile {
     pub version: u8,
     /// What kind of runtime.
     pub flavour: Flavour,
-    /// Whether it waits at its start for `ResumeRuntime`; until then no trace has a byte.
+    /// Whether it waits at its start for a `ResumeRuntime` where it listens; until then no trace has a byte.
     pub suspended: bool,
+    /// The monitors that it calls; none if not set otherwise.
+    pub ports: Vec<Port>,
     /// The process, in the socket's name and in what it says of itself; this one if not set otherwise.
     pub process_id: u32,
-    /// The runtime's identity.
+    /// The runtime's identity; random if not set otherwise.
     pub runtime_cookie: Guid,
     /// How it was started.
     pub command_line: String,
@@ -69,8 +75,9 @@ impl Profile {
             version,
             flavour: Flavour::CoreClr,
             suspended: false,
+            ports: Vec::new(),
             process_id: std::process::id(),
-            runtime_cookie: Guid(*b"a fake runtime's"),
+            runtime_cookie: random(),
             command_line: "/app/Fake --of-a runtime".to_owned(),
             os: "Linux".to_owned(),
             arch: "x64".to_owned(),
@@ -96,4 +103,19 @@ impl Profile {
         let hook = matches!(error, RequestError::Violation(Violation::StartupHookPath));
         (hook && self.flavour != Flavour::CoreClr).then_some(HResult::NOT_SUPPORTED)
     }
+}
+
+/// A monitor that a [`FakeRuntime`](super::FakeRuntime) calls, there or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// The monitor's socket.
+    pub path: PathBuf,
+    /// Whether the runtime waits at its start for a `ResumeRuntime` that comes by this port.
+    pub suspended: bool,
+}
+
+/// Different each time, though no secret.
+fn random() -> Guid {
+    let [a, b] = [(); 2].map(|()| RandomState::new().build_hasher().finish());
+    Guid(((u128::from(a) << u64::BITS) | u128::from(b)).to_le_bytes())
 }

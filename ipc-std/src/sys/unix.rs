@@ -2,7 +2,7 @@ use core::time::Duration;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Instant;
 
@@ -12,6 +12,8 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketType, connect,
     sendmsg,
 };
+
+use crate::Credentials;
 
 /// A socket that does not block, and that children do not inherit.
 #[cfg(not(target_vendor = "apple"))]
@@ -51,6 +53,13 @@ pub(crate) fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStr
     }
 }
 
+/// Connects, or fails at once, be it that the backlog is full; the stream does not block.
+pub(crate) fn connect_unix_at_once(address: &SocketAddrUnix) -> io::Result<UnixStream> {
+    let fd = unix_socket()?;
+    connect(&fd, address)?;
+    Ok(fd.into())
+}
+
 /// Sends a descriptor, with the one byte that carries it.
 pub(crate) fn send_descriptor(socket: &UnixStream, descriptor: BorrowedFd<'_>) -> io::Result<()> {
     let mut space = [core::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -83,7 +92,6 @@ pub(crate) fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> 
 }
 
 /// Whether the peer has closed its side altogether.
-#[cfg(feature = "fake")]
 pub(crate) fn has_hung_up(socket: &UnixStream) -> bool {
     let mut fds = [PollFd::new(socket, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -101,6 +109,34 @@ pub(crate) fn process_exists(process_id: u32) -> bool {
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
 }
 
+/// Whether the process has ended, even if nobody has asked yet how.
+pub(crate) fn process_has_ended(process_id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.trim_start().chars().next());
+    matches!(state, Some('Z' | 'X')) || !process_exists(process_id)
+}
+
+/// Who is at the other end of a socket, if the system tells.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn credentials(socket: &UnixStream) -> Option<Credentials> {
+    // The system's own answer for a process that is not seen from here is 0, which is no process id.
+    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
+    let process_id = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
+    Some(Credentials { process_id, user_id: peer.uid.as_raw(), group_id: peer.gid.as_raw() })
+}
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) const fn credentials(_: &UnixStream) -> Option<Credentials> {
+    None
+}
+
+/// Locks a directory until the descriptor is dropped.
+pub(crate) fn lock_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, rustix::fs::Mode::empty())?;
+    rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+    Ok(directory)
+}
+
 /// When a process started, in what its socket's name says of it: clock ticks since boot on Linux; 0 if unknown.
 pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
     /// Field 22, counted from behind the program's name, which is field 2 and may hold anything.
@@ -110,9 +146,8 @@ pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
     fields.and_then(|mut fields| fields.nth(START_TIME)?.parse().ok()).unwrap_or(0)
 }
 
-/// A listening socket at `path`, which only its owner may open from its first moment on.
-#[cfg(feature = "fake")]
-pub(crate) fn listen_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+/// A listening socket at `path`, which only its owner may open from its first moment on; accepting does not block.
+pub(crate) fn listen_unix(path: &Path) -> io::Result<UnixListener> {
     /// How many connections may wait to be accepted: what .NET asks for.
     const BACKLOG: i32 = 255;
     let address = SocketAddrUnix::new(path)?;

@@ -5,8 +5,9 @@ use std::sync::mpsc;
 use std::thread;
 
 use clap::ValueEnum;
+use ipc_proto::port::{Config, PortType, Variable};
 use ipc_std::discover;
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_std::fake::{FakeRuntime, Port, Profile};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -20,8 +21,14 @@ The first line of output is {\"process_id\": N, \"socket\": \"PATH\"}. SIGINT, S
 and SIGHUP end it too. Others find it by its process id if DIR was its TMPDIR when
 it started.
 
+A port is what DOTNET_DiagnosticPorts would have: the path of a monitor's socket,
+and suspend (the default) or nosuspend. It is called until somebody is there, and
+again after each command. A runtime that waits at several ports is to be resumed at
+each of them.
+
 Examples:
   dotnet-ipc fake-runtime
+  dotnet-ipc fake-runtime --port /tmp/monitor,suspend
   TMPDIR=/tmp/lab dotnet-ipc fake-runtime --dir /tmp/lab --runtime net31 --suspend")]
 pub(crate) struct Args {
     /// Which runtime to be
@@ -33,6 +40,9 @@ pub(crate) struct Args {
     /// Wait at the start for somebody to resume it
     #[arg(long)]
     suspend: bool,
+    /// Call the monitor there, too; may be given several times
+    #[arg(long = "port", value_name = "ADDRESS[,TAG]...")]
+    ports: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -44,7 +54,7 @@ enum Runtime {
     Net31,
 }
 
-pub(crate) fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let profile = match args.runtime {
         Runtime::Net10 => Profile::net10(),
         Runtime::Net9 => Profile::net9(),
@@ -52,6 +62,14 @@ pub(crate) fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
         Runtime::Net9Aot => Profile::net9_aot(),
         Runtime::Net31 => Profile::net31(),
     };
+    let list = args.ports.join(";");
+    let config = Config::read(profile.flavour, |name| {
+        (name == Variable::DiagnosticPorts.name()).then_some(list.as_str())
+    });
+    config.findings().for_each(|finding| globals.output.note(&finding.to_string()));
+    // Where a runtime has a default port, as here, the other kind is ignored.
+    let ports = config.ports().filter(|port| port.port_type() == PortType::Connect);
+    let ports = ports.map(|port| Port { path: port.address().into(), suspended: port.suspends() }).collect();
     let dir = args.dir.clone().unwrap_or_else(discover::directory);
     // Before there is a socket, so that no signal leaves it behind.
     let (end, ended) = mpsc::channel();
@@ -62,7 +80,7 @@ pub(crate) fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
             let _ = end.send(());
         }
     })?;
-    let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ..profile })
+    let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, ..profile })
         .map_err(|e| Failure::io(format_args!("cannot listen in {}", dir.display()), &e))?;
     json_to_stdout(
         &json!({ "process_id": runtime.process_id(), "socket": runtime.path().to_string_lossy() }),

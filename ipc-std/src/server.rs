@@ -1,0 +1,387 @@
+use core::fmt;
+use core::time::Duration;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use ipc_proto::port::{ConnectPort, PortEvent, PortStep};
+use ipc_proto::{Advertise, SocketName};
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::SocketAddrUnix;
+
+use crate::client::Deadline;
+use crate::sys;
+
+/// A runtime's side of its diagnostic ports: listens for tools, calls monitors, and hands over the connections on which
+/// a command comes.
+///
+/// For those who make a runtime. It has no thread and no buffers: [`accept`](Self::accept) waits, on the caller's
+/// thread, for all ports at once. What comes is served with [`Serve`](ipc_proto::Serve).
+///
+/// * A port that [listens](Self::listen) hands a connection over as soon as it is made, whether anything is said on it
+///   or not; a runtime that serves one connection at a time waits for a silent tool for ever.
+/// * A port that [calls](Self::call) is a [`ConnectPort`]: it connects, says who it is, and hands the connection over
+///   once a command is on it. A monitor that is not there is tried again after 10, 12, 15 … 571, 500, 500 ms; one whose
+///   backlog is full counts as not there. Connecting never waits.
+///
+/// Ports are numbered in the order in which they were added, which is what [`Suspension`](ipc_proto::port::Suspension)
+/// wants: a `ResumeRuntime` counts for the port it came by.
+///
+/// ```
+/// use ipc_proto::port::Suspension;
+/// use ipc_proto::{Advertise, Guid, HResult, Message, Request, Serve, types::Status};
+/// use ipc_std::{Client, Incoming, Server, drive};
+///
+/// let directory = tempfile::tempdir()?;
+/// let advertise = Advertise { runtime_cookie: Guid(*b"drawn at startup"), process_id: 42, future: 0 };
+/// let mut server = Server::new(&advertise)?;
+/// let default_port = server.listen(directory.path())?;
+/// let monitor = server.call(&directory.path().join("monitor"))?; // nobody is there
+/// assert_eq!((default_port, monitor), (0, 1));
+/// let mut suspension = Suspension::new([true, false]);
+///
+/// let path = server.path().map(std::path::Path::to_owned).unwrap_or_default();
+/// let tool = std::thread::spawn(move || Client::at(path).resume());
+/// let (mut receive, mut send) = ([0; Message::MAX_LEN], [0; Message::MAX_LEN]);
+/// while suspension.is_suspended() {
+///     let Some(Incoming { mut stream, port, turn }) = server.accept()? else { break };
+///     let mut serve = Serve::new(&mut receive, &mut send)?;
+///     drive(&mut serve, &mut stream)?;
+///     let (request, mut reply) = serve.finish();
+///     match request {
+///         Ok(Request::ResumeRuntime(resume)) => {
+///             suspension.resume(port);
+///             reply.answer(&resume, &Status::OK)?;
+///         }
+///         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
+///         Err(_) => {} // the reply refuses already
+///     }
+///     drive(&mut reply, &mut stream)?;
+///     drop(turn); // as it would be here in any case; of a trace, the stream would live on
+/// }
+/// tool.join().expect("it does not panic")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    advertise: Advertise,
+    ports: Vec<Port>,
+    /// Which port was last handed a connection of: the others come first the next time.
+    last: usize,
+    told: Arc<Told>,
+    /// Readable when something was told.
+    woken: UnixStream,
+}
+
+/// A connection to serve, from [`Server::accept`].
+#[derive(Debug)]
+pub struct Incoming {
+    /// The connection. It blocks; [`Stream::new`](crate::Stream::new) gives it a deadline.
+    pub stream: UnixStream,
+    /// The number of the port that it belongs to.
+    pub port: usize,
+    /// Keeps the port from calling again.
+    pub turn: Turn,
+}
+
+/// A port's turn, which lasts until its command is answered.
+///
+/// While it lives, the port does not call. Drop it, from whatever thread, when the command is answered; of a session
+/// that streams, right after the OK, while the stream lives on. Then [`Server::accept`] connects again at once.
+///
+/// A port that listens has no turns: dropping its one does nothing.
+#[derive(Debug)]
+pub struct Turn(Option<(Arc<Told>, usize)>);
+
+/// Ends [`Server::accept`] from another thread, or from a handler of signals that is one.
+#[derive(Debug, Clone)]
+pub struct ServerStopper(Arc<Told>);
+
+/// What other threads have to say.
+struct Told {
+    said: Mutex<Said>,
+    /// Written to when something was said.
+    wake: UnixStream,
+}
+
+#[derive(Default)]
+struct Said {
+    stop: bool,
+    /// Ports whose turn is over.
+    answered: Vec<usize>,
+}
+
+#[derive(Debug)]
+enum Port {
+    Listening {
+        listener: UnixListener,
+        path: PathBuf,
+        /// Until when nothing is accepted, as that failed.
+        pause: Option<Instant>,
+    },
+    Calling {
+        monitor: SocketAddrUnix,
+        machine: ConnectPort,
+        /// Until it is handed over.
+        stream: Option<UnixStream>,
+        /// When the next try is due.
+        next_try: Option<Instant>,
+    },
+}
+
+impl Server {
+    /// A runtime that says this of itself, without ports.
+    ///
+    /// # Errors
+    /// If there are no descriptors left.
+    pub fn new(advertise: &Advertise) -> io::Result<Self> {
+        let (woken, wake) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        // When it is full, it wakes already.
+        wake.set_nonblocking(true)?;
+        let told = Arc::new(Told { said: Mutex::default(), wake });
+        Ok(Self { advertise: *advertise, ports: Vec::new(), last: 0, told, woken })
+    }
+
+    /// Listens in this directory, under the [name](SocketName) of a runtime's socket; gives the port's number.
+    ///
+    /// Tools look in [`discover::directory`](crate::discover::directory). Only the owner may connect, from the first
+    /// moment on; 255 connections may wait. The socket is removed when the server is dropped.
+    ///
+    /// # Errors
+    /// If it cannot be listened there; of kind `AddrInUse` if something lies there, be it dead, as in a real runtime; of
+    /// kind `InvalidInput` if the path, or the process id, is too long for one.
+    pub fn listen(&mut self, directory: &Path) -> io::Result<usize> {
+        let process_id = u32::try_from(self.advertise.process_id)
+            .map_err(|e| io::Error::new(ErrorKind::InvalidInput, e))?;
+        let name = SocketName { process_id, disambiguation_key: sys::disambiguation_key(process_id) };
+        let path = directory.join(name.to_text().as_str());
+        let listener = sys::listen_unix(&path)?;
+        Ok(self.add(Port::Listening { listener, path, pause: None }))
+    }
+
+    /// Calls the monitor whose socket is at `path`, there or not, from the next [`accept`](Self::accept) on; gives the
+    /// port's number.
+    ///
+    /// # Errors
+    /// If the path is too long for a socket's.
+    pub fn call(&mut self, path: &Path) -> io::Result<usize> {
+        let monitor = SocketAddrUnix::new(path)?;
+        let machine = ConnectPort::new(&self.advertise);
+        Ok(self.add(Port::Calling { monitor, machine, stream: None, next_try: None }))
+    }
+
+    fn add(&mut self, port: Port) -> usize {
+        let number = self.ports.len();
+        self.ports.push(port);
+        number
+    }
+
+    /// The socket that it listens at; the first, if there are several.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.ports.iter().find_map(|port| match port {
+            Port::Listening { path, .. } => Some(path.as_path()),
+            Port::Calling { .. } => None,
+        })
+    }
+
+    /// What ends [`accept`](Self::accept).
+    #[must_use]
+    pub fn stopper(&self) -> ServerStopper {
+        ServerStopper(Arc::clone(&self.told))
+    }
+
+    /// Waits for a connection to serve, for as long as it takes; `None` once it is [stopped](ServerStopper::stop).
+    ///
+    /// Ports take turns. All of them stand still between two calls; so serve what takes time on another thread.
+    ///
+    /// # Errors
+    /// If the operating system cannot wait. Connections that cannot be accepted, for want of descriptors say, are no
+    /// error: they wait, and are tried again after 10 ms.
+    pub fn accept(&mut self) -> io::Result<Option<Incoming>> {
+        loop {
+            if self.told.take(&self.woken, &mut self.ports) {
+                return Ok(None);
+            }
+            for port in &mut self.ports {
+                port.go_on();
+            }
+            for (number, ready) in self.wait()? {
+                let Some(stream) = self.ports.get_mut(number).and_then(|port| port.take(ready)) else {
+                    continue;
+                };
+                self.last = number;
+                let turn = Turn(Some((Arc::clone(&self.told), number)));
+                // A runtime that serves it reads until it has all; on some systems it is inherited not to block.
+                if stream.set_nonblocking(false).is_ok() {
+                    return Ok(Some(Incoming { stream, port: number, turn }));
+                }
+            }
+        }
+    }
+
+    /// Waits until there is something to do; says which ports are ready, in the order of their turns.
+    fn wait(&self) -> io::Result<Vec<(usize, PollFlags)>> {
+        let watched = self.ports.iter().enumerate().filter_map(|(i, port)| Some((i, port.watched()?)));
+        let (numbers, mut fds): (Vec<_>, Vec<_>) = watched.unzip();
+        fds.push(PollFd::new(&self.woken, PollFlags::IN));
+        let next = self.ports.iter().filter_map(Port::due).min();
+        match sys::wait(&mut fds, next.unwrap_or_else(|| Deadline::after(Duration::MAX).end)) {
+            Err(e) if e.kind() == ErrorKind::TimedOut => {}
+            result => result?,
+        }
+        let flags = fds.iter().map(PollFd::revents);
+        let mut ready: Vec<_> =
+            numbers.into_iter().zip(flags).filter(|(_, flags)| !flags.is_empty()).collect();
+        ready.sort_by_key(|(number, _)| *number <= self.last);
+        Ok(ready)
+    }
+}
+
+impl Port {
+    /// Does what can be done without waiting.
+    fn go_on(&mut self) {
+        let now = Instant::now();
+        match self {
+            Self::Listening { pause, .. } => *pause = pause.filter(|pause| *pause > now),
+            Self::Calling { monitor, machine, stream, next_try } => loop {
+                let event = match machine.step() {
+                    PortStep::Connect => match sys::connect_unix_at_once(monitor) {
+                        Ok(connected) => {
+                            *stream = Some(connected);
+                            PortEvent::Connected
+                        }
+                        Err(_) => PortEvent::Failed,
+                    },
+                    PortStep::Wait { milliseconds } => {
+                        let next = *next_try.get_or_insert_with(|| later(now, milliseconds.into()));
+                        if next > now {
+                            return;
+                        }
+                        *next_try = None;
+                        PortEvent::Waited
+                    }
+                    // It always fits a fresh socket, so that there is nothing to wait for.
+                    PortStep::Send(frame) => match stream.as_mut().map(|stream| stream.write(frame)) {
+                        Some(Ok(n)) => PortEvent::Sent(n),
+                        Some(Err(e)) if e.kind() == ErrorKind::Interrupted => continue,
+                        Some(Err(_)) | None => PortEvent::Failed,
+                    },
+                    PortStep::Await | PortStep::Serve => return,
+                };
+                if event == PortEvent::Failed {
+                    *stream = None;
+                }
+                machine.advance(event);
+            },
+        }
+    }
+
+    /// What is to be waited for.
+    fn watched(&self) -> Option<PollFd<'_>> {
+        let fd = match self {
+            Self::Listening { listener, pause: None, .. } => listener.as_fd(),
+            Self::Calling { stream: Some(stream), .. } => stream.as_fd(),
+            _ => return None,
+        };
+        Some(PollFd::from_borrowed_fd(fd, PollFlags::IN))
+    }
+
+    /// When there is something to do even if nothing comes.
+    const fn due(&self) -> Option<Instant> {
+        match self {
+            Self::Listening { pause, .. } => *pause,
+            Self::Calling { next_try, .. } => *next_try,
+        }
+    }
+
+    /// Takes the connection that is to be served, if that is what it is ready for.
+    fn take(&mut self, ready: PollFlags) -> Option<UnixStream> {
+        match self {
+            Self::Listening { listener, pause, .. } => match listener.accept() {
+                Ok((stream, _)) => Some(stream),
+                // Somebody was there and has gone.
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => None,
+                Err(_) => {
+                    // There are too many connections just now; the next one would be asked for at once.
+                    *pause = Some(later(Instant::now(), 10));
+                    None
+                }
+            },
+            // First, even if there is data too: as a runtime does.
+            Self::Calling { machine, stream, .. } if ready.intersects(PollFlags::HUP | PollFlags::ERR) => {
+                *stream = None;
+                machine.advance(PortEvent::HungUp);
+                None
+            }
+            Self::Calling { machine, stream, .. } => {
+                machine.advance(PortEvent::Readable);
+                stream.take()
+            }
+        }
+    }
+}
+
+/// So many milliseconds later.
+fn later(now: Instant, milliseconds: u64) -> Instant {
+    now.checked_add(Duration::from_millis(milliseconds)).unwrap_or(now)
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        if let Self::Listening { path, .. } = self {
+            // What is gone already need not be removed.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some((told, port)) = &self.0 {
+            told.say(|said| said.answered.push(*port));
+        }
+    }
+}
+
+impl ServerStopper {
+    /// Has [`Server::accept`] give `None`, now or when it is called next, and from then on.
+    pub fn stop(&self) {
+        self.0.say(|said| said.stop = true);
+    }
+}
+
+impl Told {
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn say(&self, say: impl FnOnce(&mut Said)) {
+        say(&mut self.said());
+        // A server that is gone hears nothing.
+        let _ = (&self.wake).write(&[0]);
+    }
+
+    /// Tells the ports whose turns are over; whether to stop.
+    fn take(&self, mut woken: &UnixStream, ports: &mut [Port]) -> bool {
+        // Before it is looked what was said: what is said later wakes again.
+        while woken.read(&mut [0; 64]).is_ok_and(|n| n > 0) {}
+        let mut said = self.said();
+        for number in said.answered.drain(..) {
+            if let Some(Port::Calling { machine, .. }) = ports.get_mut(number) {
+                machine.advance(PortEvent::Answered);
+            }
+        }
+        said.stop
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Told").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,446 @@
+//! [`Monitor`] against runtimes, against those that are none, and against itself.
+#![cfg(all(unix, feature = "fake"))]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing"
+)]
+use core::time::Duration;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use ipc_proto::types::{EventLevel, Provider};
+use ipc_proto::{Advertise, Guid, HResult, ReceiveAdvertise, encode_to_vec};
+use ipc_std::fake::{FakeRuntime, Port, Profile};
+use ipc_std::{
+    AdvertisedRuntime, Error, ErrorKind, Monitor, MonitorEvent, Phase, Rejection, Timeouts, TraceConfig,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tempfile::TempDir;
+
+/// Nothing takes so long, but on a machine that does nothing at all.
+const LONG: Duration = Duration::from_secs(20);
+
+struct Lab {
+    _directory: TempDir,
+    path: PathBuf,
+    monitor: Monitor,
+}
+
+fn lab() -> Lab {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("port");
+    Lab { monitor: Monitor::bind(&path).unwrap(), path, _directory: directory }
+}
+
+/// A runtime that calls the monitor at `path`.
+fn runtime(path: &Path, suspended: bool) -> FakeRuntime {
+    let ports = vec![Port { path: path.to_owned(), suspended }];
+    FakeRuntime::without_listener(Profile { ports, ..Profile::net10() }).unwrap()
+}
+
+fn next(monitor: &Monitor) -> MonitorEvent {
+    monitor.next_event(LONG).unwrap().expect("an event")
+}
+
+fn arrived(monitor: &Monitor) -> AdvertisedRuntime {
+    match next(monitor) {
+        MonitorEvent::Arrived(runtime) => runtime,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A connection on which somebody says that he is a runtime with this cookie.
+fn says(path: &Path, cookie: &[u8; 16]) -> UnixStream {
+    let mut stream = UnixStream::connect(path).unwrap();
+    let mut frame = [0; Advertise::LEN];
+    let advertise = Advertise { runtime_cookie: Guid(*cookie), process_id: 42, future: 0 };
+    ipc_proto::Encode::encode(&advertise, &mut ipc_proto::wire::Writer::new(&mut frame));
+    stream.write_all(&frame).unwrap();
+    stream
+}
+
+/// Takes events until the runtime waits for a command: then it is seen when it hangs up, though this process lives on.
+fn wait_until_waiting(monitor: &Monitor, cookie: Guid) {
+    let until = Instant::now() + LONG;
+    while !monitor.is_waiting(cookie) {
+        assert!(Instant::now() < until, "it connects again");
+        assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
+    }
+}
+
+/// Whether the other side has closed it, or does within a long time.
+fn is_closed(mut stream: &UnixStream) -> bool {
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    match stream.read(&mut [0]) {
+        Ok(n) => n == 0,
+        Err(e) => e.kind() == std::io::ErrorKind::ConnectionReset,
+    }
+}
+
+#[test]
+fn a_runtime_arrives_once_is_commanded_often_and_leaves() {
+    let Lab { monitor, path, .. } = &lab();
+    let fake = runtime(path, true);
+    let seen = arrived(monitor);
+    assert_eq!(seen.runtime_cookie, fake.profile().runtime_cookie);
+    assert_eq!(seen.process_id, u64::from(std::process::id()));
+    let client = monitor.client(seen.runtime_cookie);
+    for _ in 0..20 {
+        assert_eq!(client.process_info().unwrap().clr_product_version, "10.0.12");
+    }
+    client.set_environment_variable("SEEN", Some("yes")).unwrap();
+    assert_eq!(client.environment().unwrap().get("SEEN").unwrap(), "yes");
+    assert!(fake.is_suspended());
+    client.resume().unwrap();
+    assert!(!fake.is_suspended());
+    assert!(monitor.poll_event().unwrap().is_none(), "it arrived once");
+    assert_eq!(monitor.runtimes(), [seen]);
+    wait_until_waiting(monitor, seen.runtime_cookie);
+    drop(fake);
+    assert!(matches!(next(monitor), MonitorEvent::Left(left) if left == seen));
+    assert!(monitor.runtimes().is_empty());
+    assert!(matches!(client.resume(), Err(Error::Left { .. })));
+    assert_eq!(client.resume().unwrap_err().kind(), ErrorKind::Gone);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_system_says_who_it_is() {
+    let Lab { monitor, path, .. } = &lab();
+    let _fake = runtime(path, false);
+    let credentials = arrived(monitor).credentials.unwrap();
+    assert_eq!(credentials.process_id, std::process::id());
+    assert_eq!(credentials.user_id, rustix::process::getuid().as_raw());
+    assert_eq!(credentials.group_id, rustix::process::getgid().as_raw());
+}
+
+#[test]
+fn a_step_down_takes_the_next_connection() {
+    let Lab { monitor, path, .. } = &lab();
+    let ports = vec![Port { path: path.clone(), suspended: false }];
+    let old = FakeRuntime::without_listener(Profile { ports, ..Profile::net31() }).unwrap();
+    let client = monitor.client(arrived(monitor).runtime_cookie);
+    let error = client.process_info().unwrap_err();
+    assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND), "{error}");
+    assert_eq!(old.requests().len(), 3, "ProcessInfo3, 2 and 1, a connection each");
+}
+
+#[test]
+fn a_trace_streams_while_other_commands_come() {
+    let Lab { monitor, path, .. } = &lab();
+    let _fake = runtime(path, true);
+    let client = monitor.client(arrived(monitor).runtime_cookie);
+    let providers = [Provider {
+        keywords: u64::MAX,
+        level: EventLevel::VERBOSE,
+        name: "Lab-Workload".into(),
+        arguments: "".into(),
+    }];
+    let mut session = client.start_tracing(&TraceConfig::new(&providers)).unwrap();
+    client.resume().unwrap();
+    let mut magic = [0; 8];
+    session.read_exact(&mut magic).unwrap();
+    assert_eq!(&magic, b"Nettrace");
+    assert!(client.process_info().is_ok());
+    session.stop().unwrap();
+    session.read_to_end(&mut Vec::new()).unwrap();
+    assert!(session.is_complete());
+    assert!(session.stop_error().is_none());
+}
+
+#[test]
+fn many_threads_share_a_monitor() {
+    const RUNTIMES: usize = 12;
+    let Lab { monitor, path, .. } = &lab();
+    let fakes: Vec<_> = (0..RUNTIMES).map(|_| runtime(path, true)).collect();
+    let cookies: Vec<_> = fakes.iter().map(|_| arrived(monitor).runtime_cookie).collect();
+    thread::scope(|scope| {
+        for cookie in &cookies {
+            scope.spawn(move || {
+                let client = monitor.client(*cookie);
+                for _ in 0..30 {
+                    client.process_info().unwrap();
+                }
+                client.resume().unwrap();
+            });
+        }
+        // Whoever takes events takes nobody's connection.
+        scope.spawn(|| {
+            while fakes.iter().any(FakeRuntime::is_suspended) {
+                assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
+            }
+        });
+    });
+}
+
+#[test]
+fn whoever_waits_is_woken_by_what_another_has_seen() {
+    let Lab { monitor, path, .. } = &lab();
+    let mut stream = says(path, b"the only one....");
+    let cookie = arrived(monitor).runtime_cookie;
+    for _ in 0..300 {
+        let taken = monitor.wait_for(cookie).unwrap();
+        thread::scope(|scope| {
+            // Two wait, one of them polling for both. What they wait for is seen by a third.
+            let waiting = scope.spawn(|| monitor.wait_for(cookie).unwrap());
+            let other = scope.spawn(|| monitor.next_event(Duration::from_millis(1)).unwrap());
+            drop(taken);
+            stream = says(path, b"the only one....");
+            assert!(monitor.poll_event().unwrap().is_none());
+            assert!(other.join().unwrap().is_none());
+            drop(waiting.join().unwrap());
+        });
+        stream = says(path, b"the only one....");
+    }
+    drop(stream);
+}
+
+#[test]
+fn it_sits_in_somebody_elses_loop() {
+    let Lab { monitor, path, .. } = &lab();
+    let wait = |until_due: bool| {
+        let due = monitor.due().filter(|_| until_due);
+        let timeout = due.map_or(LONG, |due| due.saturating_duration_since(Instant::now()));
+        let mut fds = [PollFd::from_borrowed_fd(monitor.as_fd(), PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::try_from(timeout).unwrap())).unwrap()
+    };
+    let fake = runtime(path, false);
+    let runtime = loop {
+        assert_eq!(wait(false), 1, "it is readable when somebody comes");
+        match monitor.poll_event().unwrap() {
+            Some(MonitorEvent::Arrived(runtime)) => break runtime,
+            Some(other) => panic!("{other:?}"),
+            None => {}
+        }
+    };
+    // What a client has seen meanwhile makes it readable too, though no connection has anything to say any more.
+    let other = says(path, b"one who arrives.");
+    monitor.client(runtime.runtime_cookie).resume().unwrap();
+    assert_eq!(wait(false), 1);
+    assert!(matches!(next(monitor), MonitorEvent::Arrived(_)));
+    wait_until_waiting(monitor, runtime.runtime_cookie);
+    drop((fake, other));
+    let mut left = 0;
+    let until = Instant::now() + LONG;
+    while left < 2 && Instant::now() < until {
+        wait(true);
+        while let Some(event) = monitor.poll_event().unwrap() {
+            assert!(matches!(event, MonitorEvent::Left(_)), "{event:?}");
+            left += 1;
+        }
+    }
+    assert_eq!(left, 2, "by the time that is due it has seen that both have left");
+}
+
+#[test]
+fn those_who_are_none_are_dropped_and_hold_nobody_up() {
+    const EACH: usize = 60;
+    let Lab { monitor, path, .. } = &lab();
+    let fake = runtime(path, true);
+    let client = monitor.client(arrived(monitor).runtime_cookie);
+    let connect = |bytes: &[u8]| {
+        let mut stream = UnixStream::connect(path).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream
+    };
+    let mut others = Vec::new();
+    for _ in 0..EACH {
+        others.extend([&b""[..], b"A", b"ADVR_V1\0 and some more", b"GET / HTTP/1.1\r\n"].map(connect));
+        client.process_info().unwrap();
+    }
+    client.resume().unwrap();
+    assert!(!fake.is_suspended());
+    let mut late = [0; 3];
+    let mut bad_magic = 0;
+    for _ in &others {
+        match next(monitor) {
+            MonitorEvent::Rejected { rejection: Rejection::TooLate { received: 0 }, .. } => late[0] += 1,
+            MonitorEvent::Rejected { rejection: Rejection::TooLate { received: 1 }, .. } => late[1] += 1,
+            MonitorEvent::Rejected { rejection: Rejection::TooLate { .. }, .. } => late[2] += 1,
+            MonitorEvent::Rejected { rejection: Rejection::Protocol(_), .. } => bad_magic += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((late, bad_magic), ([EACH; 3], EACH));
+    assert!(others.iter().all(is_closed));
+}
+
+#[test]
+fn too_many_that_say_nothing_make_room() {
+    let Lab { monitor, path, .. } = &lab();
+    let silent: Vec<_> = (0..200).map(|_| UnixStream::connect(path).unwrap()).collect();
+    assert!(monitor.poll_event().unwrap().is_none());
+    let more: Vec<_> = (0..100).map(|_| UnixStream::connect(path).unwrap()).collect();
+    let crowded = |event| match event {
+        MonitorEvent::Rejected { rejection, .. } => rejection == Rejection::Crowded,
+        other => panic!("{other:?}"),
+    };
+    let mut rejected = 0;
+    while let Some(event) = monitor.poll_event().unwrap() {
+        rejected += usize::from(crowded(event));
+    }
+    // On a machine that stood still for 250 ms some were too late before.
+    assert!(rejected <= 44, "{rejected}");
+    assert!(silent.iter().take(44).all(is_closed));
+    drop(more);
+}
+
+#[test]
+fn who_speaks_unasked_is_dropped() {
+    let Lab { monitor, path, .. } = &lab();
+    let mut stream = says(path, b"cannot wait, it.");
+    arrived(monitor);
+    stream.write_all(b"!").unwrap();
+    assert!(matches!(next(monitor), MonitorEvent::Rejected { rejection: Rejection::Unasked, .. }));
+    assert!(matches!(next(monitor), MonitorEvent::Left(_)), "and does not come again");
+}
+
+#[test]
+fn the_newest_connection_wins() {
+    let Lab { monitor, path, .. } = &lab();
+    let old = says(path, b"the same runtime");
+    let runtime = arrived(monitor);
+    let new = says(path, b"the same runtime");
+    thread::scope(|scope| {
+        let answering = scope.spawn(|| answer_one(&new));
+        monitor.client(runtime.runtime_cookie).resume().unwrap();
+        answering.join().unwrap();
+    });
+    assert!(is_closed(&old));
+    assert!(monitor.poll_event().unwrap().is_none(), "it has neither left nor arrived again");
+}
+
+/// Answers one command with 24 bytes of OK, whatever it is.
+fn answer_one(mut stream: &UnixStream) {
+    stream.read_exact(&mut [0; 20]).unwrap();
+    let ok = encode_to_vec(ipc_proto::Code::OK, &ipc_proto::types::Status::OK).unwrap();
+    stream.write_all(&ok).unwrap();
+}
+
+#[test]
+fn a_frame_may_come_byte_by_byte() {
+    let Lab { monitor, path, .. } = &lab();
+    let mut stream = UnixStream::connect(path).unwrap();
+    let frame = [&Advertise::MAGIC[..], b"a slow runtime's", &[42, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let limit = Duration::from_millis(ReceiveAdvertise::DEADLINE_MS.into());
+    let began = Instant::now();
+    for byte in frame {
+        // It is gone already if it was too late.
+        let _ = stream.write_all(&[byte]);
+        if let Some(event) = monitor.poll_event().unwrap() {
+            match event {
+                MonitorEvent::Arrived(runtime) => assert_eq!(runtime.process_id, 42),
+                // On a machine that stood still meanwhile.
+                MonitorEvent::Rejected { .. } => assert!(began.elapsed() >= limit),
+                other => panic!("{other:?}"),
+            }
+            return;
+        }
+    }
+    panic!("it should have arrived");
+}
+
+#[test]
+fn who_does_not_come_again_is_waited_for_by_the_deadline() {
+    let Lab { monitor, path, .. } = &lab();
+    let stream = says(path, b"comes only once.");
+    let runtime = arrived(monitor);
+    let timeouts = Timeouts { call: Duration::from_millis(50), ..Timeouts::default() };
+    let client = monitor.client(runtime.runtime_cookie).with_timeouts(timeouts);
+    let first = client.connect().unwrap();
+    let error = client.connect().unwrap_err();
+    assert!(matches!(error, Error::Timeout { phase: Phase::AwaitingRuntime, .. }), "{error}");
+    // It lives on, as this process does.
+    assert_eq!(monitor.runtimes(), [runtime]);
+    drop((first, stream));
+    assert!(matches!(monitor.wait_for(Guid::NIL), Err(Error::Left { .. })));
+}
+
+#[test]
+fn a_runtime_that_was_removed_arrives_again() {
+    let Lab { monitor, path, .. } = &lab();
+    let fake = runtime(path, false);
+    let first = arrived(monitor);
+    assert!(monitor.remove(first.runtime_cookie));
+    assert!(!monitor.remove(first.runtime_cookie));
+    // Its connection is closed, so it makes another.
+    assert_eq!(arrived(monitor).runtime_cookie, fake.profile().runtime_cookie);
+}
+
+#[test]
+fn runtimes_find_a_monitor_that_is_restarted() {
+    let Lab { monitor, path, _directory } = lab();
+    let fakes = [(); 3].map(|()| runtime(&path, true));
+    for _ in &fakes {
+        arrived(&monitor);
+    }
+    drop(monitor);
+    assert!(!path.exists());
+    let monitor = Monitor::bind(&path).unwrap();
+    for _ in &fakes {
+        monitor.client(arrived(&monitor).runtime_cookie).resume().unwrap();
+    }
+    assert!(!fakes.iter().any(FakeRuntime::is_suspended));
+}
+
+#[test]
+fn a_dead_socket_is_replaced_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("port");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists(), "the socket is left behind");
+    let monitor = Monitor::bind(&path).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let error = Monitor::bind(&path).unwrap_err();
+    assert!(matches!(&error, Error::InUse { .. }), "{error}");
+    // Somebody else's that lies there now is not removed.
+    std::fs::remove_file(&path).unwrap();
+    let other = Monitor::bind(&path).unwrap();
+    drop(monitor);
+    assert!(path.exists());
+    drop(other);
+    assert!(!path.exists());
+    std::fs::write(&path, "a letter").unwrap();
+    let error = Monitor::bind(&path).unwrap_err();
+    assert!(matches!(&error, Error::Listen { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter");
+}
+
+#[test]
+fn a_client_outlives_its_monitor() {
+    let Lab { monitor, path, _directory } = lab();
+    let _fake = runtime(&path, false);
+    let client = monitor.client(arrived(&monitor).runtime_cookie);
+    drop(monitor);
+    client.resume().unwrap();
+    assert!(path.exists());
+    drop(client);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_command_is_told_where_the_port_is() {
+    let Lab { monitor, path, _directory } = &lab();
+    let out = _directory.path().join("out");
+    let script = format!("printf %s \"$DOTNET_DiagnosticPorts\" > '{}'", out.display());
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script);
+    for (suspend, tag) in [(true, "suspend"), (false, "nosuspend")] {
+        assert!(monitor.spawn(&mut command, suspend).unwrap().wait().unwrap().success());
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), format!("{},{tag}", path.display()));
+    }
+    let error = monitor.spawn(&mut Command::new("/no/such program"), true).unwrap_err();
+    assert!(error.to_string().starts_with("cannot start /no/such program: "), "{error}");
+    let odd = Monitor::bind(_directory.path().join("a;b")).unwrap();
+    assert!(odd.variable(true).unwrap_err().to_string().contains("semicolon"));
+}

@@ -1,0 +1,424 @@
+//! A fake runtime that calls, against small monitors made by hand, and against what real runtimes said to one.
+#![cfg(all(unix, feature = "fake"))]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing"
+)]
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{ErrorKind as IoErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
+
+use ipc_proto::types::{ClientData, EventLevel, Format, Provider};
+use ipc_proto::wire::decode;
+use ipc_proto::{
+    Advertise, AttachProfiler, Code, CollectTracing2, Command, GetProcessInfo3, Guid, HResult, Message,
+    Parsed, ResumeRuntime, StartupProfiler, StopTracing, Text,
+};
+use ipc_std::fake::{FakeRuntime, Fault, Port, Profile};
+use ipc_std::{Client, Connection, Error, ErrorKind};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Nothing here takes as long, unless it hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+const PROVIDERS: [Provider<'_>; 1] = [Provider {
+    keywords: u64::MAX,
+    level: EventLevel::INFORMATIONAL,
+    name: Text::new("Lab-Workload"),
+    arguments: Text::NULL,
+}];
+const STARTUP: StartupProfiler<'_> =
+    StartupProfiler { profiler_guid: Guid::NIL, profiler_path: Text::new("/p.so") };
+const ATTACH: AttachProfiler<'_> = AttachProfiler {
+    attach_timeout: 1000,
+    profiler_guid: Guid::NIL,
+    profiler_path: Text::new("/p.so"),
+    client_data: ClientData(&[]),
+};
+
+fn trace() -> CollectTracing2<'static> {
+    CollectTracing2 { buffer_mb: 1, format: Format::NET_TRACE, rundown: true, providers: (&PROVIDERS).into() }
+}
+
+/// A socket that runtimes call.
+struct Monitor {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Monitor {
+    fn new(path: &Path) -> Self {
+        let listener = UnixListener::bind(path).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Self { listener, path: path.to_owned() }
+    }
+
+    fn port(&self, suspended: bool) -> Port {
+        Port { path: self.path.clone(), suspended }
+    }
+
+    /// The next call: what is said first, and the connection.
+    #[track_caller]
+    fn called(&self) -> ([u8; Advertise::LEN], UnixStream) {
+        let begin = Instant::now();
+        let (mut stream, _) = loop {
+            match self.listener.accept() {
+                Err(e) if e.kind() == IoErrorKind::WouldBlock && begin.elapsed() < HANGS => {
+                    thread::yield_now()
+                }
+                result => break result.expect("a runtime calls"),
+            }
+        };
+        stream.set_nonblocking(false).unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        let mut frame = [0; Advertise::LEN];
+        stream.read_exact(&mut frame).unwrap();
+        (frame, stream)
+    }
+
+    fn is_called(&self) -> bool {
+        !matches!(self.listener.accept(), Err(e) if e.kind() == IoErrorKind::WouldBlock)
+    }
+
+    /// Asks the runtime that calls next.
+    #[track_caller]
+    fn ask<C: Command>(&self, command: &C) -> Result<(), Error> {
+        Connection::new(self.called().1).call(command).map(|_| ())
+    }
+
+    #[track_caller]
+    fn refusal<C: Command>(&self, command: &C) -> Option<HResult> {
+        self.ask(command).err().and_then(|error| error.hresult())
+    }
+}
+
+fn monitor(directory: &TempDir, name: &str) -> Monitor {
+    Monitor::new(&directory.path().join(name))
+}
+
+fn calling(ports: Vec<Port>) -> FakeRuntime {
+    FakeRuntime::start(Profile { ports, ..Profile::net10() }).unwrap()
+}
+
+/// The rest of what is sent.
+fn rest(mut stream: UnixStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn it_says_who_it_is() {
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let profile = Profile {
+        runtime_cookie: Guid(*b"a runtime's name"),
+        process_id: 4242,
+        ports: vec![monitor.port(false)],
+        ..Profile::net8()
+    };
+    let _runtime = FakeRuntime::without_listener(profile).unwrap();
+    for _ in 0..2 {
+        assert_eq!(&monitor.called().0, b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0");
+    }
+}
+
+#[test]
+fn a_connection_carries_one_command() {
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let runtime = calling(vec![monitor.port(true)]);
+    let (_, mut stream) = monitor.called();
+    // It calls once, until it has something to do.
+    assert!(!monitor.is_called());
+    let request = ipc_proto::encode_to_vec(GetProcessInfo3::CODE, &GetProcessInfo3 {}).unwrap();
+    stream.write_all(&request.repeat(2)).unwrap();
+    let answer = rest_or_reset(stream);
+    let Ok(Parsed::Complete { value, used }) = Message::parse(&answer) else { panic!("{answer:?}") };
+    assert_eq!((value.code, used), (Code::OK, answer.len()));
+    monitor.ask(&ResumeRuntime {}).unwrap();
+    monitor.ask(&GetProcessInfo3 {}).unwrap();
+    assert!(!runtime.is_suspended());
+    assert_eq!(runtime.requests().len(), 3);
+}
+
+/// The rest of what is sent to one who has said more than was read.
+fn rest_or_reset(mut stream: UnixStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Err(e) = stream.read_to_end(&mut bytes) {
+        assert_eq!(e.kind(), IoErrorKind::ConnectionReset);
+    }
+    bytes
+}
+
+#[test]
+fn it_calls_again_while_a_trace_streams() {
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let _runtime = calling(vec![monitor.port(true)]);
+    let mut tracing = Connection::new(monitor.called().1);
+    let session = tracing.call(&trace()).unwrap();
+    monitor.ask(&ResumeRuntime {}).unwrap();
+    let mut stream = tracing.into_stream();
+    let mut magic = [0; 8];
+    stream.read_exact(&mut magic).unwrap();
+    assert_eq!(&magic, b"Nettrace");
+    let (_, stopping) = monitor.called();
+    thread::scope(|scope| {
+        let stopped =
+            scope.spawn(|| Connection::new(stopping).call(&StopTracing { session_id: session.session_id }));
+        assert!(rest(stream).len() > 1000);
+        assert_eq!(stopped.join().unwrap().unwrap().session_id, session.session_id);
+    });
+    monitor.called();
+}
+
+#[test]
+fn a_suspended_runtime_streams_nothing() {
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let _runtime = calling(vec![monitor.port(true)]);
+    let mut tracing = Connection::new(monitor.called().1);
+    let session_id = tracing.call(&trace()).unwrap().session_id;
+    monitor.ask(&StopTracing { session_id }).unwrap();
+    assert!(rest(tracing.into_stream()).is_empty());
+}
+
+#[test]
+fn it_calls_again_when_the_monitor_hangs_up() {
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let runtime = calling(vec![monitor.port(true)]);
+    for _ in 0..3 {
+        drop(monitor.called());
+    }
+    // In the middle of a command, too.
+    monitor.called().1.write_all(b"DOTNET_IPC_V1\0\x18").unwrap();
+    monitor.ask(&ResumeRuntime {}).unwrap();
+    assert!(!runtime.is_suspended());
+}
+
+#[test]
+fn a_monitor_may_come_late_and_come_again() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("monitor");
+    let runtime = calling(vec![Port { path: path.clone(), suspended: true }]);
+    for _ in 0..2 {
+        let monitor = Monitor::new(&path);
+        monitor.ask(&GetProcessInfo3 {}).unwrap();
+        let waiting = monitor.called();
+        fs::remove_file(&path).unwrap();
+        drop((monitor, waiting));
+    }
+    // Whoever owned it is gone, and its socket is still there.
+    drop(Monitor::new(&path));
+    fs::remove_file(&path).unwrap();
+    Monitor::new(&path).ask(&ResumeRuntime {}).unwrap();
+    assert!(!runtime.is_suspended());
+}
+
+#[test]
+fn a_resume_counts_for_its_own_port() {
+    let directory = TempDir::new().unwrap();
+    let [first, second, third] = ["first", "second", "third"].map(|name| monitor(&directory, name));
+    let ports = vec![first.port(true), second.port(false), third.port(true)];
+    let runtime = FakeRuntime::start(Profile { suspended: true, ports, ..Profile::net10() }).unwrap();
+    let tool = Client::at(runtime.path());
+    let mut tracing = Connection::new(first.called().1);
+    let session_id = tracing.call(&trace()).unwrap().session_id;
+    for _ in 0..2 {
+        first.ask(&ResumeRuntime {}).unwrap();
+        second.ask(&ResumeRuntime {}).unwrap();
+        tool.resume().unwrap();
+        assert!(runtime.is_suspended());
+        second.ask(&STARTUP).unwrap();
+        assert_eq!(second.refusal(&ATTACH), Some(HResult::NOT_YET_AVAILABLE));
+    }
+    third.ask(&ResumeRuntime {}).unwrap();
+    assert!(!runtime.is_suspended());
+    assert_eq!(first.refusal(&STARTUP), Some(HResult::INVALID_ARG));
+    assert_eq!(first.refusal(&ATTACH), Some(HResult::MOD_NOT_FOUND));
+    let mut stream = tracing.into_stream();
+    stream.read_exact(&mut [0; 8]).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| third.ask(&StopTracing { session_id }).unwrap());
+        assert!(rest(stream).len() > 1000);
+    });
+    // Nothing is left to be resumed, which is no error.
+    tool.resume().unwrap();
+    third.ask(&ResumeRuntime {}).unwrap();
+}
+
+#[test]
+fn a_port_that_nobody_listens_at_hurts_nobody() {
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let dead = directory.path().join("dead");
+    drop(UnixListener::bind(&dead).unwrap());
+    let [dead, nobody] = [dead, directory.path().join("nobody")].map(|path| Port { path, suspended: false });
+    let runtime = calling(vec![dead, monitor.port(true), nobody]);
+    Client::at(runtime.path()).process_info().unwrap();
+    monitor.ask(&ResumeRuntime {}).unwrap();
+    Client::at(runtime.path()).process_info().unwrap();
+    assert!(!runtime.is_suspended());
+}
+
+#[test]
+fn a_silent_monitor_holds_up_nobody() {
+    let directory = TempDir::new().unwrap();
+    let [silent, monitor] = ["silent", "monitor"].map(|name| monitor(&directory, name));
+    let runtime = calling(vec![silent.port(false), monitor.port(true)]);
+    let _silent = silent.called();
+    let mut half = silent_half(&monitor);
+    Client::at(runtime.path()).process_info().unwrap();
+    half.write_all(b"\0\0").unwrap();
+    assert_eq!(rest(half).len(), 24);
+    assert!(!runtime.is_suspended());
+    assert!(!silent.is_called());
+}
+
+/// A `ResumeRuntime` but for its last two bytes.
+fn silent_half(monitor: &Monitor) -> UnixStream {
+    let (_, mut stream) = monitor.called();
+    stream.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01").unwrap();
+    stream
+}
+
+#[test]
+fn faults_happen_on_ports_too() {
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let runtime = calling(vec![monitor.port(true)]);
+    runtime.set_fault(Fault::CloseAfter(7));
+    assert_eq!(monitor.ask(&GetProcessInfo3 {}).unwrap_err().kind(), ErrorKind::Gone);
+    runtime.set_fault(Fault::Drip(Duration::from_millis(1)));
+    monitor.ask(&ResumeRuntime {}).unwrap();
+    runtime.set_fault(Fault::Silent);
+    let (_, mut stream) = monitor.called();
+    stream.write_all(&ipc_proto::encode_to_vec(ResumeRuntime::CODE, &ResumeRuntime {}).unwrap()).unwrap();
+    while runtime.requests().len() < 3 {
+        thread::yield_now();
+    }
+    // A command without an answer keeps the port busy.
+    assert!(!monitor.is_called());
+    runtime.set_fault(None);
+    drop(stream);
+    monitor.ask(&ResumeRuntime {}).unwrap();
+}
+
+#[test]
+fn it_ends_at_once() {
+    let directory = TempDir::new().unwrap();
+    let [monitor, another] = ["monitor", "another"].map(|name| monitor(&directory, name));
+    let nobody = Port { path: directory.path().join("nobody"), suspended: true };
+    let runtime = calling(vec![monitor.port(true), another.port(true), nobody]);
+    let mut tracing = Connection::new(monitor.called().1);
+    tracing.call(&trace()).unwrap();
+    let half = silent_half(&another);
+    let (_, waiting) = monitor.called();
+    drop(runtime);
+    for stream in [tracing.into_stream(), half, waiting] {
+        assert!(rest_or_reset(stream).is_empty());
+    }
+    assert!(!monitor.is_called());
+}
+
+#[test]
+fn a_port_that_cannot_be_is_an_error() {
+    let ports = vec![Port { path: "x".repeat(200).into(), suspended: false }];
+    FakeRuntime::without_listener(Profile { ports, ..Profile::net10() }).unwrap_err();
+}
+
+#[test]
+fn many_call_one_monitor() {
+    /// Few enough for a process that may have 1024 descriptors.
+    const MANY: usize = 100;
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let start = |_| {
+        let profile = Profile { ports: vec![monitor.port(true)], ..Profile::net9_aot() };
+        FakeRuntime::without_listener(profile).unwrap()
+    };
+    let runtimes: Vec<_> = (0..MANY).map(start).collect();
+    let cookie = |runtime: &FakeRuntime| runtime.profile().runtime_cookie.0;
+    let cookies: BTreeSet<_> = runtimes.iter().map(cookie).collect();
+    assert_eq!(cookies.len(), MANY);
+    let mut resumed = BTreeSet::new();
+    while resumed.len() < MANY {
+        let (frame, stream) = monitor.called();
+        let Ok(Parsed::Complete { value, .. }) = Advertise::parse(&frame) else { panic!("{frame:?}") };
+        Connection::new(stream).call(&ResumeRuntime {}).unwrap();
+        resumed.insert(value.runtime_cookie.0);
+    }
+    assert_eq!(resumed, cookies);
+    assert!(!runtimes.iter().any(FakeRuntime::is_suspended));
+}
+
+fn unhex(hex: &Value) -> Vec<u8> {
+    let hex = hex.as_str().unwrap();
+    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+}
+
+/// What an answer comes to.
+fn outcome(answer: &[u8]) -> (Code, Option<HResult>) {
+    let Ok(Parsed::Complete { value, .. }) = Message::parse(answer) else { panic!("{answer:?}") };
+    (value.code, (value.code == Code::ERROR).then(|| decode(value.payload).unwrap()))
+}
+
+/// Every request that a monitor sent to a real, suspended runtime, in order, sent to a fake one.
+fn replay(file: &str, profile: Profile, differs: &[&str]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/conversations").join(file);
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let runtime = FakeRuntime::start(Profile { ports: vec![monitor.port(true)], ..profile }).unwrap();
+    // The connection that was called last, and those that are kept.
+    let (mut next, mut kept) = (None, Vec::new());
+    for line in fs::read_to_string(path).unwrap().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let what = line["what"].as_str().unwrap();
+        if what == "advertise" {
+            // Without a request, it was hung up.
+            drop(next.take());
+            let (frame, stream) = monitor.called();
+            assert_eq!(frame.len(), unhex(&line["bytes"]).len());
+            next = Some(stream);
+            continue;
+        }
+        let (request, recorded) = (unhex(&line["request"]), unhex(&line["response"]));
+        let mut stream = next.take().expect("an advertise frame goes before each request");
+        stream.write_all(&request).unwrap();
+        let mut answer = vec![0; Message::HEADER_LEN];
+        stream.read_exact(&mut answer).unwrap();
+        let size = usize::from(u16::from_le_bytes([answer[14], answer[15]]));
+        answer.resize(size, 0);
+        stream.read_exact(&mut answer[Message::HEADER_LEN..]).unwrap();
+        if differs.contains(&what) {
+            assert_ne!(outcome(&answer), outcome(&recorded), "{file}: {what} is known to differ");
+        } else {
+            assert_eq!(outcome(&answer), outcome(&recorded), "{file}: {what}");
+        }
+        kept.push(stream);
+    }
+    assert!(!runtime.is_suspended(), "{file} ends with a resume");
+    assert!(kept.len() > 10 && next.is_some());
+}
+
+#[test]
+fn it_answers_a_monitor_as_real_runtimes_did() {
+    replay("reverse-connect-net10.jsonl", Profile::net10(), &[]);
+    replay("reverse-connect-net10-linux.jsonl", Profile::net10(), &[]);
+    // This one read past the end of a payload, found something, and took it.
+    replay("reverse-connect-net8-linux.jsonl", Profile::net8(), &["startup-prof-trunc"]);
+    replay("reverse-connect-net9-aot-linux.jsonl", Profile::net9_aot(), &[]);
+}
