@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind as UsageError;
 use ipc_proto::{Code, CommandInfo, HResult};
 use ipc_std::{Error, ErrorKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::output::{Output, printable, to_stderr};
 
@@ -128,25 +128,33 @@ impl Failure {
         self.kind
     }
 
+    /// As the tool writes it in JSON.
+    pub(crate) fn to_json(&self) -> Value {
+        let command = self.command.map(name_of);
+        let hresult = self.hresult.map(|hresult| hresult.to_string());
+        let hresult_name = self.hresult.and_then(HResult::name);
+        json!({
+            "error": self.message, "kind": self.kind.row().0, "command": command,
+            "hresult": hresult, "hresult_name": hresult_name, "hint": self.hint,
+        })
+    }
+
     /// Tells it on standard error, and the shell by the exit status.
     pub(crate) fn report(&self, output: &Output) -> ExitCode {
-        let (kind, status) = self.kind.row();
-        to_stderr(&if output.json {
-            let command = self.command.map(name_of);
-            let hresult = self.hresult.map(|hresult| hresult.to_string());
-            let hresult_name = self.hresult.and_then(HResult::name);
-            json!({
-                "error": self.message, "kind": kind, "command": command,
-                "hresult": hresult, "hresult_name": hresult_name, "hint": self.hint,
-            })
-            .to_string()
-        } else {
-            // Some messages hold their advice already.
-            let hint = self.hint.as_ref().filter(|hint| !self.message.contains(*hint));
-            let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            format!("error: {}{hint}", printable(&self.message))
-        });
-        ExitCode::from(status)
+        to_stderr(&if output.json { self.to_json().to_string() } else { format!("error: {self}") });
+        ExitCode::from(self.kind.row().1)
+    }
+}
+
+/// What went wrong, and what to do about it, in a line.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.message))?;
+        // Some messages hold their advice already.
+        match self.hint.as_ref().filter(|hint| !self.message.contains(*hint)) {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
     }
 }
 

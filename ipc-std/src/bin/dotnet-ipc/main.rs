@@ -9,11 +9,13 @@ mod failure;
 mod fake_runtime;
 mod hex;
 mod info;
+mod monitor;
 mod output;
 mod perf_map;
 mod profiler;
 mod providers;
 mod ps;
+mod recording;
 mod resume;
 mod runtime;
 mod set_env;
@@ -47,6 +49,7 @@ Examples:
   dotnet-ipc trace 4242 -o app.nettrace          record until Ctrl-C
   dotnet-ipc env --socket /tmp/dotnet-diagnostic-4242-99-socket --json
   dotnet-ipc dump 4242 -o app.dmp                all of its memory
+  dotnet-ipc monitor --trace app.nettrace -- app a program from its very first event on
   dotnet-ipc decode 444f544e45545f49…            a message, byte by byte
   dotnet-ipc demo                                without .NET
 
@@ -75,6 +78,7 @@ enum Command {
     AttachProfiler(profiler::AttachArgs),
     StartupProfiler(profiler::StartupArgs),
     Resume(resume::Args),
+    Monitor(monitor::Args),
     Demo(demo::Args),
     FakeRuntime(fake_runtime::Args),
     Decode(decode::Args),
@@ -98,6 +102,11 @@ fn main() -> ExitCode {
         Command::AttachProfiler(args) => profiler::attach(&args, &globals),
         Command::StartupProfiler(args) => profiler::startup(&args, &globals),
         Command::Resume(args) => resume::run(&args, &globals),
+        Command::Monitor(args) => match monitor::run(&args, &globals) {
+            // Of the command that it was to start.
+            Ok(Some(status)) => return status,
+            result => result.map(|_| ()),
+        },
         Command::Demo(args) => demo::run(&args, &globals),
         Command::FakeRuntime(args) => fake_runtime::run(&args, &globals),
         Command::Decode(args) => decode::run(&args, &globals),

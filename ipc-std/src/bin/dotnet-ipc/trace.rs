@@ -1,24 +1,20 @@
 //! `trace`: records what a program does, into a file.
 use core::mem;
 use core::time::Duration;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ipc_proto::types::Provider;
-use ipc_std::{Client, Error, ErrorKind as Reason, Phase, Stopper, Timeouts, TraceConfig, TraceSession};
+use ipc_std::{Client, Error, ErrorKind as Reason, Stopper, Timeouts, TraceSession};
 use serde_json::json;
 
-use crate::failure::{self, Failure, Kind};
+use crate::failure::{self, Failure};
 use crate::output::{json_to_stdout, to_stderr};
-use crate::providers::{self, Buffering, EventIds, Profile, Selected};
-use crate::{Globals, durations, runtime, signals, wire_log};
+use crate::recording::{self, Destination, GRACE, Options, TICK};
+use crate::{Globals, runtime, signals, wire_log};
 
 /// Record what a program does, as a .nettrace file
 #[derive(Debug, clap::Args)]
@@ -42,62 +38,14 @@ pub(crate) struct Args {
     /// Where to; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How long [default: until Ctrl-C]
-    #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
-    duration: Option<Duration>,
-    /// Size of the runtime's buffer in MB
-    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
-    buffer: u32,
-    /// What to record, by a name; may be repeated [default: dotnet-common and dotnet-sampled-thread-time, unless there
-    /// is a --provider]
-    #[arg(long = "profile", value_name = "P", value_enum)]
-    profiles: Vec<Profile>,
-    /// What to record, by provider; may be repeated, and overrides a profile's provider of that name. KEYWORDS are
-    /// hexadecimal, all of them by default; LEVEL is 0 to 5 or logalways, critical, error, warning, informational (the
-    /// default), verbose
-    #[arg(long = "provider", value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
-    providers: Vec<Selected>,
-    /// Leave out the descriptions of methods that end a trace: smaller, but stacks stay without names
-    #[arg(long)]
-    no_rundown: bool,
-    /// What ends a trace, as keywords of the rundown provider, hexadecimal [default: as the profiles have it] (.NET 9)
-    #[arg(long, value_name = "KEYWORDS", value_parser = providers::parse_keywords, conflicts_with = "no_rundown")]
-    rundown_keyword: Option<u64>,
-    /// Leave out the stacks of events (.NET 9)
-    #[arg(long)]
-    no_stacks: bool,
-    /// Only these events of a provider that is recorded, or with - all others; may be repeated (.NET 10)
-    #[arg(long, value_name = "NAME=+ID,ID|NAME=-ID,ID")]
-    event_ids: Vec<EventIds>,
-    /// What happens when the runtime's buffer is full
-    #[arg(long, value_enum, value_name = "MODE", default_value = "drop")]
-    buffering: Buffering,
-    /// Let a runtime that is suspended at its start wait on
-    #[arg(long)]
-    no_resume: bool,
+    #[command(flatten)]
+    options: Options,
     #[command(flatten)]
     wire_log: wire_log::LogFile,
 }
 
-/// How often a silent trace is looked after.
-const TICK: Duration = Duration::from_millis(250);
-
-/// How long the end of a trace may take to show that could not be asked to stop: a program that ends takes its socket
-/// away first.
-const GRACE: Duration = Duration::from_secs(2);
-
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (selected, rundown) = providers::select(&args.profiles, &args.providers)?;
-    let providers: Vec<Provider<'_>> = selected.iter().map(Selected::to_provider).collect();
-    let filters = providers::filters(&selected, &args.event_ids)?;
-    let config = TraceConfig {
-        buffer_mb: args.buffer,
-        rundown_keyword: if args.no_rundown { 0 } else { args.rundown_keyword.unwrap_or(rundown) },
-        stackwalk: !args.no_stacks,
-        buffer_mode: args.buffering.into(),
-        providers: &providers,
-        filters: &filters,
-    };
+    let wishes = args.options.wishes()?;
     let wire_log = args.wire_log.open()?;
     let timeouts = Timeouts { silence: TICK, ..globals.limits.timeouts() };
     let client = args.target.client(timeouts, &wire_log)?;
@@ -110,14 +58,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     })?;
     let stop = Arc::new(Mutex::new(Stop::Unasked));
     let began = Instant::now();
-    let started = client.start_tracing(&config).map_err(Failure::from).and_then(|session| {
+    let started = wishes.start(&client).and_then(|session| {
         file.truncate()?;
-        let ask = stop_later(args.duration, session.stopper(), Arc::clone(&stop))?;
+        let ask = stop_later(args.options.duration, session.stopper(), Arc::clone(&stop))?;
         Ok((session, ask, Instant::now()))
     });
     let (mut session, ask, started) = started.inspect_err(|_| file.abandon())?;
     *lock(&stage) = Stage::Recording(ask.clone());
-    let resumed = if args.no_resume { Ok(()) } else { resume(client, began) };
+    let resumed = if args.options.no_resume { Ok(()) } else { resume(client, began) };
     if resumed.is_err() {
         // What has begun is ended properly all the same; its receiver is gone if the duration is over.
         let _ = ask.send(());
@@ -127,18 +75,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
 
     let progress = progress();
-    let recorded = record(&mut session, &mut file, &stop, &progress);
+    let recorded = recording::record(&mut session, &mut file, |session| {
+        progress.set_position(session.received());
+        given_up(&stop).map_or(Ok(()), |e| Err(e.into()))
+    });
     progress.finish_and_clear();
     let elapsed = started.elapsed();
     let complete = session.is_complete() && recorded.is_ok();
     summarize(&session, &file, elapsed, complete, globals)?;
     resumed.and(recorded)?;
-    if !complete {
-        let message = format!(
-            "the trace is cut off: the runtime went away in the middle of it ({file} keeps what came)"
-        );
-        return Err(Failure::new(Kind::Gone, message));
-    }
+    recording::check_end(&session, &file)?;
     if matches!(*lock(&stop), Stop::Unasked) {
         globals.output.note("the program ended, and the trace with it");
     }
@@ -166,7 +112,7 @@ fn on_signal(stage: &Mutex<Stage>, signal: i32) {
             let _ = stop.send(());
         }
         Stage::Starting { created } => {
-            remove(created.as_deref());
+            recording::remove(created.as_deref());
             signals::obey(signal);
         }
         Stage::Stopping => signals::obey(signal),
@@ -222,37 +168,6 @@ fn resume(client: Client, began: Instant) -> Result<(), Failure> {
     }
 }
 
-/// Reads the session to its end, into the file.
-fn record(
-    session: &mut TraceSession,
-    file: &mut Destination,
-    stop: &Mutex<Stop>,
-    progress: &ProgressBar,
-) -> Result<(), Failure> {
-    let mut buf = vec![0; 64 << 10];
-    let mut written = Ok(());
-    loop {
-        match session.read(&mut buf).map_err(|e| e.downcast()) {
-            Ok(0) => return written,
-            Ok(n) if written.is_ok() => {
-                written = file.write(buf.get(..n).unwrap_or_default());
-                progress.set_position(session.received());
-                if written.is_err() && session.stop().is_err() {
-                    return written;
-                }
-            }
-            // The runtime must not be held up because our disk is full.
-            Ok(_) => {}
-            Err(Ok(Error::Timeout { phase: Phase::ReadingTrace, .. })) => {}
-            Err(Ok(e)) => return written.and_then(|()| Err(e.into())),
-            Err(Err(e)) => return written.and_then(|()| Err(Failure::io("cannot read the trace", &e))),
-        }
-        if let Some(e) = given_up(stop) {
-            return written.and_then(|()| Err(e.into()));
-        }
-    }
-}
-
 /// What came of it, in a line.
 fn summarize(
     session: &TraceSession,
@@ -291,80 +206,6 @@ fn progress() -> ProgressBar {
     }
     bar.enable_steady_tick(TICK);
     bar
-}
-
-/// Where the trace goes.
-#[derive(Debug)]
-struct Destination {
-    path: PathBuf,
-    file: File,
-    /// The path, if nothing was there before.
-    created: Option<PathBuf>,
-}
-
-impl Destination {
-    /// Opens the file, and leaves what is in it as long as there is no trace to take its place.
-    fn open(path: &Path) -> Result<Self, Failure> {
-        if path.as_os_str() == "-" {
-            return Self::stdout();
-        }
-        let failed = |e| Failure::io(format_args!("cannot write {}", path.display()), &e);
-        let mut options = OpenOptions::new();
-        options.write(true);
-        let (file, created) = match options.clone().create_new(true).open(path) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => (options.create(true).open(path), None),
-            file => (file, Some(path.to_owned())),
-        };
-        Ok(Self { path: path.to_owned(), file: file.map_err(failed)?, created })
-    }
-
-    fn stdout() -> Result<Self, Failure> {
-        if io::stdout().is_terminal() {
-            return Err(Failure::new(Kind::Usage, "a trace is not for a terminal")
-                .with_hint("give a file, or a pipe"));
-        }
-        // Without the buffer that Rust's has, which is made for lines.
-        let stdout = io::stdout().as_fd().try_clone_to_owned();
-        let file = stdout.map_err(|e| Failure::io("cannot write to standard output", &e))?;
-        Ok(Self { path: "-".into(), file: file.into(), created: None })
-    }
-
-    fn is_stdout(&self) -> bool {
-        self.path.as_os_str() == "-"
-    }
-
-    /// Drops what was in the file before. Devices and pipes, and whatever standard output is, cannot and need not.
-    fn truncate(&self) -> Result<(), Failure> {
-        let of_file = || match self.file.metadata()?.is_file() {
-            true => self.file.set_len(0),
-            false => Ok(()),
-        };
-        if self.is_stdout() { Ok(()) } else { of_file().map_err(|e| self.failed(&e)) }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|e| self.failed(&e))
-    }
-
-    fn failed(&self, e: &io::Error) -> Failure {
-        Failure::io(format_args!("cannot write {self}"), e)
-    }
-
-    /// Removes the file, if it was made for a trace that will not come.
-    fn abandon(&self) {
-        remove(self.created.as_deref());
-    }
-}
-
-impl core::fmt::Display for Destination {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        if self.is_stdout() { f.write_str("standard output") } else { self.path.display().fmt(f) }
-    }
-}
-
-fn remove(created: Option<&Path>) {
-    // One that somebody else has removed already is what was wanted.
-    let _ = created.map(fs::remove_file);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,0 +1,515 @@
+//! `monitor`: owns a diagnostic port, and looks after the runtimes that connect to it.
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::collections::{HashSet, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::Instant;
+
+use ipc_std::{AdvertisedRuntime, Client, Monitor, MonitorEvent, Timeouts, TraceSession};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::failure::{Failure, Kind};
+use crate::output::{json_to_stdout, printable, to_stderr, to_stdout};
+use crate::recording::{self, Destination, GRACE, Options, TICK, Wishes};
+use crate::{Globals, signals, wire_log};
+
+/// Own a diagnostic port: show runtimes as they come and go, and have each do something first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A runtime connects if DOTNET_DiagnosticPorts=PATH is in its environment when it
+starts, and waits there to be resumed, which happens once everything that was
+asked for is in place. With a COMMAND, that is started so, its children arrive
+too, and its exit status is the tool's. Without --json, what happens is then told
+on standard error, as standard output is the command's.
+
+Ctrl-C, SIGTERM and SIGHUP end traces properly; then a command is sent the signal too.
+
+Examples:
+  dotnet-ipc monitor --trace app.nettrace -- app --fast
+  dotnet-ipc monitor --listen /tmp/port --set LEVEL=debug
+  dotnet-ipc monitor --listen /tmp/port --trace '/tmp/{pid}.nettrace' --profile gc-verbose")]
+pub(crate) struct Args {
+    /// Where runtimes connect to [default with a COMMAND: a socket for it alone]
+    #[arg(long, value_name = "PATH", required_unless_present = "command")]
+    listen: Option<PathBuf>,
+    /// Set a variable in the environment of each runtime; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
+    set: Vec<(String, String)>,
+    /// Record each runtime from its first event on; {pid} in FILE is its process id, else those behind the first get a
+    /// number
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+    #[command(flatten)]
+    wire_log: wire_log::LogFile,
+    /// Start this, under the port and suspended
+    #[arg(last = true)]
+    command: Vec<OsString>,
+}
+
+/// `NAME=VALUE`.
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("{text:?} is not NAME=VALUE")),
+    }
+}
+
+/// For how long runtimes may still be seen to leave when all is over.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Runs the port until it is over; gives the status of the command, if there was one.
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Failure> {
+    if args.trace.is_none() && args.options.are_about_traces() {
+        return Err(Failure::new(Kind::Usage, "there is nothing to record to").with_hint("give --trace FILE"));
+    }
+    if args.trace.as_deref().is_some_and(|file| file.as_os_str() == "-") {
+        let failure = Failure::new(Kind::Usage, "standard output tells what happens at the port");
+        return Err(failure.with_hint("give --trace a file"));
+    }
+    let wishes = args.trace.as_ref().map(|_| args.options.wishes()).transpose()?;
+    let wire_log = args.wire_log.open()?;
+    allow_many_connections();
+    let (path, _directory) = where_to_listen(args)?;
+    let timeouts = Timeouts { silence: TICK, ..globals.limits.timeouts() };
+    let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
+    // Whoever is not resumed here would wait for ever.
+    let suspend = !args.options.no_resume;
+    let (name, value) = monitor.variable(suspend)?;
+
+    let (woken, wake) = UnixStream::pair().map_err(|e| Failure::io("cannot make a pair of sockets", &e))?;
+    let (tell, told) = mpsc::channel();
+    let wake = Wake { tell, wake: Arc::new(wake) };
+    signals::handle({
+        let (wake, path) = (wake.clone(), monitor.path().to_owned());
+        let mut before = false;
+        move |signal| {
+            if core::mem::replace(&mut before, true) {
+                let _ = std::fs::remove_file(&path);
+                signals::obey(signal);
+            }
+            wake.tell(News::Signal(signal));
+        }
+    })?;
+    let child = match args.command.split_first() {
+        Some((program, arguments)) => {
+            let mut command = Command::new(program);
+            Some(Child::start(command.args(arguments), suspend, &monitor, wake.clone())?)
+        }
+        None => {
+            globals.output.note(&format!("runtimes connect with {name}={}", value.to_string_lossy()));
+            None
+        }
+    };
+    let port = Port {
+        args,
+        globals,
+        monitor: &monitor,
+        wishes,
+        wake,
+        ending: AtomicBool::new(false),
+        busy: AtomicUsize::new(0),
+        files: Mutex::new(HashSet::new()),
+        failure: Mutex::new(None),
+    };
+    let status = thread::scope(|scope| port.run(scope, child, &told, &woken))?;
+    let failure = lock(&port.failure).take();
+    match (status, failure) {
+        (Some(status), failure) if !status.success() || failure.is_none() => Ok(Some(exit_code(status))),
+        (_, Some(failure)) => Err(failure),
+        (_, None) => wire_log.check().map(|()| None),
+    }
+}
+
+/// The path of the port, and the directory that was made for it.
+fn where_to_listen(args: &Args) -> Result<(PathBuf, Option<TempDir>), Failure> {
+    if let Some(path) = &args.listen {
+        return Ok((path.clone(), None));
+    }
+    let directory = tempfile::Builder::new().prefix("dotnet-ipc-").tempdir();
+    let directory = directory.map_err(|e| Failure::io("cannot make a temporary directory", &e))?;
+    Ok((directory.path().join("port"), Some(directory)))
+}
+
+/// Each runtime holds a connection. What it may not have it goes without.
+fn allow_many_connections() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// What the main thread has to hear of.
+#[derive(Debug)]
+enum News {
+    Signal(i32),
+    /// The command has ended.
+    Ended(io::Result<ExitStatus>),
+    /// A runtime needs no thread any more.
+    Idle,
+}
+
+/// Tells the main thread.
+#[derive(Debug, Clone)]
+struct Wake {
+    tell: mpsc::Sender<News>,
+    wake: Arc<UnixStream>,
+}
+
+impl Wake {
+    fn tell(&self, news: News) {
+        // Nobody listens any more at the very end.
+        let _ = self.tell.send(news);
+        let _ = (&*self.wake).write(&[0]);
+    }
+}
+
+/// The command.
+struct Child {
+    pid: Option<Pid>,
+    name: String,
+}
+
+impl Child {
+    fn start(command: &mut Command, suspend: bool, monitor: &Monitor, wake: Wake) -> Result<Self, Failure> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut child = monitor.spawn(command, suspend)?;
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let thread = thread::Builder::new().name("command".to_owned());
+        let waiting = thread.spawn(move || wake.tell(News::Ended(child.wait())));
+        waiting.map_err(|e| Failure::io("cannot start a thread", &e))?;
+        Ok(Self { pid, name })
+    }
+
+    /// Passes a signal on. A terminal has sent it Ctrl-C already.
+    fn signal(&self, signal: i32) {
+        let signal = Signal::from_named_raw(signal);
+        let by_terminal = signal == Some(Signal::INT) && io::stdin().is_terminal();
+        if let (Some(pid), Some(signal), false) = (self.pid, signal, by_terminal) {
+            // It may have ended just now.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| signal.saturating_add(128)));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// Something that happens to a runtime.
+enum Event<'e> {
+    Arrived,
+    Set { name: &'e str, value: &'e str },
+    Tracing { file: &'e Path },
+    Resumed,
+    Left,
+    Error(&'e Failure),
+}
+
+/// What the threads have in common.
+struct Port<'p> {
+    args: &'p Args,
+    globals: &'p Globals,
+    monitor: &'p Monitor,
+    wishes: Option<Wishes<'p>>,
+    wake: Wake,
+    /// Whether all traces are to end.
+    ending: AtomicBool,
+    /// Runtimes that have a thread just now.
+    busy: AtomicUsize,
+    /// Files that were written to.
+    files: Mutex<HashSet<PathBuf>>,
+    /// The first one.
+    failure: Mutex<Option<Failure>>,
+}
+
+impl<'p> Port<'p> {
+    /// Looks after the port until the command has ended, or a signal comes; and then until every trace has ended.
+    fn run<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        child: Option<Child>,
+        told: &Receiver<News>,
+        woken: &UnixStream,
+    ) -> Result<Option<ExitStatus>, Failure> {
+        let (mut child, mut status, mut seen) = (child, None, false);
+        // For the command, once the traces have ended, or do not want to.
+        let mut signal: Option<(i32, Instant)> = None;
+        let mut waiting = VecDeque::new();
+        let mut over: Option<Instant> = None;
+        woken.set_nonblocking(true).map_err(|e| Failure::io("cannot wait", &e))?;
+        loop {
+            while let Some(event) = self.monitor.poll_event()? {
+                seen |= matches!(event, MonitorEvent::Arrived(_));
+                waiting.extend(self.on_event(event)?);
+            }
+            while let Some(runtime) = waiting.pop_front() {
+                if !self.look_after(scope, runtime) {
+                    waiting.push_front(runtime);
+                    break;
+                }
+            }
+            while let Ok(news) = told.try_recv() {
+                match news {
+                    News::Idle => {}
+                    News::Signal(number) => {
+                        self.ending.store(true, Ordering::Relaxed);
+                        signal = Some((number, Instant::now()));
+                    }
+                    News::Ended(ended) => {
+                        self.ending.store(true, Ordering::Relaxed);
+                        status = Some(ended.map_err(|e| Failure::io("cannot wait for the command", &e))?);
+                        let child = child.take();
+                        if let Some(child) = child.filter(|_| !seen) {
+                            let note = format!("no runtime connected: is {} a .NET program?", child.name);
+                            self.globals.output.note(&note);
+                        }
+                    }
+                }
+            }
+            let busy = self.busy.load(Ordering::Relaxed) > 0;
+            if let Some((number, _)) = signal.take_if(|(_, at)| !busy || at.elapsed() > GRACE) {
+                child.as_ref().into_iter().for_each(|child| child.signal(number));
+            }
+            let ending = self.ending.load(Ordering::Relaxed) && child.is_none();
+            if ending && !busy {
+                let since = *over.get_or_insert_with(Instant::now);
+                let nobody = status.is_none() || self.monitor.runtimes().is_empty();
+                if nobody || since.elapsed() >= FAREWELL {
+                    return Ok(status);
+                }
+            }
+            self.wait(woken)?;
+        }
+    }
+
+    /// Waits until there is something to do, but not for long.
+    fn wait(&self, woken: &UnixStream) -> Result<(), Failure> {
+        let due = self.monitor.due().map_or(TICK, |due| due.saturating_duration_since(Instant::now()));
+        let timeout = Timespec::try_from(due.min(TICK)).ok();
+        let mut fds =
+            [self.monitor.as_fd(), woken.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(Failure::io("cannot wait", &e.into())),
+        }
+        while matches!((&*woken).read(&mut [0; 64]), Ok(n) if n > 0) {}
+        Ok(())
+    }
+
+    /// Tells of it; gives a runtime that has arrived.
+    fn on_event(&self, event: MonitorEvent) -> Result<Option<AdvertisedRuntime>, Failure> {
+        match event {
+            MonitorEvent::Arrived(runtime) => {
+                self.tell(&runtime, &Event::Arrived)?;
+                Ok(Some(runtime))
+            }
+            MonitorEvent::Left(runtime) => self.tell(&runtime, &Event::Left).map(|()| None),
+            MonitorEvent::Rejected { rejection, credentials } => {
+                let process = credentials.map(|credentials| credentials.process_id);
+                let who = process.filter(|id| *id != 0);
+                let named = who.map_or_else(|| "somebody".to_owned(), |id| format!("process {id}"));
+                let failure = Failure::new(Kind::Protocol, format!("{named} {rejection}"));
+                self.write(who.map(u64::from), None, &Event::Error(&failure)).map(|()| None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Has the runtime do what it is to do, on a thread of its own; `false` if there can be none just now.
+    fn look_after<'s>(&'s self, scope: &'s Scope<'s, '_>, runtime: AdvertisedRuntime) -> bool {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        let thread = thread::Builder::new().name(format!("runtime {}", runtime.process_id));
+        let spawned = thread.spawn_scoped(scope, move || {
+            if let Err(failure) = self.set_up(&runtime) {
+                self.fail(&runtime, failure);
+            }
+            self.busy.fetch_sub(1, Ordering::Relaxed);
+            self.wake.tell(News::Idle);
+        });
+        if spawned.is_err() {
+            self.busy.fetch_sub(1, Ordering::Relaxed);
+        }
+        spawned.is_ok()
+    }
+
+    /// Does what was asked for. Whatever of it fails, the runtime is resumed: it would wait for ever.
+    fn set_up(&self, runtime: &AdvertisedRuntime) -> Result<(), Failure> {
+        let client = self.monitor.client(runtime.runtime_cookie);
+        for (name, value) in &self.args.set {
+            match client.set_environment_variable(name, Some(value)) {
+                Ok(()) => self.tell(runtime, &Event::Set { name, value })?,
+                Err(e) => self.fail(runtime, e.into()),
+            }
+        }
+        let started = self.wishes.as_ref().filter(|_| !self.ending.load(Ordering::Relaxed));
+        let recording = started.and_then(|wishes| match self.start(&client, wishes, runtime) {
+            Ok(started) => Some(started),
+            Err(failure) => {
+                self.fail(runtime, failure);
+                None
+            }
+        });
+        if !self.args.options.no_resume {
+            match client.resume() {
+                Ok(()) => self.tell(runtime, &Event::Resumed)?,
+                Err(e) => self.fail(runtime, e.into()),
+            }
+        }
+        recording.map_or(Ok(()), |(mut session, mut file)| self.record(&mut session, &mut file))
+    }
+
+    /// Starts a trace of the runtime.
+    fn start(
+        &self,
+        client: &Client,
+        wishes: &Wishes<'_>,
+        runtime: &AdvertisedRuntime,
+    ) -> Result<(TraceSession, Destination), Failure> {
+        let path = self.file_for(runtime);
+        let file = Destination::open(&path)?;
+        let session = wishes.start(client).and_then(|session| file.truncate().map(|()| session));
+        let session = session.inspect_err(|_| file.abandon())?;
+        for loss in session.lost().iter() {
+            self.globals.output.note(&format!("process {}: {loss}", runtime.local_process_id()));
+        }
+        self.tell(runtime, &Event::Tracing { file: &path })?;
+        Ok((session, file))
+    }
+
+    /// Writes a trace to its end, which comes when the runtime ends, or everything does.
+    fn record(&self, session: &mut TraceSession, file: &mut Destination) -> Result<(), Failure> {
+        let end = self.args.options.duration.and_then(|duration| Instant::now().checked_add(duration));
+        let mut stop: Option<Result<(), (Failure, Instant)>> = None;
+        recording::record(session, file, |session| {
+            let over = end.is_some_and(|end| end <= Instant::now());
+            if stop.is_none() && (over || self.ending.load(Ordering::Relaxed)) {
+                stop = Some(session.stop().map_err(|e| (e.into(), Instant::now())));
+            }
+            match stop.take() {
+                // A runtime that is gone cannot be asked, and its stream has an end soon.
+                Some(Err((failure, at))) if at.elapsed() > GRACE => Err(failure),
+                other => {
+                    stop = other;
+                    Ok(())
+                }
+            }
+        })?;
+        recording::check_end(session, file)
+    }
+
+    /// The file for a runtime's trace, which no other of this run has.
+    fn file_for(&self, runtime: &AdvertisedRuntime) -> PathBuf {
+        let pattern = self.args.trace.clone().unwrap_or_default();
+        let process_id = runtime.local_process_id().to_string();
+        let named = pattern.to_str().map(|pattern| PathBuf::from(pattern.replace("{pid}", &process_id)));
+        let path = named.unwrap_or(pattern);
+        let numbers = core::iter::successors(Some(2_u64), |number| number.checked_add(1));
+        let mut paths = core::iter::once(path.clone()).chain(numbers.map(|number| numbered(&path, number)));
+        let mut files = lock(&self.files);
+        paths.find(|path| files.insert(path.clone())).unwrap_or(path)
+    }
+
+    /// Tells of a failure, and remembers the first.
+    fn fail(&self, runtime: &AdvertisedRuntime, failure: Failure) {
+        // That it cannot be told is not what went wrong first.
+        let _ = self.tell(runtime, &Event::Error(&failure));
+        lock(&self.failure).get_or_insert(failure);
+    }
+
+    fn tell(&self, runtime: &AdvertisedRuntime, event: &Event<'_>) -> Result<(), Failure> {
+        self.write(Some(runtime.local_process_id()), Some(runtime), event)
+    }
+
+    fn write(
+        &self,
+        process_id: Option<u64>,
+        runtime: Option<&AdvertisedRuntime>,
+        event: &Event<'_>,
+    ) -> Result<(), Failure> {
+        if self.globals.output.json {
+            return json_to_stdout(&event.to_json(process_id, runtime));
+        }
+        let process = process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        let line = format!("{:<8} {process:>7}  {}", event.name(), event.detail(runtime));
+        let line = line.trim_end();
+        if self.args.command.is_empty() {
+            return to_stdout(|out| writeln!(out, "{line}"));
+        }
+        to_stderr(line);
+        Ok(())
+    }
+}
+
+impl Event<'_> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Arrived => "arrived",
+            Self::Set { .. } => "set",
+            Self::Tracing { .. } => "tracing",
+            Self::Resumed => "resumed",
+            Self::Left => "left",
+            Self::Error(_) => "error",
+        }
+    }
+
+    fn detail(&self, runtime: Option<&AdvertisedRuntime>) -> String {
+        match self {
+            Self::Arrived => runtime.map_or_else(String::new, |runtime| runtime.runtime_cookie.to_string()),
+            Self::Set { name, value } => printable(&format!("{name}={value}")).into_owned(),
+            Self::Tracing { file } => printable(&file.to_string_lossy()).into_owned(),
+            Self::Resumed | Self::Left => String::new(),
+            Self::Error(failure) => failure.to_string(),
+        }
+    }
+
+    fn to_json(&self, process_id: Option<u64>, runtime: Option<&AdvertisedRuntime>) -> Value {
+        let cookie = runtime.map(|runtime| runtime.runtime_cookie.to_string());
+        let mut json = json!({ "event": self.name(), "process_id": process_id, "runtime_cookie": cookie });
+        let more = match self {
+            Self::Arrived | Self::Resumed | Self::Left => json!({}),
+            Self::Set { name, value } => json!({ "name": name, "value": value }),
+            Self::Tracing { file } => json!({ "file": file.to_string_lossy() }),
+            Self::Error(failure) => failure.to_json(),
+        };
+        if let (Value::Object(json), Value::Object(more)) = (&mut json, more) {
+            json.extend(more);
+        }
+        json
+    }
+}
+
+/// `app.nettrace` as `app.2.nettrace`.
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(OsStr::new("."));
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Port<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port").field("monitor", &self.monitor).finish_non_exhaustive()
+    }
+}
