@@ -14,6 +14,7 @@
 )]
 
 mod mutations;
+mod ports;
 mod runtime;
 
 use core::time::Duration;

@@ -166,6 +166,11 @@ fn a_mutated_request_is_answered_alike() {
     let mutations = number("MUTATIONS", 200);
     let valid = valid_requests();
     each_runtime(|start| {
+        let start = || {
+            let mut runtime = start(&[]);
+            runtime.wait_for_socket();
+            runtime
+        };
         let mut random = fastrand::Rng::with_seed(number("MUTATIONS_SEED", 1));
         let mut real = start();
         let mut fake = FakeRuntime::start(profile(&real)).unwrap();

@@ -1,5 +1,6 @@
 //! Real runtimes: starting them, asking them.
 use core::time::Duration;
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -19,14 +20,15 @@ pub(crate) struct Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        let group = rustix::process::Pid::from_child(&self.child);
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
+/// What starts a runtime, with variables in its environment.
+pub(crate) type Start<'s> = dyn Fn(&[(&str, &OsStr)]) -> Runtime + 's;
+
 /// Calls `test` with what starts each of the runtimes that were named.
-pub(crate) fn each_runtime(test: impl Fn(&dyn Fn() -> Runtime)) {
+pub(crate) fn each_runtime(test: impl Fn(&Start<'_>)) {
     let runtimes = std::env::var("DOTNET_IPC_RUNTIMES").unwrap_or_default();
     if runtimes.trim().is_empty() {
         let test = std::thread::current().name().unwrap_or_default().to_owned();
@@ -37,54 +39,66 @@ pub(crate) fn each_runtime(test: impl Fn(&dyn Fn() -> Runtime)) {
     }
     for entry in runtimes.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (name, command) = entry.split_once('=').expect("NAME=COMMAND LINE");
-        test(&|| start(name, command));
+        test(&|variables| launch(name, command, variables));
     }
 }
 
 /// Calls `test` with every runtime that was named.
 pub(crate) fn with_runtimes(test: impl Fn(&Runtime)) {
     each_runtime(|start| {
-        let runtime = start();
+        let mut runtime = start(&[]);
+        runtime.wait_for_socket();
         eprintln!("{}: process {} at {}", runtime.name, runtime.process_id, runtime.socket.display());
         test(&runtime);
     });
 }
 
-fn start(name: &str, command: &str) -> Runtime {
+fn launch(name: &str, command: &str, variables: &[(&str, &OsStr)]) -> Runtime {
     let directory = tempfile::tempdir().unwrap();
     let mut words = command.split_whitespace();
     let child = Command::new(words.next().expect("a command"))
         .args(words)
         .env("TMPDIR", directory.path())
         .env("LAB_ODD_NAME", "a=b=c and a ü")
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()
         .unwrap_or_else(|e| panic!("{name}: {command}: {e}"));
-    let mut runtime =
-        Runtime { name: name.to_owned(), directory, child, process_id: 0, socket: PathBuf::new() };
-    let soon = Instant::now() + Duration::from_secs(30);
-    while runtime.process_id == 0 {
-        assert!(Instant::now() < soon, "{name} makes no socket");
-        assert!(runtime.child.try_wait().unwrap().is_none(), "{name} ended");
-        std::thread::sleep(Duration::from_millis(20));
-        for entry in std::fs::read_dir(runtime.directory.path()).unwrap() {
-            let path = entry.unwrap().path();
-            let file_name = path.file_name().unwrap().to_str().unwrap();
-            let number = file_name.strip_prefix("dotnet-diagnostic-").and_then(|rest| rest.split('-').next());
-            // The file is there a moment before it is listened at.
-            if let (Some(number), Ok(_)) = (number, UnixStream::connect(&path)) {
-                runtime.process_id = number.parse().unwrap();
-                runtime.socket = path;
-            }
-        }
-    }
-    runtime
+    Runtime { name: name.to_owned(), directory, child, process_id: 0, socket: PathBuf::new() }
 }
 
 impl Runtime {
+    /// Waits until it listens.
+    pub(crate) fn wait_for_socket(&mut self) {
+        let soon = Instant::now() + Duration::from_secs(30);
+        while self.process_id == 0 {
+            assert!(Instant::now() < soon, "{} makes no socket", self.name);
+            assert!(!self.has_ended(), "{} ended", self.name);
+            std::thread::sleep(Duration::from_millis(20));
+            for entry in std::fs::read_dir(self.directory.path()).unwrap() {
+                let path = entry.unwrap().path();
+                let file_name = path.file_name().unwrap().to_str().unwrap();
+                let number =
+                    file_name.strip_prefix("dotnet-diagnostic-").and_then(|rest| rest.split('-').next());
+                // The file is there a moment before it is listened at.
+                if let (Some(number), Ok(_)) = (number, UnixStream::connect(&path)) {
+                    self.process_id = number.parse().unwrap();
+                    self.socket = path;
+                }
+            }
+        }
+    }
+
+    /// Ends it, and what it has started, as nothing can be ignored.
+    pub(crate) fn kill(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.child.wait();
+    }
+
     /// Whether it dies within a moment.
     pub(crate) fn ends_soon(&mut self) -> bool {
         let soon = Instant::now() + Duration::from_secs(10);

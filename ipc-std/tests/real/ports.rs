@@ -1,0 +1,169 @@
+//! [`Monitor`] against real runtimes: .NET 5 and later know diagnostic ports.
+use core::time::Duration;
+use std::io::Read;
+use std::path::Path;
+use std::time::Instant;
+
+use ipc_proto::types::{EventLevel, Provider};
+use ipc_std::{AdvertisedRuntime, Client, Error, Monitor, MonitorEvent, Phase, Timeouts, TraceConfig};
+
+use crate::runtime::{Runtime, Start, each_runtime};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// Calls `test` with what starts each runtime that knows ports.
+fn each_with_ports(test: impl Fn(&Start<'_>)) {
+    each_runtime(|start| {
+        let mut runtime = start(&[]);
+        runtime.wait_for_socket();
+        if runtime.knows(4, 0) {
+            eprintln!("{}: process {}", runtime.name, runtime.process_id);
+            test(start);
+        }
+    });
+}
+
+fn arrived(monitor: &Monitor, runtime: &Runtime) -> AdvertisedRuntime {
+    match monitor.next_event(LONG).unwrap() {
+        Some(MonitorEvent::Arrived(arrived)) => arrived,
+        other => panic!("{}: {other:?}", runtime.name),
+    }
+}
+
+fn left(monitor: &Monitor, runtime: &Runtime) {
+    match monitor.next_event(LONG).unwrap() {
+        Some(MonitorEvent::Left(_)) => {}
+        other => panic!("{}: {other:?}", runtime.name),
+    }
+}
+
+/// Whether the bytes hold this text, as .NET writes it.
+fn holds(bytes: &[u8], text: &str) -> bool {
+    let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+/// What a runtime says once it runs, and not before, as long as nobody asks for a rundown: which assemblies it loads.
+/// NativeAOT loads none; there the laboratory's program says something.
+fn first_words() -> [Provider<'static>; 2] {
+    ["Microsoft-Windows-DotNETRuntime", "Lab-Workload"].map(|name| Provider {
+        keywords: u64::MAX,
+        level: EventLevel::VERBOSE,
+        name: name.into(),
+        arguments: "".into(),
+    })
+}
+
+#[test]
+fn two_ports_that_suspend_are_resumed_one_by_one() {
+    each_with_ports(|start| {
+        let directory = tempfile::tempdir().unwrap();
+        let [first, second] =
+            ["a port", "another"].map(|name| Monitor::bind(directory.path().join(name)).unwrap());
+        let paths = [&first, &second].map(|monitor| monitor.path().to_str().unwrap().to_owned());
+        let ports = format!("{},suspend;{}", paths[0], paths[1]);
+        let mut runtime = start(&[("DOTNET_DiagnosticPorts", ports.as_ref())]);
+        let [seen, again] = [&first, &second].map(|monitor| arrived(monitor, &runtime));
+        assert_eq!((seen.runtime_cookie, seen.process_id), (again.runtime_cookie, again.process_id));
+
+        let timeouts = Timeouts { silence: Duration::from_millis(300), ..Timeouts::default() };
+        let client = first.client(seen.runtime_cookie).with_timeouts(timeouts);
+        let info = client.process_info().unwrap();
+        assert_eq!((info.runtime_cookie, info.process_id), (seen.runtime_cookie, seen.process_id));
+        client.set_environment_variable("LAB_SET", Some("through a port")).unwrap();
+        // The laboratory's program ends by itself if it is told so in time.
+        client.set_environment_variable("LAB_ROUNDS", Some("3")).unwrap();
+        let providers = first_words();
+        let config = TraceConfig { rundown_keyword: 0, ..TraceConfig::new(&providers) };
+        let mut session = client.start_tracing(&config).unwrap();
+        client.resume().unwrap();
+        client.resume().unwrap();
+        let error = session.read(&mut [0; 64]).unwrap_err();
+        let error = error.downcast::<Error>().unwrap();
+        let silent = matches!(error, Error::Timeout { phase: Phase::ReadingTrace, .. });
+        assert!(silent, "{}: it runs while another port holds it back: {error}", runtime.name);
+
+        second.client(seen.runtime_cookie).resume().unwrap();
+        let mut trace = Vec::new();
+        let aot = runtime.name.contains("aot");
+        let first_word = if aot { "Lab-Workload" } else { "System.Private.CoreLib" };
+        read_until(&mut session, &mut trace, |trace| holds(trace, first_word));
+        if info.command_line.to_string().contains("Workload") {
+            while let Err(e) = session.read_to_end(&mut trace) {
+                assert_eq!(e.kind(), std::io::ErrorKind::TimedOut, "{}: {e}", runtime.name);
+            }
+            assert!(runtime.ends_soon(), "{}: it has not seen the variable", runtime.name);
+        } else {
+            let environment = client.environment().unwrap();
+            assert_eq!(environment.get("LAB_SET").unwrap(), "through a port");
+            session.stop().unwrap();
+            session.read_to_end(&mut trace).unwrap();
+            runtime.kill();
+        }
+        assert!(session.is_complete(), "{}", runtime.name);
+        left(&first, &runtime);
+        left(&second, &runtime);
+    });
+}
+
+/// Reads until what was read is enough.
+fn read_until(session: &mut impl Read, bytes: &mut Vec<u8>, enough: impl Fn(&[u8]) -> bool) {
+    let until = Instant::now() + LONG;
+    let mut buf = vec![0; 1 << 16];
+    while !enough(bytes) {
+        assert!(Instant::now() < until, "it does not come");
+        match session.read(&mut buf) {
+            Ok(0) => panic!("it has ended"),
+            Ok(n) => bytes.extend_from_slice(&buf[..n]),
+            Err(e) => assert_eq!(e.kind(), std::io::ErrorKind::TimedOut),
+        }
+    }
+}
+
+#[test]
+fn it_is_seen_to_leave_wherever_it_is_killed() {
+    each_with_ports(|start| {
+        let directory = tempfile::tempdir().unwrap();
+        let monitor = Monitor::bind(directory.path().join("port")).unwrap();
+        let (name, value) = monitor.variable(true).unwrap();
+        let ends: [fn(&Client); 4] = [
+            |_| {},
+            // The connection has a command, or half of one.
+            |client| drop(client.connect().unwrap()),
+            |client| drop(client.start_tracing(&TraceConfig::new(&first_words())).unwrap()),
+            |client| client.resume().unwrap(),
+        ];
+        for before in ends {
+            let mut runtime = start(&[(name, &value)]);
+            let seen = arrived(&monitor, &runtime);
+            before(&monitor.client(seen.runtime_cookie));
+            runtime.kill();
+            left(&monitor, &runtime);
+            assert!(monitor.runtimes().is_empty());
+        }
+    });
+}
+
+#[test]
+fn it_finds_a_monitor_that_is_restarted() {
+    each_with_ports(|start| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("port");
+        let bind = |path: &Path| Monitor::bind(path).unwrap();
+        let mut monitor = bind(&path);
+        let (name, value) = monitor.variable(true).unwrap();
+        let runtime = start(&[(name, &value)]);
+        let seen = arrived(&monitor, &runtime);
+        for _ in 0..3 {
+            drop(monitor);
+            monitor = bind(&path);
+            assert_eq!(arrived(&monitor, &runtime), seen, "{}", runtime.name);
+        }
+        monitor.client(seen.runtime_cookie).resume().unwrap();
+        // It is as well off when nobody is there any more.
+        drop(monitor);
+        monitor = bind(&path);
+        assert_eq!(arrived(&monitor, &runtime), seen, "{}", runtime.name);
+        monitor.client(seen.runtime_cookie).process_info().unwrap();
+    });
+}
