@@ -3,9 +3,10 @@
 //! A line of `testdata/conversations/reverse-connect-*.jsonl` is a frame with which a runtime came, or the request that
 //! it was sent on that connection, its answer, and what followed the answer.
 #![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     reason = "a test says what it expects"
 )]
 use std::path::Path;
@@ -19,7 +20,7 @@ use ipc_proto::{
     Serve, encode,
 };
 
-/// A byte at a time, all at once, and between.
+/// A byte at a time, 32 at a time, and between.
 const PIECES: [&[u8]; 3] = [&[0], &[31], &[3, 12, 0, 26]];
 
 /// A line: the texts in it, by name.

@@ -32,6 +32,8 @@ pub use profile::{Port, Profile};
 /// | a real one | this one |
 /// |---|---|
 /// | serves one connection at a time, and waits for a silent tool for ever | serves all at once |
+/// | has one back-off for all monitors that it calls | has one for each |
+/// | runs a moment after its last `ResumeRuntime`, and attaches no profiler until then | runs at once |
 /// | writes dumps | refuses, in words where the command has them |
 /// | loads a profiler | does not find it to attach (0x8007007E); takes one for its start, and [notes](Self::requests) it |
 /// | runs startup hooks; of one that is not there .NET 9 and 10 end, and .NET 8 says [`HResult::INVALID_ARG`] | notes them |
@@ -41,6 +43,7 @@ pub use profile::{Port, Profile};
 /// | has 64 sessions at the most | has as many as there are |
 /// | reads past the end of a payload that is too short, and often dies | answers [`HResult::BAD_ENCODING`] |
 /// | dies of a variable's removal (NativeAOT) | removes it |
+/// | dies of EnablePerfMap while it is suspended (.NET 8 and 9) | notes that it should write them |
 /// | takes every command about profilers for AttachProfiler (.NET Core 3) | does not know the others |
 /// | takes an empty variable's name, and event ids that stand twice (some versions) | refuses by [`Request::check`] |
 ///
@@ -127,7 +130,9 @@ impl Response {
     }
 }
 
-/// What goes wrong on purpose, on every connection from now on.
+/// What goes wrong on purpose, on every connection from now on: behind the frame with which a runtime calls.
+///
+/// A connection that stays open without an answer keeps its port from calling again, until the monitor closes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

@@ -96,7 +96,7 @@ pub struct Incoming {
 #[derive(Debug)]
 pub struct Turn(Option<(Arc<Told>, usize)>);
 
-/// Ends [`Server::accept`] from another thread, or from a handler of signals that is one.
+/// Ends [`Server::accept`] from another thread.
 #[derive(Debug, Clone)]
 pub struct ServerStopper(Arc<Told>);
 
@@ -211,12 +211,12 @@ impl Server {
                 port.go_on();
             }
             for (number, ready) in self.wait()? {
-                let Some(stream) = self.ports.get_mut(number).and_then(|port| port.take(ready)) else {
-                    continue;
-                };
+                let Some(port) = self.ports.get_mut(number) else { continue };
+                let Some(stream) = port.take(ready) else { continue };
                 self.last = number;
-                let turn = Turn(Some((Arc::clone(&self.told), number)));
-                // A runtime that serves it reads until it has all; on some systems it is inherited not to block.
+                let calls = matches!(port, Port::Calling { .. });
+                let turn = Turn(calls.then(|| (Arc::clone(&self.told), number)));
+                // Who serves it reads until it has all; on some systems it is inherited not to block.
                 if stream.set_nonblocking(false).is_ok() {
                     return Ok(Some(Incoming { stream, port: number, turn }));
                 }

@@ -16,7 +16,6 @@ use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Instant;
 
 use ipc_proto::types::{ClientData, EventLevel, Format, Provider};
 use ipc_proto::wire::decode;
@@ -26,6 +25,7 @@ use ipc_proto::{
 };
 use ipc_std::fake::{FakeRuntime, Fault, Port, Profile};
 use ipc_std::{Client, Connection, Error, ErrorKind};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -60,7 +60,7 @@ struct Monitor {
 impl Monitor {
     fn new(path: &Path) -> Self {
         let listener = UnixListener::bind(path).unwrap();
-        listener.set_nonblocking(true).unwrap();
+        set_socket_timeout(&listener, Timeout::Recv, Some(HANGS)).unwrap();
         Self { listener, path: path.to_owned() }
     }
 
@@ -71,16 +71,7 @@ impl Monitor {
     /// The next call: what is said first, and the connection.
     #[track_caller]
     fn called(&self) -> ([u8; Advertise::LEN], UnixStream) {
-        let begin = Instant::now();
-        let (mut stream, _) = loop {
-            match self.listener.accept() {
-                Err(e) if e.kind() == IoErrorKind::WouldBlock && begin.elapsed() < HANGS => {
-                    thread::yield_now()
-                }
-                result => break result.expect("a runtime calls"),
-            }
-        };
-        stream.set_nonblocking(false).unwrap();
+        let (mut stream, _) = self.listener.accept().expect("a runtime calls");
         stream.set_read_timeout(Some(HANGS)).unwrap();
         let mut frame = [0; Advertise::LEN];
         stream.read_exact(&mut frame).unwrap();
@@ -88,7 +79,10 @@ impl Monitor {
     }
 
     fn is_called(&self) -> bool {
-        !matches!(self.listener.accept(), Err(e) if e.kind() == IoErrorKind::WouldBlock)
+        self.listener.set_nonblocking(true).unwrap();
+        let accepted = self.listener.accept();
+        self.listener.set_nonblocking(false).unwrap();
+        !matches!(accepted, Err(e) if e.kind() == IoErrorKind::WouldBlock)
     }
 
     /// Asks the runtime that calls next.
@@ -258,6 +252,30 @@ fn a_resume_counts_for_its_own_port() {
     // Nothing is left to be resumed, which is no error.
     tool.resume().unwrap();
     third.ask(&ResumeRuntime {}).unwrap();
+}
+
+#[test]
+fn the_default_port_waits_for_a_resume_of_its_own() {
+    let directory = TempDir::new().unwrap();
+    let monitor = monitor(&directory, "monitor");
+    let profile = Profile { suspended: true, ports: vec![monitor.port(true)], ..Profile::net10() };
+    let listening = FakeRuntime::start(profile.clone()).unwrap();
+    monitor.ask(&ResumeRuntime {}).unwrap();
+    assert!(listening.is_suspended());
+    Client::at(listening.path()).resume().unwrap();
+    assert!(!listening.is_suspended());
+    drop(listening);
+
+    let fed = FakeRuntime::without_listener(profile).unwrap();
+    // The one that is gone had called again.
+    while monitor.ask(&ResumeRuntime {}).is_err() {}
+    assert!(fed.is_suspended());
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| fed.serve(theirs));
+        Connection::new(ours).call(&ResumeRuntime {}).unwrap();
+    });
+    assert!(!fed.is_suspended());
 }
 
 #[test]

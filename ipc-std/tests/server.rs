@@ -18,6 +18,7 @@ use std::thread;
 
 use ipc_proto::{Advertise, Guid, SocketName};
 use ipc_std::{Incoming, Server};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use tempfile::TempDir;
 
 const ADVERTISE: Advertise =
@@ -26,12 +27,19 @@ const ADVERTISE: Advertise =
 const HANGS: Duration = Duration::from_secs(60);
 
 fn server() -> Server {
-    Server::new(&ADVERTISE).unwrap()
+    let server = Server::new(&ADVERTISE).unwrap();
+    let stopper = server.stopper();
+    thread::spawn(move || {
+        thread::sleep(HANGS);
+        stopper.stop();
+    });
+    server
 }
 
 fn listen(directory: &TempDir, name: &str) -> (PathBuf, UnixListener) {
     let path = directory.path().join(name);
     let listener = UnixListener::bind(&path).unwrap();
+    set_socket_timeout(&listener, Timeout::Recv, Some(HANGS)).unwrap();
     (path, listener)
 }
 

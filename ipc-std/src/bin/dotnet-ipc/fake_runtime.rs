@@ -1,5 +1,6 @@
 //! `fake-runtime`: a runtime to try tools on.
 use std::io;
+use std::os::unix::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
@@ -67,8 +68,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         (name == Variable::DiagnosticPorts.name()).then_some(list.as_str())
     });
     config.findings().for_each(|finding| globals.output.note(&finding.to_string()));
-    // Where a runtime has a default port, as here, the other kind is ignored.
-    let ports = config.ports().filter(|port| port.port_type() == PortType::Connect);
+    // A runtime goes on without those that cannot be, and ignores those that listen where it has a default port.
+    let ports = config.ports().filter(|port| {
+        port.port_type() == PortType::Connect && SocketAddr::from_pathname(port.address()).is_ok()
+    });
     let ports = ports.map(|port| Port { path: port.address().into(), suspended: port.suspends() }).collect();
     let dir = args.dir.clone().unwrap_or_else(discover::directory);
     // Before there is a socket, so that no signal leaves it behind.
