@@ -11,7 +11,7 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 /// ```
 ///
 /// It is no message: it has no header, and nobody answers it. The monitor may then send one command, which the runtime
-/// serves as any other; then it connects and says this again. Section "Diagnostic Ports", "Advertise" of the
+/// serves as any other; then it connects and says this again. Section "Advertise Protocol" of the
 /// specification.
 ///
 /// ```

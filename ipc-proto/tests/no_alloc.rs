@@ -11,9 +11,12 @@ use core::iter;
 use std::alloc::System;
 
 use ipc_fuzz::wire::feed;
+use ipc_proto::plan::Flavour;
+use ipc_proto::port::{Config, ConnectPort, PortEvent, Roster, Suspension};
 use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
 use ipc_proto::{
-    Answer, Array, Call, CollectTracing2, Exchange, Message, Parsed, Request, Serve, Step, Text, encode,
+    Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, ReceiveAdvertise,
+    Request, Serve, Step, Text, encode,
 };
 
 struct Counting;
@@ -117,4 +120,29 @@ fn exchange() {
         assert_eq!(call.finish(), Ok(Answer::Ok(SessionId { session_id: 7 })));
     };
     assert_eq!(allocations(work), 0);
+}
+
+#[test]
+fn ports() {
+    let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 };
+    let value = "/tmp/a,nosuspend;/tmp/b,,supsend;,;c,listen";
+    let mut seen = 0;
+    let count = allocations(|| {
+        let config =
+            Config::read(Flavour::CoreClr, |name| (name == "DOTNET_DiagnosticPorts").then_some(value));
+        seen = config.ports().count() + config.findings().count();
+        let mut port = ConnectPort::new(&advertise);
+        port.advance(PortEvent::Failed);
+        let mut receive = ReceiveAdvertise::new();
+        while let Step::Receive(space) = receive.step() {
+            space.fill(0);
+            let _ = receive.advance(1);
+        }
+        let mut roster = Roster::new([const { None }; 2]);
+        roster.arrive(Guid::NIL, 42, ()).unwrap();
+        assert!(roster.take(&Guid::NIL).is_some());
+        assert!(!Suspension::new([true, false]).resume(1));
+    });
+    assert_eq!(count, 0);
+    assert!(seen > 3);
 }
