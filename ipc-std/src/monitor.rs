@@ -1,24 +1,23 @@
+mod shared;
+
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::port::{Arrival, Entry, Roster};
-use ipc_proto::{Advertise, Exchange, Guid, ProtocolError, ReceiveAdvertise, Step};
-use rustix::event::{PollFd, PollFlags};
+use ipc_proto::{Advertise, Guid, ProtocolError, ReceiveAdvertise};
 
 use crate::client::Deadline;
-use crate::drive::is_closed;
-use crate::{Client, Connection, Error, Observer, Stream, Timeouts, sys};
+use crate::{Client, Connection, Error, Observer, Stream, Timeouts};
+
+use shared::MAX_ARRIVING;
+pub(crate) use shared::Shared;
 
 /// A monitor: owns a diagnostic port, to which runtimes connect.
 ///
@@ -146,114 +145,6 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// What a [`Monitor`] and its clients share.
-pub(crate) struct Shared {
-    path: PathBuf,
-    /// Device and number of the socket's file: another that lies there later is not ours.
-    file: Option<(u64, u64)>,
-    listener: UnixListener,
-    /// Watches the listener and every connection.
-    poller: Poller,
-    state: Mutex<State>,
-    /// Whenever `state` is, by somebody who watched.
-    changed: Condvar,
-}
-
-/// Descriptors that say when there is something to do.
-struct Poller {
-    connections: sys::Poller,
-    /// Watches `connections` and `events`: what other people's loops poll.
-    all: sys::Poller,
-    /// Readable while there are events.
-    events: Flag,
-    /// Readable when somebody else has done what the one who polls was waiting for.
-    done: Flag,
-}
-
-/// A descriptor that is readable while it is raised.
-struct Flag {
-    seen: UnixStream,
-    raised: UnixStream,
-}
-
-impl Flag {
-    fn new() -> io::Result<Self> {
-        let (seen, raised) = UnixStream::pair()?;
-        seen.set_nonblocking(true)?;
-        raised.set_nonblocking(true)?;
-        Ok(Self { seen, raised })
-    }
-
-    fn raise(&self) {
-        // Full is raised.
-        let _ = io::Write::write(&mut &self.raised, &[0]);
-    }
-
-    fn lower(&self) {
-        while matches!((&self.seen).read(&mut [0; 64]), Ok(n) if n > 0) {}
-    }
-}
-
-struct State {
-    roster: Roster<Idle, Vec<Option<Entry<Idle>>>>,
-    /// Connections that have not said who they are, by their tokens: the oldest first.
-    arriving: BTreeMap<u64, Arriving>,
-    /// The tokens of the connections in the roster.
-    idle: BTreeMap<u64, Guid>,
-    /// Runtimes that have no connection just now.
-    away: BTreeMap<Guid, Away>,
-    events: VecDeque<MonitorEvent>,
-    last_token: u64,
-    /// Whether somebody polls, whom a change has to wake.
-    polled: bool,
-    /// When to accept again, if there were no descriptors left.
-    accept_at: Option<Instant>,
-    /// When there is something to do at the latest.
-    due: Option<Instant>,
-}
-
-/// A runtime's connection, which waits for a command.
-struct Idle {
-    socket: UnixStream,
-    token: u64,
-    credentials: Option<Credentials>,
-}
-
-struct Arriving {
-    socket: UnixStream,
-    receive: ReceiveAdvertise,
-    deadline: Instant,
-    credentials: Option<Credentials>,
-}
-
-/// A runtime without a connection.
-struct Away {
-    credentials: Option<Credentials>,
-    /// Its process, as seen from here; 0 if it cannot be.
-    process_id: u32,
-    /// When to look whether its process is still there.
-    look: Instant,
-    /// When it has left, if it closed its connection by itself.
-    left: Option<Instant>,
-}
-
-/// The listener's; connections have those from 1 on.
-const LISTENER: u64 = 0;
-/// In [`Poller::all`].
-const CONNECTIONS: u64 = 0;
-const EVENTS: u64 = 1;
-/// How many connections may be silent at the same time. Runtimes say who they are at once.
-const MAX_ARRIVING: usize = 256;
-/// How many events are kept if nobody takes them, before rejections are not kept any more.
-const MAX_EVENTS: usize = 1024;
-/// How often the process of a runtime that has a command is looked after.
-const LOOK: Duration = Duration::from_millis(100);
-/// How often that of one that has hung up is, and for how long: longer than the worst back-off.
-const LOOK_CLOSELY: Duration = Duration::from_millis(20);
-const GRACE: Duration = Duration::from_secs(1);
-/// For how long nobody is accepted when there are no descriptors left.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
 impl Monitor {
     /// The variable that tells a runtime where its ports are.
     pub const VARIABLE: &str = "DOTNET_DiagnosticPorts";
@@ -294,7 +185,7 @@ impl Monitor {
     /// Its socket: an absolute path.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.shared.path
+        self.shared.path()
     }
 
     /// The variable, and the value to give it, for a runtime that is to connect here: suspended, so that it waits to be
@@ -312,11 +203,11 @@ impl Monitor {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn variable(&self, suspend: bool) -> Result<(&'static str, OsString), Error> {
-        let mut value = self.shared.path.clone().into_os_string();
+        let mut value = self.path().to_owned().into_os_string();
         if value.as_bytes().iter().any(|byte| matches!(byte, b',' | b';')) {
             let message = "the path of a port cannot have a comma or a semicolon";
             let source = io::Error::new(ErrorKind::InvalidInput, message);
-            return Err(Error::Listen { path: self.shared.path.clone(), source });
+            return Err(Error::Listen { path: self.path().to_owned(), source });
         }
         value.push(if suspend { ",suspend" } else { ",nosuspend" });
         Ok((Self::VARIABLE, value))
@@ -337,18 +228,8 @@ impl Monitor {
     /// # Errors
     /// [`Error::Listen`] if the operating system fails.
     pub fn next_event(&self, timeout: Duration) -> Result<Option<MonitorEvent>, Error> {
-        let deadline = Deadline::after(timeout).end;
-        let mut state = self.shared.state();
-        loop {
-            self.shared.step(&mut state).map_err(|e| self.shared.failed(e))?;
-            if let Some(event) = self.shared.event(&mut state) {
-                return Ok(Some(event));
-            }
-            state = match self.shared.wait(state, deadline) {
-                Err(e) if e.kind() == ErrorKind::TimedOut => return Ok(None),
-                waited => waited.map_err(|e| self.shared.failed(e))?,
-            };
-        }
+        let event = self.shared.event(Some(Deadline::after(timeout).end));
+        event.map_err(|source| self.failed(source))
     }
 
     /// The next event that is there already; waits for nothing.
@@ -356,29 +237,29 @@ impl Monitor {
     /// # Errors
     /// As [`next_event`](Self::next_event).
     pub fn poll_event(&self) -> Result<Option<MonitorEvent>, Error> {
-        let mut state = self.shared.state();
-        self.shared.step(&mut state).map_err(|e| self.shared.failed(e))?;
-        Ok(self.shared.event(&mut state))
+        self.shared.event(None).map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        Error::Listen { path: self.path().to_owned(), source }
     }
 
     /// When events are to be asked for even if the descriptor has not become readable.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
-        self.shared.state().due
+        self.shared.due()
     }
 
     /// The runtimes that are there.
     #[must_use]
     pub fn runtimes(&self) -> Vec<AdvertisedRuntime> {
-        let state = self.shared.state();
-        state.roster.iter().map(|entry| state.describe(entry)).collect()
+        self.shared.runtimes()
     }
 
     /// Whether the runtime waits for a command just now. It does not while it has one, and until it has connected again.
     #[must_use]
     pub fn is_waiting(&self, runtime_cookie: Guid) -> bool {
-        let state = self.shared.state();
-        state.roster.get(&runtime_cookie).is_some_and(|entry| entry.connection.is_some())
+        self.shared.is_waiting(&runtime_cookie)
     }
 
     /// The way to one of the runtimes. Each of its commands takes the runtime's next connection; so does each step down
@@ -400,412 +281,13 @@ impl Monitor {
 
     /// Forgets a runtime, and closes its connection; whether it was there. If it connects again, it arrives again.
     pub fn remove(&self, runtime_cookie: Guid) -> bool {
-        let mut state = self.shared.state();
-        state.away.remove(&runtime_cookie);
-        let Some(entry) = state.roster.remove(&runtime_cookie) else { return false };
-        if let Some(idle) = entry.connection {
-            self.shared.drop_idle(&mut state, &idle);
-        }
-        true
+        self.shared.remove(&runtime_cookie)
     }
 }
 
 /// Readable when there is something to do.
 impl AsFd for Monitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.poller.all.as_fd()
-    }
-}
-
-impl State {
-    fn new() -> Self {
-        Self {
-            roster: Roster::new(Vec::new()),
-            arriving: BTreeMap::new(),
-            idle: BTreeMap::new(),
-            away: BTreeMap::new(),
-            events: VecDeque::new(),
-            last_token: LISTENER,
-            polled: false,
-            accept_at: None,
-            due: None,
-        }
-    }
-
-    fn describe(&self, entry: &Entry<Idle>) -> AdvertisedRuntime {
-        let credentials = match &entry.connection {
-            Some(idle) => idle.credentials,
-            None => self.away.get(&entry.cookie).and_then(|away| away.credentials),
-        };
-        AdvertisedRuntime { runtime_cookie: entry.cookie, process_id: entry.process_id, credentials }
-    }
-
-    /// There is something to do at `instant`, too.
-    fn by(&mut self, instant: Instant) {
-        self.due = Some(self.due.map_or(instant, |due| due.min(instant)));
-    }
-
-    fn reject(&mut self, rejection: Rejection, credentials: Option<Credentials>) {
-        if self.events.len() < MAX_EVENTS {
-            self.events.push_back(MonitorEvent::Rejected { rejection, credentials });
-        }
-    }
-
-    /// A runtime has no connection any more: because it hung up, or because that has a command now.
-    fn send_away(&mut self, cookie: Guid, credentials: Option<Credentials>, hung_up: bool) {
-        // Systems that do not tell have no processes that see themselves in another way.
-        let process_id = match (credentials, self.roster.get(&cookie)) {
-            (Some(credentials), _) => credentials.process_id,
-            (None, Some(entry)) => u32::try_from(entry.process_id).unwrap_or(0),
-            (None, None) => 0,
-        };
-        let after = |pause| Deadline::after(pause).end;
-        let (look, left) = if hung_up { (LOOK_CLOSELY, Some(after(GRACE))) } else { (LOOK, None) };
-        let away = Away { credentials, process_id, look: after(look), left };
-        self.by(away.look);
-        self.away.insert(cookie, away);
-    }
-}
-
-impl Shared {
-    fn bind(path: &Path) -> io::Result<Self> {
-        let listener = bind(path)?;
-        listener.set_nonblocking(true)?;
-        let poller = Poller {
-            connections: sys::Poller::new()?,
-            all: sys::Poller::new()?,
-            events: Flag::new()?,
-            done: Flag::new()?,
-        };
-        poller.connections.watch(&listener, LISTENER)?;
-        poller.all.watch(&poller.connections, CONNECTIONS)?;
-        poller.all.watch(&poller.events.seen, EVENTS)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file: file_at(path),
-            listener,
-            poller,
-            state: Mutex::new(State::new()),
-            changed: Condvar::new(),
-        })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The runtime, if it is there.
-    pub(crate) fn runtime(&self, runtime_cookie: &Guid) -> Option<AdvertisedRuntime> {
-        let state = self.state();
-        state.roster.get(runtime_cookie).map(|entry| state.describe(entry))
-    }
-
-    /// Takes the runtime's connection as soon as there is one; `None` if the runtime is not there.
-    pub(crate) fn take(&self, runtime_cookie: &Guid, deadline: Instant) -> io::Result<Option<UnixStream>> {
-        let mut state = self.state();
-        loop {
-            self.step(&mut state)?;
-            if state.roster.get(runtime_cookie).is_none() {
-                return Ok(None);
-            }
-            if let Some(idle) = state.roster.take(runtime_cookie) {
-                self.drop_idle(&mut state, &idle);
-                let gone = sys::has_hung_up(&idle.socket);
-                state.send_away(*runtime_cookie, idle.credentials, gone);
-                if !gone {
-                    return Ok(Some(idle.socket));
-                }
-            }
-            state = self.wait(state, deadline)?;
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failed(&self, source: io::Error) -> Error {
-        Error::Listen { path: self.path.clone(), source }
-    }
-
-    fn event(&self, state: &mut State) -> Option<MonitorEvent> {
-        let event = state.events.pop_front();
-        if state.events.is_empty() {
-            self.poller.events.lower();
-        }
-        event
-    }
-
-    /// Waits until there is something to do, or somebody has done something; an error of kind `TimedOut` after
-    /// `deadline`.
-    ///
-    /// One of those who wait polls, for all of them.
-    fn wait<'s>(
-        &'s self,
-        mut state: MutexGuard<'s, State>,
-        deadline: Instant,
-    ) -> io::Result<MutexGuard<'s, State>> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        if state.polled {
-            let waited = self.changed.wait_timeout(state, left);
-            return Ok(waited.unwrap_or_else(PoisonError::into_inner).0);
-        }
-        state.polled = true;
-        let until = state.due.map_or(deadline, |due| due.min(deadline));
-        drop(state);
-        let mut fds = [self.poller.connections.as_fd(), self.poller.done.seen.as_fd()]
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        let waited = sys::wait(&mut fds, until);
-        let mut state = self.state();
-        state.polled = false;
-        self.poller.done.lower();
-        // Somebody else has to poll when this one has what it waits for.
-        self.changed.notify_all();
-        match waited {
-            Err(e) if e.kind() != ErrorKind::TimedOut => Err(e),
-            _ => Ok(state),
-        }
-    }
-
-    /// Does what there is to do, and waits for nothing.
-    fn step(&self, state: &mut State) -> io::Result<()> {
-        /// However much goes on, whoever calls is to get on too.
-        const ROUNDS: usize = 16;
-        let mut tokens = Vec::new();
-        let mut changed = false;
-        for _ in 0..ROUNDS {
-            self.poller.connections.ready(&mut tokens)?;
-            if tokens.is_empty() {
-                break;
-            }
-            changed = true;
-            for token in &tokens {
-                self.on_ready(state, *token)?;
-            }
-        }
-        let now = Instant::now();
-        if state.due.is_some_and(|due| due <= now) {
-            changed = true;
-            self.on_time(state, now)?;
-        }
-        if !state.events.is_empty() {
-            self.poller.events.raise();
-        }
-        if changed {
-            self.changed.notify_all();
-            if state.polled {
-                self.poller.done.raise();
-            }
-        }
-        Ok(())
-    }
-
-    fn on_ready(&self, state: &mut State, token: u64) -> io::Result<()> {
-        if token == LISTENER {
-            return self.accept(state);
-        }
-        if let Some(arriving) = state.arriving.get_mut(&token) {
-            match receive(arriving) {
-                Ok(None) => {}
-                Ok(Some(advertise)) => self.arrive(state, token, &advertise),
-                Err(e) => self.reject(state, token, Rejection::Protocol(e)),
-            }
-            return Ok(());
-        }
-        // One that was dropped in this round already has none.
-        let Some(cookie) = state.idle.get(&token).copied() else { return Ok(()) };
-        let entry = state.roster.get(&cookie).and_then(|entry| entry.connection.as_ref());
-        let Some(idle) = entry.filter(|idle| idle.token == token) else { return Ok(()) };
-        match (&idle.socket).read(&mut [0]) {
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(()),
-            Ok(n) if n > 0 => {
-                let credentials = idle.credentials;
-                state.reject(Rejection::Unasked, credentials);
-            }
-            _ => {}
-        }
-        if let Some(idle) = state.roster.take(&cookie) {
-            self.drop_idle(state, &idle);
-            state.send_away(cookie, idle.credentials, true);
-        }
-        Ok(())
-    }
-
-    fn accept(&self, state: &mut State) -> io::Result<()> {
-        loop {
-            let socket = match self.listener.accept() {
-                Ok((socket, _)) => socket,
-                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // The peer has gone again.
-                Err(e) if is_closed(&e) || e.kind() == ErrorKind::Interrupted => continue,
-                // There are no descriptors, or no memory, left: the same would be said again at once.
-                Err(_) => {
-                    let again = Instant::now().checked_add(ACCEPT_AGAIN);
-                    state.accept_at = again;
-                    self.poller.connections.forget(&self.listener)?;
-                    again.into_iter().for_each(|again| state.by(again));
-                    return Ok(());
-                }
-            };
-            socket.set_nonblocking(true)?;
-            state.last_token = state.last_token.saturating_add(1);
-            let token = state.last_token;
-            let limit = Duration::from_millis(ReceiveAdvertise::DEADLINE_MS.into());
-            let deadline = Deadline::after(limit).end;
-            let credentials = sys::credentials(&socket);
-            let mut arriving = Arriving { socket, receive: ReceiveAdvertise::new(), deadline, credentials };
-            // Runtimes send at once, so it is mostly there.
-            let received = receive(&mut arriving);
-            if self.poller.connections.watch(&arriving.socket, token).is_err() {
-                continue;
-            }
-            state.arriving.insert(token, arriving);
-            match received {
-                Ok(Some(advertise)) => self.arrive(state, token, &advertise),
-                Ok(None) => state.by(deadline),
-                Err(e) => self.reject(state, token, Rejection::Protocol(e)),
-            }
-            if state.arriving.len() > MAX_ARRIVING {
-                let oldest = state.arriving.keys().next().copied();
-                oldest.into_iter().for_each(|oldest| self.reject(state, oldest, Rejection::Crowded));
-            }
-        }
-    }
-
-    /// Closes a connection that has not said who it is.
-    fn reject(&self, state: &mut State, token: u64, rejection: Rejection) {
-        if let Some(arriving) = state.arriving.remove(&token) {
-            // It is forgotten when it is closed, too.
-            let _ = self.poller.connections.forget(&arriving.socket);
-            state.reject(rejection, arriving.credentials);
-        }
-    }
-
-    /// A connection has said who it is.
-    fn arrive(&self, state: &mut State, token: u64, advertise: &Advertise) {
-        let Some(Arriving { socket, credentials, .. }) = state.arriving.remove(&token) else { return };
-        let cookie = advertise.runtime_cookie;
-        let mut idle = Idle { socket, token, credentials };
-        let Arrival { first, stale } = loop {
-            match state.roster.arrive(cookie, advertise.process_id, idle) {
-                Ok(arrival) => break arrival,
-                Err(full) => {
-                    idle = full.connection;
-                    state.roster.grow(1);
-                }
-            }
-        };
-        state.idle.insert(token, cookie);
-        state.away.remove(&cookie);
-        if let Some(stale) = stale {
-            self.drop_idle(state, &stale);
-        }
-        if first {
-            let process_id = advertise.process_id;
-            let runtime = AdvertisedRuntime { runtime_cookie: cookie, process_id, credentials };
-            state.events.push_back(MonitorEvent::Arrived(runtime));
-        }
-    }
-
-    /// A connection is no longer in the roster.
-    fn drop_idle(&self, state: &mut State, idle: &Idle) {
-        state.idle.remove(&idle.token);
-        // It is forgotten when it is closed, too.
-        let _ = self.poller.connections.forget(&idle.socket);
-    }
-
-    fn on_time(&self, state: &mut State, now: Instant) -> io::Result<()> {
-        while let Some((token, arriving)) = state.arriving.first_key_value() {
-            if arriving.deadline > now {
-                break;
-            }
-            let (token, received) = (*token, arriving.receive.bytes().len());
-            self.reject(state, token, Rejection::TooLate { received });
-        }
-        let mut left = Vec::new();
-        for (cookie, away) in &mut state.away {
-            if away.look > now {
-                continue;
-            }
-            let ended = away.process_id != 0 && sys::process_has_ended(away.process_id);
-            if ended || away.left.is_some_and(|left| left <= now) {
-                left.push(*cookie);
-            }
-            away.look = Deadline::after(if away.left.is_some() { LOOK_CLOSELY } else { LOOK }).end;
-        }
-        for cookie in left {
-            if let Some(entry) = state.roster.get(&cookie) {
-                let runtime = state.describe(entry);
-                state.events.push_back(MonitorEvent::Left(runtime));
-            }
-            state.roster.remove(&cookie);
-            state.away.remove(&cookie);
-        }
-        if state.accept_at.is_some_and(|at| at <= now) {
-            state.accept_at = None;
-            self.poller.connections.watch(&self.listener, LISTENER)?;
-        }
-        let arriving = state.arriving.values().next().map(|arriving| arriving.deadline);
-        let away = state.away.values().map(|away| away.look).min();
-        state.due = [arriving, away, state.accept_at].into_iter().flatten().min();
-        Ok(())
-    }
-}
-
-/// Receives what is there of a frame; the frame once it is whole.
-fn receive(arriving: &mut Arriving) -> Result<Option<Advertise>, ProtocolError> {
-    while let Step::Receive(space) = arriving.receive.step() {
-        let n = match (&arriving.socket).read(space) {
-            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-            // However it ended, nothing more comes.
-            read => read.unwrap_or(0),
-        };
-        arriving.receive.advance(n)?;
-    }
-    arriving.receive.finish().map(Some)
-}
-
-/// Listens at `path`, and replaces a socket there that nobody listens at.
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    // Two that replace the same one do it one after the other, so that the second finds the first. Where the directory
-    // cannot be locked it goes without.
-    let _lock = sys::lock_directory(path.parent().unwrap_or(path));
-    match sys::listen_unix(path) {
-        Err(e) if e.kind() == ErrorKind::AddrInUse => {}
-        bound => return bound,
-    }
-    if path.symlink_metadata().is_ok() && !sys::is_socket(path) {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file that is no socket"));
-    }
-    // Who does not answer at once is there all the same, and very busy.
-    match sys::connect_unix(path, Deadline::after(Duration::from_millis(100)).end) {
-        Err(e) if e.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
-        Err(e) if e.kind() == ErrorKind::NotFound => {}
-        _ => return Err(ErrorKind::AddrInUse.into()),
-    }
-    sys::listen_unix(path)
-}
-
-/// What tells the file at `path` from any other.
-fn file_at(path: &Path) -> Option<(u64, u64)> {
-    path.symlink_metadata().ok().map(|file| (file.dev(), file.ino()))
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if self.file.is_some() && self.file == file_at(&self.path) {
-            // There is nobody left to tell.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("path", &self.path).finish_non_exhaustive()
+        self.shared.as_fd()
     }
 }
