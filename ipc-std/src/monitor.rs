@@ -1,7 +1,7 @@
 mod shared;
 
 use core::time::Duration;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -47,6 +47,8 @@ pub(crate) use shared::Shared;
 ///
 /// Anybody who may open the socket, which is its owner, can connect and be silent, or send garbage: such a connection
 /// is dropped after [250 ms](ReceiveAdvertise::DEADLINE_MS), or at its first wrong byte, and holds nobody up.
+///
+/// Events are kept until somebody takes them, but for rejections, of which there may be too many.
 ///
 /// The socket is removed when the monitor and its clients are dropped.
 #[derive(Debug)]
@@ -213,13 +215,25 @@ impl Monitor {
         Ok((Self::VARIABLE, value))
     }
 
-    /// Starts a command whose runtimes connect here.
+    /// Starts a command whose runtimes connect here, and to the ports that its environment has already.
     ///
     /// # Errors
     /// As [`variable`](Self::variable); [`Error::Spawn`] if the command cannot be started.
     pub fn spawn(&self, command: &mut Command, suspend: bool) -> Result<Child, Error> {
-        let (name, value) = self.variable(suspend)?;
+        let (name, mut value) = self.variable(suspend)?;
         let program = command.get_program().to_owned();
+        let set = command.get_envs().find(|(variable, _)| *variable == name);
+        let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
+        let ours = |port: &&[u8]| {
+            port.split(|byte| *byte == b',').next() == Some(self.path().as_os_str().as_bytes())
+        };
+        // All but this one, which a command has that is started again.
+        for port in ports.unwrap_or_default().as_bytes().split(|byte| *byte == b';') {
+            if !port.is_empty() && !ours(&port) {
+                value.push(";");
+                value.push(OsStr::from_bytes(port));
+            }
+        }
         command.env(name, value).spawn().map_err(|source| Error::Spawn { program, source })
     }
 

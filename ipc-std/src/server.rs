@@ -1,6 +1,6 @@
 use core::fmt;
 use core::time::Duration;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -72,8 +72,6 @@ pub struct Server {
     /// Which port was last handed a connection of: the others come first the next time.
     last: usize,
     told: Arc<Told>,
-    /// Readable when something was told.
-    woken: UnixStream,
 }
 
 /// A connection to serve, from [`Server::accept`].
@@ -103,8 +101,8 @@ pub struct ServerStopper(Arc<Told>);
 /// What other threads have to say.
 struct Told {
     said: Mutex<Said>,
-    /// Written to when something was said.
-    wake: UnixStream,
+    /// Raised when something was said.
+    flag: sys::Flag,
 }
 
 #[derive(Default)]
@@ -138,12 +136,8 @@ impl Server {
     /// # Errors
     /// If there are no descriptors left.
     pub fn new(advertise: &Advertise) -> io::Result<Self> {
-        let (woken, wake) = UnixStream::pair()?;
-        woken.set_nonblocking(true)?;
-        // When it is full, it wakes already.
-        wake.set_nonblocking(true)?;
-        let told = Arc::new(Told { said: Mutex::default(), wake });
-        Ok(Self { advertise: *advertise, ports: Vec::new(), last: 0, told, woken })
+        let told = Arc::new(Told { said: Mutex::default(), flag: sys::Flag::new()? });
+        Ok(Self { advertise: *advertise, ports: Vec::new(), last: 0, told })
     }
 
     /// Listens in this directory, under the [name](SocketName) of a runtime's socket; gives the port's number.
@@ -204,7 +198,7 @@ impl Server {
     /// error: they wait, and are tried again after 10 ms.
     pub fn accept(&mut self) -> io::Result<Option<Incoming>> {
         loop {
-            if self.told.take(&self.woken, &mut self.ports) {
+            if self.told.take(&mut self.ports) {
                 return Ok(None);
             }
             for port in &mut self.ports {
@@ -228,7 +222,7 @@ impl Server {
     fn wait(&self) -> io::Result<Vec<(usize, PollFlags)>> {
         let watched = self.ports.iter().enumerate().filter_map(|(i, port)| Some((i, port.watched()?)));
         let (numbers, mut fds): (Vec<_>, Vec<_>) = watched.unzip();
-        fds.push(PollFd::new(&self.woken, PollFlags::IN));
+        fds.push(PollFd::new(&self.told.flag, PollFlags::IN));
         let next = self.ports.iter().filter_map(Port::due).min();
         match sys::wait(&mut fds, next.unwrap_or_else(|| Deadline::after(Duration::MAX).end)) {
             Err(e) if e.kind() == ErrorKind::TimedOut => {}
@@ -258,7 +252,9 @@ impl Port {
                         Err(_) => PortEvent::Failed,
                     },
                     PortStep::Wait { milliseconds } => {
-                        let next = *next_try.get_or_insert_with(|| later(now, milliseconds.into()));
+                        let next = *next_try.get_or_insert_with(|| {
+                            Deadline::after(Duration::from_millis(milliseconds.into())).end
+                        });
                         if next > now {
                             return;
                         }
@@ -308,7 +304,7 @@ impl Port {
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => None,
                 Err(_) => {
                     // There are too many connections just now; the next one would be asked for at once.
-                    *pause = Some(later(Instant::now(), 10));
+                    *pause = Some(Deadline::after(Duration::from_millis(10)).end);
                     None
                 }
             },
@@ -324,11 +320,6 @@ impl Port {
             }
         }
     }
-}
-
-/// So many milliseconds later.
-fn later(now: Instant, milliseconds: u64) -> Instant {
-    now.checked_add(Duration::from_millis(milliseconds)).unwrap_or(now)
 }
 
 impl Drop for Port {
@@ -362,14 +353,13 @@ impl Told {
 
     fn say(&self, say: impl FnOnce(&mut Said)) {
         say(&mut self.said());
-        // A server that is gone hears nothing.
-        let _ = (&self.wake).write(&[0]);
+        self.flag.raise();
     }
 
     /// Tells the ports whose turns are over; whether to stop.
-    fn take(&self, mut woken: &UnixStream, ports: &mut [Port]) -> bool {
+    fn take(&self, ports: &mut [Port]) -> bool {
         // Before it is looked what was said: what is said later wakes again.
-        while woken.read(&mut [0; 64]).is_ok_and(|n| n > 0) {}
+        self.flag.lower();
         let mut said = self.said();
         for number in said.answered.drain(..) {
             if let Some(Port::Calling { machine, .. }) = ports.get_mut(number) {

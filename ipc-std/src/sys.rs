@@ -1,6 +1,8 @@
 //! What the operating system offers, and the standard library does not.
+mod flag;
 mod poller;
 mod unix;
 
+pub(crate) use flag::Flag;
 pub(crate) use poller::Poller;
 pub(crate) use unix::*;

@@ -1,7 +1,6 @@
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::BorrowedFd;
-use std::os::unix::net::UnixStream;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -127,8 +126,6 @@ pub struct TraceSession {
     command: Code,
     lost: Lost,
     shared: Arc<Shared>,
-    /// Readable when [`Shared::stop`] wants attention.
-    woken: UnixStream,
     /// Bytes of the request, of its answer, and of the stream behind that.
     sent: u64,
     answer: u64,
@@ -147,7 +144,8 @@ pub struct Stopper(Arc<Shared>);
 struct Shared {
     client: Client,
     session_id: u64,
-    wake: UnixStream,
+    /// Raised when the stop was asked for.
+    woken: sys::Flag,
     /// Whether somebody asks for the stop, has asked, or need not any more.
     asking: AtomicBool,
     asked: Mutex<Option<Asked>>,
@@ -179,12 +177,11 @@ impl TraceSession {
     ) -> Result<Self, Error> {
         let (sent, answer) = connection.passed();
         let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
-        let (woken, wake) = UnixStream::pair().map_err(local)?;
-        woken.set_nonblocking(true).map_err(local)?;
+        let woken = sys::Flag::new().map_err(local)?;
         let shared = Shared {
             client: client.clone(),
             session_id: session.session_id,
-            wake,
+            woken,
             asking: AtomicBool::new(false),
             asked: Mutex::new(None),
         };
@@ -195,7 +192,6 @@ impl TraceSession {
             command: step.command,
             lost: step.lost,
             shared: Arc::new(shared),
-            woken,
             received: 0,
             tail: [0; 2],
             ended: false,
@@ -281,7 +277,8 @@ impl TraceSession {
             Some(deadline) => (Phase::StoppingTrace, deadline),
             None => (Phase::ReadingTrace, Deadline::after(self.shared.client.timeouts().silence)),
         };
-        let mut fds = [self.stream.socket(), &self.woken].map(|fd| PollFd::new(fd, PollFlags::IN));
+        let mut fds = [self.stream.socket().as_fd(), self.shared.woken.as_fd()]
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         sys::wait(&mut fds, deadline.end).map_err(|e| {
             let (peer, kind) = (self.shared.client.peer(), e.kind());
             let context = Context {
@@ -294,7 +291,7 @@ impl TraceSession {
             io::Error::new(kind, context.io(e, phase))
         })?;
         // What woke us has been seen by the next round; an error would be seen there too.
-        let _ = (&self.woken).read(&mut [0; 8]);
+        self.shared.woken.lower();
         Ok(())
     }
 
@@ -347,8 +344,7 @@ impl Shared {
         // Whoever reads goes on meanwhile, so nothing is locked.
         let asked = self.ask().inspect_err(|_| self.asking.store(false, Ordering::Relaxed))?;
         *self.asked() = Some(asked);
-        // A reader that is gone need not be woken.
-        let _ = (&self.wake).write(&[0]);
+        self.woken.raise();
         Ok(())
     }
 

@@ -160,10 +160,14 @@ fn a_command_keeps_its_status_and_its_output() {
     for (script, status) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 128 + 9)] {
         let (code, said) = Tool::start(&["--", "sh", "-c", script]).end();
         assert_eq!(code, Some(status), "{script}");
-        assert!(said.contains("no runtime connected: is sh a .NET program?"), "{said}");
+        assert!(said.contains("no runtime connected: is sh a .NET program"), "{said}");
     }
     let output = Command::new(TOOL).args(["monitor", "--", "echo", "hello"]).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"hello\n"[..]));
+    // Whoever wants a trace wants to know that there is none.
+    let (code, said) = Tool::start(&["--trace", "/no/such/folder/f", "--", "sh", "-c", "exit 0"]).end();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("there is no trace: no runtime connected"), "{said}");
     let (code, said) = Tool::start(&["--", "/no/such/program"]).end();
     assert_eq!(code, Some(1));
     assert!(said.contains("cannot start /no/such/program"), "{said}");
@@ -250,6 +254,98 @@ fn a_sick_runtime_holds_nobody_up() {
     assert!(sick.is_suspended() && !well.is_suspended());
     tool.signal(Signal::INT);
     assert_eq!(tool.end().0, Some(4), "it timed out");
+}
+
+#[test]
+fn a_runtime_that_does_not_answer_is_resumed_when_it_does() {
+    let lab = Lab::new();
+    let port = lab.text("port");
+    let tool = Tool::start(&["--listen", &port, "--timeout", "200ms", "--set", "A=b"]);
+    let runtime = lab.runtime("port");
+    runtime.set_fault(Fault::Silent);
+    tool.expect(&["arrived", "error", "error"]);
+    assert!(runtime.is_suspended());
+    runtime.set_fault(None);
+    tool.expect(&["resumed"]);
+    assert!(!runtime.is_suspended());
+    tool.signal(Signal::INT);
+    assert_eq!(tool.end().0, Some(4));
+}
+
+#[test]
+fn runtimes_are_resumed_even_if_nobody_can_be_told() {
+    let lab = Lab::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut child = Command::new(TOOL)
+        .args(["monitor", "--json", "--set", "A=b", "--listen", &lab.text("port")])
+        .stdin(Stdio::null())
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let runtimes = [(); 2].map(|()| lab.runtime("port"));
+    while runtimes.iter().any(FakeRuntime::is_suspended) {
+        assert!(child.try_wait().unwrap().is_none(), "it has given up");
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot write to standard output"), "{said}");
+}
+
+#[test]
+fn a_second_signal_leaves_nothing_behind() {
+    let lab = Lab::new();
+    let script = "trap '' TERM; echo '{\"event\": \"ready\"}'; read line";
+    let mut child = Command::new(TOOL)
+        .args(["monitor", "--json", "--", "sh", "-c", script])
+        .env("TMPDIR", lab.directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let events = lines(child.stdout.take().unwrap());
+    events.recv_timeout(HANGS).unwrap();
+    let left = || std::fs::read_dir(lab.directory.path()).unwrap().count();
+    assert_eq!(left(), 1, "the folder of its socket");
+    while child.try_wait().unwrap().is_none() {
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(left(), 0);
+}
+
+#[test]
+fn a_command_keeps_the_ports_that_it_had() {
+    let lab = Lab::new();
+    let outer = Monitor::bind(lab.path("outer")).unwrap();
+    let mut child = Command::new(TOOL)
+        .args(["monitor", "--json", "--"])
+        .args(lab.command())
+        .env("DOTNET_DiagnosticPorts", outer.variable(false).unwrap().1)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let events = lines(child.stdout.take().unwrap());
+    assert!(outer.next_event(HANGS).unwrap().is_some());
+    while events.recv_timeout(HANGS).unwrap()["event"] != "resumed" {}
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_wire_log_that_cannot_be_written_is_a_failure() {
+    let lab = Lab::new();
+    let command = lab.command();
+    let args = ["--wire-log", "/dev/full", "--"];
+    let tool = Tool::start(&[&args[..], &command.each_ref().map(String::as_str)].concat());
+    tool.expect(&["arrived", "resumed"]);
+    let (code, said) = tool.end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("cannot write /dev/full"), "{said}");
 }
 
 #[test]

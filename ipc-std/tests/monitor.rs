@@ -417,6 +417,62 @@ fn a_dead_socket_is_replaced_and_nothing_else() {
 }
 
 #[test]
+fn of_many_that_replace_a_dead_socket_one_has_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("port");
+    for _ in 0..200 {
+        drop(UnixListener::bind(&path).unwrap());
+        let bound: Vec<_> = thread::scope(|scope| {
+            let threads = [(); 3].map(|()| scope.spawn(|| Monitor::bind(&path)));
+            threads.map(|thread| thread.join().unwrap()).into_iter().flatten().collect()
+        });
+        assert_eq!(bound.len(), 1);
+        let _runtime = says(&path, b"comes to the one");
+        arrived(&bound[0]);
+    }
+}
+
+#[test]
+fn whoever_waits_sees_in_time_what_another_thread_has_begun() {
+    let Lab { monitor, path, .. } = &lab();
+    let _stream = says(path, b"is forgotten ...");
+    let runtime = arrived(monitor);
+    let began = Instant::now();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| monitor.next_event(LONG * 3).unwrap());
+        let waiting_for = scope.spawn(|| {
+            let _taken = monitor.wait_for(runtime.runtime_cookie).unwrap();
+            monitor.wait_for(runtime.runtime_cookie).map(|_| ())
+        });
+        while monitor.is_waiting(runtime.runtime_cookie) {
+            thread::yield_now();
+        }
+        // Forgotten is forgotten, for those who wait too.
+        assert!(monitor.remove(runtime.runtime_cookie));
+        assert!(matches!(waiting_for.join().unwrap(), Err(Error::Left { .. })));
+        let _other = says(path, b"so that it ends.");
+        assert!(matches!(waiting.join().unwrap(), Some(MonitorEvent::Arrived(_))));
+    });
+    assert!(began.elapsed() < LONG / 2, "somebody has waited for the deadline");
+}
+
+#[test]
+fn a_loop_of_ones_own_hears_of_what_is_due() {
+    let Lab { monitor, path, .. } = &lab();
+    let _stream = says(path, b"has a command...");
+    let runtime = arrived(monitor);
+    assert_eq!(monitor.due(), None);
+    let mut fds = [PollFd::from_borrowed_fd(monitor.as_fd(), PollFlags::IN)];
+    thread::scope(|scope| {
+        scope.spawn(|| drop(monitor.wait_for(runtime.runtime_cookie).unwrap()));
+        let timeout = Timespec::try_from(LONG).unwrap();
+        assert_eq!(poll(&mut fds, Some(&timeout)).unwrap(), 1, "its descriptor says that there is news");
+    });
+    assert!(monitor.poll_event().unwrap().is_none());
+    assert!(monitor.due().is_some());
+}
+
+#[test]
 fn a_client_outlives_its_monitor() {
     let Lab { monitor, path, _directory } = lab();
     let _fake = runtime(&path, false);
@@ -439,6 +495,10 @@ fn a_command_is_told_where_the_port_is() {
         assert!(monitor.spawn(&mut command, suspend).unwrap().wait().unwrap().success());
         assert_eq!(std::fs::read_to_string(&out).unwrap(), format!("{},{tag}", path.display()));
     }
+    command.env("DOTNET_DiagnosticPorts", "/another,nosuspend;;/and one more");
+    assert!(monitor.spawn(&mut command, true).unwrap().wait().unwrap().success());
+    let all = format!("{},suspend;/another,nosuspend;/and one more", path.display());
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), all);
     let error = monitor.spawn(&mut Command::new("/no/such program"), true).unwrap_err();
     assert!(error.to_string().starts_with("cannot start /no/such program: "), "{error}");
     let odd = Monitor::bind(_directory.path().join("a;b")).unwrap();

@@ -78,11 +78,11 @@ impl Monitor {
         (frame, stream)
     }
 
+    /// Whether it is called within a moment: whoever calls at all does so at once.
     fn is_called(&self) -> bool {
-        self.listener.set_nonblocking(true).unwrap();
-        let accepted = self.listener.accept();
-        self.listener.set_nonblocking(false).unwrap();
-        !matches!(accepted, Err(e) if e.kind() == IoErrorKind::WouldBlock)
+        let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
+        let mut fds = [rustix::event::PollFd::new(&self.listener, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut fds, Some(&moment)).unwrap() > 0
     }
 
     /// Asks the runtime that calls next.

@@ -50,7 +50,9 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());
-        if let (0, Some(room)) = (self.skip, self.buf.get_mut(self.len..end)) {
+        // In two steps the compiler sees that the lengths are the same.
+        let room = self.buf.get_mut(self.len..).and_then(|room| room.get_mut(..bytes.len()));
+        if let (0, Some(room)) = (self.skip, room) {
             room.copy_from_slice(bytes);
         } else {
             self.visible(bytes);
@@ -81,7 +83,7 @@ impl<'b> Writer<'b> {
 
     /// Overwrites bytes written before, where all of them fitted.
     pub(crate) fn patch(&mut self, offset: usize, bytes: &[u8]) {
-        if let Some(to) = self.buf.get_mut(offset..offset.saturating_add(bytes.len())) {
+        if let Some(to) = self.buf.get_mut(offset..).and_then(|room| room.get_mut(..bytes.len())) {
             to.copy_from_slice(bytes);
         }
     }

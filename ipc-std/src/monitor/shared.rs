@@ -1,7 +1,7 @@
 use core::fmt;
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -36,34 +36,10 @@ struct Poller {
     connections: sys::Poller,
     /// Watches `connections` and `events`: what other people's loops poll.
     all: sys::Poller,
-    /// Readable while there are events.
-    events: Flag,
+    /// Readable while there are events, or another time when there is something to do.
+    events: sys::Flag,
     /// Readable when somebody else has done what the one who polls was waiting for.
-    done: Flag,
-}
-
-/// A descriptor that is readable while it is raised.
-struct Flag {
-    seen: UnixStream,
-    raised: UnixStream,
-}
-
-impl Flag {
-    fn new() -> io::Result<Self> {
-        let (seen, raised) = UnixStream::pair()?;
-        seen.set_nonblocking(true)?;
-        raised.set_nonblocking(true)?;
-        Ok(Self { seen, raised })
-    }
-
-    fn raise(&self) {
-        // Full is raised.
-        let _ = (&self.raised).write(&[0]);
-    }
-
-    fn lower(&self) {
-        while matches!((&self.seen).read(&mut [0; 64]), Ok(n) if n > 0) {}
-    }
+    done: sys::Flag,
 }
 
 struct State {
@@ -183,12 +159,12 @@ impl Shared {
         let poller = Poller {
             connections: sys::Poller::new()?,
             all: sys::Poller::new()?,
-            events: Flag::new()?,
-            done: Flag::new()?,
+            events: sys::Flag::new()?,
+            done: sys::Flag::new()?,
         };
         poller.connections.watch(&listener, LISTENER)?;
         poller.all.watch(&poller.connections, CONNECTIONS)?;
-        poller.all.watch(&poller.events.seen, EVENTS)?;
+        poller.all.watch(&poller.events, EVENTS)?;
         Ok(Self {
             path: path.to_owned(),
             file: file_at(path),
@@ -242,6 +218,7 @@ impl Shared {
         if let Some(idle) = entry.connection {
             self.drop_idle(&mut state, &idle);
         }
+        self.tell(&state);
         true
     }
 
@@ -262,7 +239,13 @@ impl Shared {
             if let Some(idle) = state.roster.take(runtime_cookie) {
                 self.drop_idle(&mut state, &idle);
                 let gone = sys::has_hung_up(&idle.socket);
+                let due = state.due;
                 state.send_away(*runtime_cookie, idle.credentials, gone);
+                if due != state.due {
+                    // Whoever waits does so for too long.
+                    self.tell(&state);
+                    self.poller.events.raise();
+                }
                 if !gone {
                     return Ok(Some(idle.socket));
                 }
@@ -295,7 +278,7 @@ impl Shared {
         state.polled = true;
         let until = state.due.map_or(deadline, |due| due.min(deadline));
         drop(state);
-        let mut fds = [self.poller.connections.as_fd(), self.poller.done.seen.as_fd()]
+        let mut fds = [self.poller.connections.as_fd(), self.poller.done.as_fd()]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let waited = sys::wait(&mut fds, until);
         let mut state = self.state();
@@ -312,7 +295,7 @@ impl Shared {
     /// Does what there is to do, and waits for nothing.
     fn step(&self, state: &mut State) -> io::Result<()> {
         /// However much goes on, whoever calls is to get on too.
-        const ROUNDS: usize = 16;
+        const ROUNDS: usize = 4;
         let mut tokens = Vec::new();
         let mut changed = false;
         for _ in 0..ROUNDS {
@@ -334,12 +317,17 @@ impl Shared {
             self.poller.events.raise();
         }
         if changed {
-            self.changed.notify_all();
-            if state.polled {
-                self.poller.done.raise();
-            }
+            self.tell(state);
         }
         Ok(())
+    }
+
+    /// Has everybody who waits look again.
+    fn tell(&self, state: &State) {
+        self.changed.notify_all();
+        if state.polled {
+            self.poller.done.raise();
+        }
     }
 
     fn on_ready(&self, state: &mut State, token: u64) -> io::Result<()> {
@@ -374,8 +362,14 @@ impl Shared {
     }
 
     fn accept(&self, state: &mut State) -> io::Result<()> {
-        loop {
-            let socket = match self.listener.accept() {
+        /// However many come, the others get on too.
+        const BATCH: usize = 64;
+        for _ in 0..BATCH {
+            let accepted = match self.listener.accept() {
+                Ok((socket, _)) if sys::is_among_the_last(&socket) => Err(ErrorKind::QuotaExceeded.into()),
+                accepted => accepted,
+            };
+            let socket = match accepted {
                 Ok((socket, _)) => socket,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 // The peer has gone again.
@@ -412,6 +406,7 @@ impl Shared {
                 oldest.into_iter().for_each(|oldest| self.reject(state, oldest, Rejection::Crowded));
             }
         }
+        Ok(())
     }
 
     /// Closes a connection that has not said who it is.
@@ -419,13 +414,20 @@ impl Shared {
         if let Some(arriving) = state.arriving.remove(&token) {
             // It is forgotten when it is closed, too.
             let _ = self.poller.connections.forget(&arriving.socket);
-            state.reject(rejection, arriving.credentials);
+            // Whoever only looked whether somebody is here, as another monitor does, has done no harm.
+            if rejection != Rejection::Protocol(ProtocolError::Closed { received: 0 }) {
+                state.reject(rejection, arriving.credentials);
+            }
         }
     }
 
     /// A connection has said who it is.
     fn arrive(&self, state: &mut State, token: u64, advertise: &Advertise) {
         let Some(Arriving { socket, credentials, .. }) = state.arriving.remove(&token) else { return };
+        if sys::has_hung_up(&socket) {
+            // Its runtime was gone before it was accepted.
+            return;
+        }
         let cookie = advertise.runtime_cookie;
         let mut idle = Idle { socket, token, credentials };
         let Arrival { first, stale } = loop {
@@ -510,20 +512,30 @@ fn receive(arriving: &mut Arriving) -> Result<Option<Advertise>, ProtocolError> 
 
 /// Listens at `path`, and replaces a socket there that nobody listens at.
 fn bind(path: &Path) -> io::Result<UnixListener> {
-    // Two that replace the same one do it one after the other, so that the second finds the first. Where the directory
-    // cannot be locked it goes without.
-    let _lock = sys::lock_directory(path.parent().unwrap_or(path));
+    /// Who has the lock has done in no time.
+    const LOCK: Duration = Duration::from_secs(1);
+    // Two that replace the same one do it one after the other, so that the second finds the first. It goes without in a
+    // directory that may not be read.
+    let directory = path.parent().unwrap_or(path);
+    let _lock = match sys::lock_directory(directory, Deadline::after(LOCK).end) {
+        Err(e) if e.kind() == ErrorKind::TimedOut => return Err(ErrorKind::AddrInUse.into()),
+        lock => lock.ok(),
+    };
     match sys::listen_unix(path) {
         Err(e) if e.kind() == ErrorKind::AddrInUse => {}
         bound => return bound,
     }
-    if path.symlink_metadata().is_ok() && !sys::is_socket(path) {
+    let found = file_at(path);
+    if found.is_some() && !sys::is_socket(path) {
         return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file that is no socket"));
     }
     // Who does not answer at once is there all the same, and very busy.
     match sys::connect_unix(path, Deadline::after(Duration::from_millis(100)).end) {
-        Err(e) if e.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused && file_at(path) == found => {
+            std::fs::remove_file(path)?;
+        }
         Err(e) if e.kind() == ErrorKind::NotFound => {}
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(e),
         _ => return Err(ErrorKind::AddrInUse.into()),
     }
     sys::listen_unix(path)

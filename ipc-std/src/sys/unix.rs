@@ -1,6 +1,6 @@
 use core::time::Duration;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -129,12 +129,28 @@ pub(crate) const fn credentials(_: &UnixStream) -> Option<Credentials> {
     None
 }
 
-/// Locks a directory until the descriptor is dropped.
-pub(crate) fn lock_directory(path: &Path) -> io::Result<OwnedFd> {
+/// Locks a directory until the descriptor is dropped; an error of kind `TimedOut` if somebody else has it for as long.
+pub(crate) fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, rustix::fs::Mode::empty())?;
-    rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-    Ok(directory)
+    loop {
+        match rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(directory),
+            // There is nothing to poll.
+            Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(2).min(left(deadline)?)),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// Whether there are hardly any descriptors left, if this is the newest.
+pub(crate) fn is_among_the_last(socket: &UnixStream) -> bool {
+    /// What the commands of a runtime or two take.
+    const RESERVE: u64 = 16;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let number = u64::try_from(socket.as_raw_fd()).unwrap_or(0);
+    limit.is_some_and(|limit| number >= limit.saturating_sub(RESERVE.min(limit / 4)))
 }
 
 /// When a process started, in what its socket's name says of it: clock ticks since boot on Linux; 0 if unknown.

@@ -85,6 +85,11 @@ impl From<Error> for Failure {
         let kind = e.kind().into();
         // A runtime's own words may have several lines.
         let failure = Self::new(kind, joined(&e.to_string()));
+        // What these say is all that can be said.
+        let failure = match e {
+            Error::InUse { .. } | Error::Spawn { .. } | Error::Left { .. } => failure.without_hint(),
+            _ => failure,
+        };
         Self { command: e.command(), hresult: e.hresult(), hint: e.hint().or(failure.hint), ..failure }
     }
 }
@@ -122,6 +127,10 @@ impl Failure {
 
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    pub(crate) fn without_hint(self) -> Self {
+        Self { hint: None, ..self }
     }
 
     pub(crate) const fn kind(&self) -> Kind {

@@ -2,10 +2,12 @@
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -15,9 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
-use ipc_std::{AdvertisedRuntime, Client, Monitor, MonitorEvent, Timeouts, TraceSession};
+use ipc_std::{AdvertisedRuntime, Client, Error, Monitor, MonitorEvent, Timeouts, TraceSession};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::{Pid, Resource, Signal, getpgrp, getrlimit, kill_process, setrlimit};
+use rustix::termios::tcgetpgrp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -31,11 +34,19 @@ use crate::{Globals, signals, wire_log};
 #[command(after_help = "\
 A runtime connects if DOTNET_DiagnosticPorts=PATH is in its environment when it
 starts, and waits there to be resumed, which happens once everything that was
-asked for is in place. With a COMMAND, that is started so, its children arrive
-too, and its exit status is the tool's. Without --json, what happens is then told
-on standard error, as standard output is the command's.
+asked for is in place. What happens is told in lines, with --json in objects:
+\"event\" is arrived, set, tracing, resumed, left or error, and each has the
+\"process_id\" and the \"runtime_cookie\".
 
-Ctrl-C, SIGTERM and SIGHUP end traces properly; then a command is sent the signal too.
+With a COMMAND, that is started so, its children arrive too, and its exit status
+is the tool's. The lines are on standard error then, as standard output is the
+command's; with --json the objects stand between what that writes. What a command
+leaves behind is not waited for: its traces end with the command, and a runtime
+that starts later waits for a port that is gone. With --no-resume nothing is
+suspended, so that the first events may be missed.
+
+Ctrl-C, SIGTERM and SIGHUP end traces properly; then a command is sent the signal
+too. A second signal ends the tool at once. A FILE that is there is replaced.
 
 Examples:
   dotnet-ipc monitor --trace app.nettrace -- app --fast
@@ -69,6 +80,9 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// How many events are told of before anything else has its turn.
+const EVENTS: usize = 64;
+
 /// For how long runtimes may still be seen to leave when all is over.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -78,13 +92,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
         return Err(Failure::new(Kind::Usage, "there is nothing to record to").with_hint("give --trace FILE"));
     }
     if args.trace.as_deref().is_some_and(|file| file.as_os_str() == "-") {
-        let failure = Failure::new(Kind::Usage, "standard output tells what happens at the port");
-        return Err(failure.with_hint("give --trace a file"));
+        let failure = Failure::new(Kind::Usage, "--trace needs a file: standard output is for other things");
+        return Err(failure);
     }
     let wishes = args.trace.as_ref().map(|_| args.options.wishes()).transpose()?;
     let wire_log = args.wire_log.open()?;
-    allow_many_connections();
-    let (path, _directory) = where_to_listen(args)?;
+    let (path, directory) = where_to_listen(args)?;
     let timeouts = Timeouts { silence: TICK, ..globals.limits.timeouts() };
     let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
     // Whoever is not resumed here would wait for ever.
@@ -96,10 +109,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
     let wake = Wake { tell, wake: Arc::new(wake) };
     signals::handle({
         let (wake, path) = (wake.clone(), monitor.path().to_owned());
+        let directory = directory.as_ref().map(|directory| directory.path().to_owned());
         let mut before = false;
         move |signal| {
             if core::mem::replace(&mut before, true) {
+                // As far as that is possible.
                 let _ = std::fs::remove_file(&path);
+                let _ = directory.as_ref().map(std::fs::remove_dir);
                 signals::obey(signal);
             }
             wake.tell(News::Signal(signal));
@@ -107,11 +123,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
     })?;
     let child = match args.command.split_first() {
         Some((program, arguments)) => {
+            if std::env::var("DOTNET_EnableDiagnostics").is_ok_and(|value| value == "0") {
+                globals
+                    .output
+                    .note("DOTNET_EnableDiagnostics=0 switches off what a runtime needs to connect");
+            }
             let mut command = Command::new(program);
             Some(Child::start(command.args(arguments), suspend, &monitor, wake.clone())?)
         }
         None => {
-            globals.output.note(&format!("runtimes connect with {name}={}", value.to_string_lossy()));
+            allow_many_connections();
+            globals.output.note(&format!("runtimes connect with {name}={}", quoted(&value)));
             None
         }
     };
@@ -123,16 +145,28 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
         wake,
         ending: AtomicBool::new(false),
         busy: AtomicUsize::new(0),
-        files: Mutex::new(HashSet::new()),
+        files: Mutex::new(HashMap::new()),
         failure: Mutex::new(None),
     };
-    let status = thread::scope(|scope| port.run(scope, child, &told, &woken))?;
-    let failure = lock(&port.failure).take();
+    let status = thread::scope(|scope| {
+        let ended = port.run(scope, child, &told, &woken);
+        // However it ended: traces that go on would be waited for.
+        port.ending.store(true, Ordering::Relaxed);
+        ended
+    })?;
+    let failure = lock(&port.failure).take().or_else(|| wire_log.check().err());
     match (status, failure) {
         (Some(status), failure) if !status.success() || failure.is_none() => Ok(Some(exit_code(status))),
         (_, Some(failure)) => Err(failure),
-        (_, None) => wire_log.check().map(|()| None),
+        (_, None) => Ok(None),
     }
+}
+
+/// As a shell reads it.
+fn quoted(value: &OsStr) -> String {
+    let value = value.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._,-+:@%=".contains(c);
+    if value.chars().all(plain) { value.into_owned() } else { format!("'{}'", value.replace('\'', "'\\''")) }
 }
 
 /// The path of the port, and the directory that was made for it.
@@ -145,7 +179,7 @@ fn where_to_listen(args: &Args) -> Result<(PathBuf, Option<TempDir>), Failure> {
     Ok((directory.path().join("port"), Some(directory)))
 }
 
-/// Each runtime holds a connection. What it may not have it goes without.
+/// Each runtime holds a connection. What it may not have it goes without. A command would inherit it.
 fn allow_many_connections() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -194,10 +228,12 @@ impl Child {
         Ok(Self { pid, name })
     }
 
-    /// Passes a signal on. A terminal has sent it Ctrl-C already.
+    /// Passes a signal on. Where we are what runs in the foreground of a terminal, it is the terminal that has sent Ctrl-C
+    /// to both of us.
     fn signal(&self, signal: i32) {
         let signal = Signal::from_named_raw(signal);
-        let by_terminal = signal == Some(Signal::INT) && io::stdin().is_terminal();
+        let by_terminal = signal == Some(Signal::INT)
+            && File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(tty) == Ok(getpgrp()));
         if let (Some(pid), Some(signal), false) = (self.pid, signal, by_terminal) {
             // It may have ended just now.
             let _ = kill_process(pid, signal);
@@ -231,8 +267,8 @@ struct Port<'p> {
     ending: AtomicBool,
     /// Runtimes that have a thread just now.
     busy: AtomicUsize,
-    /// Files that were written to.
-    files: Mutex<HashSet<PathBuf>>,
+    /// Files that were written to, and how many there are of each name.
+    files: Mutex<HashMap<PathBuf, u64>>,
     /// The first one.
     failure: Mutex<Option<Failure>>,
 }
@@ -253,9 +289,10 @@ impl<'p> Port<'p> {
         let mut over: Option<Instant> = None;
         woken.set_nonblocking(true).map_err(|e| Failure::io("cannot wait", &e))?;
         loop {
-            while let Some(event) = self.monitor.poll_event()? {
+            for _ in 0..EVENTS {
+                let Some(event) = self.monitor.poll_event()? else { break };
                 seen |= matches!(event, MonitorEvent::Arrived(_));
-                waiting.extend(self.on_event(event)?);
+                waiting.extend(self.on_event(event));
             }
             while let Some(runtime) = waiting.pop_front() {
                 if !self.look_after(scope, runtime) {
@@ -273,10 +310,8 @@ impl<'p> Port<'p> {
                     News::Ended(ended) => {
                         self.ending.store(true, Ordering::Relaxed);
                         status = Some(ended.map_err(|e| Failure::io("cannot wait for the command", &e))?);
-                        let child = child.take();
-                        if let Some(child) = child.filter(|_| !seen) {
-                            let note = format!("no runtime connected: is {} a .NET program?", child.name);
-                            self.globals.output.note(&note);
+                        if let Some(child) = child.take().filter(|_| !seen) {
+                            self.nobody_came(&child);
                         }
                     }
                 }
@@ -297,6 +332,18 @@ impl<'p> Port<'p> {
         }
     }
 
+    /// The command has ended without a runtime.
+    fn nobody_came(&self, child: &Child) {
+        let name = &child.name;
+        let why =
+            format!("no runtime connected: is {name} a .NET program, and are its diagnostics switched on?");
+        if self.wishes.is_none() {
+            return self.globals.output.note(&why);
+        }
+        let failure = Failure::new(Kind::NotFound, format!("there is no trace: {why}"));
+        lock(&self.failure).get_or_insert(failure.without_hint());
+    }
+
     /// Waits until there is something to do, but not for long.
     fn wait(&self, woken: &UnixStream) -> Result<(), Failure> {
         let due = self.monitor.due().map_or(TICK, |due| due.saturating_duration_since(Instant::now()));
@@ -312,22 +359,23 @@ impl<'p> Port<'p> {
     }
 
     /// Tells of it; gives a runtime that has arrived.
-    fn on_event(&self, event: MonitorEvent) -> Result<Option<AdvertisedRuntime>, Failure> {
+    fn on_event(&self, event: MonitorEvent) -> Option<AdvertisedRuntime> {
         match event {
             MonitorEvent::Arrived(runtime) => {
-                self.tell(&runtime, &Event::Arrived)?;
-                Ok(Some(runtime))
+                self.tell(&runtime, &Event::Arrived);
+                return Some(runtime);
             }
-            MonitorEvent::Left(runtime) => self.tell(&runtime, &Event::Left).map(|()| None),
+            MonitorEvent::Left(runtime) => self.tell(&runtime, &Event::Left),
             MonitorEvent::Rejected { rejection, credentials } => {
                 let process = credentials.map(|credentials| credentials.process_id);
                 let who = process.filter(|id| *id != 0);
                 let named = who.map_or_else(|| "somebody".to_owned(), |id| format!("process {id}"));
                 let failure = Failure::new(Kind::Protocol, format!("{named} {rejection}"));
-                self.write(who.map(u64::from), None, &Event::Error(&failure)).map(|()| None)
+                self.write(who.map(u64::from), None, &Event::Error(&failure.without_hint()));
             }
-            _ => Ok(None),
+            _ => {}
         }
+        None
     }
 
     /// Has the runtime do what it is to do, on a thread of its own; `false` if there can be none just now.
@@ -350,27 +398,58 @@ impl<'p> Port<'p> {
     /// Does what was asked for. Whatever of it fails, the runtime is resumed: it would wait for ever.
     fn set_up(&self, runtime: &AdvertisedRuntime) -> Result<(), Failure> {
         let client = self.monitor.client(runtime.runtime_cookie);
-        for (name, value) in &self.args.set {
-            match client.set_environment_variable(name, Some(value)) {
-                Ok(()) => self.tell(runtime, &Event::Set { name, value })?,
-                Err(e) => self.fail(runtime, e.into()),
-            }
-        }
-        let started = self.wishes.as_ref().filter(|_| !self.ending.load(Ordering::Relaxed));
-        let recording = started.and_then(|wishes| match self.start(&client, wishes, runtime) {
-            Ok(started) => Some(started),
-            Err(failure) => {
-                self.fail(runtime, failure);
-                None
-            }
-        });
+        let recording = self.prepare(&client, runtime);
         if !self.args.options.no_resume {
-            match client.resume() {
-                Ok(()) => self.tell(runtime, &Event::Resumed)?,
-                Err(e) => self.fail(runtime, e.into()),
-            }
+            self.resume(&client, runtime);
         }
         recording.map_or(Ok(()), |(mut session, mut file)| self.record(&mut session, &mut file))
+    }
+
+    /// What is to be in place before it is resumed. Of a runtime that does not answer, no more is asked.
+    fn prepare(&self, client: &Client, runtime: &AdvertisedRuntime) -> Option<(TraceSession, Destination)> {
+        let answers = |kind| !matches!(kind, Kind::Timeout | Kind::Gone);
+        for (name, value) in &self.args.set {
+            match client.set_environment_variable(name, Some(value)) {
+                Ok(()) => self.tell(runtime, &Event::Set { name, value }),
+                Err(Error::Left { .. }) => return None,
+                Err(e) => {
+                    let failure = Failure::from(e);
+                    let kind = failure.kind();
+                    self.fail(runtime, failure);
+                    if !answers(kind) {
+                        return None;
+                    }
+                }
+            }
+        }
+        let wishes = self.wishes.as_ref().filter(|_| !self.ending.load(Ordering::Relaxed))?;
+        self.start(client, wishes, runtime).map_err(|failure| self.fail(runtime, failure)).ok()
+    }
+
+    /// Resumes it, and tries for as long as it is there and not everything ends: one that is stopped, in a debugger say,
+    /// does not hear who has given up.
+    fn resume(&self, client: &Client, runtime: &AdvertisedRuntime) {
+        let mut failed = false;
+        loop {
+            match client.resume() {
+                Ok(()) => {
+                    self.tell(runtime, &Event::Resumed);
+                    return;
+                }
+                Err(Error::Left { .. }) => return,
+                Err(e) => {
+                    let refused = e.hresult().is_some();
+                    if !core::mem::replace(&mut failed, true) {
+                        self.fail(runtime, e.into());
+                    }
+                    if refused || self.ending.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    // It was told of at once when it could not even be tried.
+                    thread::sleep(TICK);
+                }
+            }
+        }
     }
 
     /// Starts a trace of the runtime.
@@ -387,7 +466,7 @@ impl<'p> Port<'p> {
         for loss in session.lost().iter() {
             self.globals.output.note(&format!("process {}: {loss}", runtime.local_process_id()));
         }
-        self.tell(runtime, &Event::Tracing { file: &path })?;
+        self.tell(runtime, &Event::Tracing { file: &path });
         Ok((session, file))
     }
 
@@ -414,44 +493,59 @@ impl<'p> Port<'p> {
 
     /// The file for a runtime's trace, which no other of this run has.
     fn file_for(&self, runtime: &AdvertisedRuntime) -> PathBuf {
-        let pattern = self.args.trace.clone().unwrap_or_default();
+        let pattern = self.args.trace.as_ref().map_or(&[][..], |trace| trace.as_os_str().as_bytes());
         let process_id = runtime.local_process_id().to_string();
-        let named = pattern.to_str().map(|pattern| PathBuf::from(pattern.replace("{pid}", &process_id)));
-        let path = named.unwrap_or(pattern);
-        let numbers = core::iter::successors(Some(2_u64), |number| number.checked_add(1));
-        let mut paths = core::iter::once(path.clone()).chain(numbers.map(|number| numbered(&path, number)));
+        let (mut path, mut rest) = (Vec::new(), pattern);
+        while let Some((first, behind)) = rest.split_first() {
+            if let Some(behind) = rest.strip_prefix(b"{pid}") {
+                path.extend_from_slice(process_id.as_bytes());
+                rest = behind;
+            } else {
+                path.push(*first);
+                rest = behind;
+            }
+        }
+        let path = PathBuf::from(OsString::from_vec(path));
         let mut files = lock(&self.files);
-        paths.find(|path| files.insert(path.clone())).unwrap_or(path)
+        loop {
+            let number = files.entry(path.clone()).or_insert(0);
+            *number = number.saturating_add(1);
+            let number = *number;
+            let numbered = if number == 1 { return path } else { numbered(&path, number) };
+            if !files.contains_key(&numbered) {
+                files.insert(numbered.clone(), 1);
+                return numbered;
+            }
+        }
     }
 
     /// Tells of a failure, and remembers the first.
     fn fail(&self, runtime: &AdvertisedRuntime, failure: Failure) {
-        // That it cannot be told is not what went wrong first.
-        let _ = self.tell(runtime, &Event::Error(&failure));
+        self.tell(runtime, &Event::Error(&failure));
         lock(&self.failure).get_or_insert(failure);
     }
 
-    fn tell(&self, runtime: &AdvertisedRuntime, event: &Event<'_>) -> Result<(), Failure> {
-        self.write(Some(runtime.local_process_id()), Some(runtime), event)
+    fn tell(&self, runtime: &AdvertisedRuntime, event: &Event<'_>) {
+        self.write(Some(runtime.local_process_id()), Some(runtime), event);
     }
 
-    fn write(
-        &self,
-        process_id: Option<u64>,
-        runtime: Option<&AdvertisedRuntime>,
-        event: &Event<'_>,
-    ) -> Result<(), Failure> {
-        if self.globals.output.json {
-            return json_to_stdout(&event.to_json(process_id, runtime));
+    /// Writes it. That it cannot be written is no reason to leave runtimes alone.
+    fn write(&self, process_id: Option<u64>, runtime: Option<&AdvertisedRuntime>, event: &Event<'_>) {
+        let written = if self.globals.output.json {
+            json_to_stdout(&event.to_json(process_id, runtime))
+        } else {
+            let process = process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+            let line = format!("{:<8} {process:>7}  {}", event.name(), event.detail(runtime));
+            if self.args.command.is_empty() {
+                to_stdout(|out| writeln!(out, "{}", line.trim_end()))
+            } else {
+                to_stderr(line.trim_end());
+                Ok(())
+            }
+        };
+        if let Err(failure) = written {
+            lock(&self.failure).get_or_insert(failure);
         }
-        let process = process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-        let line = format!("{:<8} {process:>7}  {}", event.name(), event.detail(runtime));
-        let line = line.trim_end();
-        if self.args.command.is_empty() {
-            return to_stdout(|out| writeln!(out, "{line}"));
-        }
-        to_stderr(line);
-        Ok(())
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Force {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Limits {
     /// Deadline of the whole command [default: 10s; of `dump` 10m]; of `trace`, for starting it and again for ending it
-    /// [default: 10s, 2m]
+    /// [default: 10s, 2m]; of `monitor`, for each thing that a runtime is asked
     #[arg(long, global = true, value_name = "DURATION", value_parser = durations::parse)]
     timeout: Option<Duration>,
 }
