@@ -29,7 +29,7 @@ pub enum DecodeErrorKind {
     BadMagic,
     /// The first bytes of what a runtime says when it connects are not `ADVR_V1` and a NUL.
     BadAdvertise,
-    /// The header's size field is below 20, the header's own size.
+    /// A size field is below the size of what it belongs to, as a header's below 20.
     BadSize,
     /// A string's last unit is not NUL.
     Unterminated,
@@ -39,6 +39,14 @@ pub enum DecodeErrorKind {
     TrailingBytes,
     /// The message is longer than the buffer that was to receive it.
     TooLong,
+    /// A variable-length integer has more bytes or more bits than its type.
+    BadVarint,
+    /// A type code or a kind that no document knows, or one that may not stand there.
+    UnknownType,
+    /// Objects and arrays in one another, deeper than anyone writes.
+    TooDeep,
+    /// A payload of more values than its bytes can account for.
+    TooManyItems,
 }
 
 impl fmt::Display for DecodeErrorKind {
@@ -47,11 +55,15 @@ impl fmt::Display for DecodeErrorKind {
             Self::UnexpectedEnd => "a field runs past the end",
             Self::BadMagic => "not the magic DOTNET_IPC_V1",
             Self::BadAdvertise => "not the magic ADVR_V1",
-            Self::BadSize => "a size field below the header's own 20 bytes",
+            Self::BadSize => "a size field too small for what it counts",
             Self::Unterminated => "a string without its final NUL",
             Self::CountTooLarge => "a count larger than what follows can hold",
             Self::TooLong => "a message longer than the buffer for it",
             Self::TrailingBytes => "bytes where none may follow",
+            Self::BadVarint => "a variable-length integer too large for its type",
+            Self::UnknownType => "a type that is not known, or may not stand here",
+            Self::TooDeep => "objects and arrays nested too deep",
+            Self::TooManyItems => "more values than the bytes can account for",
         })
     }
 }

@@ -16,6 +16,7 @@ mod hresult;
 #[cfg(feature = "legacy")]
 pub mod legacy;
 mod message;
+pub mod nettrace;
 pub mod port;
 pub mod wire;
 

@@ -1,0 +1,397 @@
+use crate::wire::Reader;
+use crate::{DecodeError, DecodeErrorKind, Guid};
+
+use super::Version;
+use super::varint::{Varint32, Varint64, low_half};
+
+/// One event, as it lies in its block: names and fields are in the metadata record that it points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Event<'a> {
+    /// Which metadata record describes it.
+    pub metadata_id: u32,
+    /// Number of this event among those of its capture thread, from 1; numbers left out are events lost. V3: 0.
+    pub sequence: u32,
+    /// The thread that recorded it, in V6 its index. Not the one that it tells of: a sampler tells of all the others.
+    /// V3: 0.
+    pub capture_thread: u64,
+    /// The processor, or [`UNKNOWN_PROCESSOR`](Self::UNKNOWN_PROCESSOR), which is what most runtimes say. V3: 0.
+    pub processor: u32,
+    /// The thread that it tells of, and whose stack it has; in V6 its index.
+    pub thread: u64,
+    /// Which stack, of those since the last sequence point; 0 is none. V3: 0.
+    pub stack_id: u32,
+    /// Ticks, as the stream has them.
+    pub timestamp: u64,
+    /// The activity; V6: nil, see [`label_list`](Self::label_list).
+    pub activity_id: Guid,
+    /// The activity that this one came from; V6: nil.
+    pub related_activity_id: Guid,
+    /// V6: which list of labels, of those since the last sequence point; 0 is none.
+    pub label_list: u32,
+    /// No event that follows in the stream is older than this one.
+    pub sorted: bool,
+    /// The fields, packed.
+    pub payload: &'a [u8],
+    /// V3: the stack itself, instruction pointers of the trace's pointer size, the innermost first.
+    pub stack: &'a [u8],
+}
+
+impl Event<'_> {
+    /// What [`processor`](Self::processor) is when it was not recorded.
+    pub const UNKNOWN_PROCESSOR: u32 = u32::MAX;
+
+    /// The processor, if it was recorded.
+    #[must_use]
+    pub const fn known_processor(&self) -> Option<u32> {
+        match self.processor {
+            Self::UNKNOWN_PROCESSOR => None,
+            processor => Some(processor),
+        }
+    }
+
+    /// The event without its payload and stack, to be kept when what they borrow from goes.
+    #[must_use]
+    pub const fn without_payload(&self) -> Event<'static> {
+        let Self { metadata_id, sequence, capture_thread, processor, thread, stack_id, timestamp, .. } =
+            *self;
+        let Self { activity_id, related_activity_id, label_list, sorted, .. } = *self;
+        Event {
+            metadata_id,
+            sequence,
+            capture_thread,
+            processor,
+            thread,
+            stack_id,
+            timestamp,
+            activity_id,
+            related_activity_id,
+            label_list,
+            sorted,
+            payload: &[],
+            stack: &[],
+        }
+    }
+}
+
+/// How the blobs of a block are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// A header of 56 bytes, the stack behind the payload.
+    V3,
+    /// A header of 80 bytes; V6: 52.
+    Plain { labels: bool },
+    /// Only what changed; V6 has label lists where V4 has activity ids.
+    Compressed { labels: bool },
+}
+
+/// Reads the blobs of one block, one after the other.
+///
+/// What the compressed layout leaves out is as in the blob before, so this is the whole state of a reader within a
+/// block: no window is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Blobs {
+    layout: Layout,
+    /// The header before, or, if `headed`, this one.
+    header: Header,
+    /// The header was taken from the window, its payload not yet.
+    headed: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Header {
+    /// Without payload.
+    event: Event<'static>,
+    payload_size: u32,
+}
+
+/// What stands at the front of a window.
+pub(super) enum Blob<'w> {
+    /// A blob, and how many bytes of the window it took.
+    Whole(Event<'w>, usize),
+    /// Nothing before the window holds `needed` bytes, which may be more than the block has, behind `used` that were
+    /// taken from it.
+    More { used: usize, needed: usize },
+    /// No blob.
+    Bad(DecodeErrorKind),
+}
+
+/// The longest compressed header: flags, six `u32`, three `u64`, two activity ids.
+const MAX_HEADER: usize = 88;
+/// In a window at least this long, no byte of a header is past the end.
+const CHUNK: usize = 128;
+
+impl Blobs {
+    /// Starts a block: everything is zero before its first blob.
+    pub(super) fn new(version: Version, compressed: bool) -> Self {
+        let layout = match (version, compressed) {
+            (Version::V3, _) => Layout::V3,
+            (_, true) => Layout::Compressed { labels: version == Version::V6 },
+            (_, false) => Layout::Plain { labels: version == Version::V6 },
+        };
+        Self { layout, header: Header::default(), headed: false }
+    }
+
+    /// Whether [`quick`](Self::quick) may be used.
+    pub(super) fn is_quick(&self) -> bool {
+        matches!(self.layout, Layout::Compressed { .. }) && !self.headed
+    }
+
+    /// Reads the next blob, and says how many bytes of the window it took. Where that is not easy, only its header, or
+    /// nothing at all: how many bytes.
+    #[inline(always)]
+    pub(super) fn quick<'w>(&mut self, window: &'w [u8]) -> Result<(Event<'w>, usize), usize> {
+        let Some(bytes) = window.first_chunk() else { return Err(0) };
+        let labels = self.layout == Layout::Compressed { labels: true };
+        let mut chunk = Chunk { bytes, at: 0 };
+        if self.header.read(&mut chunk, labels).is_err() {
+            return Err(0);
+        }
+        let (at, end) = self.payload(chunk.at);
+        if let Some(payload) = window.get(at..end) {
+            return Ok((Event { payload, ..self.header.event }, end));
+        }
+        self.headed = true;
+        Err(at)
+    }
+
+    /// Where the payload behind the header lies, which ends at `at`.
+    #[inline(always)]
+    fn payload(&self, at: usize) -> (usize, usize) {
+        (at, at.saturating_add(usize::try_from(self.header.payload_size).unwrap_or(usize::MAX)))
+    }
+
+    /// Reads the next blob. `window` holds bytes of this block only, which has `left` bytes left.
+    pub(super) fn next<'w>(&mut self, window: &'w [u8], left: usize) -> Blob<'w> {
+        let labels = match self.layout {
+            Layout::V3 => return fixed(window, v3),
+            Layout::Plain { labels: false } => return fixed(window, |r| plain(r, false)),
+            Layout::Plain { labels: true } => return fixed(window, |r| plain(r, true)),
+            Layout::Compressed { labels } => labels,
+        };
+        let mut r = Reader::new(window);
+        if !self.headed {
+            let mut header = self.header;
+            match header.read(&mut r, labels) {
+                Ok(()) => self.header = header,
+                // Only what is not there yet is missing; tried again from the same state.
+                Err(DecodeErrorKind::UnexpectedEnd) if window.len() < left => {
+                    return Blob::More { used: 0, needed: left.min(MAX_HEADER) };
+                }
+                Err(error) => return Blob::Bad(error),
+            }
+        }
+        let (at, end) = self.payload(r.offset());
+        self.headed = end > window.len();
+        match window.get(at..end) {
+            Some(payload) => Blob::Whole(Event { payload, ..self.header.event }, end),
+            None => Blob::More { used: at, needed: end.saturating_sub(at) },
+        }
+    }
+}
+
+/// Where a compressed header is read from.
+trait Source {
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind>;
+    fn varint32(&mut self) -> Result<u32, DecodeErrorKind>;
+    fn varint64(&mut self) -> Result<u64, DecodeErrorKind>;
+}
+
+/// Checks for the end of the window at every byte.
+impl Source for Reader<'_> {
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind> {
+        self.array().map_err(|e| e.kind)
+    }
+    fn varint32(&mut self) -> Result<u32, DecodeErrorKind> {
+        self.read().map(|Varint32(value)| value).map_err(|e| e.kind)
+    }
+    fn varint64(&mut self) -> Result<u64, DecodeErrorKind> {
+        self.read().map(|Varint64(value)| value).map_err(|e| e.kind)
+    }
+}
+
+/// Does not: a header is shorter than a chunk.
+struct Chunk<'w> {
+    bytes: &'w [u8; CHUNK],
+    at: usize,
+}
+
+impl Chunk<'_> {
+    /// The next eight bytes.
+    #[inline(always)]
+    fn word(&self) -> u64 {
+        let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes))
+    }
+
+    /// An integer of at least two bytes, of which `word` is the beginning.
+    #[inline(always)]
+    fn long(&mut self, word: u64) -> Result<u64, DecodeErrorKind> {
+        let stops = !word & 0x8080_8080_8080_8080;
+        if stops == 0 {
+            let (value, used) = longest(self.bytes, self.at)?;
+            self.at = self.at.wrapping_add(used);
+            return Ok(value);
+        }
+        let last = usize::try_from(stops.trailing_zeros().wrapping_shr(3)).unwrap_or_default();
+        self.at = self.at.wrapping_add(last).wrapping_add(1);
+        // Drops what follows the last byte, and then bit 7 of each.
+        let mut value = word & (stops ^ stops.wrapping_sub(1));
+        value = (value & 0x007f_007f_007f_007f) | (value & 0x7f00_7f00_7f00_7f00).wrapping_shr(1);
+        value = (value & 0x0000_3fff_0000_3fff) | (value & 0x3fff_0000_3fff_0000).wrapping_shr(2);
+        Ok((value & 0x0000_0000_0fff_ffff) | (value & 0x0fff_ffff_0000_0000).wrapping_shr(4))
+    }
+}
+
+/// An integer of nine or ten bytes, and how many they are. Apart, and by value, so that `at` can stay in a register.
+#[cold]
+#[inline(never)]
+fn longest(bytes: &[u8; CHUNK], at: usize) -> Result<(u64, usize), DecodeErrorKind> {
+    let mut r = Reader::new(bytes.get(at..).unwrap_or_default());
+    match r.read() {
+        Ok(Varint64(value)) => Ok((value, r.offset())),
+        Err(error) => Err(error.kind),
+    }
+}
+
+impl Source for Chunk<'_> {
+    #[inline(always)]
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind> {
+        let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
+        self.at = self.at.wrapping_add(N);
+        bytes.copied().ok_or(DecodeErrorKind::UnexpectedEnd)
+    }
+    #[inline(always)]
+    fn varint32(&mut self) -> Result<u32, DecodeErrorKind> {
+        let word = self.word();
+        if word & 0x80 == 0 {
+            self.at = self.at.wrapping_add(1);
+            return Ok(low_half(word & 0x7f));
+        }
+        let start = self.at;
+        let value = self.long(word)?;
+        if value >> 32 != 0 || self.at.wrapping_sub(start) > 5 {
+            return Err(DecodeErrorKind::BadVarint);
+        }
+        Ok(low_half(value))
+    }
+    #[inline(always)]
+    fn varint64(&mut self) -> Result<u64, DecodeErrorKind> {
+        let word = self.word();
+        if word & 0x80 == 0 {
+            self.at = self.at.wrapping_add(1);
+            return Ok(word & 0x7f);
+        }
+        self.long(word)
+    }
+}
+
+impl Header {
+    /// Reads a compressed header into the one before it.
+    #[inline(always)]
+    fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<(), DecodeErrorKind> {
+        let event = &mut self.event;
+        let [flags] = s.bytes()?;
+        if flags & 0x01 != 0 {
+            event.metadata_id = s.varint32()?;
+        }
+        if flags & 0x02 != 0 {
+            event.sequence = event.sequence.wrapping_add(s.varint32()?).wrapping_add(1);
+            event.capture_thread = s.varint64()?;
+            event.processor = s.varint32()?;
+        } else if event.metadata_id != 0 {
+            event.sequence = event.sequence.wrapping_add(1);
+        }
+        if flags & 0x04 != 0 {
+            event.thread = s.varint64()?;
+        }
+        if flags & 0x08 != 0 {
+            event.stack_id = s.varint32()?;
+        }
+        event.timestamp = event.timestamp.wrapping_add(s.varint64()?);
+        if flags & 0x30 != 0 {
+            if !labels {
+                if flags & 0x10 != 0 {
+                    event.activity_id = Guid(s.bytes()?);
+                }
+                if flags & 0x20 != 0 {
+                    event.related_activity_id = Guid(s.bytes()?);
+                }
+            } else if flags & 0x10 != 0 {
+                event.label_list = s.varint32()?;
+            }
+        }
+        event.sorted = flags & 0x40 != 0;
+        if flags & 0x80 != 0 {
+            self.payload_size = s.varint32()?;
+        }
+        Ok(())
+    }
+}
+
+/// A blob that begins with the size of what follows in it.
+fn fixed<'w>(window: &'w [u8], read: impl Fn(&mut Reader<'w>) -> Result<Event<'w>, DecodeError>) -> Blob<'w> {
+    let mut r = Reader::new(window);
+    let Ok(size) = r.read::<u32>() else {
+        return Blob::More { used: 0, needed: 4 };
+    };
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let whole = size.saturating_add(4);
+    let Ok(blob) = r.bytes(size) else {
+        return Blob::More { used: 0, needed: whole };
+    };
+    match read(&mut Reader::at(blob, 4)) {
+        Ok(event) => Blob::Whole(event, whole),
+        Err(error) => Blob::Bad(error.kind),
+    }
+}
+
+fn sized<'w>(r: &mut Reader<'w>) -> Result<&'w [u8], DecodeError> {
+    let size: u32 = r.read()?;
+    r.bytes(usize::try_from(size).unwrap_or(usize::MAX))
+}
+
+fn v3<'w>(r: &mut Reader<'w>) -> Result<Event<'w>, DecodeError> {
+    Ok(Event {
+        metadata_id: r.read()?,
+        thread: r.read::<u32>()?.into(),
+        timestamp: r.read()?,
+        activity_id: r.read()?,
+        related_activity_id: r.read()?,
+        payload: sized(r)?,
+        stack: sized(r)?,
+        sorted: true,
+        ..Event::default()
+    })
+}
+
+fn plain<'w>(r: &mut Reader<'w>, labels: bool) -> Result<Event<'w>, DecodeError> {
+    let id: u32 = r.read()?;
+    let sequence = r.read()?;
+    let thread = r.read()?;
+    let capture_thread = r.read()?;
+    let processor = r.read()?;
+    let stack_id = r.read()?;
+    let timestamp = r.read()?;
+    let (mut activity_id, mut related_activity_id, mut label_list) = (Guid::NIL, Guid::NIL, 0);
+    if labels {
+        label_list = r.read()?;
+    } else {
+        (activity_id, related_activity_id) = (r.read()?, r.read()?);
+    }
+    Ok(Event {
+        metadata_id: id & 0x7fff_ffff,
+        sequence,
+        capture_thread,
+        processor,
+        thread,
+        stack_id,
+        timestamp,
+        activity_id,
+        related_activity_id,
+        label_list,
+        // Erratum: the documents have it the other way round.
+        sorted: id & 0x8000_0000 == 0,
+        payload: sized(r)?,
+        stack: &[],
+    })
+}

@@ -1,0 +1,185 @@
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use crate::wire::Reader;
+use crate::{DecodeError, DecodeErrorKind};
+
+/// A string of a trace, as it lies there.
+///
+/// Versions 3 to 5 write names and payload strings as UTF-16 with a NUL behind, version 6 writes its names as UTF-8
+/// with a length in front. Nothing is checked and nothing is lost: both may hold what is no text (a lone surrogate, a
+/// stray byte), which shows as U+FFFD. Strings compare by their code units, whichever way they are written.
+///
+/// ```
+/// use ipc_proto::nettrace::Str;
+///
+/// let wide = Str::Utf16(b"G\0C\0");
+/// assert_eq!(wide, "GC");
+/// assert_eq!(wide, Str::Utf8(b"GC"));
+/// assert_eq!(Str::Utf8(b"\xff!").to_string(), "\u{fffd}!");
+/// ```
+#[derive(Clone, Copy)]
+pub enum Str<'a> {
+    /// Little-endian UTF-16 code units, without the NUL, not aligned. A last odd byte is no part of the text.
+    Utf16(&'a [u8]),
+    /// UTF-8, without its length.
+    Utf8(&'a [u8]),
+}
+
+impl<'a> Str<'a> {
+    /// The empty string.
+    pub const EMPTY: Self = Self::Utf8(&[]);
+
+    /// Whether there are no characters.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        matches!(self, Self::Utf16([] | [_]) | Self::Utf8([]))
+    }
+
+    /// The UTF-16 code units; U+FFFD for what is no UTF-8.
+    pub fn units(&self) -> impl Iterator<Item = u16> + use<'a> {
+        let (wide, narrow): (&[u8], &[u8]) = match *self {
+            Self::Utf16(bytes) => (bytes, &[]),
+            Self::Utf8(bytes) => (&[], bytes),
+        };
+        // One of the two is empty.
+        wide.chunks_exact(2)
+            .filter_map(|unit| unit.first_chunk())
+            .map(|unit| u16::from_le_bytes(*unit))
+            .chain(narrow.utf8_chunks().flat_map(|chunk| {
+                let stray = (!chunk.invalid().is_empty()).then_some(0xfffd);
+                chunk.valid().encode_utf16().chain(stray)
+            }))
+    }
+
+    /// The characters; U+FFFD for each lone surrogate and for what is no UTF-8.
+    pub fn chars(&self) -> impl Iterator<Item = char> + use<'a> {
+        char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+}
+
+impl Default for Str<'_> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+impl<'a> From<&'a str> for Str<'a> {
+    fn from(s: &'a str) -> Self {
+        Self::Utf8(s.as_bytes())
+    }
+}
+impl PartialEq for Str<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Utf8(a), Self::Utf8(b)) if a == b => true,
+            _ => self.units().eq(other.units()),
+        }
+    }
+}
+impl Eq for Str<'_> {}
+impl PartialEq<str> for Str<'_> {
+    fn eq(&self, other: &str) -> bool {
+        *self == Str::from(other)
+    }
+}
+impl PartialEq<&str> for Str<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self == *other
+    }
+}
+impl PartialOrd for Str<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+/// By code units.
+impl Ord for Str<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.units().cmp(other.units())
+    }
+}
+impl Hash for Str<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.units().for_each(|unit| unit.hash(state));
+        state.write_u8(0xff);
+    }
+}
+impl fmt::Display for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
+    }
+}
+/// `"text"`, escaped as Rust would, a lone surrogate as `\u{d800}`.
+impl fmt::Debug for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for c in char::decode_utf16(self.units()) {
+            match c {
+                Ok('\'') => f.write_str("'")?,
+                Ok(c) => write!(f, "{}", c.escape_debug())?,
+                Err(lone) => write!(f, "\\u{{{:x}}}", lone.unpaired_surrogate())?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+/// Takes UTF-16 up to its NUL, and the NUL.
+#[inline]
+pub(super) fn utf16_z<'a>(r: &mut Reader<'a>) -> Result<Str<'a>, DecodeError> {
+    let Some(len) = find_nul(r.rest()) else {
+        return Err(r.error(DecodeErrorKind::Unterminated));
+    };
+    let text = r.bytes(len)?;
+    r.bytes(2)?;
+    Ok(Str::Utf16(text))
+}
+
+/// The length in bytes of the UTF-16 text in front of the first NUL unit.
+#[inline]
+fn find_nul(bytes: &[u8]) -> Option<usize> {
+    const LOW: u64 = 0x0001_0001_0001_0001;
+    const HIGH: u64 = 0x8000_8000_8000_8000;
+    let fours = bytes.chunks_exact(8);
+    let rest = fours.remainder();
+    let mut at = 0usize;
+    for four in fours {
+        let units = four.first_chunk().map_or(0, |four| u64::from_le_bytes(*four));
+        // The lowest bit set belongs to the first zero unit; higher ones may be false.
+        let zero = units.wrapping_sub(LOW) & !units & HIGH;
+        if zero != 0 {
+            // Bit 15, 31, 47 or 63 is unit 0, 1, 2 or 3.
+            let unit = usize::try_from(zero.trailing_zeros().wrapping_shr(4)).ok()?;
+            return Some(at.wrapping_add(unit.wrapping_mul(2)));
+        }
+        at = at.wrapping_add(8);
+    }
+    let units = rest.chunks_exact(2).position(|unit| unit == [0, 0])?;
+    Some(at.wrapping_add(units.wrapping_mul(2)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every place of the NUL, in every length, with units that look like it in halves.
+    #[test]
+    fn nul() {
+        for filler in [[1u8, 0], [0, 1], [0xff, 0xff], [0, 0x80], [0x80, 0]] {
+            for len in 0..40 {
+                for place in 0..len {
+                    let mut bytes = [0u8; 80];
+                    let bytes = &mut bytes[..2 * len];
+                    bytes.chunks_exact_mut(2).for_each(|unit| unit.copy_from_slice(&filler));
+                    assert_eq!(find_nul(bytes), None);
+                    bytes[2 * place..2 * place + 2].fill(0);
+                    assert_eq!(find_nul(bytes), Some(2 * place), "{filler:?} {len} {place}");
+                    bytes[2 * len - 2..].fill(0);
+                    assert_eq!(find_nul(bytes), Some(2 * place), "{filler:?} {len} {place}");
+                    assert_eq!(find_nul(&bytes[..2 * place + 1]), None);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+use crate::wire::{Reader, Writer};
+use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
+
+/// A `u32` in LEB128: seven bits a byte, the lowest first, bit 7 set in every byte but the last; at most 5 bytes.
+///
+/// Zero-padded encodings are read; bits that do not fit are an error. The shortest encoding is written.
+///
+/// ```
+/// use ipc_proto::nettrace::Varint32;
+/// use ipc_proto::{Encode, wire};
+///
+/// let mut buf = [0; 5];
+/// let mut w = wire::Writer::new(&mut buf);
+/// Varint32(300).encode(&mut w);
+/// assert_eq!(w.finish()?, [0xac, 0x02]);
+/// assert_eq!(wire::decode::<Varint32>(&[0xac, 0x82, 0x00])?, Varint32(300));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Varint32(pub u32);
+
+/// A `u64` in LEB128, at most 10 bytes; otherwise as [`Varint32`].
+///
+/// Timestamps go backwards by a difference that wraps, so -1 takes all ten.
+///
+/// ```
+/// use ipc_proto::Encode;
+/// use ipc_proto::nettrace::Varint64;
+///
+/// assert_eq!(Varint64(u64::MAX).encoded_len(), 10);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Varint64(pub u64);
+
+/// An `i64` whose sign is in bit 0 (0, -1, 1, -2, …), then as [`Varint64`]; V6 only, where the format says `varint`.
+///
+/// ```
+/// use ipc_proto::nettrace::Zigzag64;
+/// use ipc_proto::wire;
+///
+/// assert_eq!(wire::decode::<Zigzag64>(&[3])?, Zigzag64(-2));
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Zigzag64(pub i64);
+
+/// Reads an integer of `bits` bits.
+fn read(r: &mut Reader<'_>, bits: u32) -> Result<u64, DecodeError> {
+    let start = r.clone();
+    let (mut value, mut shift) = (0u64, 0u32);
+    loop {
+        let byte = r.read::<u8>()?;
+        let low = u64::from(byte & 0x7f);
+        let room = bits.wrapping_sub(shift);
+        if room < 7 && low.wrapping_shr(room) != 0 {
+            return Err(start.error(DecodeErrorKind::BadVarint));
+        }
+        value |= low.wrapping_shl(shift);
+        if byte < 0x80 {
+            return Ok(value);
+        }
+        shift = shift.wrapping_add(7);
+        if shift >= bits {
+            return Err(start.error(DecodeErrorKind::BadVarint));
+        }
+    }
+}
+
+impl<'a> Decode<'a> for Varint64 {
+    const MIN_LEN: usize = 1;
+
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        read(r, 64).map(Self)
+    }
+}
+impl<'a> Decode<'a> for Varint32 {
+    const MIN_LEN: usize = 1;
+
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        // The upper half is zero: no more than 32 bits were accepted.
+        read(r, 32).map(|value| Self(low_half(value)))
+    }
+}
+impl<'a> Decode<'a> for Zigzag64 {
+    const MIN_LEN: usize = 1;
+
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let Varint64(value) = r.read()?;
+        let sign = (value & 1).wrapping_neg();
+        Ok(Self(i64::from_le_bytes((value.wrapping_shr(1) ^ sign).to_le_bytes())))
+    }
+}
+
+impl Encode for Varint64 {
+    #[inline]
+    fn encode(&self, w: &mut Writer<'_>) {
+        let mut value = self.0;
+        while value >= 0x80 {
+            w.bytes(&[low_byte(value) | 0x80]);
+            value = value.wrapping_shr(7);
+        }
+        w.bytes(&[low_byte(value)]);
+    }
+}
+impl Encode for Varint32 {
+    #[inline]
+    fn encode(&self, w: &mut Writer<'_>) {
+        Varint64(self.0.into()).encode(w);
+    }
+}
+impl Encode for Zigzag64 {
+    #[inline]
+    fn encode(&self, w: &mut Writer<'_>) {
+        // Shifted right, the sign fills all bits.
+        let value = self.0.wrapping_shl(1) ^ self.0.wrapping_shr(63);
+        Varint64(u64::from_le_bytes(value.to_le_bytes())).encode(w);
+    }
+}
+
+fn low_byte(value: u64) -> u8 {
+    let [byte, ..] = value.to_le_bytes();
+    byte
+}
+
+#[inline]
+pub(super) fn low_half(value: u64) -> u32 {
+    let [a, b, c, d, ..] = value.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}

@@ -1,0 +1,123 @@
+use super::super::{Event, Varint32, Varint64};
+use crate::{Encode, wire};
+
+/// The longest compressed header: flags, six `u32`, three `u64`, two activity ids.
+const MAX_HEADER: usize = 88;
+
+/// Writes the blobs of one block, each as the difference to the one before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Blobs {
+    /// V6 has label lists where V4 has activity ids.
+    labels: bool,
+    /// The header before, without payload.
+    last: Event<'static>,
+    payload_size: u32,
+    /// The smallest and the largest timestamp.
+    times: Option<(u64, u64)>,
+}
+
+/// The length of the header of a block of blobs.
+pub(super) const BLOCK_HEADER: usize = 20;
+
+impl Blobs {
+    /// Before the first blob everything is zero.
+    pub(super) fn new(labels: bool) -> Self {
+        Self { labels, last: Event::default(), payload_size: 0, times: None }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.times.is_none()
+    }
+
+    /// Whether Microsoft's reader would take the event for the capture thread's before: it looks for another one only
+    /// where an event is sorted, and at the beginning of a block.
+    pub(super) const fn confused_by(&self, event: &Event<'_>) -> bool {
+        !self.is_empty() && !event.sorted && event.capture_thread != self.last.capture_thread
+    }
+
+    /// The header of the block.
+    pub(super) fn block_header(&self) -> [u8; BLOCK_HEADER] {
+        let mut header = [0; BLOCK_HEADER];
+        let (min, max) = self.times.unwrap_or_default();
+        let mut w = wire::Writer::new(&mut header);
+        // Its length, and that the headers of blobs are compressed.
+        w.bytes(&[20, 0, 1, 0]);
+        min.encode(&mut w);
+        max.encode(&mut w);
+        header
+    }
+
+    /// Appends a blob with this payload instead of the event's.
+    pub(super) fn push(
+        &mut self,
+        w: &mut wire::Writer<'_>,
+        event: &Event<'_>,
+        payload_size: u32,
+        payload: impl FnOnce(&mut wire::Writer<'_>),
+    ) {
+        let mut bytes = [0; MAX_HEADER];
+        let mut header = wire::Writer::new(&mut bytes);
+        self.header(&mut header, event, payload_size);
+        if let Ok(header) = header.finish() {
+            w.bytes(header);
+        }
+        payload(w);
+        let (min, max) = self.times.unwrap_or((event.timestamp, event.timestamp));
+        self.times = Some((min.min(event.timestamp), max.max(event.timestamp)));
+        self.last = Event { payload: &[], stack: &[], ..*event };
+        self.payload_size = payload_size;
+    }
+
+    /// Flags, and what they say has changed, chosen as the runtime does.
+    fn header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
+        let last = &self.last;
+        let mut flags = 0u8;
+        flags.encode(w);
+        if event.metadata_id != last.metadata_id {
+            flags |= 0x01;
+            Varint32(event.metadata_id).encode(w);
+        }
+        let next = last.sequence.wrapping_add(u32::from(event.metadata_id != 0));
+        if event.sequence != next
+            || event.capture_thread != last.capture_thread
+            || event.processor != last.processor
+        {
+            flags |= 0x02;
+            Varint32(event.sequence.wrapping_sub(last.sequence).wrapping_sub(1)).encode(w);
+            Varint64(event.capture_thread).encode(w);
+            Varint32(event.processor).encode(w);
+        }
+        if event.thread != last.thread {
+            flags |= 0x04;
+            Varint64(event.thread).encode(w);
+        }
+        if event.stack_id != last.stack_id {
+            flags |= 0x08;
+            Varint32(event.stack_id).encode(w);
+        }
+        Varint64(event.timestamp.wrapping_sub(last.timestamp)).encode(w);
+        if self.labels {
+            if event.label_list != last.label_list {
+                flags |= 0x10;
+                Varint32(event.label_list).encode(w);
+            }
+        } else {
+            if event.activity_id != last.activity_id {
+                flags |= 0x10;
+                event.activity_id.encode(w);
+            }
+            if event.related_activity_id != last.related_activity_id {
+                flags |= 0x20;
+                event.related_activity_id.encode(w);
+            }
+        }
+        if event.sorted {
+            flags |= 0x40;
+        }
+        if payload_size != self.payload_size {
+            flags |= 0x80;
+            Varint32(payload_size).encode(w);
+        }
+        w.patch(0, &[flags]);
+    }
+}

@@ -1,0 +1,193 @@
+use super::super::{
+    BlockKind, Label, Str, SystemTime, ThreadEntry, ThreadSequence, Trace, Varint32, Varint64, Version,
+    Zigzag64,
+};
+use super::record::utf8;
+use crate::{Encode, wire};
+
+/// In front of the body of a block of V6: its size and kind.
+pub(super) const V6_HEADER: usize = 4;
+/// A runtime's version of blocks, and the oldest reader's.
+const BLOCK_VERSION: u32 = 2;
+pub(super) const NULL_REFERENCE: u8 = 1;
+const BEGIN_PRIVATE_OBJECT: u8 = 5;
+pub(super) const END_OBJECT: u8 = 6;
+pub(super) const LAST_LABEL: u8 = 0x80;
+
+/// What V4 has in front of a body.
+pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u32) {
+    w.bytes(&[BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE]);
+    version.encode(w);
+    version.encode(w);
+    let name = kind.name(Version::V4).as_bytes();
+    narrow(name.len()).encode(w);
+    w.bytes(name);
+    w.bytes(&[END_OBJECT]);
+}
+
+/// The same for a block at this offset of the stream, with its size, and as much padding as aligns the body.
+pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u64, len: usize) {
+    object_type(w, kind, BLOCK_VERSION);
+    narrow(len).encode(w);
+    let [low, ..] = offset.wrapping_add(widen(w.len())).to_le_bytes();
+    let padding = usize::from(low.wrapping_neg() & 3);
+    w.bytes([0; 3].get(..padding).unwrap_or_default());
+}
+
+/// What V6 has in front of a body.
+pub(super) fn v6_header(kind: BlockKind, len: usize) -> [u8; V6_HEADER] {
+    let [a, b, c, _] = narrow(len).to_le_bytes();
+    [a, b, c, number(kind)]
+}
+
+const fn number(kind: BlockKind) -> u8 {
+    match kind {
+        BlockKind::EndOfStream => 0,
+        BlockKind::Trace => 1,
+        BlockKind::Event => 2,
+        BlockKind::Metadata => 3,
+        BlockKind::SequencePoint => 4,
+        BlockKind::Stack => 5,
+        BlockKind::Thread => 6,
+        BlockKind::RemoveThread => 7,
+        BlockKind::LabelList => 8,
+        BlockKind::Unknown(number) => number,
+    }
+}
+
+/// What all versions say first of a trace.
+pub(super) fn common(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
+    let SystemTime { year, month, day_of_week, day, hour, minute, second, millisecond } = trace.sync_time;
+    for part in [year, month, day_of_week, day, hour, minute, second, millisecond] {
+        part.encode(w);
+    }
+    trace.sync_ticks.encode(w);
+    trace.frequency.encode(w);
+    trace.pointer_size.encode(w);
+}
+
+/// V6: the pairs as they are, and of what V4 says what is not among them.
+pub(super) fn pairs(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
+    let at = w.len();
+    let mut count = 0u32;
+    count.encode(w);
+    for (key, value) in trace.pairs {
+        utf8(key, w);
+        utf8(value, w);
+        count = count.saturating_add(1);
+    }
+    let known = [
+        ("HardwareThreadCount", trace.processors),
+        ("ProcessId", trace.process_id),
+        ("ExpectedCPUSamplingRate", trace.sampling_interval),
+    ];
+    for (key, value) in known {
+        if let Some(value) = value.filter(|_| { trace.pairs }.all(|(there, _)| there != key)) {
+            utf8(key.into(), w);
+            decimal(value, w);
+            count = count.saturating_add(1);
+        }
+    }
+    w.patch(at, &count.to_le_bytes());
+}
+
+/// A number as V6's string of digits.
+fn decimal(mut value: u32, w: &mut wire::Writer<'_>) {
+    let mut digits = [0; 10];
+    let mut len = 0usize;
+    for place in digits.iter_mut().rev() {
+        let [digit, ..] = value.wrapping_rem(10).to_le_bytes();
+        *place = digit | b'0';
+        len = len.wrapping_add(1);
+        value = value.wrapping_div(10);
+        if value == 0 {
+            break;
+        }
+    }
+    let start = digits.len().wrapping_sub(len);
+    utf8(Str::Utf8(digits.get(start..).unwrap_or_default()), w);
+}
+
+/// How far a thread has counted, in V6.
+pub(super) fn counted(row: &ThreadSequence, w: &mut wire::Writer<'_>) {
+    Varint64(row.thread).encode(w);
+    Varint32(row.sequence).encode(w);
+}
+
+pub(super) fn thread_entry(entry: ThreadEntry<'_>, w: &mut wire::Writer<'_>) {
+    match entry {
+        ThreadEntry::Name(name) => {
+            w.bytes(&[1]);
+            utf8(name, w);
+        }
+        ThreadEntry::ProcessId(id) => {
+            w.bytes(&[2]);
+            Varint64(id).encode(w);
+        }
+        ThreadEntry::ThreadId(id) => {
+            w.bytes(&[3]);
+            Varint64(id).encode(w);
+        }
+        ThreadEntry::Pair(key, value) => {
+            w.bytes(&[4]);
+            utf8(key, w);
+            utf8(value, w);
+        }
+    }
+}
+
+pub(super) fn label(label: Label<'_>, last: u8, w: &mut wire::Writer<'_>) {
+    let mut kind = |kind: u8| w.bytes(&[kind | last]);
+    match label {
+        Label::ActivityId(id) => {
+            kind(1);
+            id.encode(w);
+        }
+        Label::RelatedActivityId(id) => {
+            kind(2);
+            id.encode(w);
+        }
+        Label::TraceId(id) => {
+            kind(3);
+            w.bytes(&id);
+        }
+        Label::SpanId(id) => {
+            kind(4);
+            id.encode(w);
+        }
+        Label::Text(key, value) => {
+            kind(5);
+            utf8(key, w);
+            utf8(value, w);
+        }
+        Label::Number(key, value) => {
+            kind(6);
+            utf8(key, w);
+            Zigzag64(value).encode(w);
+        }
+        Label::Opcode(opcode) => {
+            kind(7);
+            opcode.encode(w);
+        }
+        Label::Keywords(keywords) => {
+            kind(8);
+            keywords.encode(w);
+        }
+        Label::Level(level) => {
+            kind(9);
+            level.encode(w);
+        }
+        Label::Version(version) => {
+            kind(10);
+            version.encode(w);
+        }
+    }
+}
+
+pub(super) fn widen(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+pub(super) fn narrow(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,289 @@
+use super::super::field::{Format, code};
+use super::super::{ArrayKind, Field, FieldType, Fields, Metadata, Scalar, Str, Varint32, Version};
+use super::layout::narrow;
+use crate::{Encode, EncodeError, wire};
+
+/// How deep objects may stand in one another; what was read never goes deeper.
+const MAX_DEPTH: usize = 16;
+
+/// Their count has 16 bits there.
+const MAX_V6_FIELDS: usize = 0xffff;
+
+/// The ways to write a description.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    V1,
+    V2,
+    V6,
+}
+
+/// A metadata record as V4 has it: the payload of a blob.
+pub(super) struct Record<'m>(pub(super) &'m Metadata<'m>);
+
+/// One as V6 has it: a row of a block, with its size.
+pub(super) struct Row<'m>(pub(super) &'m Metadata<'m>);
+
+/// Whether a version has a way to say what these fields are.
+pub(super) fn expressible(version: Version, fields: &Fields<'_>) -> bool {
+    let form = if version == Version::V6 { Form::V6 } else { Form::V2 };
+    encode_fields(form, fields, &mut wire::Writer::new(&mut []))
+}
+
+impl Encode for Record<'_> {
+    fn encode(&self, w: &mut wire::Writer<'_>) {
+        let metadata = self.0;
+        metadata.id.encode(w);
+        utf16_z(metadata.provider, w);
+        metadata.event_id.encode(w);
+        utf16_z(metadata.name, w);
+        metadata.keywords.encode(w);
+        metadata.version.encode(w);
+        metadata.level.encode(w);
+        // The runtime describes arrays in a tag, and everything else where it always did.
+        let plain = encode_fields(Form::V1, &metadata.fields, &mut wire::Writer::new(&mut []));
+        if plain {
+            encode_fields(Form::V1, &metadata.fields, w);
+        } else {
+            0u32.encode(w);
+        }
+        if let Some(opcode) = metadata.opcode.filter(|opcode| *opcode != 0) {
+            1u32.encode(w);
+            w.bytes(&[1, opcode]);
+        }
+        if !plain {
+            let tag = w.len();
+            0u32.encode(w);
+            w.bytes(&[2]);
+            let body = w.len();
+            encode_fields(Form::V2, &metadata.fields, w);
+            w.patch(tag, &narrow(w.len().wrapping_sub(body)).to_le_bytes());
+        }
+    }
+}
+
+impl Encode for Row<'_> {
+    fn encode(&self, w: &mut wire::Writer<'_>) {
+        let metadata = self.0;
+        sized(w, |w| {
+            Varint32(metadata.id).encode(w);
+            utf8(metadata.provider, w);
+            Varint32(metadata.event_id).encode(w);
+            utf8(metadata.name, w);
+            encode_fields(Form::V6, &metadata.fields, w);
+            sized(w, |w| optional(metadata, w));
+        });
+    }
+}
+
+/// What V6 says only if there is something to say.
+fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
+    if let Some(opcode) = metadata.opcode {
+        w.bytes(&[1, opcode]);
+    }
+    if metadata.keywords != 0 {
+        w.bytes(&[3]);
+        metadata.keywords.encode(w);
+    }
+    if let Some(text) = metadata.message_template {
+        w.bytes(&[4]);
+        utf8(text, w);
+    }
+    if let Some(text) = metadata.description {
+        w.bytes(&[5]);
+        utf8(text, w);
+    }
+    for (key, value) in metadata.attributes.iter() {
+        w.bytes(&[6]);
+        utf8(key, w);
+        utf8(value, w);
+    }
+    if let Some(guid) = metadata.provider_guid {
+        w.bytes(&[7]);
+        guid.encode(w);
+    }
+    // Readers keep the low byte of what V4 has four for.
+    for (kind, [value, ..]) in [(8, metadata.level.to_le_bytes()), (9, metadata.version.to_le_bytes())] {
+        if value != 0 {
+            w.bytes(&[kind, value]);
+        }
+    }
+}
+
+/// A list of fields on the way.
+struct Level<'a> {
+    fields: super::super::FieldIter<'a>,
+    /// Where the size of the field stands that this object is the type of.
+    size: usize,
+    /// V1: its name, which comes last.
+    name: Str<'a>,
+    /// V6: what comes behind the type where it is that of elements of arrays of fixed lengths.
+    lengths: heapless::Vec<u16, MAX_DEPTH>,
+}
+
+/// Writes a count and fields; false if this form cannot say what they are.
+fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> bool {
+    let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
+    let mut level = Level { fields: fields.iter(), size: 0, name: Str::EMPTY, lengths: heapless::Vec::new() };
+    if form == Form::V6 && fields.len() > MAX_V6_FIELDS {
+        return false;
+    }
+    count(form, fields.len(), w);
+    loop {
+        let Some(Field { name, field_type, .. }) = level.fields.next() else {
+            let Some(before) = outer.pop() else { return true };
+            let done = core::mem::replace(&mut level, before);
+            end_field(form, done.size, done.name, &done.lengths, w);
+            continue;
+        };
+        let size = w.len();
+        match form {
+            Form::V1 => {}
+            Form::V2 => {
+                0u32.encode(w);
+                utf16_z(name, w);
+            }
+            Form::V6 => {
+                0u16.encode(w);
+                utf8(name, w);
+            }
+        }
+        let (mut field_type, mut lengths) = (field_type, heapless::Vec::new());
+        while let FieldType::Array { kind, element } = field_type {
+            let code = match (kind, form) {
+                (_, Form::V1) => return false,
+                (ArrayKind::Counted, _) => code::ARRAY,
+                (_, Form::V2) => return false,
+                (ArrayKind::FixedLength(length), Form::V6) => {
+                    if lengths.push(length).is_err() {
+                        return false;
+                    }
+                    code::FIXED_LENGTH_ARRAY
+                }
+                (ArrayKind::RelLoc, Form::V6) => code::REL_LOC,
+                (ArrayKind::DataLoc, Form::V6) => code::DATA_LOC,
+                (ArrayKind::CountedBefore, Form::V6) => return false,
+            };
+            type_code(form, code, w);
+            field_type = element.field_type();
+        }
+        match field_type {
+            FieldType::Scalar(scalar) if form == Form::V6 => {
+                type_code(form, scalar.code(), w);
+                end_field(form, size, name, &lengths, w);
+            }
+            FieldType::Scalar(scalar) => {
+                let Some((array, code)) = before_v6(scalar) else { return false };
+                if array {
+                    if form == Form::V1 {
+                        return false;
+                    }
+                    type_code(form, code::ARRAY, w);
+                }
+                type_code(form, code, w);
+                end_field(form, size, name, &lengths, w);
+            }
+            FieldType::Object(fields) => {
+                type_code(form, code::OBJECT, w);
+                count(form, fields.len(), w);
+                let inner = Level { fields: fields.iter(), size, name, lengths };
+                if form == Form::V6 && fields.len() > MAX_V6_FIELDS {
+                    return false;
+                }
+                if outer.push(core::mem::replace(&mut level, inner)).is_err() {
+                    return false;
+                }
+            }
+            FieldType::Array { .. } => {}
+        }
+    }
+}
+
+/// What a scalar is called before V6, where it is, and if it is an array of that there; the bytes are the same.
+fn before_v6(scalar: Scalar) -> Option<(bool, u8)> {
+    match scalar {
+        Scalar::VarInt | Scalar::VarUInt => None,
+        Scalar::Utf8CodeUnit | Scalar::Boolean8 => Some((false, Scalar::Byte.code())),
+        Scalar::Utf8String => Some((true, Scalar::Byte.code())),
+        scalar => Some((false, scalar.code())),
+    }
+}
+
+/// What stands behind the type of a field, and its size, which stands in front.
+fn end_field(form: Form, size: usize, name: Str<'_>, lengths: &[u16], w: &mut wire::Writer<'_>) {
+    match form {
+        Form::V1 => utf16_z(name, w),
+        Form::V2 => w.patch(size, &narrow(w.len().wrapping_sub(size)).to_le_bytes()),
+        Form::V6 => {
+            // The innermost first.
+            lengths.iter().rev().for_each(|length| length.encode(w));
+            let [low, high, ..] = w.len().wrapping_sub(size).wrapping_sub(2).to_le_bytes();
+            w.patch(size, &[low, high]);
+        }
+    }
+}
+
+fn count(form: Form, count: usize, w: &mut wire::Writer<'_>) {
+    let bytes = narrow(count).to_le_bytes();
+    w.bytes(if form == Form::V6 { bytes.get(..2).unwrap_or_default() } else { &bytes });
+}
+
+fn type_code(form: Form, code: u8, w: &mut wire::Writer<'_>) {
+    if form == Form::V6 {
+        code.encode(w);
+    } else {
+        u32::from(code).encode(w);
+    }
+}
+
+/// Something behind its size, which has 16 bits and does not count itself.
+pub(super) fn sized(w: &mut wire::Writer<'_>, write: impl FnOnce(&mut wire::Writer<'_>)) {
+    let at = w.len();
+    0u16.encode(w);
+    write(w);
+    let [low, high, ..] = w.len().wrapping_sub(at).wrapping_sub(2).to_le_bytes();
+    w.patch(at, &[low, high]);
+}
+
+/// UTF-16 and a NUL. A NUL inside would end it, so nothing from there on is written.
+fn utf16_z(text: Str<'_>, w: &mut wire::Writer<'_>) {
+    text.units().take_while(|unit| *unit != 0).chain([0]).for_each(|unit| unit.encode(w));
+}
+
+/// A length and UTF-8; U+FFFD for a lone surrogate.
+pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
+    if let Str::Utf8(bytes) = text {
+        Varint32(narrow(bytes.len())).encode(w);
+        w.bytes(bytes);
+        return;
+    }
+    let len = text.chars().fold(0usize, |len, c| len.saturating_add(c.len_utf8()));
+    Varint32(narrow(len)).encode(w);
+    text.chars().for_each(|c| w.bytes(c.encode_utf8(&mut [0; 4]).as_bytes()));
+}
+
+impl<'b> Fields<'b> {
+    /// Describes payloads of scalars, in `buf`: for events made up here rather than read.
+    ///
+    /// # Errors
+    /// [`EncodeError::BufferTooSmall`], with the length that would have been enough.
+    ///
+    /// ```
+    /// use ipc_proto::nettrace::{Fields, Scalar};
+    ///
+    /// let mut buf = [0; 64];
+    /// let fields = Fields::build(&[("Index", Scalar::Int32), ("Text", Scalar::Utf16String)], &mut buf)?;
+    /// assert!(fields.into_iter().map(|field| field.name.to_string()).eq(["Index", "Text"]));
+    /// # Ok::<(), ipc_proto::EncodeError>(())
+    /// ```
+    pub fn build(fields: &[(&str, Scalar)], buf: &'b mut [u8]) -> Result<Self, EncodeError> {
+        let mut w = wire::Writer::new(buf);
+        for (name, scalar) in fields {
+            sized(&mut w, |w| {
+                utf8(Str::from(*name), w);
+                scalar.code().encode(w);
+            });
+        }
+        let bytes = w.finish()?;
+        Ok(Self::new(Format::V6, narrow(fields.len()), &wire::Reader::new(bytes)))
+    }
+}

@@ -1,0 +1,520 @@
+//! What the writer writes: a runtime's own bytes, given its records; anything, read back as it was.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    reason = "a test says what it expects by unwrapping it"
+)]
+use std::fs;
+use std::path::PathBuf;
+
+use ipc_proto::Guid;
+use ipc_proto::nettrace::{
+    BlockKind, End, Event, Fields, Label, Limits, Metadata, Parser, Scalar, SequencePoint, Stack, Step,
+    ThreadEntry, ThreadSequence, Trace, Version, WriteError, Writer,
+};
+
+/// Gives a record to the writer until it takes it.
+macro_rules! write {
+    ($out:expr, $writer:ident . $method:ident ( $($arg:expr),* )) => {
+        while let Some(bytes) = $writer.$method($($arg),*)? {
+            $out.extend_from_slice(bytes);
+        }
+    };
+}
+
+/// Writes a record of a stream of the same version.
+fn copy(writer: &mut Writer<'_>, step: &Step<'_>, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    match step {
+        Step::Block(_) => {
+            while let Some(bytes) = writer.flush() {
+                out.extend_from_slice(bytes);
+            }
+        }
+        Step::Trace(trace) => write!(out, writer.trace(trace)),
+        Step::Metadata(record) => write!(out, writer.metadata(record)),
+        Step::Event(event) => write!(out, writer.event(event)),
+        Step::Stack(stack) => write!(out, writer.stack(stack)),
+        Step::SequencePoint(point) => write!(out, writer.sequence_point(point)),
+        Step::ThreadSequence(row) => write!(out, writer.thread_sequence(row)),
+        Step::Thread(thread) => write!(out, writer.thread(thread.index, thread.entries)),
+        Step::RemoveThread(row) => write!(out, writer.remove_thread(row)),
+        Step::LabelList(list) => write!(out, writer.label_list(list.id, list.labels)),
+        Step::BadBlock(_) | Step::More { .. } | Step::End(_) => {}
+    }
+    Ok(())
+}
+
+fn finish(writer: &mut Writer<'_>, out: &mut Vec<u8>) {
+    while let Some(bytes) = writer.finish() {
+        out.extend_from_slice(bytes);
+    }
+}
+
+fn reencode(bytes: &[u8], version: Version) -> Vec<u8> {
+    let mut buf = vec![0xa5; Writer::BUFFER];
+    let mut writer = Writer::new(version, &mut buf).unwrap();
+    let mut out = Vec::new();
+    let mut parser = Parser::new(Limits::default());
+    loop {
+        match parser.next(bytes) {
+            Step::End(_) | Step::More { .. } => break,
+            step => copy(&mut writer, &step, &mut out).unwrap(),
+        }
+    }
+    finish(&mut writer, &mut out);
+    out
+}
+
+/// The bodies of all blocks.
+fn blocks(bytes: &[u8]) -> Vec<(BlockKind, &[u8])> {
+    let mut parser = Parser::new(Limits::default());
+    let mut blocks = Vec::new();
+    loop {
+        match parser.next(bytes) {
+            Step::Block(block) => {
+                let Some(body) = parser.take_block(bytes) else { return blocks };
+                blocks.push((block.kind, body));
+            }
+            Step::End(End::Complete) => return blocks,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The traces of `testdata/nettrace/` that a runtime, or one_collect, wrote.
+fn traces() -> Vec<(String, Version, Vec<u8>)> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace"));
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.ends_with(".nettrace") {
+            let bytes = fs::read(path).unwrap();
+            let version = if bytes[8] == 0 { Version::V6 } else { Version::V4 };
+            all.push((name, version, bytes));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_runtimes_file_comes_out_as_it_was() {
+    let mut files = 0;
+    for (name, version, bytes) in traces() {
+        if !name.starts_with("gen-") || version != Version::V4 {
+            continue;
+        }
+        let out = reencode(&bytes, version);
+        for ((kind, body), (other_kind, other)) in blocks(&bytes).iter().zip(blocks(&out)) {
+            assert_eq!(*kind, other_kind, "{name}");
+            assert_eq!(*body, other, "{name}: {kind:?}");
+        }
+        assert!(out == bytes, "{name}");
+        files += 1;
+    }
+    assert!(files >= 9);
+}
+
+/// What one_collect writes, and what no runtime does, is not the same bytes, but says the same.
+#[test]
+fn any_file_says_the_same() {
+    for (name, version, bytes) in traces() {
+        let out = reencode(&bytes, version);
+        let (source, result) = (records(&bytes), records(&out));
+        for (result, source) in result.iter().zip(&source) {
+            assert_eq!(result, source, "{name}");
+        }
+        assert_eq!(result.len(), source.len(), "{name}");
+    }
+}
+
+/// Every record as text, but for where the blocks are.
+fn records(bytes: &[u8]) -> Vec<String> {
+    let mut parser = Parser::new(Limits::default());
+    let mut records = Vec::new();
+    loop {
+        match parser.next(bytes) {
+            Step::End(_) | Step::More { .. } => return records,
+            Step::Block(_) | Step::BadBlock(_) => {}
+            Step::Metadata(record) if parser.version() == Version::V6 => {
+                records.push(format!("{:?}", record.payload));
+            }
+            step => records.push(format!("{step:?}")),
+        }
+    }
+}
+
+/// The runtime's own descriptions, made again from what was understood of them.
+#[test]
+fn described_as_the_runtime_does() {
+    let (mut with_fields, mut with_opcode) = (0, 0);
+    for (name, version, bytes) in traces() {
+        if !name.starts_with("gen-") || version != Version::V4 {
+            continue;
+        }
+        let mut parser = Parser::new(Limits::default());
+        loop {
+            match parser.next(&bytes) {
+                Step::Metadata(record) => {
+                    let metadata = Metadata::decode(version, record.payload).unwrap();
+                    assert_eq!(metadata.problem, None);
+                    let stream = write(version, |writer, out| {
+                        write!(out, writer.describe(&metadata));
+                        Ok(())
+                    });
+                    assert!(
+                        stream.windows(record.payload.len()).any(|w| w == record.payload),
+                        "{name}: {metadata:?}"
+                    );
+                    with_fields += u32::from(!metadata.fields.is_empty());
+                    with_opcode += u32::from(metadata.opcode.is_some());
+                }
+                Step::End(_) => break,
+                _ => {}
+            }
+        }
+    }
+    assert!(with_fields > 20 && with_opcode > 2, "{with_fields} {with_opcode}");
+}
+
+/// A stream, complete.
+fn write(
+    version: Version,
+    records: impl FnOnce(&mut Writer<'_>, &mut Vec<u8>) -> Result<(), WriteError>,
+) -> Vec<u8> {
+    let mut buf = vec![0xa5; Writer::BUFFER];
+    let mut writer = Writer::new(version, &mut buf).unwrap();
+    let mut out = Vec::new();
+    while let Some(bytes) = writer.trace(&Trace::new(version)).unwrap() {
+        out.extend_from_slice(bytes);
+    }
+    records(&mut writer, &mut out).unwrap();
+    finish(&mut writer, &mut out);
+    out
+}
+
+/// What lies in the blocks of a stream: kinds, and lengths of bodies.
+fn shape(bytes: &[u8]) -> Vec<(BlockKind, usize)> {
+    blocks(bytes).into_iter().map(|(kind, body)| (kind, body.len())).collect()
+}
+
+#[test]
+fn what_events_point_to_comes_before_them() {
+    for version in [Version::V4, Version::V6] {
+        let stream = write(version, |writer, out| {
+            for id in 1..=3u32 {
+                let mut metadata = Metadata::default();
+                metadata.id = id;
+                write!(out, writer.describe(&metadata));
+                write!(out, writer.stack(&Stack { id, bytes: &[id as u8; 8] }));
+                let event = Event { metadata_id: id, stack_id: id, sequence: id, ..Event::default() };
+                write!(out, writer.event(&event));
+            }
+            write!(out, writer.stack(&Stack { id: 4, bytes: &[] }));
+            // A number left out begins another block.
+            write!(out, writer.stack(&Stack { id: 7, bytes: &[7] }));
+            write!(out, writer.stack(&Stack { id: 8, bytes: &[8] }));
+            write!(out, writer.sequence_point(&SequencePoint { timestamp: 9, flags: 1, threads: 99 }));
+            write!(out, writer.thread_sequence(&ThreadSequence { thread: 5, sequence: 3 }));
+            write!(out, writer.thread_sequence(&ThreadSequence { thread: 5, sequence: 4 }));
+            write!(out, writer.event(&Event { metadata_id: 1, sequence: 4, ..Event::default() }));
+            Ok(())
+        });
+        let kinds: Vec<_> = shape(&stream).into_iter().map(|(kind, _)| format!("{kind:?}")).collect();
+        let want = "Trace Metadata Stack Metadata Stack Metadata Stack Stack Event SequencePoint Event";
+        assert_eq!(
+            kinds.iter().filter(|kind| *kind != "EndOfStream").cloned().collect::<Vec<_>>().join(" "),
+            want
+        );
+        let found = records(&stream);
+        let events = found.iter().filter(|record| record.starts_with("Event")).count();
+        assert_eq!(events, 4);
+        assert!(found.iter().any(|r| r.contains("Stack { id: 8, bytes: [8] }")));
+        let flags = u8::from(version == Version::V6);
+        let point = format!("SequencePoint(SequencePoint {{ timestamp: 9, flags: {flags}, threads: 2 }})");
+        assert!(found.contains(&point), "{found:?}");
+    }
+}
+
+/// Blocks are no longer than a runtime's, and one that none could hold is a block of its own.
+#[test]
+fn blocks_end_where_a_runtimes_do() {
+    for version in [Version::V4, Version::V6] {
+        let stream = write(version, |writer, out| {
+            for sequence in 1..=4000 {
+                let event = Event { metadata_id: 1, sequence, payload: &[3; 100], ..Event::default() };
+                write!(out, writer.event(&event));
+                write!(out, writer.stack(&Stack { id: sequence, bytes: &[1; 80] }));
+            }
+            write!(out, writer.event(&Event { metadata_id: 1, payload: &[3; 65_536], ..Event::default() }));
+            write!(out, writer.event(&Event { metadata_id: 1, payload: &[3; 110_000], ..Event::default() }));
+            Ok(())
+        });
+        let shape = shape(&stream);
+        let longest =
+            |kind| shape.iter().filter(|(k, _)| *k == kind).map(|(_, len)| *len).collect::<Vec<_>>();
+        let mut events = longest(BlockKind::Event);
+        assert!(events.pop().unwrap() > 110_000, "{shape:?}");
+        assert!(events.iter().all(|len| *len <= 102_419), "{events:?}");
+        assert!(events.iter().filter(|len| **len > 102_419 - 110).count() >= 3, "{events:?}");
+        let stacks = longest(BlockKind::Stack);
+        assert!(stacks.iter().all(|len| *len <= 102_419), "{stacks:?}");
+        assert_eq!(records(&stream).iter().filter(|record| record.starts_with("Event")).count(), 4002);
+    }
+}
+
+/// The last byte of a runtime's buffer stays free.
+#[test]
+fn blocks_end_where_a_runtimes_do_to_the_byte() {
+    let (payload, mut longest) = ([3; 65_536], 0);
+    for len in 62_300..62_500 {
+        let stream = write(Version::V4, |writer, out| {
+            for sequence in 1..=2 {
+                let payload = &payload[..if sequence == 1 { 40_000 } else { len }];
+                write!(out, writer.event(&Event { metadata_id: 1, sequence, payload, ..Event::default() }));
+            }
+            Ok(())
+        });
+        let shape = shape(&stream);
+        assert_eq!(shape.len(), if shape[1].1 > 62_000 { 2 } else { 3 }, "{shape:?}");
+        longest = longest.max(shape[1].1);
+    }
+    assert_eq!(longest, 102_419);
+}
+
+/// Microsoft's reader looks for another capture thread only at sorted events and at the beginning of a block.
+#[test]
+fn an_unsorted_event_of_another_thread_begins_a_block() {
+    let of = |capture_thread, sorted| Event { metadata_id: 1, capture_thread, sorted, ..Event::default() };
+    let stream = write(Version::V4, |writer, out| {
+        for event in
+            [of(1, false), of(1, false), of(2, true), of(1, true), of(2, false), of(2, false), of(0, false)]
+        {
+            write!(out, writer.event(&event));
+        }
+        Ok(())
+    });
+    let mut events = Vec::new();
+    let mut parser = Parser::new(Limits::default());
+    loop {
+        match parser.next(&stream) {
+            Step::Block(block) if block.kind == BlockKind::Event => events.push(0),
+            Step::Event(_) => *events.last_mut().unwrap() += 1,
+            Step::End(_) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(events, [4, 2, 1]);
+}
+
+/// Gives a record to a writer once, and says whether it was taken.
+type Try<'t> = &'t dyn Fn(&mut Writer<'_>) -> Result<bool, WriteError>;
+
+/// Bytes that have to be there are the bytes that are asked for.
+#[test]
+fn needed_is_exact() {
+    let payload = [7; 3000];
+    let event =
+        |len: usize| Event { metadata_id: 1, thread: u64::MAX, payload: &payload[..len], ..Event::default() };
+    let labels = |n: usize| (0..n).map(|_| Label::ActivityId(Guid([1; 16])));
+    for version in [Version::V4, Version::V6] {
+        for len in [0, 1, 2, 3, 100, 129, 3000] {
+            let mut metadata = Metadata::default();
+            let name = "n".repeat(len);
+            metadata.name = name.as_str().into();
+            let tries: [Try<'_>; 7] = [
+                &|w| w.event(&event(len)).map(|bytes| bytes.is_none()),
+                &|w| w.stack(&Stack { id: 1, bytes: &payload[..len] }).map(|bytes| bytes.is_none()),
+                &|w| w.metadata(&event(len)).map(|bytes| bytes.is_none()),
+                &|w| w.describe(&metadata).map(|bytes| bytes.is_none()),
+                &|w| w.trace(&Trace::new(version)).map(|bytes| bytes.is_none()),
+                &|w| w.label_list(1, labels(len)).map(|bytes| bytes.is_none()),
+                &|w| {
+                    w.thread(len as u64, [ThreadEntry::Name(name.as_str().into())])
+                        .map(|bytes| bytes.is_none())
+                },
+            ];
+            for (i, attempt) in tries.into_iter().enumerate() {
+                let mut buf = vec![0xa5; 20_000 * 6];
+                let mut with = |len: usize| {
+                    let mut writer = Writer::new(version, &mut buf[..len])?;
+                    let taken = attempt(&mut writer)?;
+                    // And with what belongs around it.
+                    while let Some(bytes) = writer.finish() {
+                        assert!(!bytes.is_empty());
+                    }
+                    Ok(taken)
+                };
+                let needed = match with(4) {
+                    Err(WriteError::BufferTooSmall { needed }) => needed,
+                    Err(WriteError::Version(Version::V4)) if version == Version::V4 && i > 4 => continue,
+                    Ok(true) if i == 5 && len == 0 => continue,
+                    other => panic!("{version}, {i}, {len}: {other:?}"),
+                };
+                assert_eq!(with(needed), Ok(true), "{version}, {i}, {len}");
+                for less in 4..needed {
+                    let error = WriteError::BufferTooSmall { needed };
+                    assert_eq!(with(less), Err(error), "{version}, {i}, {len}: {less} bytes");
+                    if less > 300 && less + 300 < needed {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_written() {
+    let mut buf = vec![0; 0x40_0000];
+    assert_eq!(Writer::new(Version::V3, &mut buf).err(), Some(WriteError::Version(Version::V3)));
+    assert_eq!(Writer::new(Version::V4, &mut [0; 3]).err(), Some(WriteError::BufferTooSmall { needed: 4 }));
+    let row = ThreadSequence { thread: 1, sequence: 1 };
+    let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
+    let refused = Err(WriteError::Version(Version::V4));
+    assert_eq!(v4.thread(1, []), refused);
+    assert_eq!(v4.remove_thread(&row), refused);
+    assert_eq!(v4.label_list(1, [Label::Level(1)]), refused);
+    // A row without its point.
+    assert_eq!(v4.thread_sequence(&row), Err(WriteError::Misplaced));
+    assert_eq!(v4.sequence_point(&SequencePoint::default()), Ok(None));
+    assert_eq!(v4.thread_sequence(&row), Ok(None));
+    assert_eq!(v4.stack(&Stack::default()), Ok(None));
+    assert_eq!(v4.thread_sequence(&row), Err(WriteError::Misplaced));
+    assert_eq!(v4.trace(&Trace::new(Version::V4)), Err(WriteError::Misplaced));
+    // What only V6 can say.
+    let mut space = [0; 64];
+    let mut metadata = Metadata::default();
+    metadata.fields = Fields::build(&[("n", Scalar::VarInt)], &mut space).unwrap();
+    assert_eq!(v4.describe(&metadata), refused);
+    // Too long for 16 and 24 bits.
+    let mut v6 = Writer::new(Version::V6, &mut buf).unwrap();
+    let long = vec![0; 65_536];
+    let row = |len: usize| Event { payload: &long[..len], ..Event::default() };
+    assert_eq!(v6.metadata(&row(65_535)), Ok(None));
+    assert!(v6.flush().is_some());
+    assert!(matches!(v6.metadata(&row(65_536)), Err(WriteError::TooLong { .. })));
+    let longer = vec![0; 0x100_0000];
+    let event = Event { payload: &longer, ..Event::default() };
+    assert!(matches!(v6.event(&event), Err(WriteError::TooLong { .. })));
+    let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
+    assert!(matches!(v4.event(&event), Err(WriteError::BufferTooSmall { .. })));
+}
+
+/// The header as long as it gets, differences that wrap, and all the lengths of payloads around a power of two.
+#[test]
+fn odd_events() {
+    for version in [Version::V4, Version::V6] {
+        let payload = vec![9; 65_536];
+        let mut events = Vec::new();
+        for (i, n) in
+            [0u64, u64::MAX, 1, 1 << 63, u64::from(u32::MAX), 0, u64::MAX - 1].into_iter().enumerate()
+        {
+            let small = n as u32;
+            events.push(Event {
+                metadata_id: small,
+                sequence: small,
+                capture_thread: n,
+                processor: small ^ 1,
+                thread: !n,
+                stack_id: small,
+                timestamp: n,
+                activity_id: if version == Version::V4 { Guid([i as u8; 16]) } else { Guid::NIL },
+                related_activity_id: if version == Version::V4 { Guid([!i as u8; 16]) } else { Guid::NIL },
+                label_list: if version == Version::V6 { small } else { 0 },
+                sorted: i % 2 == 0,
+                payload: &payload[..[0, 1, 127, 128, 16_383, 16_384, 65_536][i]],
+                ..Event::default()
+            });
+        }
+        let stream = write(version, |writer, out| {
+            for event in &events {
+                write!(out, writer.event(event));
+            }
+            Ok(())
+        });
+        let mut parser = Parser::new(Limits::default());
+        let mut left = events.iter();
+        loop {
+            match parser.next(&stream) {
+                Step::Event(event) => assert_eq!(Some(&event), left.next(), "{version}"),
+                Step::End(end) => break assert_eq!(end, End::Complete),
+                _ => {}
+            }
+        }
+        assert_eq!(left.next(), None);
+    }
+}
+
+/// The only way to describe an array before V6, and what has other names there; and back again.
+#[test]
+fn arrays_are_described_in_a_tag() {
+    let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let row = [
+        &[1, 1, b'p', 2, 1, b'n'][..],
+        &[3, 0],
+        &[4, 0, 1, b'a', 19, 9],
+        // An object with a code unit of UTF-8, and an array of arrays of booleans of a byte.
+        &[17, 0, 1, b'o', 1, 2, 0, 3, 0, 1, b'u', 23, 5, 0, 1, b'b', 19, 19, 26],
+        &[3, 0, 1, b's', 18],
+        &[2, 0, 1, 5],
+    ];
+    let metadata = row.concat();
+    let metadata = Metadata::decode(Version::V6, &metadata).unwrap();
+    assert_eq!(metadata.problem, None);
+    let u = |n: u32| n.to_le_bytes();
+    let (a, s) = ([&utf16("a")[..], &u(19), &u(9)].concat(), [&utf16("s")[..], &u(18)].concat());
+    let (in_u, in_b) = ([&utf16("u")[..], &u(6)].concat(), [&utf16("b")[..], &u(19), &u(19), &u(6)].concat());
+    let field = |body: &[u8]| [&u(body.len() as u32 + 4)[..], body].concat();
+    let o = [&utf16("o")[..], &u(1), &u(2), &field(&in_u), &field(&in_b)].concat();
+    let parameters = [&u(3)[..], &field(&a), &field(&o), &field(&s)].concat();
+    let record = [&u(1)[..], &utf16("p"), &u(2), &utf16("n"), &[0; 16], &u(0)].concat();
+    let tags = [&u(1)[..], &[1, 5], &u(parameters.len() as u32), &[2], &parameters].concat();
+    let want = [record, tags].concat();
+    let stream = write(Version::V4, |writer, out| {
+        write!(out, writer.describe(&metadata));
+        Ok(())
+    });
+    assert!(stream.windows(want.len()).any(|window| window == want));
+    // V6 as it was.
+    let stream = write(Version::V6, |writer, out| {
+        write!(out, writer.describe(&metadata));
+        Ok(())
+    });
+    let want = row.concat();
+    assert!(stream.windows(want.len()).any(|window| window == want));
+}
+
+/// What only V6 has: arrays in arrays, each with the length behind its elements' type, objects in them, and text that
+/// lies elsewhere. And an opcode of 0, which V4 does not say.
+#[test]
+fn described_in_v6() {
+    let row = [
+        &[1, 1, b'p', 2, 1, b'n'][..],
+        &[3, 0],
+        &[9, 0, 1, b'm', 22, 22, 5, 3, 0, 4, 0],
+        &[13, 0, 1, b'o', 22, 1, 1, 0, 3, 0, 1, b'x', 20, 7, 0],
+        &[4, 0, 1, b'r', 24, 4],
+        &[2, 0, 1, 0],
+    ];
+    let row = row.concat();
+    let mut metadata = Metadata::decode(Version::V6, &row).unwrap();
+    assert_eq!((metadata.problem, metadata.opcode), (None, Some(0)));
+    let describe = |version, metadata: &Metadata<'_>| {
+        write(version, |writer, out| {
+            write!(out, writer.describe(metadata));
+            Ok(())
+        })
+    };
+    assert!(describe(Version::V6, &metadata).windows(row.len()).any(|window| window == row));
+    metadata.fields = Fields::EMPTY;
+    let silent = describe(Version::V4, &metadata);
+    metadata.opcode = None;
+    assert_eq!(describe(Version::V4, &metadata), silent);
+    metadata.opcode = Some(1);
+    assert_ne!(describe(Version::V4, &metadata), silent);
+}
