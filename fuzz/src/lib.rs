@@ -13,6 +13,7 @@
 )]
 mod conversation;
 mod message;
+mod nettrace;
 mod port;
 mod split;
 pub mod wire;
@@ -21,6 +22,7 @@ use std::{fs, path::PathBuf};
 
 pub use conversation::conversation;
 pub use message::message;
+pub use nettrace::{events, metadata, nettrace, payload, rewrite};
 pub use port::{monitor, port_config};
 pub use split::split;
 

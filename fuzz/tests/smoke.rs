@@ -2,9 +2,15 @@
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::unwrap_used,
     reason = "a test may panic, and these are short"
 )]
-use ipc_fuzz::{conversation, message, monitor, port_config, split, testdata};
+use ipc_fuzz::{
+    conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite, split,
+    testdata,
+};
+use ipc_proto::nettrace::{Limits, Parser, Step};
 
 fn each_input(property: fn(&[u8])) {
     let mut inputs = 0;
@@ -48,4 +54,92 @@ fn port_config_holds() {
 #[test]
 fn monitor_holds() {
     each_input(monitor);
+}
+
+/// The traces of `testdata/nettrace/` that are short enough to be damaged in many places.
+fn each_trace(property: fn(&[u8])) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace");
+    let mut inputs = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "nettrace" && e != "netperf") {
+            continue;
+        }
+        let bytes = std::fs::read(path).unwrap();
+        property(&bytes);
+        // Here and there: what it costs is their length.
+        for at in (0..bytes.len()).step_by(1 + bytes.len() / 60) {
+            if bytes.len() > 30_000 {
+                break;
+            }
+            property(&bytes[..at]);
+            for flip in [0x01, 0x80, 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[at] ^= flip;
+                property(&bytes);
+                inputs += 1;
+            }
+        }
+    }
+    assert!(inputs > 1000, "there is more in testdata/: {inputs}");
+}
+
+/// Their metadata records, and the payloads behind them.
+fn each_record(property: impl Fn(&[u8])) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace");
+    let mut inputs = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "nettrace" && e != "netperf") {
+            continue;
+        }
+        let bytes = std::fs::read(path).unwrap();
+        let (mut parser, mut record, mut left) = (Parser::new(Limits::default()), Vec::new(), 20);
+        loop {
+            match parser.next(&bytes) {
+                Step::Metadata(event) => record = event.payload.to_vec(),
+                Step::Event(event) if left > 0 => {
+                    left -= 1;
+                    property(&record);
+                    let len = u8::try_from(record.len()).unwrap_or(u8::MAX);
+                    property(&[&[len], &record[..], event.payload].concat());
+                    for at in (0..record.len()).step_by(3) {
+                        let mut record = record.clone();
+                        record[at] ^= 0x80 | at as u8;
+                        property(&record);
+                        property(&[&[len], &record[..], event.payload].concat());
+                    }
+                    inputs += record.len();
+                }
+                Step::More { .. } | Step::End(_) => break,
+                _ => {}
+            }
+        }
+    }
+    assert!(inputs > 10_000, "there is more in testdata/: {inputs}");
+}
+
+#[test]
+fn nettrace_holds() {
+    each_trace(nettrace);
+}
+
+#[test]
+fn events_holds() {
+    each_trace(events);
+}
+
+#[test]
+fn metadata_holds() {
+    each_record(metadata);
+}
+
+#[test]
+fn payload_holds() {
+    each_record(payload);
+}
+
+#[test]
+fn rewrite_holds() {
+    each_trace(rewrite);
 }

@@ -5,7 +5,9 @@
     clippy::indexing_slicing,
     reason = "a test says what it expects by unwrapping it"
 )]
-use ipc_fuzz::{conversation, message, monitor, port_config, split};
+use ipc_fuzz::{
+    conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite, split,
+};
 use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
 use proptest::{collection::vec, sample::select};
@@ -64,5 +66,30 @@ proptest! {
     #[test]
     fn monitor_holds(bytes in vec(any::<u8>(), 0..1000)) {
         monitor(&bytes);
+    }
+
+    #[test]
+    fn nettrace_holds(bytes in vec(any::<u8>(), 0..2000)) {
+        nettrace(&bytes);
+    }
+
+    #[test]
+    fn events_holds(bytes in vec(any::<u8>(), 0..2000)) {
+        events(&bytes);
+    }
+
+    #[test]
+    fn metadata_holds(bytes in vec(prop_oneof![0u8..30, any::<u8>()], 0..200)) {
+        metadata(&bytes);
+    }
+
+    #[test]
+    fn payload_holds(bytes in vec(prop_oneof![0u8..30, any::<u8>()], 0..200)) {
+        payload(&bytes);
+    }
+
+    #[test]
+    fn rewrite_holds(bytes in vec(any::<u8>(), 0..2000)) {
+        rewrite(&bytes);
     }
 }
