@@ -7,7 +7,9 @@ mod environment;
 mod error;
 mod observer;
 mod process_info;
+mod step_reader;
 mod timeouts;
+mod trace_reader;
 
 #[cfg(unix)]
 mod client;
@@ -36,7 +38,9 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Phase};
 pub use observer::{Direction, Observed, Observer};
 pub use process_info::ProcessInfo;
+pub use step_reader::StepReader;
 pub use timeouts::Timeouts;
+pub use trace_reader::{TraceClock, TraceEvent, TraceReader};
 
 #[cfg(unix)]
 pub use client::{Client, DumpConfig, Written};

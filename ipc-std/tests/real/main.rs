@@ -16,6 +16,7 @@
 mod mutations;
 mod ports;
 mod runtime;
+mod traces;
 
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -5,6 +5,8 @@ mod demo;
 mod dump;
 mod durations;
 mod env;
+mod event_line;
+mod events;
 mod failure;
 mod fake_runtime;
 mod hex;
@@ -17,10 +19,13 @@ mod providers;
 mod ps;
 mod recording;
 mod resume;
+mod rewrite;
 mod runtime;
 mod set_env;
 mod signals;
+mod source;
 mod startup_hook;
+mod stats;
 mod trace;
 mod wire_log;
 
@@ -50,6 +55,8 @@ Examples:
   dotnet-ipc env --socket /tmp/dotnet-diagnostic-4242-99-socket --json
   dotnet-ipc dump 4242 -o app.dmp                all of its memory
   dotnet-ipc monitor --trace app.nettrace -- app a program from its very first event on
+  dotnet-ipc events app.nettrace --json          what a trace holds; of a process id, as it happens
+  dotnet-ipc stats app.nettrace                  the same, counted
   dotnet-ipc decode 444f544e45545f49…            a message, byte by byte
   dotnet-ipc demo                                without .NET
 
@@ -81,6 +88,9 @@ enum Command {
     Monitor(monitor::Args),
     Demo(demo::Args),
     FakeRuntime(fake_runtime::Args),
+    Events(events::Args),
+    Stats(stats::Args),
+    Rewrite(rewrite::Args),
     Decode(decode::Args),
     Conformance(conformance::Args),
 }
@@ -109,6 +119,9 @@ fn main() -> ExitCode {
         },
         Command::Demo(args) => demo::run(&args, &globals),
         Command::FakeRuntime(args) => fake_runtime::run(&args, &globals),
+        Command::Events(args) => events::run(&args, &globals),
+        Command::Stats(args) => stats::run(&args, &globals),
+        Command::Rewrite(args) => rewrite::run(&args, &globals),
         Command::Decode(args) => decode::run(&args, &globals),
         Command::Conformance(args) => conformance::run(&args, &globals),
     };

@@ -60,20 +60,21 @@ impl Limits {
 impl Target {
     /// The way to it.
     pub(crate) fn client(&self, timeouts: Timeouts, wire_log: &WireLog) -> Result<Client, Failure> {
-        // The parser sees to it that there is one; nobody has the process id 0.
-        client(self.socket.as_deref(), self.pid.unwrap_or_default(), timeouts, wire_log)
+        client(self.socket.as_deref(), self.pid, timeouts, wire_log)
     }
 }
 
-fn client(
+/// The way to the runtime at the socket, or else to that with the process id.
+pub(crate) fn client(
     socket: Option<&Path>,
-    pid: u32,
+    pid: Option<u32>,
     timeouts: Timeouts,
     wire_log: &WireLog,
 ) -> Result<Client, Failure> {
     let client = match socket {
         Some(path) => Client::at(path),
-        None => Client::for_process(pid)?,
+        // The parser sees to it that there is one; nobody has the process id 0.
+        None => Client::for_process(pid.unwrap_or_default())?,
     };
     Ok(client.with_timeouts(timeouts).with_observer(wire_log.observer()))
 }
@@ -112,7 +113,7 @@ impl Operands {
 
     /// The way to the runtime, whose process id `read` has given.
     pub(crate) fn client(&self, pid: u32, timeouts: Timeouts, wire_log: &WireLog) -> Result<Client, Failure> {
-        client(self.socket.as_deref(), pid, timeouts, wire_log)
+        client(self.socket.as_deref(), Some(pid), timeouts, wire_log)
     }
 }
 

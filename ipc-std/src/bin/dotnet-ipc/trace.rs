@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 /// What a signal finds.
 #[derive(Debug)]
-enum Stage {
+pub(crate) enum Stage {
     /// Nothing to save: the tool may end, and take the file with it that it made.
     Starting { created: Option<PathBuf> },
     /// A session, which can be asked to stop.
@@ -105,7 +105,7 @@ enum Stage {
     Stopping,
 }
 
-fn on_signal(stage: &Mutex<Stage>, signal: i32) {
+pub(crate) fn on_signal(stage: &Mutex<Stage>, signal: i32) {
     match mem::replace(&mut *lock(stage), Stage::Stopping) {
         Stage::Recording(stop) => {
             // Its receiver is gone if the duration is over.
@@ -121,7 +121,7 @@ fn on_signal(stage: &Mutex<Stage>, signal: i32) {
 
 /// Whether the session was asked to stop.
 #[derive(Debug)]
-enum Stop {
+pub(crate) enum Stop {
     Unasked,
     Asked,
     /// It could not be asked, at that time.
@@ -130,7 +130,7 @@ enum Stop {
 
 /// Stops the session after `duration` or when it is told to, on a thread of its own: asking may take as long as any
 /// command, and the stream has to be read all the while.
-fn stop_later(
+pub(crate) fn stop_later(
     duration: Option<Duration>,
     stopper: Stopper,
     stop: Arc<Mutex<Stop>>,
@@ -148,7 +148,7 @@ fn stop_later(
 }
 
 /// Why the session could not be asked to stop, once it is clear that it does not end by itself either.
-fn given_up(stop: &Mutex<Stop>) -> Option<Error> {
+pub(crate) fn given_up(stop: &Mutex<Stop>) -> Option<Error> {
     let mut stop = lock(stop);
     match mem::replace(&mut *stop, Stop::Asked) {
         Stop::Failed(e, at) if at.elapsed() > GRACE => Some(e),
@@ -160,7 +160,7 @@ fn given_up(stop: &Mutex<Stop>) -> Option<Error> {
 }
 
 /// Has a suspended runtime go on, by the deadline of what `began` then.
-fn resume(client: Client, began: Instant) -> Result<(), Failure> {
+pub(crate) fn resume(client: Client, began: Instant) -> Result<(), Failure> {
     match runtime::since(client, began).resume() {
         // .NET Core 3 cannot be suspended either.
         Err(e) if e.kind() == Reason::Unsupported => Ok(()),
@@ -208,6 +208,6 @@ fn progress() -> ProgressBar {
     bar
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
