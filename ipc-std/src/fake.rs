@@ -1,6 +1,9 @@
 //! A runtime in this process: what other people's tests, and the demonstration, talk to when there is no .NET.
 mod answers;
 mod profile;
+mod recording;
+mod replay;
+mod wishes;
 
 use core::fmt;
 use core::time::Duration;
@@ -10,6 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use ipc_proto::port::Suspension;
 use ipc_proto::wire::Writer;
@@ -22,6 +26,10 @@ use tempfile::TempDir;
 use crate::{DriveError, Incoming, Server, ServerStopper, Turn, drive, sys};
 
 pub use profile::{Port, Profile};
+
+use recording::Recording;
+use replay::Replay;
+use wishes::Wishes;
 
 /// A runtime that is none, but answers as one.
 ///
@@ -39,7 +47,8 @@ pub use profile::{Port, Profile};
 /// | runs startup hooks; of one that is not there .NET 9 and 10 end, and .NET 8 says [`HResult::INVALID_ARG`] | notes them |
 /// | writes perf maps | notes that it should |
 /// | writes to `user_events` | waits for the descriptor, and says that none came |
-/// | traces its program | sends a recorded trace of 142 events, which ends when it is asked to |
+/// | traces its program | tells a recording of another, again and again: [`Response::Replay`] |
+/// | writes NetPerf (V3) if it is asked for format 0 | writes NetTrace (V4), which readers tell apart by its first bytes |
 /// | has 64 sessions at the most | has as many as there are |
 /// | reads past the end of a payload that is too short, and often dies | answers [`HResult::BAD_ENCODING`] |
 /// | dies of a variable's removal (NativeAOT) | removes it |
@@ -111,6 +120,67 @@ pub enum Response {
     /// OK, with the id of a new session, and this stream following: all of it but the last byte at once (of a suspended
     /// runtime, once it runs), the last when the session is stopped. Nothing of it if that is before the runtime runs.
     Trace(Vec<u8>),
+    /// OK, with the id of a new session, and the events of this recording following, as if they happened now: NetTrace
+    /// of any version, to be had from `dotnet-ipc trace` or from a [`Writer`](ipc_proto::nettrace::Writer).
+    ///
+    /// From the start of the session on (of a suspended runtime, from when it runs), each event is sent as long after
+    /// the first one as it was recorded after it; behind the last they begin anew, 100 ms after the first at the
+    /// soonest. The stream is one of a runtime, in V4:
+    ///
+    /// * It comes in pieces, ten a second, and what a reader is too slow for waits.
+    /// * Only those events are sent that the session's providers, keywords, levels, and filters let through, with stacks
+    ///   if those are wanted.
+    /// * A capture thread's numbers go on from round to round. Events that are not sent do not count; a gap in the
+    ///   recording's numbers does, as events lost in each round.
+    /// * A sequence point ends each round; behind it, stacks come again.
+    /// * The process, the time, and the event `ProcessInfo` are the [`Profile`]'s. Recorded events of the provider
+    ///   `Microsoft-Windows-DotNETRuntimeRundown` come at the end, if a rundown is asked for.
+    /// * When the session is stopped, it ends with a sequence point and the end mark. If that is before the runtime
+    ///   runs, there is not a byte. When the runtime is dropped, it breaks off, as that of a process that is killed.
+    ///
+    /// One event lost of three, each round:
+    ///
+    /// ```
+    /// use ipc_proto::{CollectTracing2, Command};
+    /// use ipc_proto::nettrace::{Event, Fields, Metadata, Scalar, Trace, Version, WriteError, Writer};
+    /// use ipc_std::fake::{FakeRuntime, Profile, Response};
+    ///
+    /// fn recording() -> Result<Vec<u8>, WriteError> {
+    ///     let (mut out, mut buf, mut space) = (Vec::new(), vec![0; Writer::BUFFER], [0; 32]);
+    ///     let mut writer = Writer::new(Version::V4, &mut buf)?;
+    ///     while let Some(bytes) = writer.trace(&Trace::new(Version::V4))? {
+    ///         out.extend(bytes);
+    ///     }
+    ///     let mut tick = Metadata::default();
+    ///     (tick.id, tick.provider, tick.event_id, tick.name) = (1, "My-App".into(), 7, "Tick".into());
+    ///     tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space).unwrap_or_default();
+    ///     while let Some(bytes) = writer.describe(&tick)? {
+    ///         out.extend(bytes);
+    ///     }
+    ///     for count in [1u32, 3] {
+    ///         let event = Event {
+    ///             metadata_id: 1,
+    ///             sequence: count,
+    ///             timestamp: 30_000_000 * u64::from(count),
+    ///             payload: &count.to_le_bytes(),
+    ///             ..Event::default()
+    ///         };
+    ///         while let Some(bytes) = writer.event(&event)? {
+    ///             out.extend(bytes);
+    ///         }
+    ///     }
+    ///     while let Some(bytes) = writer.finish() {
+    ///         out.extend(bytes);
+    ///     }
+    ///     Ok(out)
+    /// }
+    ///
+    /// let runtime = FakeRuntime::start(Profile::net10())?;
+    /// let events = recording()?;
+    /// runtime.on(CollectTracing2::CODE, move |_| Response::Replay(events.clone()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    Replay(Vec<u8>),
     /// These bytes in place of any message.
     Raw(Vec<u8>),
 }
@@ -179,6 +249,8 @@ type Handler = Arc<Mutex<dyn FnMut(&Request<'_>) -> Response + Send>>;
 
 struct Shared {
     profile: Profile,
+    /// What ticks are counted from.
+    started: Instant,
     state: Mutex<State>,
     /// Whenever `state` is.
     changed: Condvar,
@@ -262,7 +334,12 @@ impl FakeRuntime {
             live: BTreeMap::new(),
             next_connection: 0,
         };
-        let shared = Arc::new(Shared { profile, state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared {
+            profile,
+            started: Instant::now(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        });
         let serving = {
             let (stopper, shared) = (server.stopper(), Arc::clone(&shared));
             let thread = thread::Builder::new().name("fake-runtime".to_owned());
@@ -387,20 +464,40 @@ impl Shared {
     }
 
     /// Waits until `done` says so; `false` if the runtime ends before that, or the peer goes, if its socket is known.
-    fn wait_until(&self, socket: Option<&UnixStream>, mut done: impl FnMut(&mut State) -> bool) -> bool {
+    fn wait_until(&self, socket: Option<&UnixStream>, done: impl FnMut(&mut State) -> bool) -> bool {
+        self.wait(socket, None, done) == Some(true)
+    }
+
+    /// The same, but not beyond some time: whether it is done then, or `None` for an end.
+    fn wait(
+        &self,
+        socket: Option<&UnixStream>,
+        deadline: Option<Instant>,
+        mut done: impl FnMut(&mut State) -> bool,
+    ) -> Option<bool> {
         /// How often a peer is looked after, which wakes nobody when it goes.
         const LOOK: Duration = Duration::from_millis(50);
         let mut state = self.state();
         loop {
             if state.ending || socket.is_some_and(sys::has_hung_up) {
-                return false;
+                return None;
             }
             if done(&mut state) {
-                return true;
+                return Some(true);
             }
-            state = match socket {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Some(false);
+            }
+            let longest = match (left, socket) {
+                (left, Some(_)) => Some(left.unwrap_or(LOOK).min(LOOK)),
+                (left, None) => left,
+            };
+            state = match longest {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(_) => self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0,
+                Some(longest) => {
+                    self.changed.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0
+                }
             };
         }
     }
@@ -439,7 +536,7 @@ impl Shared {
         turn: &mut Option<Turn>,
     ) {
         let fault = self.state().fault.clone();
-        let mut stream = Served { stream, socket, port, turn, fault, written: 0, shared: self };
+        let mut stream = Served { stream, socket, port, turn, fault, written: 0, streamed: 0, shared: self };
         // A peer that is gone, or a fault that was asked for, is nobody's concern here.
         let _ = self.converse(&mut stream);
     }
@@ -498,7 +595,14 @@ impl Shared {
             }
             Response::Raw(bytes) => return stream.write_all(&bytes).map_err(DriveError::Send),
             Response::Environment(entries) => return send_environment(&entries, reply, stream),
-            Response::Trace(bytes) => return self.send_trace(&bytes, reply, stream),
+            Response::Trace(bytes) => {
+                return self.send_session(reply, stream, |stream, id| self.send_trace(&bytes, stream, id));
+            }
+            Response::Replay(bytes) => {
+                let wishes = Wishes::of(request);
+                return self
+                    .send_session(reply, stream, |stream, id| self.replay(&bytes, &wishes, stream, id));
+            }
         };
         // An answer that does not fit has left a refusal behind, as in a real runtime.
         let _ = answered;
@@ -514,12 +618,12 @@ impl Shared {
         }
     }
 
-    /// Announces a session, and sends its stream: up to the last byte, and that when the session is to stop.
-    fn send_trace<S: Read + Write>(
+    /// Announces a session, and has its stream sent once the runtime runs; not if the session is stopped before that.
+    fn send_session<S: Read + Write>(
         &self,
-        bytes: &[u8],
         mut reply: Reply<'_>,
         stream: &mut Served<'_, S>,
+        send: impl FnOnce(&mut Served<'_, S>, u64) -> io::Result<()>,
     ) -> Result<(), DriveError> {
         let session_id = {
             let mut state = self.state();
@@ -532,27 +636,65 @@ impl Shared {
         let sent = drive(&mut reply, stream).and_then(|()| {
             // The connection is the session's now, and the port makes another.
             *stream.turn = None;
-            let (last, most) = bytes
-                .split_last()
-                .map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
-            let stopped = |state: &State| state.sessions.get(&session_id) != Some(&false);
-            let (mut runs, mut sent) = (false, Ok(()));
+            let mut runs = false;
             let woken = self.wait_until(stream.socket, |state| {
                 runs = !state.suspension.is_suspended();
-                runs || stopped(state)
+                runs || state.is_stopped(session_id)
             });
-            // What is stopped before the runtime runs has not a byte.
-            if woken && runs {
-                sent = stream.send_stream(most);
-                if sent.is_ok() && self.wait_until(stream.socket, |state| stopped(state)) {
-                    sent = stream.send_stream(last);
-                }
-            }
+            let sent = if woken && runs { send(stream, session_id) } else { Ok(()) };
             sent.map_err(DriveError::Send)
         });
         self.state().sessions.remove(&session_id);
         self.changed.notify_all();
         sent
+    }
+
+    /// Sends a stream: up to the last byte, and that when the session is to stop.
+    fn send_trace<S: Read + Write>(
+        &self,
+        bytes: &[u8],
+        stream: &mut Served<'_, S>,
+        session_id: u64,
+    ) -> io::Result<()> {
+        let (last, most) =
+            bytes.split_last().map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
+        stream.send_stream(most)?;
+        if self.wait_until(stream.socket, |state| state.is_stopped(session_id)) {
+            stream.send_stream(last)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the events of a recording as if they happened now, until the session is to stop.
+    fn replay<S: Read + Write>(
+        &self,
+        recording: &[u8],
+        wishes: &Wishes,
+        stream: &mut Served<'_, S>,
+        session_id: u64,
+    ) -> io::Result<()> {
+        /// How often a runtime sends what it has.
+        const FLUSH: Duration = Duration::from_millis(100);
+        let ticks = || u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let mut buf = Replay::buffer(recording.len());
+        let recording = Recording::read(recording);
+        let mut replay = Replay::new(&recording, wishes, &self.profile, ticks(), &mut buf)?;
+        loop {
+            stream.send_stream(&replay.advance(ticks())?)?;
+            let next = Instant::now().checked_add(FLUSH);
+            match self.wait(stream.socket, next, |state| state.is_stopped(session_id)) {
+                Some(false) => {}
+                Some(true) => return stream.send_stream(&replay.finish(ticks())?),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+impl State {
+    /// Whether a session is to stop.
+    fn is_stopped(&self, session_id: u64) -> bool {
+        self.sessions.get(&session_id) != Some(&false)
     }
 }
 
@@ -604,6 +746,8 @@ struct Served<'r, S> {
     fault: Option<Fault>,
     /// Bytes written so far.
     written: usize,
+    /// Bytes of a trace among them.
+    streamed: usize,
     shared: &'r Shared,
 }
 
@@ -611,9 +755,13 @@ impl<S: Write> Served<'_, S> {
     /// Writes what belongs to a trace.
     fn send_stream(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(Fault::StallStream(n)) = self.fault else { return self.write_all(bytes) };
-        self.write_all(bytes.get(..n).unwrap_or(bytes))?;
+        let left = n.saturating_sub(self.streamed);
+        self.streamed = self.streamed.saturating_add(bytes.len());
+        self.write_all(bytes.get(..left).unwrap_or(bytes))?;
         self.stream.flush()?;
-        self.shared.wait_until(None, |_| false);
+        if self.streamed > n {
+            self.shared.wait_until(None, |_| false);
+        }
         Ok(())
     }
 }

@@ -4,8 +4,9 @@ use ipc_proto::{Command, Continuation, HResult, Request, SetEnvironmentVariable,
 
 use super::{Profile, Response, Shared};
 
-/// What a trace holds: recorded from a program on .NET 8: 142 events.
-const TRACE: &[u8] = include_bytes!("lab.nettrace");
+/// What the program does, over and over: a second of one on .NET 10 with the events of its own sources, collections,
+/// exceptions, counters, one in twenty of the samples that were taken, and the rundown of its modules.
+const RECORDING: &[u8] = include_bytes!("program.nettrace");
 const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
 
 impl Shared {
@@ -23,9 +24,9 @@ impl Shared {
             Request::CollectTracing(_)
             | Request::CollectTracing2(_)
             | Request::CollectTracing3(_)
-            | Request::CollectTracing4(_) => Response::Trace(TRACE.to_vec()),
+            | Request::CollectTracing4(_) => Response::Replay(RECORDING.to_vec()),
             Request::CollectTracing5(_) | Request::CollectTracing6(_) => match continuation(request) {
-                Continuation::Stream => Response::Trace(TRACE.to_vec()),
+                Continuation::Stream => Response::Replay(RECORDING.to_vec()),
                 // As if no descriptor had come.
                 _ => Response::Refuse(HResult::BAD_ENCODING),
             },
