@@ -1,4 +1,6 @@
 //! What the benchmarks work on.
+pub mod traces;
+
 use ipc_proto::types::{EventLevel, Format, ProcessInfo3, Provider};
 use ipc_proto::{Array, CollectTracing2, Guid, Text};
 

@@ -1,0 +1,52 @@
+//! Traces in memory, one core.
+//!
+//! Goals, in events a second: headers and payload 60 million where payloads are large, 120 where they are small; with
+//! metadata, stacks and loss joined 55, and 100 for a trace of 200 threads; in the order of time 25. Framing: 20 GB/s. Fields: 200 MB of payload a second.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "a benchmark, whose macros make functions without documentation"
+)]
+use core::hint::black_box;
+use std::path::PathBuf;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use ipc_benches::traces::{Joins, events, fields, framing, joined, ordered, threads};
+use ipc_proto::nettrace::{Held, Slot};
+
+/// The traces to read: the files that `NETTRACE_FILES` names, divided by `:`, else one of the repository's; and one that
+/// is made here, of 200 threads and small payloads.
+fn traces() -> Vec<(String, Vec<u8>)> {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-small-mixed.nettrace");
+    let files = std::env::var("NETTRACE_FILES").unwrap_or_else(|_| default.to_owned());
+    files
+        .split(':')
+        .map(PathBuf::from)
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()))
+        .chain([("made-200-threads".to_owned(), threads(200, 1_000_000))])
+        .collect()
+}
+
+fn nettrace(c: &mut Criterion) {
+    for (name, bytes) in traces() {
+        let count = events(&bytes);
+        let mut group = c.benchmark_group(name);
+        group.throughput(Throughput::Bytes(bytes.len() as u64));
+        group.bench_function("framing", |b| b.iter(|| framing(black_box(&bytes))));
+        group.throughput(Throughput::Elements(count));
+        group.bench_function("events", |b| b.iter(|| events(black_box(&bytes))));
+        let mut joins = Joins::new(4096, 1 << 17, 4096);
+        group.bench_function("joined", |b| b.iter(|| joined(black_box(&bytes), &mut joins)));
+        let mut slots = vec![Held::default(); 1 << 16];
+        assert_eq!(ordered(&bytes, &mut slots), count);
+        group.bench_function("ordered", |b| b.iter(|| ordered(black_box(&bytes), &mut slots)));
+        let mut metadata = vec![Slot::default(); 4096];
+        let payload = fields(&bytes, &mut metadata);
+        group.throughput(Throughput::Bytes(payload));
+        group.bench_function("fields", |b| b.iter(|| fields(black_box(&bytes), &mut metadata)));
+        group.finish();
+    }
+}
+
+criterion_group!(benches, nettrace);
+criterion_main!(benches);
