@@ -7,6 +7,7 @@
     reason = "a benchmark"
 )]
 use core::hint::black_box;
+use std::io::{self, Write};
 
 use ipc_proto::nettrace::{
     Counter, Event, Fields, Held, Limits, Loss, Metadata, Order, Parser, Scalar, SequencePoint, Slot, Stack,
@@ -174,31 +175,34 @@ pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
     events
 }
 
-/// A trace of many threads and small payloads, as the program of 200 threads gives: a burst of one thread, then of the
-/// next, times that overlap, stacks, a sequence point every 100,000 events.
-#[must_use]
-pub fn threads(threads: u64, events: u32) -> Vec<u8> {
+/// Writes a trace of many threads and small payloads, as the program of 200 threads gives: a burst of one thread, then of
+/// the next, times that overlap, a sequence point every 100,000 events. The first of a burst is `sorted` if that is
+/// wanted: without, all of them are to be held up to the next point.
+///
+/// # Errors
+/// What `out` says.
+pub fn threads(out: &mut impl Write, threads: u64, events: u32, sorted: bool) -> io::Result<()> {
     const BURST: u32 = 25;
-    let (mut out, mut buf) = (Vec::new(), vec![0; 1 << 18]);
+    let mut buf = vec![0; Writer::BUFFER];
     let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
-    while let Some(bytes) = writer.trace(&Trace::new(Version::V4)).unwrap() {
-        out.extend_from_slice(bytes);
+    macro_rules! put {
+        ($written:expr) => {
+            while let Some(bytes) = $written.unwrap() {
+                out.write_all(bytes)?;
+            }
+        };
     }
+    put!(writer.trace(&Trace::new(Version::V4)));
     let mut space = [0; 64];
     let mut tick = Metadata::default();
     (tick.id, tick.provider, tick.event_id) = (1, "Made".into(), 1);
     tick.fields =
         Fields::build(&[("Number", Scalar::UInt32), ("Worker", Scalar::UInt64)], &mut space).unwrap();
-    while let Some(bytes) = writer.describe(&tick).unwrap() {
-        out.extend_from_slice(bytes);
-    }
+    put!(writer.describe(&tick));
     let mut sequences = vec![0; usize::try_from(threads).unwrap()];
     for number in 0..events {
         if number % 100_000 == 0 {
-            let stack = Stack { id: 1, bytes: &0x7f00_0000_1000_u64.to_le_bytes() };
-            while let Some(bytes) = writer.stack(&stack).unwrap() {
-                out.extend_from_slice(bytes);
-            }
+            put!(writer.stack(&Stack { id: 1, bytes: &0x7f00_0000_1000_u64.to_le_bytes() }));
         }
         let thread = u64::from(number / BURST) % threads;
         let sequence = &mut sequences[usize::try_from(thread).unwrap()];
@@ -212,33 +216,27 @@ pub fn threads(threads: u64, events: u32) -> Vec<u8> {
             thread: 4000 + thread,
             capture_thread: 4000 + thread,
             stack_id: 1,
-            // Bursts of neighbours overlap by half.
-            timestamp: 1_000_000 + u64::from(number / BURST) * 1250 + u64::from(number % BURST) * 100,
-            // Nothing behind the first of a burst is older.
-            sorted: number % BURST == 0,
+            // Bursts of neighbours overlap by half, but nothing behind the first of one is older; and nothing overlaps over
+            // a sequence point.
+            timestamp: u64::from(1 + number / 100_000) * 10_000
+                + u64::from(number / BURST) * 1250
+                + u64::from(number % BURST) * 100,
+            sorted: sorted && number % BURST == 0,
             payload: &payload,
             ..Event::default()
         };
-        while let Some(bytes) = writer.event(&event).unwrap() {
-            out.extend_from_slice(bytes);
-        }
+        put!(writer.event(&event));
         if number % 100_000 == 99_999 {
-            let count = u32::try_from(threads).unwrap();
-            let point =
-                SequencePoint { timestamp: event.timestamp, threads: count, ..SequencePoint::default() };
-            while let Some(bytes) = writer.sequence_point(&point).unwrap() {
-                out.extend_from_slice(bytes);
-            }
+            let threads = u32::try_from(threads).unwrap();
+            let timestamp = event.timestamp;
+            put!(writer.sequence_point(&SequencePoint { timestamp, threads, ..SequencePoint::default() }));
             for (thread, sequence) in (4000..).zip(&sequences) {
-                let row = ThreadSequence { thread, sequence: *sequence };
-                while let Some(bytes) = writer.thread_sequence(&row).unwrap() {
-                    out.extend_from_slice(bytes);
-                }
+                put!(writer.thread_sequence(&ThreadSequence { thread, sequence: *sequence }));
             }
         }
     }
     while let Some(bytes) = writer.finish() {
-        out.extend_from_slice(bytes);
+        out.write_all(bytes)?;
     }
-    out
+    Ok(())
 }

@@ -1,4 +1,5 @@
 //! Traces of real runtimes, read to their ends.
+use std::ffi::OsStr;
 use std::io::Read;
 
 use ipc_proto::nettrace::{End, Version};
@@ -7,7 +8,7 @@ use ipc_proto::{Array, CollectTracing, StopTracing};
 use ipc_std::{Client, TraceReader};
 use serde_json::Value;
 
-use crate::runtime::{Runtime, with_runtimes};
+use crate::runtime::{Runtime, each_runtime, with_runtimes};
 
 /// What was read of a trace.
 #[derive(Debug, PartialEq)]
@@ -59,6 +60,29 @@ fn a_trace_is_read_to_its_end() {
         let half = read(runtime, &bytes[..bytes.len() / 2]);
         assert!(matches!(half.end, Some(End::Truncated { .. })), "{}: {half:?}", runtime.name);
         assert!(half.events < seen.events, "{}", runtime.name);
+    });
+}
+
+/// Only the laboratory's program can be told to say more than a small buffer holds.
+#[test]
+fn what_a_runtime_drops_is_counted() {
+    each_runtime(|start| {
+        let flood = [("LAB_BURST", "500"), ("LAB_THREADS", "12"), ("LAB_PAUSE_MS", "0")];
+        let flood = flood.map(|(name, value)| (name, OsStr::new(value)));
+        let mut runtime = start(&flood);
+        runtime.wait_for_socket();
+        let command = std::fs::read(format!("/proc/{}/cmdline", runtime.process_id)).unwrap();
+        if !String::from_utf8_lossy(&command).contains("Workload") {
+            return;
+        }
+        let file = runtime.directory.path().join("flood.nettrace");
+        let (pid, file) = (runtime.process_id.to_string(), file.to_str().unwrap().to_owned());
+        let args = ["trace", &pid, "-o", &file, "--duration", "1s", "--buffer", "1", "--no-rundown"];
+        runtime.run(&[&args[..], &["--provider", "Lab-Workload"]].concat(), 0);
+        let seen = read(&runtime, &std::fs::read(&file).unwrap());
+        eprintln!("{}: {seen:?}", runtime.name);
+        assert_eq!(seen.end, Some(End::Complete), "{}", runtime.name);
+        assert!(seen.lost > 10_000 && seen.lost < 100_000_000, "{}: {seen:?}", runtime.name);
     });
 }
 
