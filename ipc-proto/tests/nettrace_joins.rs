@@ -9,7 +9,9 @@
 use std::collections::HashMap;
 use std::fs;
 
-use ipc_proto::nettrace::{Event, Full, Held, Limits, Order, Parser, Slot, Step, Store, Table};
+use ipc_proto::nettrace::{
+    Event, Full, Held, Limits, Loss, Order, Parser, Slot, Step, Store, Table, Thread, Trace, Version,
+};
 use proptest::prelude::*;
 
 /// What each event was between sequence points: sorted by time, and what came first stays first.
@@ -206,5 +208,32 @@ fn store() {
         assert_eq!((store.get(1), store.get(2), store.get(5)), (Some(&[9; 6][..]), Some(&[][..]), None));
         store.clear();
         assert_eq!(store.get(1), None);
+    }
+}
+
+#[test]
+fn a_thread_that_is_declared_once_more_has_counted_on() {
+    let mut slots = [Slot::default(); 8];
+    let mut loss = Loss::new(&mut slots);
+    let thread = |index| Step::Thread(Thread { index, ..Thread::default() });
+    loss.step(&Step::Trace(Trace::new(Version::V6)));
+    loss.step(&thread(7));
+    let event = |sequence| Event { sequence, capture_thread: 7, ..Event::default() };
+    assert_eq!(loss.event(&event(1)) + loss.event(&event(2)), 0);
+    loss.step(&thread(7));
+    assert_eq!(loss.event(&event(3)), 0);
+    assert_eq!((loss.lost(), loss.went_back()), (0, 0));
+}
+
+/// Ids that an honest hash of their low bits would put in one place, in the tens of thousands.
+#[test]
+fn numbers_far_apart_do_not_get_in_each_others_way() {
+    const NUMBERS: u64 = 50_000;
+    let mut slots = vec![Slot::default(); 1 << 16];
+    let mut table = Table::new(&mut slots);
+    for shift in [0, 12, 23, 31, 44] {
+        table.clear();
+        (1..NUMBERS).for_each(|number| assert_eq!(table.insert(number << shift, number), Ok(None)));
+        assert!((1..NUMBERS).all(|number| table.get(number << shift) == Some(&number)));
     }
 }

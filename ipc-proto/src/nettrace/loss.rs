@@ -103,7 +103,8 @@ impl<'s> Loss<'s> {
             }
             Step::SequencePoint(point) => self.flush = SequencePoint::flushes_threads(point),
             Step::ThreadSequence(row) => return self.row(row),
-            Step::Thread(thread) => {
+            // One that is declared once more has counted on.
+            Step::Thread(thread) if self.threads.get(thread.index).is_none() => {
                 let _ = self.set(thread.index, Counter::default());
             }
             Step::RemoveThread(row) => {

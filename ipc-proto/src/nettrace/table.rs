@@ -160,6 +160,13 @@ impl<'s, V> Table<'s, V> {
             .map(|slot| (slot.key, &slot.value))
     }
 
+    /// The same, to change them.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
+        let generation = self.generation;
+        let slots = self.slots.iter_mut().filter(move |slot| slot.generation == generation);
+        slots.map(|slot| (slot.key, &mut slot.value))
+    }
+
     /// Where `key` is, or else where it would come.
     #[inline]
     fn find(&self, key: u64) -> Result<usize, usize> {
@@ -186,8 +193,14 @@ impl<'s, V> Table<'s, V> {
     }
 }
 
-/// Where to look first. Ids are dense, or nearly, so they are taken as they are.
+/// Where a number would like to be. Most numbers count up from 1, and lie side by side then; larger ones are spread, as
+/// those of threads may be addresses, or be chosen by somebody who means no good.
 #[inline]
 fn home(key: u64) -> usize {
-    usize::try_from(key & 0x7fff_ffff).unwrap_or_default()
+    const DENSE: u64 = 1 << 24;
+    /// 2^64 by the golden ratio.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let spread = if key < DENSE { key } else { key.wrapping_mul(SPREAD) >> 33 };
+    // No more than 31 bits: it fits.
+    usize::try_from(spread).unwrap_or(0)
 }
