@@ -135,6 +135,8 @@ pub enum Response {
     /// * A sequence point ends each round; behind it, stacks come again.
     /// * The process, the time, and the event `ProcessInfo` are the [`Profile`]'s. Recorded events of the provider
     ///   `Microsoft-Windows-DotNETRuntimeRundown` come at the end, if a rundown is asked for.
+    /// * Of V6, what V4 has no place for is left out, as [`Rewrite`](ipc_proto::nettrace::Rewrite) does it: labels other
+    ///   than activity ids, and what is known of a thread besides its number.
     /// * When the session is stopped, it ends with a sequence point and the end mark. If that is before the runtime
     ///   runs, there is not a byte. When the runtime is dropped, it breaks off, as that of a process that is killed.
     ///
@@ -677,7 +679,8 @@ impl Shared {
         const FLUSH: Duration = Duration::from_millis(100);
         let ticks = || u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut buf = Replay::buffer(recording.len());
-        let recording = Recording::read(recording);
+        let recording = Recording::in_v4(recording, &mut buf).map_err(io::Error::other)?;
+        let recording = Recording::read(&recording);
         let mut replay = Replay::new(&recording, wishes, &self.profile, ticks(), &mut buf)?;
         loop {
             stream.send_stream(&replay.advance(ticks())?)?;

@@ -1,6 +1,10 @@
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ipc_proto::nettrace::{Event, Limits, Metadata, Parser, SequencePoint, Step, Trace, Version};
+use ipc_proto::nettrace::{
+    Event, Limits, Metadata, Parser, Rewrite, RewriteError, RewriteOptions, RewriteSpace, Slot, Step, Trace,
+    Version,
+};
 
 /// Who tells of methods and modules at the end of a session.
 pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
@@ -35,7 +39,50 @@ pub(super) struct Recorded<'a> {
 }
 
 impl<'a> Recording<'a> {
-    /// Reads a stream of any version, as far as it can be read. What tells of the process that it was is left out.
+    /// Makes V4 of V6: threads get the system's numbers, events their activities, and what ended threads have lost is
+    /// told where V4 tells it. The buffer is to be one that every record fits into.
+    pub(super) fn in_v4<'s>(stream: &'s [u8], buffer: &mut [u8]) -> Result<Cow<'s, [u8]>, RewriteError> {
+        let (mut metadata, mut threads, mut labels) = (0usize, BTreeSet::new(), 0usize);
+        let mut parser = Parser::new(Limits::default());
+        loop {
+            match parser.next(stream) {
+                Step::Trace(trace) if trace.version != Version::V6 => return Ok(Cow::Borrowed(stream)),
+                Step::Metadata(_) => metadata = metadata.saturating_add(1),
+                Step::Event(event) => drop(threads.insert(event.capture_thread)),
+                Step::Thread(thread) => drop(threads.insert(thread.index)),
+                Step::ThreadSequence(row) | Step::RemoveThread(row) => drop(threads.insert(row.thread)),
+                Step::LabelList(_) => labels = labels.saturating_add(1),
+                Step::More { .. } | Step::End(_) => break,
+                _ => {}
+            }
+        }
+        // A table uses a power of two, and an eighth of that stays free.
+        let slots = |count: usize| count.saturating_add(count / 7).saturating_add(2).next_power_of_two();
+        let space = RewriteSpace {
+            buffer,
+            metadata: &mut vec![Slot::default(); slots(metadata)],
+            threads: &mut vec![Slot::default(); slots(threads.len())],
+            labels: &mut vec![Slot::default(); slots(labels)],
+        };
+        let options = RewriteOptions { version: Some(Version::V4), ..RewriteOptions::default() };
+        let (mut rewrite, mut out) = (Rewrite::new(options, space)?, Vec::new());
+        let mut parser = Parser::new(Limits::default());
+        loop {
+            let step = parser.next(stream);
+            while let Some(bytes) = rewrite.step(&step)? {
+                out.extend_from_slice(bytes);
+            }
+            if matches!(step, Step::More { .. } | Step::End(_)) {
+                break;
+            }
+        }
+        while let Some(bytes) = rewrite.finish()? {
+            out.extend_from_slice(bytes);
+        }
+        Ok(Cow::Owned(out))
+    }
+
+    /// Reads a stream of V3 or V4, as far as it can be read. What tells of the process that it was is left out.
     pub(super) fn read(stream: &'a [u8]) -> Self {
         let mut recording = Self {
             trace: Trace::new(Version::V4),
@@ -73,12 +120,7 @@ impl<'a> Recording<'a> {
                     let lost = counted.get(&row.thread).map_or(0, |before| gap(*before, row.sequence));
                     recording.lost.insert(row.thread, lost);
                 }
-                Step::SequencePoint(point) => {
-                    stacks.clear();
-                    if point.flags & SequencePoint::FLUSH_METADATA != 0 {
-                        kinds.clear();
-                    }
-                }
+                Step::SequencePoint(_) => stacks.clear(),
                 Step::More { .. } | Step::End(_) => break,
                 _ => {}
             }

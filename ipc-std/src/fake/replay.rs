@@ -140,30 +140,38 @@ impl<'r, 'b> Replay<'r, 'b> {
     /// that has the oldest event, then all of the one that has the oldest of the rest.
     fn write_events(&mut self, events: &'r [Recorded<'r>], round: u64) -> io::Result<()> {
         let mut threads: Vec<Vec<&Recorded<'_>>> = Vec::new();
-        let mut places = BTreeMap::new();
+        let mut places: BTreeMap<u64, usize> = BTreeMap::new();
         for recorded in events {
-            let place = *places.entry(recorded.event.capture_thread).or_insert(threads.len());
-            match threads.get_mut(place) {
+            let thread = recorded.event.capture_thread;
+            match places.get(&thread).and_then(|place| threads.get_mut(*place)) {
                 Some(thread) => thread.push(recorded),
-                None => threads.push(vec![recorded]),
+                // What is not sent was never buffered, and gives its thread no place.
+                None if !self.wants(recorded) => self.lose(thread, recorded.lost),
+                None => {
+                    places.insert(thread, threads.len());
+                    threads.push(vec![recorded]);
+                }
             }
         }
         for thread in threads {
-            let mut oldest = true;
-            for recorded in thread {
-                let written = self.write_event(recorded, round.saturating_add(recorded.at), oldest)?;
-                oldest &= !written;
+            for (at, recorded) in thread.into_iter().enumerate() {
+                self.write_event(recorded, round.saturating_add(recorded.at), at == 0)?;
             }
         }
         Ok(())
     }
 
     /// Whether it was asked for.
-    fn write_event(&mut self, recorded: &Recorded<'r>, timestamp: u64, sorted: bool) -> io::Result<bool> {
+    fn wants(&self, recorded: &Recorded<'_>) -> bool {
+        self.wanted.get(recorded.kind) == Some(&true)
+    }
+
+    /// Of one that was not asked for, only the loss before it is told.
+    fn write_event(&mut self, recorded: &Recorded<'r>, timestamp: u64, sorted: bool) -> io::Result<()> {
         let Recorded { kind, event, stack, lost, .. } = recorded;
         self.lose(event.capture_thread, *lost);
-        let (Some(true), Some(metadata)) = (self.wanted.get(*kind), self.recording.kinds.get(*kind)) else {
-            return Ok(false);
+        let Some(metadata) = self.recording.kinds.get(*kind).filter(|_| self.wants(recorded)) else {
+            return Ok(());
         };
         let event = Event {
             metadata_id: self.kind(*kind, metadata)?,
@@ -173,8 +181,7 @@ impl<'r, 'b> Replay<'r, 'b> {
             sorted,
             ..*event
         };
-        self.write(|writer| writer.event(&event))?;
-        Ok(true)
+        self.write(|writer| writer.event(&event))
     }
 
     /// The number of a kind of event, which is described if it was not.
@@ -185,11 +192,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         let id = next(self.kinds.len());
         let mut metadata = *metadata;
         metadata.id = id;
-        if self.write(|writer| writer.describe(&metadata)).is_err() {
-            // Some kinds of fields V6 alone has.
-            metadata.fields = Fields::EMPTY;
-            self.write(|writer| writer.describe(&metadata))?;
-        }
+        self.write(|writer| writer.describe(&metadata))?;
         self.kinds.insert(kind, id);
         Ok(id)
     }
