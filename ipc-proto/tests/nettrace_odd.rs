@@ -324,6 +324,25 @@ fn bad_blocks() {
     assert!(matches!(read(&stream.0).1, End::Corrupt { offset, .. } if offset == first));
 }
 
+/// What is not known has a name all the same, at the moment of its block.
+#[test]
+fn names_of_objects() {
+    let mut stream = Stream::v4();
+    stream.object("NewBlock", &[0xff; 30]);
+    stream.object("", &[]);
+    let bytes = stream.end();
+    let mut parser = Parser::new(Limits::default());
+    let (mut names, mut at) = (Vec::new(), 0);
+    loop {
+        match parser.next(&bytes[at..]) {
+            Step::Block(_) => names.push(parser.object_name(&bytes[at..]).map(<[u8]>::to_vec)),
+            Step::End(_) => break,
+            _ => at += parser.release(),
+        }
+    }
+    assert_eq!(names, [Some(b"Trace".to_vec()), Some(b"NewBlock".to_vec()), Some(Vec::new())]);
+}
+
 #[test]
 fn bad_framing() {
     // The tag behind a block; the begin tag of the other version; a name without end; a version too new.
@@ -339,7 +358,9 @@ fn bad_framing() {
     assert_eq!(read(&stream.end()).1, End::Corrupt { offset: at + 11, reason: Corruption::Object });
     let mut stream = Stream::v4();
     let at = stream.object_with(5, "EventBlock", [3, 3], &[], &[6]);
-    assert_eq!(read(&stream.end()).1, End::Corrupt { offset: at + 7, reason: Corruption::Version(3) });
+    assert_eq!(read(&stream.end()).1, End::Corrupt { offset: at + 7, reason: Corruption::Minimum(3) });
+    assert!(!Corruption::Minimum(3).to_string().contains("3 to 6"));
+    assert_eq!(Corruption::Version(4).to_string(), "version 4 behind the header of another");
     let mut stream = Stream::v4();
     let at = stream.object("EventBlock", &[]);
     stream.0[at as usize + 26..][..4].copy_from_slice(&0x7fff_ffffu32.to_le_bytes());

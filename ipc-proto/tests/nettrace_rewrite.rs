@@ -451,6 +451,9 @@ fn numbers_close_up_and_losses_stay() {
     // Numbers wrap.
     let events = [(7, u32::MAX - 1, 1), (7, u32::MAX, 2), (7, 1, 1), (7, 2, 1)];
     assert_eq!(v4(&events, &[(7, 3)]), [(7, u32::MAX - 1), (7, 1), (7, 2)]);
+    // A gap that ends at 1 would be none: it is told later.
+    let events = [(7, u32::MAX - 1, 1), (7, 1, 2), (7, 4, 1), (7, 5, 1)];
+    assert_eq!(v4(&events, &[]), [(7, u32::MAX - 1), (7, u32::MAX), (7, 2)]);
 }
 
 /// The text is nowhere, and everything else is there.
@@ -761,4 +764,160 @@ fn what_begins_anew() {
     );
     let (v6, _) = rewrite(&source, to(Version::V6)).unwrap();
     same("V4 to V6", &read(&source), &read(&v6));
+}
+
+fn numbered(capture_thread: u64, sequence: u32, metadata_id: u32) -> Event<'static> {
+    Event { capture_thread, thread: capture_thread, sequence, metadata_id, sorted: true, ..Event::default() }
+}
+
+/// A sequence point that makes threads begin anew is the last place to tell what they lost, whether or not the source
+/// says anything of them there.
+#[test]
+fn losses_are_told_before_threads_are_forgotten() {
+    let point = SequencePoint { timestamp: 5, flags: SequencePoint::FLUSH_THREADS, threads: 0 };
+    let flushed = stream!(Version::V6, |writer|
+        describe(&metadata(1, 1));
+        describe(&metadata(2, 2));
+        thread(0, [ThreadEntry::ThreadId(70)]);
+        thread(1, [ThreadEntry::ThreadId(71)]);
+        event(&numbered(0, 1, 1));
+        event(&numbered(0, 5, 2));
+        event(&numbered(1, 3, 2));
+        sequence_point(&point);
+        thread_sequence(&ThreadSequence { thread: 1, sequence: 4 });
+    );
+    let more = stream!(Version::V6, |writer|
+        describe(&metadata(1, 1));
+        describe(&metadata(2, 2));
+        thread(0, [ThreadEntry::ThreadId(70)]);
+        event(&numbered(0, 5, 2));
+        sequence_point(&point);
+        thread(0, [ThreadEntry::ThreadId(80)]);
+        event(&numbered(0, 2, 2));
+        event(&numbered(0, 3, 1));
+        sequence_point(&point);
+    );
+    // The last four bytes are the end mark.
+    let cut = &flushed[..flushed.len() - 4];
+    for (source, lost, rows) in [
+        (&flushed[..], 6, vec![vec![(0, 4), (1, 3)]]),
+        (cut, 6, vec![vec![(0, 4), (1, 3)], vec![]]),
+        (&more, 5, vec![vec![(0, 4)], vec![]]),
+    ] {
+        let before = read(source);
+        assert_eq!(before.lost, lost);
+        let only = [Only { provider: "p", event_id: Some(1) }];
+        let options = RewriteOptions { only: &only, ..options() };
+        check("flush", source, &before, options, |event| event.event_id == 1);
+        let mut got = points(&rewrite(source, options).unwrap().0);
+        got.iter_mut().for_each(|rows| rows.sort_unstable());
+        assert_eq!(got, rows);
+    }
+}
+
+/// From V6 to V4, a thread that has ended takes no slot, unless something it lost is still to be told.
+#[test]
+fn threads_that_ended_make_room() {
+    let threads = 3000;
+    let source = |lost_by: &dyn Fn(u64) -> u32| {
+        let (mut buf, mut out) = (vec![0; Writer::BUFFER], Vec::new());
+        let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
+        macro_rules! put {
+            ($method:ident($($arg:expr),*)) => {
+                while let Some(bytes) = writer.$method($($arg),*).unwrap() {
+                    out.extend_from_slice(bytes);
+                }
+            };
+        }
+        put!(trace(&ipc_proto::nettrace::Trace::new(Version::V6)));
+        put!(describe(&metadata(1, 1)));
+        for thread in 1..=threads {
+            put!(thread(thread, [ThreadEntry::ThreadId(thread + 10)]));
+            put!(event(&numbered(thread, 1, 1)));
+            let sequence = 1 + lost_by(thread);
+            put!(remove_thread(&ThreadSequence { thread, sequence }));
+        }
+        while let Some(bytes) = writer.finish() {
+            out.extend_from_slice(bytes);
+        }
+        out
+    };
+    let bytes = source(&|thread| u32::from(thread % 50 == 0));
+    let before = read(&bytes);
+    assert_eq!(before.lost, 60);
+    let (result, _) = rewrite(&bytes, to(Version::V4)).unwrap();
+    same("V6 to V4", &before, &read(&result));
+    let (result, said) = rewrite(&source(&|_| 0), to(Version::V4)).unwrap();
+    assert_eq!((said.kept, read(&result).lost), (threads, 0));
+    assert_eq!(rewrite(&source(&|_| 1), to(Version::V4)), Err(RewriteError::TooManyThreads));
+}
+
+/// However many threads have nothing left but what they lost, it does not take forever.
+#[test]
+fn many_threads_that_lost() {
+    let threads = 50_000;
+    let (mut buf, mut source) = (vec![0; Writer::BUFFER], Vec::new());
+    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
+    macro_rules! put {
+        ($method:ident($arg:expr)) => {
+            while let Some(bytes) = writer.$method($arg).unwrap() {
+                source.extend_from_slice(bytes);
+            }
+        };
+    }
+    put!(trace(&ipc_proto::nettrace::Trace::new(Version::V4)));
+    put!(describe(&metadata(1, 1)));
+    for thread in 1..=threads {
+        put!(event(&numbered(thread, 1, 1)));
+        put!(event(&numbered(thread, 3, 1)));
+    }
+    while let Some(bytes) = writer.finish() {
+        source.extend_from_slice(bytes);
+    }
+    let only = [Only { provider: "Nobody", event_id: None }];
+    for version in [Version::V4, Version::V6] {
+        let options = RewriteOptions { only: &only, version: Some(version), ..options() };
+        let (result, said) = rewrite_with(&source, options, 1 << 21, 1 << 16).unwrap();
+        assert_eq!((said.events, said.kept), (2 * threads, 0));
+        let (mut slots, mut parser) = (vec![Slot::default(); 1 << 16], Parser::new(Limits::default()));
+        let mut loss = Loss::new(&mut slots);
+        loop {
+            let step = parser.next(&result);
+            loss.step(&step);
+            if matches!(step, Step::End(_) | Step::More { .. }) {
+                assert_eq!(step, Step::End(End::Complete));
+                break;
+            }
+        }
+        assert_eq!((loss.lost(), loss.went_back(), loss.untracked()), (threads, 0, 0), "{version}");
+    }
+}
+
+/// Lists of labels that there is no slot for are counted, and are no labels that V4 has no place for.
+#[test]
+fn lists_of_labels_without_room() {
+    let (mut buf, mut source) = (vec![0; Writer::BUFFER], Vec::new());
+    let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
+    macro_rules! put {
+        ($method:ident($($arg:expr),*)) => {
+            while let Some(bytes) = writer.$method($($arg),*).unwrap() {
+                source.extend_from_slice(bytes);
+            }
+        };
+    }
+    put!(trace(&ipc_proto::nettrace::Trace::new(Version::V6)));
+    put!(describe(&metadata(1, 1)));
+    put!(thread(7, [ThreadEntry::ThreadId(7)]));
+    for id in 1..=1000 {
+        put!(label_list(id, [Label::ActivityId(Guid([1; 16]))]));
+        put!(event(&Event { label_list: id, ..numbered(7, id, 1) }));
+    }
+    while let Some(bytes) = writer.finish() {
+        source.extend_from_slice(bytes);
+    }
+    // Of 1024 slots an eighth stays free.
+    let (result, said) = rewrite(&source, to(Version::V4)).unwrap();
+    assert_eq!((said.kept, said.label_lists, said.labels), (1000, 104, 0));
+    let with = read(&result).events.iter().filter(|event| event.activities.0 == Guid([1; 16])).count();
+    assert_eq!(with, 896);
 }

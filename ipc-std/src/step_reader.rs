@@ -95,6 +95,12 @@ impl<R: Read> StepReader<R> {
         self.parser.version()
     }
 
+    /// As [`Parser::object_name`]: to be asked right behind [`Step::Block`].
+    #[must_use]
+    pub fn object_name(&self) -> Option<&[u8]> {
+        self.parser.object_name(self.window())
+    }
+
     /// The offset in the stream of what comes next.
     #[must_use]
     pub fn offset(&self) -> u64 {

@@ -49,6 +49,9 @@ use crate::StepReader;
 /// be given. After the last one, [`end`](Self::end) tells whether the trace was complete; all that is good in a cut or
 /// damaged one is delivered.
 ///
+/// Stacks and lists of labels are kept up to the next sequence point, as long as they take no more than 32 MiB; with the
+/// first that would be too many, those before it are forgotten, and events that point to them have none.
+///
 /// An error of the reader is handed on and spoils nothing. A session that was silent for too long, an error of kind
 /// [`TimedOut`](io::ErrorKind::TimedOut), may be asked for its next event again.
 #[derive(Debug)]
@@ -67,6 +70,14 @@ struct Current {
     event: Event<'static>,
     payload: Range<usize>,
     stack: Range<usize>,
+    /// In order.
+    kept: Kept,
+}
+
+/// What an event pointed to when it was read. By the time it is delivered, that may have been described anew.
+#[derive(Debug, Default)]
+struct Kept {
+    metadata: Option<Arc<Described>>,
     thread: Option<Arc<ThreadBuf>>,
 }
 
@@ -95,7 +106,8 @@ impl<R: Read> TraceReader<R> {
     /// is asked for.
     ///
     /// For that some are held, in up to `limit` bytes ([`HELD`](Self::HELD)), until it is certain that none older
-    /// follows; the stacks that events may point to come on top of that. Where more would have to be held, all that is
+    /// follows; the stacks that events may point to come on top of that, and an eighth of it at the
+    /// most for descriptions and threads that were replaced meanwhile. Where more would have to be held, all that is
     /// goes out, and [`late`](Self::late) counts what comes behind it and should have come before.
     #[must_use]
     pub fn in_order(mut self, limit: usize) -> Self {
@@ -171,11 +183,11 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn event(&self) -> TraceEvent<'_> {
-        let Current { event, payload, stack, thread } = &self.current;
+        let Current { event, payload, stack, kept } = &self.current;
         let bytes = self.order.as_ref().map_or_else(|| self.steps.window(), |order| &order.bytes);
         let of = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
         let header = Event { payload: of(payload), stack: of(stack), ..*event };
-        TraceEvent { header, joins: &self.joins, thread: thread.as_deref() }
+        TraceEvent { header, joins: &self.joins, kept: self.order.as_ref().map(|_| kept) }
     }
 
     /// Goes on to the next event of the stream.
@@ -229,8 +241,7 @@ impl<R: Read> TraceReader<R> {
             match self.steps.next_step() {
                 Step::Event(event) => {
                     self.loss.event(&event);
-                    let thread = self.joins.threads.get(&event.thread).cloned();
-                    order.hold(&event, thread);
+                    order.hold(&event, self.joins.kept(&event));
                 }
                 Step::More { .. } => self.steps.read_more()?,
                 Step::End(end) => {
@@ -239,9 +250,14 @@ impl<R: Read> TraceReader<R> {
                 }
                 step => {
                     self.loss.step(&step);
+                    if order.order.get().is_empty() {
+                        self.joins.replaced = 0;
+                    }
                     self.joins.step(&step);
                     if let Step::SequencePoint(point) = step {
                         order.passed = Some(point);
+                        order.order.release_all();
+                    } else if self.joins.replaced > order.limit / 8 {
                         order.order.release_all();
                     }
                 }
@@ -279,6 +295,9 @@ impl Addresses {
     }
 }
 
+/// Bytes of stacks and lists of labels that are kept.
+const MAX_KEPT: usize = 32 << 20;
+
 /// What events point to.
 #[derive(Debug, Default)]
 struct Joins {
@@ -286,13 +305,22 @@ struct Joins {
     pairs: Box<[u8]>,
     clock: TraceClock,
     without_stacks: bool,
-    metadata: HashMap<u32, MetadataBuf>,
+    metadata: HashMap<u32, Arc<Described>>,
     stacks: HashMap<u32, Range<usize>>,
     label_lists: HashMap<u32, Range<usize>>,
     /// Of stacks and lists of labels.
     bytes: Vec<u8>,
     /// V6.
     threads: HashMap<u64, Arc<ThreadBuf>>,
+    /// Bytes of descriptions and threads that are there only for events which are held.
+    replaced: usize,
+}
+
+#[derive(Debug)]
+struct Described {
+    metadata: MetadataBuf,
+    /// Bytes of memory.
+    size: usize,
 }
 
 #[derive(Debug)]
@@ -300,6 +328,12 @@ struct ThreadBuf {
     index: u64,
     thread_id: Option<u64>,
     entries: Box<[u8]>,
+}
+
+impl ThreadBuf {
+    fn size(&self) -> usize {
+        size_of_val(self).saturating_add(self.entries.len())
+    }
 }
 
 impl Joins {
@@ -328,38 +362,77 @@ impl Joins {
                         metadata.describe(self.pointer_size());
                         metadata
                     };
-                    self.metadata.insert(metadata.get().id, metadata);
+                    let size = size_of::<Described>().saturating_add(record.payload.len());
+                    let id = metadata.get().id;
+                    let old = self.metadata.insert(id, Arc::new(Described { metadata, size }));
+                    self.replace(old, |old| old.size);
                 }
             }
             Step::Stack(stack) if !self.without_stacks => {
-                let place = self.keep(stack.bytes);
+                let place = self.keep(self.stacks.get(&stack.id).cloned(), stack.bytes);
                 self.stacks.insert(stack.id, place);
             }
             Step::LabelList(list) => {
-                let place = self.keep(list.labels.as_bytes());
+                let place = self.keep(self.label_lists.get(&list.id).cloned(), list.labels.as_bytes());
                 self.label_lists.insert(list.id, place);
             }
             Step::Thread(thread) => {
                 let (index, thread_id) = (thread.index, thread.thread_id());
                 let entries = thread.entries.as_bytes().into();
-                self.threads.insert(index, Arc::new(ThreadBuf { index, thread_id, entries }));
+                let old = self.threads.insert(index, Arc::new(ThreadBuf { index, thread_id, entries }));
+                self.replace(old, ThreadBuf::size);
             }
-            Step::RemoveThread(row) => drop(self.threads.remove(&row.thread)),
+            Step::RemoveThread(row) => {
+                let old = self.threads.remove(&row.thread);
+                self.replace(old, ThreadBuf::size);
+            }
             _ => {}
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+    /// What an event that is to be held points to.
+    fn kept(&self, event: &Event<'_>) -> Kept {
+        let metadata = self.metadata.get(&event.metadata_id).cloned();
+        Kept { metadata, thread: self.threads.get(&event.thread).cloned() }
+    }
+
+    /// Counts what events still point to although it is no longer there for those that follow.
+    fn replace<T>(&mut self, old: Option<Arc<T>>, size: impl Fn(&T) -> usize) {
+        if let Some(old) = old.filter(|old| Arc::strong_count(old) > 1) {
+            self.replaced = self.replaced.saturating_add(size(&old));
+        }
+    }
+
+    /// Keeps a stack or a list of labels, where the `old` one of its number was if that is long enough.
+    fn keep(&mut self, old: Option<Range<usize>>, bytes: &[u8]) -> Range<usize> {
+        if let Some(Range { start, .. }) = old.filter(|old| old.len() >= bytes.len()) {
+            let place = start..start.saturating_add(bytes.len());
+            if let Some(room) = self.bytes.get_mut(place.clone()) {
+                room.copy_from_slice(bytes);
+                return place;
+            }
+        }
+        // Those without a byte take memory, too.
+        let entries = self.stacks.len().saturating_add(self.label_lists.len());
+        let entries = entries.saturating_mul(size_of::<(u32, Range<usize>)>());
+        if self.bytes.len().saturating_add(entries).saturating_add(bytes.len()) > MAX_KEPT {
+            self.forget();
+        }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         start..self.bytes.len()
     }
 
-    /// Forgets what ends with a sequence point.
-    fn pass(&mut self, point: SequencePoint) {
+    /// Forgets stacks and lists of labels.
+    fn forget(&mut self) {
         self.stacks.clear();
         self.label_lists.clear();
         self.bytes.clear();
+    }
+
+    /// Forgets what ends with a sequence point.
+    fn pass(&mut self, point: SequencePoint) {
+        self.forget();
         if point.flushes_metadata() {
             self.metadata.clear();
         }
@@ -394,11 +467,11 @@ impl Order {
         (256 << 10).min(self.limit / 8)
     }
 
-    fn hold(&mut self, event: &Event<'_>, thread: Option<Arc<ThreadBuf>>) {
+    fn hold(&mut self, event: &Event<'_>, kept: Kept) {
         let fits = self.make_room(event.payload.len().saturating_add(event.stack.len()));
         let payload = self.keep(event.payload);
         let stack = self.keep(event.stack);
-        let held = Current { event: event.without_payload(), payload, stack, thread };
+        let held = Current { event: event.without_payload(), payload, stack, kept };
         if fits {
             self.push(held);
         } else {
@@ -581,8 +654,8 @@ pub struct TraceEvent<'a> {
     /// The event as the stream has it: times in ticks, threads and activities in the stream's own numbers.
     pub header: Event<'a>,
     joins: &'a Joins,
-    /// If it was known before.
-    thread: Option<&'a ThreadBuf>,
+    /// Of one that was held, in place of what there is by now.
+    kept: Option<&'a Kept>,
 }
 
 impl<'a> TraceEvent<'a> {
@@ -592,7 +665,7 @@ impl<'a> TraceEvent<'a> {
     /// `None` if the stream does not describe it, as may be behind a damaged block.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
-        let mut metadata = self.joins.metadata.get(&self.header.metadata_id)?.get();
+        let mut metadata = self.metadata_buf()?.get();
         for label in self.labels() {
             match label {
                 Label::Opcode(opcode) => metadata.opcode = Some(opcode),
@@ -608,8 +681,9 @@ impl<'a> TraceEvent<'a> {
     /// The fields of its payload, one after the other; none if they are not described.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
-        let metadata = self.joins.metadata.get(&self.header.metadata_id);
-        metadata.map_or(Fields::EMPTY, |metadata| metadata.get().fields).values(self.header.payload)
+        self.metadata_buf()
+            .map_or(Fields::EMPTY, |metadata| metadata.get().fields)
+            .values(self.header.payload)
     }
 
     /// The instruction pointers of its stack, the innermost first.
@@ -675,7 +749,18 @@ impl<'a> TraceEvent<'a> {
         time.unwrap_or(start)
     }
 
+    fn metadata_buf(&self) -> Option<&'a MetadataBuf> {
+        let described = match self.kept {
+            Some(kept) => kept.metadata.as_deref(),
+            None => self.joins.metadata.get(&self.header.metadata_id).map(|described| &**described),
+        };
+        described.map(|described| &described.metadata)
+    }
+
     fn thread_buf(&self) -> Option<&'a ThreadBuf> {
-        self.thread.or_else(|| self.joins.threads.get(&self.header.thread).map(|thread| &**thread))
+        match self.kept {
+            Some(kept) => kept.thread.as_deref(),
+            None => self.joins.threads.get(&self.header.thread).map(|thread| &**thread),
+        }
     }
 }

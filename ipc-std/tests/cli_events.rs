@@ -11,9 +11,10 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -21,6 +22,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use ipc_proto::Code;
+use ipc_proto::nettrace::{self, Event, Metadata, SequencePoint, Stack, ThreadSequence, Version, Writer};
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -202,10 +204,31 @@ fn stats_for_people() {
 
 #[test]
 fn stats_of_what_is_no_trace() {
+    const NOTHING: &str = "standard input: the trace is truncated: there is nothing in it";
     let ran = run_with(&["stats", "-", "--json"], Vec::new());
     assert_eq!((ran.status, &ran.error()["kind"]), (Some(7), &json!("gone")));
     let stats = ran.json();
     assert_eq!((&stats["version"], &stats["events"], &stats["offset"]), (&Value::Null, &json!(0), &json!(0)));
+    let error = ran.error();
+    assert_eq!(error["error"], NOTHING);
+    assert!(error["hint"].as_str().unwrap().contains("wrote nothing"), "{error}");
+    // NetPerf of .NET Core 2.0: another name, and version 1.
+    let mut netperf = b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x01\0\0\0\0\0\0\0\x26\0\0\0".to_vec();
+    netperf.extend(b"Microsoft.DotNet.Runtime.EventPipeFile\x06");
+    netperf.extend([0; 32]);
+    let ran = run_with(&["stats", "-", "--json"], netperf);
+    assert_eq!((ran.status, &ran.json()["version"]), (Some(6), &json!(1)));
+    // An object by a name of its own, in front of the end.
+    let mut stream = made(&[]);
+    stream.pop();
+    for _ in 0..2 {
+        stream.extend(b"\x05\x05\x01\x02\0\0\0\0\0\0\0\x05\0\0\0Novel\x06\0\0\0\0");
+        stream.extend(vec![0; stream.len().next_multiple_of(4) - stream.len()]);
+        stream.push(6);
+    }
+    stream.push(1);
+    let ran = run_with(&["stats", "-", "--json"], stream).well();
+    assert_eq!(ran.json()["blocks"], json!({ "Trace": 1, "MetadataBlock": 1, "EventBlock": 1, "Novel": 2 }));
     let ran = run_with(&["stats", "-"], b"hello".to_vec());
     assert_eq!(ran.status, Some(6));
     assert!(ran.stderr.contains("standard input: the trace is corrupt at byte 0: this is no NetTrace"));
@@ -399,6 +422,31 @@ fn fields_that_are_odd() {
     assert_eq!(stats["by_event"][0], json!({ "provider": null, "id": null, "version": null, "count": 1 }));
 }
 
+/// As many fields as a description can hold: it takes no longer for each than for few.
+#[test]
+fn fields_without_number() {
+    const MANY: usize = 30_000;
+    let names: Vec<String> = (0..MANY).map(|n| format!("n{n}")).collect();
+    let distinct: Vec<(u32, &str)> = names.iter().map(|name| (6, name.as_str())).collect();
+    let same = vec![(6, "x"); MANY];
+    let payload = vec![7; MANY];
+    let ran = run_with(&["events", "-", "--json"], made(&[(&same, &payload), (&distinct, &payload)])).well();
+    let events = ran.lines();
+    for (event, name) in [(&events[0], "x#30000"), (&events[1], "n29999")] {
+        let fields = event["fields"].as_object().unwrap();
+        assert_eq!((fields.len(), fields.keys().next_back().unwrap().as_str()), (MANY, name));
+    }
+    // From few to many.
+    let names = ["x", "y", "x", "x#2", "y#3", "y", "y", "y"];
+    let all: Vec<(u32, &str)> = names.iter().cycle().take(40).map(|name| (6, *name)).collect();
+    let ran = run_with(&["events", "-", "--json"], made(&[(&all, &payload[..40])])).well();
+    let events = ran.lines();
+    let fields = events[0]["fields"].as_object().unwrap();
+    assert_eq!(fields.len(), 40);
+    let keys: Vec<&String> = fields.keys().take(8).collect();
+    assert_eq!(keys, ["x", "y", "x#2", "x#2#2", "y#3", "y#2", "y#4", "y#5"]);
+}
+
 #[test]
 fn only() {
     let file = path("gen-net10-small-mixed.nettrace");
@@ -441,6 +489,7 @@ fn a_number_is_a_process_unless_it_is_said_to_be_a_file() {
         &["events"][..],
         &["events", "4294967", "--file", "--duration", "1s"],
         &["events", "./4294967", "--provider", "A"],
+        &["events", "./4294967", "--wire-log", "log"],
         &["events", "./4294967", "--socket", "x"],
     ] {
         assert_eq!(run(args).status, Some(2), "{args:?}");
@@ -717,4 +766,85 @@ fn what_cannot_be_written_leaves_what_was_there() {
     assert_eq!(ran.status, Some(0));
     assert!(link.is_symlink());
     assert_eq!(run(&["stats", &file, "--json"]).well().json()["events"], 12);
+}
+
+/// The file of a link that leads nowhere yet comes to be where it leads; one that is there keeps its mode.
+#[test]
+fn a_file_stays_what_it_was() {
+    let source = path("gen-net10-lab-small.nettrace");
+    let (directory, file) = output();
+    let inner = directory.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let (link, next) = (directory.path().join("link"), inner.join("next"));
+    std::os::unix::fs::symlink("inner/next", &link).unwrap();
+    std::os::unix::fs::symlink("../out.nettrace", &next).unwrap();
+    let rewrite = || assert_eq!(run(&["rewrite", &source, "-o", link.to_str().unwrap()]).status, Some(0));
+    rewrite();
+    assert!(link.is_symlink() && next.is_symlink());
+    assert!(fs::read(&file).unwrap() == fs::read(&source).unwrap());
+    // The mask of whoever runs this takes the rights of others away from one of them, if from any.
+    for mode in [0o666, 0o640] {
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        rewrite();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, mode);
+    }
+    // In a circle.
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("link", &file).unwrap();
+    assert_eq!(run(&["rewrite", &source, "-o", &file]).status, Some(1));
+}
+
+#[test]
+fn whoever_has_seen_enough_of_what_is_rewritten() {
+    let source = path("gen-net10-lab-small.nettrace");
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    drop(ours);
+    finish(tool(&["rewrite", &source, "-o", "-"]).stdout(OwnedFd::from(theirs)).spawn().unwrap()).well();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let ran = finish(tool(&["rewrite", &source, "-o", "-"]).stdout(full).spawn().unwrap());
+    assert_eq!((ran.status, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
+}
+
+/// What a reader takes is rewritten, however long it is and however much there is of it.
+#[test]
+fn what_no_runtime_writes() {
+    const THREADS: u32 = 60_000;
+    let (mut buf, mut trace) = (vec![0; 2_000_000], Vec::new());
+    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
+    macro_rules! put {
+        ($method:ident($arg:expr)) => {
+            while let Some(bytes) = writer.$method($arg).unwrap() {
+                trace.extend_from_slice(bytes);
+            }
+        };
+    }
+    let (stack, payload) = ([1; 200_000], [2; 200_000]);
+    let event = Event { metadata_id: 1, sequence: 1, stack_id: 1, sorted: true, ..Event::default() };
+    put!(trace(&nettrace::Trace::new(Version::V4)));
+    let mut metadata = Metadata::default();
+    (metadata.id, metadata.provider, metadata.event_id) = (1, "Demo".into(), 7);
+    put!(describe(&metadata));
+    put!(stack(&Stack { id: 1, bytes: &stack }));
+    put!(event(&Event { payload: &payload, ..event }));
+    // All that is left of these is a loss each.
+    for thread in 1..=THREADS {
+        put!(event(&Event { capture_thread: thread.into(), metadata_id: 0, ..event }));
+    }
+    put!(sequence_point(&SequencePoint::default()));
+    for thread in 1..=THREADS {
+        put!(thread_sequence(&ThreadSequence { thread: thread.into(), sequence: 2 }));
+    }
+    while let Some(bytes) = writer.finish() {
+        trace.extend_from_slice(bytes);
+    }
+    let (_directory, file) = output();
+    for (args, kept) in
+        [(&[][..], THREADS + 1), (&["--only", "Demo"], 1), (&["--only", "Demo", "--format", "6"], 1)]
+    {
+        let ran = run_with(&[&["rewrite", "-", "-o", &file], args].concat(), trace.clone());
+        assert_eq!((ran.status, ran.stderr.lines().count()), (Some(0), 1), "{ran:?}");
+        let stats = run(&["stats", &file, "--json"]).well().json();
+        assert_eq!((&stats["events"], &stats["lost"]), (&json!(kept), &json!(THREADS)), "{args:?}");
+        assert_eq!(stats["stacks"], 1);
+    }
 }

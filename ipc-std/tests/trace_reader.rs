@@ -16,8 +16,8 @@ use std::time::SystemTime;
 
 use ipc_proto::nettrace::{
     Corruption, End, Event, Label, Limits, Metadata, Parser, Rewrite, RewriteOptions, RewriteSpace,
-    SequencePoint, Slot, Step, ThreadEntry, ThreadSequence, Trace, Truncation, Value, Version, WriteError,
-    Writer,
+    SequencePoint, Slot, Stack, Step, ThreadEntry, ThreadSequence, Trace, Truncation, Value, Version,
+    WriteError, Writer,
 };
 use ipc_std::{StepReader, TraceEvent, TraceReader};
 
@@ -360,6 +360,71 @@ fn what_v6_forgets() {
     }
 }
 
+/// Descriptions and threads that are replaced while events are held: each event has those that were there before it.
+#[test]
+fn what_is_replaced_before_it_is_delivered() {
+    // The thread of the first event begins behind it, ends, and gives its number to another; its kind is described
+    // three times, each time at greater length.
+    let long = ["long"; 5_000].concat();
+    let stream = |name: &str| {
+        let mut buffer = vec![0; Writer::BUFFER];
+        let mut writer = Writer::new(Version::V6, &mut buffer).unwrap();
+        let mut out = Vec::new();
+        macro_rules! write {
+            ($($call:tt)*) => { put(&mut out, || writer.$($call)*.map(|b| b.map(<[u8]>::to_vec))) };
+        }
+        write!(trace(&Trace::new(Version::V6)));
+        let mut sequence = 0;
+        let mut event = |timestamp| {
+            sequence += 1;
+            Event {
+                metadata_id: 1,
+                thread: 1,
+                capture_thread: 2,
+                sequence,
+                timestamp,
+                sorted: false,
+                ..Event::default()
+            }
+        };
+        write!(thread(2, [ThreadEntry::ThreadId(200)]));
+        for time in [90, 80, 70] {
+            let event = event(time);
+            write!(event(&event));
+            let mut metadata = Metadata::default();
+            (metadata.id, metadata.provider, metadata.event_id) = (1, "P".into(), 1);
+            let name = format!("{name}{time}");
+            metadata.name = name.as_str().into();
+            write!(describe(&metadata));
+            write!(remove_thread(&ThreadSequence { thread: 1, sequence: 0 }));
+            write!(thread(1, [ThreadEntry::ThreadId(time)]));
+        }
+        let last = event(60);
+        write!(event(&last));
+        put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+        out
+    };
+    for name in ["", &long] {
+        let bytes = stream(name);
+        let (mut whole, _) = read(&mut TraceReader::new(&bytes[..]));
+        assert_eq!(whole.len(), 4);
+        let mut reader = TraceReader::new(&bytes[..]).in_order(1 << 20);
+        let (ordered, _) = read(&mut reader);
+        whole.reverse();
+        assert!(ordered == whole, "{ordered:#.300?}");
+        assert_eq!(reader.late(), 0);
+    }
+    // The descriptions that are held have a limit, too.
+    let bytes = stream(&long);
+    let mut reader = TraceReader::new(&bytes[..]).in_order(100_000);
+    let (mut ordered, _) = read(&mut reader);
+    let (mut whole, _) = read(&mut TraceReader::new(&bytes[..]));
+    assert!(reader.late() > 0);
+    ordered.sort();
+    whole.sort();
+    assert!(ordered == whole);
+}
+
 /// A trace whose second half comes first, with one sequence point behind all.
 fn shuffled() -> Vec<u8> {
     let source = trace("gen-net10-lab-small");
@@ -443,6 +508,32 @@ fn other_clocks() {
     let nanoseconds = reader.next_event().unwrap().unwrap().nanoseconds();
     let ticks = expected["ts_range"][0].as_i64().unwrap() - expected["trace"]["qpc"].as_i64().unwrap();
     assert_eq!(nanoseconds, ticks * 100);
+}
+
+/// Stacks without a sequence point that ends them: one of a number that was there takes its room, others are too many in
+/// the end.
+#[test]
+fn stacks_have_a_limit() {
+    for (distinct, frames) in [(false, 1), (true, 0)] {
+        let mut buffer = vec![0; Writer::BUFFER];
+        let mut writer = Writer::new(Version::V4, &mut buffer).unwrap();
+        let mut out = Vec::new();
+        put(&mut out, || writer.trace(&Trace::new(Version::V4)).map(|b| b.map(<[u8]>::to_vec)));
+        let bytes = [1; 40_000];
+        put(&mut out, || {
+            writer.stack(&Stack { id: 5000, bytes: &bytes[..8] }).map(|b| b.map(<[u8]>::to_vec))
+        });
+        for n in 0..1000 {
+            let stack = Stack { id: if distinct { n + 1 } else { 1 }, bytes: &bytes };
+            put(&mut out, || writer.stack(&stack).map(|b| b.map(<[u8]>::to_vec)));
+        }
+        let event = Event { metadata_id: 1, sequence: 1, stack_id: 5000, ..Event::default() };
+        put(&mut out, || writer.event(&event).map(|b| b.map(<[u8]>::to_vec)));
+        put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+        let mut reader = TraceReader::new(&out[..]);
+        let event = reader.next_event().unwrap().unwrap();
+        assert_eq!(event.stack().count(), frames, "{distinct}");
+    }
 }
 
 #[test]

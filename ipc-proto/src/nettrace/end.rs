@@ -72,8 +72,10 @@ impl fmt::Display for Truncation {
 pub enum Corruption {
     /// It does not begin as a stream does.
     NotNetTrace,
-    /// A version that cannot be read here, which reads 3 to 6; of the stream, or that a block asks for.
+    /// A version of the stream that cannot be read here, or not behind the header that it has.
     Version(u32),
+    /// An object that only readers of this version and later ones can read, by its own word.
+    Minimum(u32),
     /// This byte stands where a tag should.
     Tag(u8),
     /// An object whose name is too long, or one before the first that should be it.
@@ -91,7 +93,11 @@ impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotNetTrace => f.write_str("this is no NetTrace"),
+            Self::Version(version @ 3..=6) => write!(f, "version {version} behind the header of another"),
             Self::Version(version) => write!(f, "version {version}, of which 3 to 6 can be read"),
+            Self::Minimum(version) => {
+                write!(f, "an object that asks for a newer reader, of its version {version} at least")
+            }
             Self::Tag(tag) => write!(f, "byte {tag:#04x} where a tag should be"),
             Self::Object => f.write_str("not an object that can stand here"),
             Self::TooLong { len } => write!(f, "a block of {len} bytes is more than the limit"),

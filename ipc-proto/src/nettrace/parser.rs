@@ -331,6 +331,19 @@ impl Parser {
         }
     }
 
+    /// The name of the object that [`Step::Block`] was just given for, if `window` is still the one that it was in.
+    /// V6 has none.
+    #[must_use]
+    pub fn object_name<'w>(&self, window: &'w [u8]) -> Option<&'w [u8]> {
+        if self.version == Version::V6 {
+            return None;
+        }
+        let start = usize::try_from(self.block.offset.checked_sub(self.start)?).ok()?;
+        // Behind three tags and two versions.
+        let (len, rest) = window.get(start..)?.get(11..)?.split_first_chunk()?;
+        rest.get(..usize::try_from(u32::from_le_bytes(*len)).ok()?)
+    }
+
     fn rest_of_window<'w>(&self, window: &'w [u8]) -> &'w [u8] {
         window.get(self.at..).unwrap_or_default()
     }
@@ -482,7 +495,7 @@ impl Parser {
         }
         let supported = if kind == BlockKind::Trace { self.version.number() } else { 2 };
         if minimum > supported {
-            return Err(Stop::Fatal(7, Corruption::Version(minimum)));
+            return Err(Stop::Fatal(7, Corruption::Minimum(minimum)));
         }
         if first && version < self.version.number() {
             return Err(Stop::Fatal(3, Corruption::Version(version)));

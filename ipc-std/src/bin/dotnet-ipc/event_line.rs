@@ -1,6 +1,7 @@
 //! An event as a line: JSON, or text for people. Both are written by hand into a buffer that is kept, since a trace may
 //! have millions of them.
 use core::ops::Range;
+use std::collections::HashMap;
 use std::io::Write;
 
 use base64::Engine;
@@ -16,6 +17,8 @@ pub(crate) struct Lines {
     json: bool,
     /// The keys of the objects that are open, for JSON knows no two of the same name.
     keys: Vec<Key>,
+    /// Where to find those of objects that have more than [`FEW`]: by the first key of the object, and the key.
+    many: HashMap<(usize, Vec<u8>), usize>,
     /// What is open.
     open: Vec<Open>,
 }
@@ -38,9 +41,12 @@ struct Open {
     keys: usize,
 }
 
+/// So many keys are looked through one by one, which is all that nearly every object needs.
+const FEW: usize = 16;
+
 impl Lines {
-    pub(crate) const fn new(json: bool) -> Self {
-        Self { bytes: Vec::new(), json, keys: Vec::new(), open: Vec::new() }
+    pub(crate) fn new(json: bool) -> Self {
+        Self { bytes: Vec::new(), json, keys: Vec::new(), many: HashMap::new(), open: Vec::new() }
     }
 
     /// Adds an event.
@@ -153,6 +159,7 @@ impl Lines {
     /// What a payload holds, without what is around it.
     fn items(&mut self, values: &mut Values<'_>) {
         self.keys.clear();
+        self.many.clear();
         self.open.clear();
         self.open.push(Open { is_array: false, is_payload: true, is_empty: true, keys: 0 });
         for item in values {
@@ -188,7 +195,11 @@ impl Lines {
         let Some(open) = self.open.pop() else { return };
         if !open.is_payload {
             self.raw(mark);
-            self.keys.truncate(open.keys);
+            let many = self.keys.len().saturating_sub(open.keys) > FEW;
+            for key in self.keys.drain(open.keys..).filter(|_| many) {
+                let name = self.bytes.get(key.place).unwrap_or_default();
+                self.many.remove(&(open.keys, name.to_vec()));
+            }
         } else if let Some(outer) = self.open.last_mut() {
             outer.is_empty = open.is_empty;
         }
@@ -242,11 +253,26 @@ impl Lines {
             }
         }
         self.keys.push(Key { place: start..self.bytes.len(), number: 2 });
+        let last = self.keys.len().saturating_sub(1);
+        // With the first that is too many, all before it.
+        let news = match last.saturating_sub(first) {
+            ..FEW => return,
+            FEW => first..self.keys.len(),
+            _ => last..self.keys.len(),
+        };
+        for at in news {
+            let place = self.keys.get(at).map(|key| key.place.clone()).unwrap_or_default();
+            let name = self.bytes.get(place).unwrap_or_default().to_vec();
+            self.many.insert((first, name), at);
+        }
     }
 
     /// The key of the object that is the same as what stands at `start`.
     fn same_key(&self, start: usize, first: usize) -> Option<usize> {
         let new = self.bytes.get(start..)?;
+        if self.keys.len().saturating_sub(first) > FEW {
+            return self.many.get(&(first, new.to_vec())).copied();
+        }
         let same = |key: &Key| key.place.len() == new.len() && self.bytes.get(key.place.clone()) == Some(new);
         self.keys.get(first..)?.iter().position(same)?.checked_add(first)
     }

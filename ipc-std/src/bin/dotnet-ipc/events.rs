@@ -107,10 +107,10 @@ impl Only {
 }
 
 fn of_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure> {
-    if args.options.are_about_traces() || args.options.no_resume {
+    if args.options.are_about_traces() || args.options.no_resume || args.wire_log.is_wanted() {
         let message = format!("{} is a file: there is nothing to trace", file.display());
         return Err(Failure::new(Kind::Usage, message)
-            .with_hint("the options of `trace` are for a process id, or --socket"));
+            .with_hint("--wire-log and the options of `trace` are for a process id, or --socket"));
     }
     let source = Source::open(file)?;
     let name = source.name().to_string();

@@ -2,14 +2,14 @@
 use core::time::Duration;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ipc_proto::nettrace::{
-    End, Only as Keep, Rewrite, RewriteOptions, RewriteSpace, Rewritten, Slot, Step, Trace, Version, Writer,
+    End, Only as Keep, Rewrite, RewriteOptions, RewriteSpace, Rewritten, Slot, Step, Trace, Version,
 };
 use ipc_std::{StepReader, TraceClock};
 use serde_json::json;
@@ -117,16 +117,19 @@ impl Args {
     }
 }
 
+/// Two records as long as a reader takes them, with what goes around them. Most of it is never touched, which takes no
+/// memory.
+const BUFFER: usize = 0x200_2000;
 /// Slots for metadata records and for threads. Runtimes have some hundred of each, a whole machine some ten thousand.
-const SLOTS: usize = 1 << 16;
+const SLOTS: usize = 1 << 18;
 /// Slots for activities, or for lists of labels between two sequence points.
-const LABELS: usize = 1 << 14;
+const LABELS: usize = 1 << 16;
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let only: Vec<Keep<'_>> = args.only.iter().map(Only::keep).collect();
     let mut steps = StepReader::new(Source::open(&args.file)?);
     let mut output = Output::open(&args.output)?;
-    let mut buffer = vec![0; Writer::BUFFER];
+    let mut buffer = vec![0; BUFFER];
     let (mut metadata, mut threads) = (vec![Slot::default(); SLOTS], vec![Slot::default(); SLOTS]);
     let mut labels = vec![Slot::default(); LABELS];
     let mut space = Some(RewriteSpace {
@@ -150,6 +153,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 output.write(bytes)?;
             }
         }
+        if output.closed {
+            return Ok(());
+        }
         match step {
             Step::More { .. } => {
                 if let Err(e) = steps.read_more() {
@@ -168,6 +174,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     while let Some(bytes) = rewrite.finish().map_err(failed)? {
         output.write(bytes)?;
     }
+    if output.closed {
+        return Ok(());
+    }
     let rewritten = *rewrite.so_far();
     let bytes = output.keep()?;
     remark(&rewritten, globals);
@@ -177,7 +186,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 /// What the other version cannot say.
 fn remark(rewritten: &Rewritten, globals: &Globals) {
-    let Rewritten { descriptions, labels, thread_entries, pairs, .. } = *rewritten;
+    let Rewritten { descriptions, labels, label_lists, thread_entries, pairs, .. } = *rewritten;
     for (count, what) in [
         (descriptions, "descriptions of events lost fields"),
         (labels, "labels are lost"),
@@ -187,6 +196,9 @@ fn remark(rewritten: &Rewritten, globals: &Globals) {
         if count > 0 {
             globals.output.note(&format!("{count} {what}: the format has no place for them"));
         }
+    }
+    if label_lists > 0 {
+        globals.output.note(&format!("{label_lists} lists of labels are lost: there was no room for them"));
     }
 }
 
@@ -232,6 +244,8 @@ fn is_stdout(path: &Path) -> bool {
 struct Output {
     name: String,
     bytes: u64,
+    /// Whoever reads the pipe has seen enough, which is no error.
+    closed: bool,
     to: To,
 }
 
@@ -252,7 +266,7 @@ impl Output {
             let name = "standard output".to_owned();
             let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
             let stdout = stdout.map_err(|e| cannot_write(&name, &e))?;
-            return Ok(Self { name, bytes: 0, to: To::Stream(stdout) });
+            return Ok(Self { name, bytes: 0, closed: false, to: To::Stream(stdout) });
         }
         let name = path.display().to_string();
         let to = Self::place(path).map_err(|e| cannot_write(&name, &e))?;
@@ -264,16 +278,23 @@ impl Output {
                 signals::obey(signal);
             })?;
         }
-        Ok(Self { name, bytes: 0, to })
+        Ok(Self { name, bytes: 0, closed: false, to })
     }
 
     fn place(path: &Path) -> io::Result<To> {
         let there = match fs::metadata(path) {
             Ok(there) if !there.is_file() => return Ok(To::Stream(File::options().write(true).open(path)?)),
-            there => there.ok(),
+            Ok(there) => Some(there.permissions()),
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Err(e) => return Err(e),
         };
-        // Not to put a file in the place of a link to another.
-        let path = if there.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+        // Not to put a file in the place of a link, which may lead to what is not there yet. It leads in no circle, or
+        // there would be another error.
+        let mut path = path.to_owned();
+        while let Ok(target) = fs::read_link(&path) {
+            path.pop();
+            path.push(target);
+        }
         if there.is_some() {
             // That it may not be written is to be told now.
             File::options().write(true).open(&path)?;
@@ -282,8 +303,12 @@ impl Output {
             path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
         let mut prefix = path.file_name().unwrap_or_else(|| OsStr::new("trace")).to_owned();
         prefix.push(".");
-        let permissions = there.map_or_else(|| Permissions::from_mode(0o666), |there| there.permissions());
+        // A new file gets what the mask leaves of this.
+        let permissions = Permissions::from_mode(if there.is_some() { 0o600 } else { 0o666 });
         let file = tempfile::Builder::new().prefix(&prefix).permissions(permissions).tempfile_in(folder)?;
+        if let Some(permissions) = there {
+            file.as_file().set_permissions(permissions)?;
+        }
         Ok(To::File(file, path))
     }
 
@@ -293,7 +318,11 @@ impl Output {
             To::Stream(file) => file,
         };
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        file.write_all(bytes).map_err(|e| cannot_write(&self.name, &e))
+        match file.write_all(bytes) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => self.closed = true,
+            result => result.map_err(|e| cannot_write(&self.name, &e))?,
+        }
+        Ok(())
     }
 
     /// It is whole. Gives its length.

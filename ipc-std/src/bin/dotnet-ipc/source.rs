@@ -59,6 +59,10 @@ impl fmt::Display for Name<'_> {
 pub(crate) fn check(end: End, name: impl fmt::Display) -> Result<(), Failure> {
     match end {
         End::Complete => Ok(()),
+        End::Truncated { offset: 0, .. } => {
+            Err(Failure::new(Kind::Gone, format!("{name}: the trace is truncated: there is nothing in it"))
+                .with_hint("whatever should write it wrote nothing, or not yet"))
+        }
         End::Truncated { .. } => Err(Failure::new(Kind::Gone, format!("{name}: the trace is {end}"))
             .with_hint("what the runtime wrote before it went away, or before somebody cut it, was read")),
         End::Corrupt { .. } => Err(Failure::new(Kind::Protocol, format!("{name}: the trace is {end}"))

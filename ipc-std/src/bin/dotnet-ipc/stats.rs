@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use comfy_table::{CellAlignment, Table, presets};
-use ipc_proto::nettrace::{BlockKind, End, Event, LossBuf, Metadata, Step, Str, Version, clr};
+use ipc_proto::nettrace::{BlockKind, Corruption, End, Event, LossBuf, Metadata, Step, Str, Version, clr};
 use ipc_std::StepReader;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -20,7 +20,8 @@ use crate::source::{self, Source};
 #[command(after_help = "\
 Everything that is good is counted, in a cut or damaged trace too. The exit status
 tells: 7 if it is cut, 6 if something in it is no trace. Timestamps are ticks of
-the trace's clock. The digest is SHA-256 over all events in the order of the file.
+the trace's clock. The versions of events are those of their descriptions; what V6
+may say of a single event besides is not looked at. The digest is SHA-256 over all events in the order of the file.
 
 Examples:
   dotnet-ipc stats app.nettrace
@@ -43,10 +44,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 }
             }
             Step::End(end) => break end,
+            Step::Block(block) => {
+                let name = block_name(block.kind, steps.version(), steps.object_name());
+                stats.block(name);
+            }
             step => stats.step(&step),
         }
     };
-    stats.version = (steps.offset() > 0).then(|| steps.version());
+    stats.number = match end {
+        End::Corrupt { reason: Corruption::Version(version), .. } => Some(version),
+        _ => (steps.offset() > 0).then(|| steps.version().number()),
+    };
     let digest = hex(&core::mem::take(&mut stats.digest).finalize());
     if globals.output.json {
         json_to_stdout(&stats.to_json(end, &digest))?;
@@ -58,10 +66,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 #[derive(Default)]
 struct Stats {
+    /// As the first block has it, and as it is told.
     version: Option<Version>,
+    number: Option<u32>,
     pointer_size: u32,
-    /// By kind, as they first came.
-    blocks: Vec<(BlockKind, u64)>,
+    /// By name, as they first came; and where they are.
+    blocks: Vec<(String, u64)>,
+    block_places: HashMap<String, usize>,
     events: u64,
     /// Kinds of events, as they were first described; and by metadata id, which of them.
     kinds: Vec<Kind>,
@@ -93,15 +104,6 @@ impl Stats {
         self.loss.step(step);
         match step {
             Step::Event(event) => self.event(event),
-            Step::Block(block) => {
-                match self.blocks.iter_mut().find(|(kind, _)| *kind == block.kind) {
-                    Some((_, count)) => *count = count.saturating_add(1),
-                    None => self.blocks.push((block.kind, 1)),
-                }
-                if core::mem::take(&mut self.flush) {
-                    self.described.clear();
-                }
-            }
             Step::Trace(trace) => {
                 (self.version, self.pointer_size) = (Some(trace.version), trace.pointer_size)
             }
@@ -118,6 +120,20 @@ impl Stats {
                 self.flush = point.flushes_metadata();
             }
             _ => {}
+        }
+    }
+
+    fn block(&mut self, name: String) {
+        let blocks = &mut self.blocks;
+        let place = *self.block_places.entry(name).or_insert_with_key(|name| {
+            blocks.push((name.clone(), 0));
+            blocks.len().saturating_sub(1)
+        });
+        if let Some((_, count)) = blocks.get_mut(place) {
+            *count = count.saturating_add(1);
+        }
+        if core::mem::take(&mut self.flush) {
+            self.described.clear();
         }
     }
 
@@ -156,23 +172,13 @@ impl Stats {
         kinds
     }
 
-    fn blocks(&self) -> impl Iterator<Item = (String, u64)> {
-        let version = self.version.unwrap_or(Version::V4);
-        self.blocks.iter().map(move |(kind, count)| {
-            let name = match (kind, version) {
-                (BlockKind::Unknown(number), Version::V6) => format!("kind{number}"),
-                (kind, version) => kind.name(version).to_owned(),
-            };
-            (name, *count)
-        })
-    }
-
     fn to_json(&self, end: End, digest: &str) -> Value {
-        let blocks: Map<String, Value> = self.blocks().map(|(name, count)| (name, json!(count))).collect();
+        let blocks: Map<String, Value> =
+            self.blocks.iter().map(|(name, count)| (name.clone(), json!(count))).collect();
         let by_event: Vec<Value> = self.kinds().into_iter().map(Kind::to_json).collect();
         let (name, offset, reason) = ended(end);
         json!({
-            "version": self.version.map(Version::number),
+            "version": self.number,
             "blocks": blocks,
             "events": self.events,
             "by_event": by_event,
@@ -190,8 +196,9 @@ impl Stats {
     }
 
     fn write(&self, end: End, digest: &str, out: &mut dyn Write) -> io::Result<()> {
-        let blocks: Vec<String> = self.blocks().map(|(name, count)| format!("{count} {name}")).collect();
-        let version = self.version.map(|version| version.number().to_string());
+        let blocks: Vec<String> =
+            self.blocks.iter().map(|(name, count)| format!("{count} {}", printable(name))).collect();
+        let version = self.number.map(|version| version.to_string());
         let times = self.times.map(|(first, last)| format!("{first} to {last}"));
         let rows = [
             ("version", version.unwrap_or_else(|| "(not told)".to_owned())),
@@ -247,6 +254,15 @@ impl Kind {
             None => (None, None, None),
         };
         json!({ "provider": provider, "id": id, "version": version, "count": self.events })
+    }
+}
+
+/// What to call a block: an object that is not known here as it calls itself.
+fn block_name(kind: BlockKind, version: Version, object: Option<&[u8]>) -> String {
+    match (kind, object) {
+        (BlockKind::Unknown(_), Some(name)) => String::from_utf8_lossy(name).into_owned(),
+        (BlockKind::Unknown(number), None) => format!("kind{number}"),
+        (kind, _) => kind.name(version).to_owned(),
     }
 }
 

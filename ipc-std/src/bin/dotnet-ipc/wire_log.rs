@@ -30,6 +30,11 @@ struct Log {
 }
 
 impl LogFile {
+    /// Whether one is wanted.
+    pub(crate) const fn is_wanted(&self) -> bool {
+        self.wire_log.is_some()
+    }
+
     /// Makes the log's file.
     pub(crate) fn open(&self) -> Result<WireLog, Failure> {
         let Some(path) = self.wire_log.clone() else { return Ok(WireLog(None)) };
