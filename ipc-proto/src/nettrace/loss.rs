@@ -103,8 +103,7 @@ impl<'s> Loss<'s> {
             }
             Step::SequencePoint(point) => self.flush = SequencePoint::flushes_threads(point),
             Step::ThreadSequence(row) => return self.row(row),
-            // One that is declared once more has counted on.
-            Step::Thread(thread) if self.threads.get(thread.index).is_none() => {
+            Step::Thread(thread) => {
                 let _ = self.set(thread.index, Counter::default());
             }
             Step::RemoveThread(row) => {

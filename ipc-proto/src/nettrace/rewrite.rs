@@ -67,11 +67,13 @@ impl Only<'_> {
 /// The memory of a [`Rewrite`], all of it the caller's.
 #[derive(Debug)]
 pub struct RewriteSpace<'s> {
-    /// What a [`Writer`] writes into: [`Writer::BUFFER`] is enough.
+    /// What a [`Writer`] writes into. [`Writer::BUFFER`] is enough for what runtimes write and 10,000 threads; it tells
+    /// what more takes. What others write may have records as long as the [`Limits`](super::Limits) of the parser allow.
     pub buffer: &'s mut [u8],
     /// One for each metadata record, and one in seven more.
     pub metadata: &'s mut [Slot<Described>],
-    /// One for each thread, and one in seven more.
+    /// One for each thread, and one in seven more. In V6, one that has ended is forgotten, unless V4 is still to be told
+    /// what it lost.
     pub threads: &'s mut [Slot<Counted>],
     /// From V4 to V6: for pairs of activity ids, as many as should be remembered. From V6 to V4: one for each list of
     /// labels between two sequence points, and one in seven more. Else none.
@@ -108,6 +110,8 @@ pub struct Rewritten {
     pub descriptions: u64,
     /// V6 to V4: labels other than activity ids, on their lists.
     pub labels: u64,
+    /// V6 to V4: lists of labels that there was no slot for. Their events have no activity ids.
+    pub label_lists: u64,
     /// V6 to V4: what is known of a thread besides its number.
     pub thread_entries: u64,
     /// V6 to V4: what the source says of itself that V4 has no place for.
@@ -338,10 +342,22 @@ impl<'s> Rewrite<'s> {
 
     /// Where nothing is left out, blocks end where they did.
     fn block(&mut self) -> Piece {
+        first!(self.begin_anew());
         if self.options.keeps_all() && self.from == self.to {
             first!(Put::Ok(self.writer.put_flush()));
         }
+        Ok(None)
+    }
+
+    /// Forgets what the last sequence point says. It is the last place for what such threads lost, told by the source or
+    /// not.
+    fn begin_anew(&mut self) -> Piece {
         if self.to == Version::V6 && self.forget & SequencePoint::FLUSH_THREADS != 0 {
+            for (thread, counted) in self.threads.iter().filter(|(_, counted)| counted.is_pending()) {
+                let row = ThreadSequence { thread, sequence: counted.last(self.to) };
+                // Never makes room, for that would part it from its point.
+                first!(self.writer.put_thread_sequence(&row));
+            }
             self.threads.clear();
         }
         if self.forget & SequencePoint::FLUSH_METADATA != 0 {
@@ -509,7 +525,11 @@ impl<'s> Rewrite<'s> {
             self.threads.remove(row.thread);
         } else {
             counted.gone(row);
-            self.count(row.thread, counted)?;
+            if counted.is_pending() {
+                self.count(row.thread, counted)?;
+            } else {
+                self.threads.remove(row.thread);
+            }
         }
         Ok(None)
     }
@@ -529,9 +549,8 @@ impl<'s> Rewrite<'s> {
                 _ => lost = lost.saturating_add(1),
             }
         }
-        if self.labels.insert(id.into(), activities).is_err() {
-            lost = lost.saturating_add(1);
-        }
+        let full = self.labels.insert(id.into(), activities).is_err();
+        self.so_far.label_lists = self.so_far.label_lists.saturating_add(full.into());
         self.so_far.labels = self.so_far.labels.saturating_add(lost);
         Ok(None)
     }
@@ -542,6 +561,7 @@ impl<'s> Rewrite<'s> {
             return Ok(None);
         }
         if !self.closed {
+            first!(self.begin_anew());
             first!(self.introduce());
             let pending = |(_, counted): &(u64, &Counted)| counted.is_pending();
             if !self.complete || self.threads.iter().any(|thread| pending(&thread)) {
@@ -560,25 +580,25 @@ impl<'s> Rewrite<'s> {
 
     /// Makes threads known of which only a loss is to be told; a reader of V4 would take that for their beginning.
     fn introduce(&mut self) -> Piece {
-        let mut begun = false;
-        loop {
-            let hidden = |(_, counted): &(u64, &Counted)| counted.is_hidden();
-            let hidden = self.threads.iter().find(hidden).map(|(thread, counted)| (thread, *counted));
-            let Some((thread, mut counted)) = hidden else { return Ok(None) };
+        if !self.threads.iter().any(|(_, counted)| counted.is_hidden()) {
+            return Ok(None);
+        }
+        if self.to == Version::V4 {
+            let point = SequencePoint { timestamp: self.now, ..SequencePoint::default() };
+            first!(self.writer.put_sequence_point(&point));
+        }
+        for (thread, counted) in self.threads.iter_mut().filter(|(_, counted)| counted.is_hidden()) {
             if self.to == Version::V6 {
-                first!(self.declare(thread));
+                first!(self.writer.put_thread(thread, [ThreadEntry::ThreadId(thread)]));
+                counted.declare();
                 continue;
             }
-            if !begun {
-                let point = SequencePoint { timestamp: self.now, ..SequencePoint::default() };
-                first!(self.writer.put_sequence_point(&point));
-                begun = true;
-            }
-            let row = ThreadSequence { thread: self.thread_in_result(thread), sequence: counted.introduce() };
+            let thread = if self.from == Version::V6 { counted.thread_id() } else { thread };
+            let row = ThreadSequence { thread, sequence: counted.introduce() };
             // Never makes room, for that would part it from its point.
             first!(self.writer.put_thread_sequence(&row));
-            self.count(thread, counted)?;
         }
+        Ok(None)
     }
 
     fn counted(&self, thread: u64) -> Counted {

@@ -182,8 +182,9 @@ const ROW: usize = 0x1_0001;
 const OBJECT_HEADER: usize = 33;
 
 impl<'b> Writer<'b> {
-    /// Enough of a buffer for everything that a runtime writes; in V4, what a thread has counted to takes 12 bytes of a
-    /// sequence point, so with more than 10,000 threads it is not.
+    /// Enough of a buffer for what runtimes write: they drop events of more than 64 KiB. One half is for an event, the
+    /// other for anything else, so a record of `n` bytes needs `2 * n + 400` at most. A sequence point is one record,
+    /// and in V4 takes 12 bytes for each thread: this is enough for 10,000 of them.
     pub const BUFFER: usize = 0x4_0000;
 
     /// Begins a stream of this version.

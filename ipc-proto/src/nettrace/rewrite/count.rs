@@ -74,7 +74,12 @@ impl Counted {
         self.last_in = sequence;
         gap = Self::forwards(gap, from, to);
         if keep {
-            let gap = self.gap(gap, to);
+            let mut gap = self.gap(gap, to);
+            if to == Version::V4 && gap != 0 && self.last_out.wrapping_add(gap) == 0 {
+                // Whoever reads it would take number 1 for another thread's.
+                self.hold(gap);
+                gap = 0;
+            }
             self.last_out = self.last_out.wrapping_add(gap).wrapping_add(1);
             self.told = true;
         } else {
