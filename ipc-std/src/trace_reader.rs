@@ -50,7 +50,8 @@ use crate::StepReader;
 /// damaged one is delivered.
 ///
 /// Stacks and lists of labels are kept up to the next sequence point, as long as they take no more than 32 MiB; with the
-/// first that would be too many, those before it are forgotten, and events that point to them have none.
+/// first that would be too many, those before it are forgotten, and events that point to them have none. Descriptions are
+/// kept up to 32 MiB, and threads of V6; what would be too many is passed over, and its events have none.
 ///
 /// An error of the reader is handed on and spoils nothing. A session that was silent for too long, an error of kind
 /// [`TimedOut`](io::ErrorKind::TimedOut), may be asked for its next event again.
@@ -295,8 +296,18 @@ impl Addresses {
     }
 }
 
-/// Bytes of stacks and lists of labels that are kept.
+/// Bytes of stacks and lists of labels that are kept; as many of descriptions, and of threads.
 const MAX_KEPT: usize = 32 << 20;
+
+/// Puts `new` bytes in the place of `old` ones, if there is room for them.
+fn exchange(total: &mut usize, old: usize, new: usize) -> bool {
+    let sum = total.saturating_sub(old).saturating_add(new);
+    let fits = sum <= MAX_KEPT;
+    if fits {
+        *total = sum;
+    }
+    fits
+}
 
 /// What events point to.
 #[derive(Debug, Default)]
@@ -312,6 +323,9 @@ struct Joins {
     bytes: Vec<u8>,
     /// V6.
     threads: HashMap<u64, Arc<ThreadBuf>>,
+    /// Bytes of descriptions, and of threads.
+    described: usize,
+    declared: usize,
     /// Bytes of descriptions and threads that are there only for events which are held.
     replaced: usize,
 }
@@ -364,8 +378,11 @@ impl Joins {
                     };
                     let size = size_of::<Described>().saturating_add(record.payload.len());
                     let id = metadata.get().id;
-                    let old = self.metadata.insert(id, Arc::new(Described { metadata, size }));
-                    self.replace(old, |old| old.size);
+                    let old = self.metadata.get(&id).map_or(0, |old| old.size);
+                    if exchange(&mut self.described, old, size) {
+                        let old = self.metadata.insert(id, Arc::new(Described { metadata, size }));
+                        self.replace(old, |old| old.size);
+                    }
                 }
             }
             Step::Stack(stack) if !self.without_stacks => {
@@ -379,11 +396,16 @@ impl Joins {
             Step::Thread(thread) => {
                 let (index, thread_id) = (thread.index, thread.thread_id());
                 let entries = thread.entries.as_bytes().into();
-                let old = self.threads.insert(index, Arc::new(ThreadBuf { index, thread_id, entries }));
-                self.replace(old, ThreadBuf::size);
+                let thread = ThreadBuf { index, thread_id, entries };
+                let old = self.threads.get(&index).map_or(0, |old| old.size());
+                if exchange(&mut self.declared, old, thread.size()) {
+                    let old = self.threads.insert(index, Arc::new(thread));
+                    self.replace(old, ThreadBuf::size);
+                }
             }
             Step::RemoveThread(row) => {
                 let old = self.threads.remove(&row.thread);
+                exchange(&mut self.declared, old.as_ref().map_or(0, |old| old.size()), 0);
                 self.replace(old, ThreadBuf::size);
             }
             _ => {}
@@ -435,9 +457,11 @@ impl Joins {
         self.forget();
         if point.flushes_metadata() {
             self.metadata.clear();
+            self.described = 0;
         }
         if point.flushes_threads() {
             self.threads.clear();
+            self.declared = 0;
         }
     }
 

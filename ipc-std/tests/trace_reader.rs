@@ -537,6 +537,37 @@ fn stacks_have_a_limit() {
 }
 
 #[test]
+fn descriptions_have_a_limit() {
+    let mut buffer = vec![0; Writer::BUFFER];
+    let mut writer = Writer::new(Version::V4, &mut buffer).unwrap();
+    let mut out = Vec::new();
+    put(&mut out, || writer.trace(&Trace::new(Version::V4)).map(|b| b.map(<[u8]>::to_vec)));
+    let name = "a name that is long ".repeat(1000);
+    const RECORDS: u32 = 1000;
+    for n in 1..=RECORDS {
+        let mut record = Metadata::default();
+        (record.id, record.provider, record.event_id, record.name) =
+            (n, "Long".into(), n, name.as_str().into());
+        put(&mut out, || writer.describe(&record).map(|b| b.map(<[u8]>::to_vec)));
+    }
+    for n in 1..=RECORDS {
+        let event = Event { metadata_id: n, sequence: n, ..Event::default() };
+        put(&mut out, || writer.event(&event).map(|b| b.map(<[u8]>::to_vec)));
+    }
+    put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+    let mut reader = TraceReader::new(&out[..]);
+    let mut described = Vec::new();
+    while let Some(event) = reader.next_event().unwrap() {
+        described.push(event.metadata().is_some());
+    }
+    // A name has 40,000 bytes; the first are kept.
+    let kept = described.iter().filter(|described| **described).count();
+    assert!((700..840).contains(&kept), "{kept}");
+    assert!(described[..kept].iter().all(|described| *described));
+    assert_eq!((described.len(), reader.end()), (RECORDS as usize, Some(End::Complete)));
+}
+
+#[test]
 fn stacks_may_be_left_out() {
     let bytes = trace("gen-net10-lab-small");
     let frames = |mut reader: TraceReader<&[u8]>| {
