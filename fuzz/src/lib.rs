@@ -37,19 +37,51 @@ pub struct Vector {
     pub bytes: Vec<u8>,
 }
 
-/// The files of a folder of `testdata/`, in the order of their names.
+/// A trace of `testdata/nettrace/`.
+#[derive(Debug)]
+pub struct RecordedTrace {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The name of its file.
+    pub name: String,
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// What an independent reader counted in it: JSON.
+    pub expected: String,
+}
+
+/// The traces of `testdata/nettrace/`, in the order of their names.
 #[must_use]
-pub fn testdata(folder: &str) -> Vec<Vector> {
+pub fn traces() -> Vec<RecordedTrace> {
+    let read = |path: PathBuf| {
+        let name = path.file_name().expect("it has a name").to_string_lossy().into_owned();
+        let expected = fs::read_to_string(format!("{}.json", path.display())).expect("it lies beside");
+        RecordedTrace { bytes: fs::read(&path).expect("a file"), path, name, expected }
+    };
+    let traces: Vec<_> = files("nettrace", &["nettrace", "netperf"]).into_iter().map(read).collect();
+    assert!(traces.len() >= 17, "there are more");
+    traces
+}
+
+/// The files of a folder of `testdata/` whose names end so, in the order of their names.
+fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata")).join(folder);
     let files =
         fs::read_dir(&folder).expect("the folder exists").map(|entry| entry.expect("it lists").path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "hex")).collect();
+    let is_one = |path: &PathBuf| extensions.iter().any(|e| path.extension().is_some_and(|of| of == *e));
+    let mut files: Vec<_> = files.filter(is_one).collect();
     files.sort();
+    files
+}
+
+/// The files of hex in a folder of `testdata/`, in the order of their names.
+#[must_use]
+pub fn testdata(folder: &str) -> Vec<Vector> {
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("a text file");
         Vector { bytes: unhex(&text), path, text }
     };
-    files.into_iter().map(read).collect()
+    files(folder, &["hex"]).into_iter().map(read).collect()
 }
 
 /// The bytes of a file of `testdata/`: pairs of hex digits, comments from `#` to the end of the line.

@@ -7,8 +7,8 @@
     reason = "a test may panic, and these are short"
 )]
 use ipc_fuzz::{
-    conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite, split,
-    testdata,
+    RecordedTrace, conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite,
+    split, testdata, traces,
 };
 use ipc_proto::nettrace::{Limits, Parser, Step};
 
@@ -58,14 +58,8 @@ fn monitor_holds() {
 
 /// The traces of `testdata/nettrace/` that are short enough to be damaged in many places.
 fn each_trace(property: fn(&[u8])) {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace");
     let mut inputs = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|e| e != "nettrace" && e != "netperf") {
-            continue;
-        }
-        let bytes = std::fs::read(path).unwrap();
+    for RecordedTrace { bytes, .. } in traces() {
         property(&bytes);
         // Here and there: what it costs is their length.
         for at in (0..bytes.len()).step_by(1 + bytes.len() / 60) {
@@ -86,14 +80,8 @@ fn each_trace(property: fn(&[u8])) {
 
 /// Their metadata records, and the payloads behind them.
 fn each_record(property: impl Fn(&[u8])) {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace");
     let mut inputs = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|e| e != "nettrace" && e != "netperf") {
-            continue;
-        }
-        let bytes = std::fs::read(path).unwrap();
+    for RecordedTrace { bytes, .. } in traces() {
         let (mut parser, mut record, mut left) = (Parser::new(Limits::default()), Vec::new(), 20);
         loop {
             match parser.next(&bytes) {

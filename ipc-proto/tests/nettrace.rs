@@ -8,9 +8,8 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
 
+use ipc_fuzz::RecordedTrace;
 use ipc_proto::nettrace::{
     BlockKind, Corruption, End, Event, Limits, Loss, Parser, Slot, Step, Truncation, Version,
 };
@@ -167,23 +166,10 @@ fn pieces(bytes: &[u8], piece: usize) -> (Summary, usize) {
     }
 }
 
-fn folder() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace"))
-}
-
 fn traces() -> Vec<(String, Vec<u8>, Value)> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder()).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if name.ends_with(".nettrace") || name.ends_with(".netperf") {
-            let json = fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
-            all.push((name, fs::read(path).unwrap(), serde_json::from_str(&json).unwrap()));
-        }
-    }
-    all.sort_by(|a, b| a.0.cmp(&b.0));
-    assert!(all.len() >= 17);
-    all
+    let parsed =
+        |trace: RecordedTrace| (trace.name, trace.bytes, serde_json::from_str(&trace.expected).unwrap());
+    ipc_fuzz::traces().into_iter().map(parsed).collect()
 }
 
 #[test]

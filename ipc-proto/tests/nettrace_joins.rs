@@ -7,8 +7,8 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use std::collections::HashMap;
-use std::fs;
 
+use ipc_fuzz::RecordedTrace;
 use ipc_proto::nettrace::{
     Event, Full, Held, Limits, Loss, Order, Parser, Slot, Step, Store, Table, Thread, Trace, Version,
 };
@@ -68,13 +68,7 @@ fn by_order<'w>(bytes: &'w [u8], slots: usize, soon: bool) -> (Vec<Event<'w>>, u
 
 #[test]
 fn traces_in_order() {
-    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if !name.ends_with(".nettrace") && !name.ends_with(".netperf") {
-            continue;
-        }
-        let bytes = fs::read(path).unwrap();
+    for RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
         let want = by_sorting(&bytes);
         let (got, late, most) = by_order(&bytes, 4096, false);
         assert!(got == want && late == 0, "{name} by region");

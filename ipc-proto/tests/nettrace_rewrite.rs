@@ -7,8 +7,6 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use std::collections::HashMap;
-use std::fs;
-use std::path::PathBuf;
 
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
@@ -17,22 +15,13 @@ use ipc_proto::nettrace::{
     ThreadSequence, Version, WriteError, Writer,
 };
 
-fn folder() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace"))
+fn traces() -> Vec<(String, Vec<u8>)> {
+    ipc_fuzz::traces().into_iter().map(|trace| (trace.name, trace.bytes)).collect()
 }
 
-fn traces() -> Vec<(String, Vec<u8>)> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder()).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if name.ends_with(".nettrace") || name.ends_with(".netperf") {
-            all.push((name, fs::read(path).unwrap()));
-        }
-    }
-    all.sort();
-    assert!(all.len() >= 17);
-    all
+/// The one of this name.
+fn trace(name: &str) -> Vec<u8> {
+    traces().into_iter().find(|(of, _)| of == name).unwrap().1
 }
 
 fn rewrite(bytes: &[u8], options: RewriteOptions<'_>) -> Result<(Vec<u8>, Rewritten), RewriteError> {
@@ -464,7 +453,7 @@ fn command_lines_go() {
         "gen-net10-lab-v3-small.netperf",
         "gen-net9-windows-lab-small.nettrace",
     ] {
-        let bytes = fs::read(folder().join(name)).unwrap();
+        let bytes = trace(name);
         let source = read(&bytes);
         let info = source.events.iter().find(|e| e.provider == "Microsoft-DotNETCore-EventPipe").unwrap();
         let end = info.payload.chunks(2).position(|unit| unit == [0, 0]).unwrap() * 2;
@@ -559,7 +548,7 @@ fn command_lines_go_wherever_they_are() {
 /// What V4 has no place for is counted.
 #[test]
 fn what_is_lost_is_told() {
-    let bytes = fs::read(folder().join("synth-v6-all.nettrace")).unwrap();
+    let bytes = trace("synth-v6-all.nettrace");
     let (_, said) = rewrite(&bytes, to(Version::V6)).unwrap();
     assert_eq!((said.labels, said.pairs, said.thread_entries, said.descriptions), (0, 0, 0, 0));
     let (_, said) = rewrite(&bytes, to(Version::V4)).unwrap();
@@ -572,7 +561,7 @@ fn what_is_lost_is_told() {
 /// A stream that was cut becomes a whole one, and so does one with a bad block.
 #[test]
 fn damaged_streams_are_mended() {
-    let bytes = fs::read(folder().join("gen-net10-lab-small.nettrace")).unwrap();
+    let bytes = trace("gen-net10-lab-small.nettrace");
     for at in (0..bytes.len()).step_by(97) {
         let source = read(&bytes[..at]);
         for version in [Version::V4, Version::V6] {

@@ -7,8 +7,6 @@
     clippy::cast_possible_truncation,
     reason = "a test says what it expects by unwrapping it"
 )]
-use std::fs;
-use std::path::PathBuf;
 
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
@@ -86,19 +84,9 @@ fn blocks(bytes: &[u8]) -> Vec<(BlockKind, &[u8])> {
 
 /// The traces of `testdata/nettrace/` that a runtime, or one_collect, wrote.
 fn traces() -> Vec<(String, Version, Vec<u8>)> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace"));
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if name.ends_with(".nettrace") {
-            let bytes = fs::read(path).unwrap();
-            let version = if bytes[8] == 0 { Version::V6 } else { Version::V4 };
-            all.push((name, version, bytes));
-        }
-    }
-    all.sort();
-    all
+    let traces = ipc_fuzz::traces().into_iter().filter(|trace| trace.name.ends_with(".nettrace"));
+    let version = |bytes: &[u8]| if bytes[8] == 0 { Version::V6 } else { Version::V4 };
+    traces.map(|trace| (trace.name, version(&trace.bytes), trace.bytes)).collect()
 }
 
 #[test]

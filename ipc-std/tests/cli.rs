@@ -9,6 +9,8 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod tool;
+
 use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,8 +18,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
@@ -29,8 +30,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Nothing here takes as long, unless it hangs.
-const HANGS: Duration = Duration::from_secs(60);
+use crate::tool::{HANGS, Ran, finish, run, tool};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
 const GET_PROCESS_INFO: Code = Code(0x0400);
@@ -38,56 +38,6 @@ const GET_PROCESS_INFO_2: Code = Code(0x0404);
 const GET_PROCESS_INFO_3: Code = Code(0x0408);
 const RESUME_RUNTIME: Code = Code(0x0401);
 const STOP_TRACING: Code = Code(0x0201);
-
-fn tool(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dotnet-ipc"));
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-/// What came of a run of the tool.
-#[derive(Debug)]
-struct Ran {
-    /// `None` if a signal ended it.
-    status: Option<i32>,
-    stdout: Vec<u8>,
-    stderr: String,
-}
-
-impl Ran {
-    fn text(&self) -> &str {
-        core::str::from_utf8(&self.stdout).unwrap()
-    }
-    fn json(&self) -> Value {
-        serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
-    }
-    /// The object on standard error.
-    fn error(&self) -> Value {
-        serde_json::from_str(&self.stderr).unwrap_or_else(|e| panic!("{e}: {self:?}"))
-    }
-    /// As it has to be when all went well and there is nothing to remark.
-    #[track_caller]
-    fn well(self) -> Self {
-        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{self:?}");
-        self
-    }
-}
-
-fn finish(child: Child) -> Ran {
-    let pid = Pid::from_child(&child);
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || send.send(child.wait_with_output()));
-    let Ok(output) = receive.recv_timeout(HANGS) else {
-        kill_process(pid, Signal::KILL).unwrap();
-        panic!("it hangs");
-    };
-    let Output { status, stdout, stderr } = output.unwrap();
-    Ran { status: status.code(), stdout, stderr: String::from_utf8(stderr).unwrap() }
-}
-
-fn run(args: &[&str]) -> Ran {
-    finish(tool(args).spawn().unwrap())
-}
 
 /// Runs it for the runtime at `socket`: the first argument is the command.
 fn ask(socket: &Path, args: &[&str]) -> Ran {

@@ -9,11 +9,11 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod tool;
+
 use core::time::Duration;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::thread;
 
 use ipc_proto::types::{ClientData, DumpFlags, DumpType, EventFilter, PerfMapType, SessionConfig, Status};
@@ -22,51 +22,9 @@ use ipc_std::fake::{FakeRuntime, Profile, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::tool::{Ran, run, run_with};
+
 const CLSID: &str = "123e4567-e89b-12d3-a456-426614174000";
-
-/// What came of a run of the tool.
-#[derive(Debug)]
-struct Ran {
-    status: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
-    }
-    #[track_caller]
-    fn well(self) -> Self {
-        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{self:?}");
-        self
-    }
-    /// One line on standard error, with these words and this exit status.
-    #[track_caller]
-    fn fails(self, status: i32, words: &str) -> Self {
-        assert_eq!((self.status, self.stderr.lines().count()), (Some(status), 1), "{self:?}");
-        assert!(self.stderr.contains(words), "{words}: {self:?}");
-        self
-    }
-}
-
-fn run_with(args: &[&str], input: &[u8]) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dotnet-ipc"));
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // One that does not look at its input may be gone already.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        status: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-fn run(args: &[&str]) -> Ran {
-    run_with(args, &[])
-}
 
 /// A runtime that says OK to all of these.
 fn obliging() -> FakeRuntime {
@@ -94,7 +52,7 @@ fn help_has_examples() {
         "decode",
     ];
     for command in commands {
-        let help = run(&[command, "--help"]).well().stdout;
+        let help = run(&[command, "--help"]).well().into_text();
         assert!(help.contains("Examples:\n  dotnet-ipc "), "{help}");
         assert!(help.contains(&format!("Usage: dotnet-ipc {command} [OPTIONS]")), "{help}");
     }
@@ -121,7 +79,7 @@ fn a_variable_is_set_emptied_and_removed() {
         })
     };
     let ran = ask(&runtime, &["set-env", "A=B", "wärde"]).well();
-    assert_eq!((ran.stdout.as_str(), value(&runtime).as_deref()), ("A=B=wärde\n", Some("wärde")));
+    assert_eq!((ran.text(), value(&runtime).as_deref()), ("A=B=wärde\n", Some("wärde")));
     let ran = ask(&runtime, &["set-env", "A=B", "", "--json"]).well();
     assert_eq!((ran.json(), value(&runtime).as_deref()), (json!({ "name": "A=B", "value": "" }), Some("")));
     ask(&runtime, &["set-env", "--", "A=B", "-x"]).fails(2, "--socket");
@@ -130,7 +88,7 @@ fn a_variable_is_set_emptied_and_removed() {
     ask(&runtime, &["set-env", "A=B"]).fails(2, "--force");
     assert!(runtime.requests()[sent..].iter().all(|request| request.code() != Some(Code(0x0403))));
     let ran = ask(&runtime, &["set-env", "A=B", "--force"]).well();
-    assert_eq!((ran.stdout.as_str(), value(&runtime)), ("A=B is removed\n", None));
+    assert_eq!((ran.text(), value(&runtime)), ("A=B is removed\n", None));
 }
 
 #[test]
@@ -155,7 +113,7 @@ fn perf_maps() {
         (&["perf-map", "on", "jit-dump"], PerfMapType::JIT_DUMP, "perf map on: jit-dump\n"),
         (&["perf-map", "on", "perf-map"], PerfMapType::PERF_MAP, "perf map on: perf-map\n"),
     ] {
-        assert_eq!(ask(&runtime, args).well().stdout, said);
+        assert_eq!(ask(&runtime, args).well().into_text(), said);
         last(&runtime, |request| {
             assert!(matches!(request, Request::EnablePerfMap(enable) if enable.perf_map_type == kind));
         });
@@ -271,7 +229,7 @@ fn dumps() {
         ("full", DumpType::FULL),
     ] {
         let ran = ask(&runtime, &["dump", "-o", file, "--type", kind]).well();
-        assert_eq!(ran.stdout, format!("{kind} dump: {file} (6 bytes, GenerateCoreDump3)\n"));
+        assert_eq!(ran.text(), format!("{kind} dump: {file} (6 bytes, GenerateCoreDump3)\n"));
         last(&runtime, |request| {
             let Request::GenerateCoreDump3(dump) = request else { panic!("{request:?}") };
             assert_eq!(
@@ -301,7 +259,7 @@ fn dumps_of_older_runtimes() {
     let runtime = FakeRuntime::start(Profile::net31()).unwrap();
     runtime.on(Code(0x0101), |_| Response::ok(&Status::OK));
     let ran = ask(&runtime, &["dump", "-o", "/%d", "--crash-report"]);
-    assert_eq!((ran.status, ran.stdout.as_str()), (Some(0), "full dump: /%d (GenerateCoreDump)\n"));
+    assert_eq!((ran.status, ran.text()), (Some(0), "full dump: /%d (GenerateCoreDump)\n"));
     assert_eq!(ran.stderr, "note: crash reports and verbose logging need .NET 6\n");
     let ran = ask(&runtime, &["dump", "-o", "/%d", "--crash-report", "--json"]).well();
     assert_eq!(ran.json()["lost"], json!(["crash reports and verbose logging need .NET 6"]));
@@ -362,12 +320,12 @@ fn testdata(file: &str) -> String {
 #[test]
 fn a_message_is_shown_field_by_field() {
     let ran = run(&["decode", &testdata("messages/StopTracing.request.hex")]).well();
-    let lines: Vec<_> = ran.stdout.lines().collect();
+    let lines: Vec<_> = ran.text().lines().collect();
     assert_eq!(lines[0], "StopTracing 0x0201, request (28 bytes)");
-    assert!(lines[1].starts_with("     0  44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00"), "{}", ran.stdout);
-    assert!(lines[1].ends_with(r#"magic: "DOTNET_IPC_V1\0""#), "{}", ran.stdout);
+    assert!(lines[1].starts_with("     0  44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00"), "{}", ran.text());
+    assert!(lines[1].ends_with(r#"magic: "DOTNET_IPC_V1\0""#), "{}", ran.text());
     assert!(lines[4].starts_with("    17  01  ") && lines[4].ends_with("command_id: 1 StopTracing"));
-    assert!(lines[6].starts_with("    20  ") && lines[6].contains("session_id: "), "{}", ran.stdout);
+    assert!(lines[6].starts_with("    20  ") && lines[6].contains("session_id: "), "{}", ran.text());
 
     let ran =
         run(&["decode", "--json", &testdata("messages/SetEnvironmentVariable.absent.request.hex")]).well();
@@ -398,7 +356,7 @@ fn bytes_in_every_form() {
         path.to_str().unwrap().to_owned()
     };
     let bytes = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
-    let expected = run(&["decode", RESUME]).well().stdout;
+    let expected = run(&["decode", RESUME]).well().into_text();
     assert!(expected.starts_with("ResumeRuntime 0x0401, request (20 bytes)\n"), "{expected}");
     let spaced = "0x44 0x4f 54:4e:45 54 5f 49 50 43 5f 56 31 00 | 14 00 | 04 | 01 | 00 00";
     let words: Vec<&str> = spaced.split(' ').collect();
@@ -410,7 +368,7 @@ fn bytes_in_every_form() {
         run_with(&["decode", "-"], bytes),
         run_with(&["decode"], RESUME.as_bytes()),
     ] {
-        assert_eq!(ran.well().stdout, expected);
+        assert_eq!(ran.well().into_text(), expected);
     }
     run(&["decode", "/nowhere/message.bin"]).fails(1, "there is no file /nowhere/message.bin");
     run(&["decode", "hello"]).fails(2, "\"hello\" is not hexadecimal");
@@ -423,12 +381,12 @@ fn an_answer_is_to_a_command() {
     let answer = fs::read_to_string(testdata("messages/StopTracing.response.hex")).unwrap();
     let show = |args: &[&str]| run_with(&[&["decode"], args].concat(), answer.as_bytes());
     let ran = show(&[]).well();
-    assert!(ran.stdout.starts_with("OK answer; --answer-to COMMAND says what is in it (28 bytes)\n"));
-    assert!(ran.stdout.contains("payload: 8 bytes"));
+    assert!(ran.text().starts_with("OK answer; --answer-to COMMAND says what is in it (28 bytes)\n"));
+    assert!(ran.text().contains("payload: 8 bytes"));
     for name in ["StopTracing", "stoptracing", "0x0201", "0201"] {
         let ran = show(&["--answer-to", name]).well();
-        assert!(ran.stdout.starts_with("OK answer to StopTracing 0x0201 (28 bytes)\n"), "{ran:?}");
-        assert!(ran.stdout.contains("session_id: "), "{ran:?}");
+        assert!(ran.text().starts_with("OK answer to StopTracing 0x0201 (28 bytes)\n"), "{ran:?}");
+        assert!(ran.text().contains("session_id: "), "{ran:?}");
     }
     // By the specification's name too, which is another.
     let info = testdata("messages/GetProcessInfo2.net10.response.hex");
@@ -444,7 +402,7 @@ fn messages_one_behind_the_other() {
     let all =
         ["request.hex", "odd-entries.response.hex", "odd-entries.continuation.hex"].map(vector).concat();
     let ran = run_with(&["decode", "--json"], all.as_bytes()).well();
-    let frames: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let frames: Vec<Value> = ran.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<_> = frames.iter().map(|frame| frame["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["request", "ok", "environment"]);
     assert_eq!(frames[1]["command"], "GetProcessEnvironment");
@@ -457,7 +415,7 @@ fn messages_one_behind_the_other() {
     let start = "444f544e45545f4950435f5631001c00ff00000007000000000000004e657474726163650102";
     let ran = run(&["decode", "--answer-to", "CollectTracing2", start]).well();
     assert!(
-        ran.stdout.contains("trace, up to the end of the connection, not shown (10 bytes, at byte 28)"),
+        ran.text().contains("trace, up to the end of the connection, not shown (10 bytes, at byte 28)"),
         "{ran:?}"
     );
 }
@@ -470,13 +428,13 @@ fn a_wire_log_tells_the_commands() {
     ask(&runtime, &["info", "--wire-log", log.to_str().unwrap()]).well();
     let ran = run(&["decode", log.to_str().unwrap()]).well();
     assert!(
-        ran.stdout.starts_with("GetProcessInfo3 0x0408, request (20 bytes, sent on connection 1)\n"),
+        ran.text().starts_with("GetProcessInfo3 0x0408, request (20 bytes, sent on connection 1)\n"),
         "{ran:?}"
     );
-    assert!(ran.stdout.contains("\nOK answer to GetProcessInfo3 0x0408 ("), "{ran:?}");
-    assert!(ran.stdout.contains("clr_product_version: \"8.0.31\""), "{ran:?}");
+    assert!(ran.text().contains("\nOK answer to GetProcessInfo3 0x0408 ("), "{ran:?}");
+    assert!(ran.text().contains("clr_product_version: \"8.0.31\""), "{ran:?}");
     let ran = run(&["decode", log.to_str().unwrap(), "--json"]).well();
-    let answer: Value = serde_json::from_str(ran.stdout.lines().nth(1).unwrap()).unwrap();
+    let answer: Value = serde_json::from_str(ran.text().lines().nth(1).unwrap()).unwrap();
     assert_eq!((&answer["direction"], &answer["connection"]), (&json!("received"), &json!(1)));
 }
 
@@ -485,12 +443,12 @@ fn what_is_malformed_is_pointed_at() {
     let file = testdata("malformed/ApplyStartupHook.path-past-end.hex");
     let ran =
         run(&["decode", &file]).fails(6, "the message is malformed: a field runs past the end (at byte 24)");
-    let lines: Vec<_> = ran.stdout.lines().collect();
-    assert!(lines[6].ends_with("startup_hook_path.count: 9"), "{}", ran.stdout);
+    let lines: Vec<_> = ran.text().lines().collect();
+    assert!(lines[6].ends_with("startup_hook_path.count: 9"), "{}", ran.text());
     assert_eq!(lines[7..], ["    24  61 62", "        ^ a field runs past the end (at byte 24)"]);
 
     let ran = run(&["decode", &testdata("malformed/header.bad-magic.hex")]).fails(6, "(at byte 12)");
-    let lines: Vec<_> = ran.stdout.lines().collect();
+    let lines: Vec<_> = ran.text().lines().collect();
     let (bytes, caret) = (lines[1], lines[2].find('^').unwrap());
     assert_eq!((&bytes[caret..caret + 2], lines.last().unwrap()), ("32", &"        … 4 bytes more"));
 
@@ -499,7 +457,7 @@ fn what_is_malformed_is_pointed_at() {
     assert_eq!(cut.json()["error"], json!({ "offset": 16, "error": "a field runs past the end" }));
     let text = [&RESUME[..28], "ffff 0407 0000 ff000000", &"6100".repeat(16)].concat();
     let ran = run(&["decode", &text]).fails(6, "(at byte 56)");
-    assert!(ran.stdout.ends_with("\n    56\n        ^ a field runs past the end (at byte 56)\n"), "{ran:?}");
+    assert!(ran.text().ends_with("\n    56\n        ^ a field runs past the end (at byte 56)\n"), "{ran:?}");
     run_with(&["decode", "-"], b"# nothing").fails(6, "(at byte 0)");
 }
 
@@ -508,7 +466,7 @@ fn a_broken_advertise_frame_is_pointed_at() {
     let frame = [b"ADVR_V1\0", &[7; 26][..]].concat();
     let show = |bytes: &[u8], words: &str| {
         let ran = run_with(&["decode", "-"], bytes).fails(6, words);
-        assert!(ran.stdout.starts_with("advertise frame ("), "{ran:?}");
+        assert!(ran.text().starts_with("advertise frame ("), "{ran:?}");
         let ran = run_with(&["decode", "-", "--json"], bytes);
         assert_eq!(ran.json()["kind"], "advertise");
         ran.json()["error"].clone()
@@ -555,10 +513,10 @@ fn every_vector() {
 #[test]
 fn the_draft_of_2019_is_recognised() {
     let ran = run(&["decode", &testdata("legacy/draft.CollectTracing.specification.request.hex")]).well();
-    assert!(ran.stdout.starts_with("CollectTracing 0x0202, request of the draft of 2019 ("), "{ran:?}");
-    assert!(ran.stdout.contains("output_path: \"/tmp/foo.netperf\""), "{ran:?}");
+    assert!(ran.text().starts_with("CollectTracing 0x0202, request of the draft of 2019 ("), "{ran:?}");
+    assert!(ran.text().contains("output_path: \"/tmp/foo.netperf\""), "{ran:?}");
     let ran = run(&["decode", &testdata("legacy/draft.error.specification.refusal.hex")]).well();
-    assert!(ran.stdout.contains("error_code: 1 BAD_ENCODING"), "{ran:?}");
+    assert!(ran.text().contains("error_code: 1 BAD_ENCODING"), "{ran:?}");
     let ran = run(&["decode", "--json", &testdata("legacy/before-draft.stop.request.hex")]).well();
     assert_eq!(ran.json()["legacy"], "before_draft");
 }
@@ -566,9 +524,9 @@ fn the_draft_of_2019_is_recognised() {
 #[test]
 fn unknown_commands_are_shown_all_the_same() {
     let ran = run(&["decode", "444f544e45545f4950435f563100160004990000 abcd"]).well();
-    assert!(ran.stdout.starts_with("unknown command 0x0499, request (22 bytes)\n"), "{ran:?}");
-    assert!(ran.stdout.contains("    20  ab cd  "), "{ran:?}");
+    assert!(ran.text().starts_with("unknown command 0x0499, request (22 bytes)\n"), "{ran:?}");
+    assert!(ran.text().contains("    20  ab cd  "), "{ran:?}");
     let frame = run(&["decode", &testdata("messages/Advertise.frame.hex")]).well();
-    assert!(frame.stdout.starts_with("advertise frame (34 bytes)\n"), "{frame:?}");
-    assert!(frame.stdout.lines().nth(3).unwrap().ends_with("  process_id: 22024"), "{frame:?}");
+    assert!(frame.text().starts_with("advertise frame (34 bytes)\n"), "{frame:?}");
+    assert!(frame.text().lines().nth(3).unwrap().ends_with("  process_id: 22024"), "{frame:?}");
 }

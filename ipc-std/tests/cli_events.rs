@@ -9,6 +9,8 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod tool;
+
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -17,8 +19,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc;
+use std::process::Stdio;
 use std::thread;
 
 use ipc_proto::Code;
@@ -27,8 +28,7 @@ use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-/// Nothing here takes as long, unless it hangs.
-const HANGS: Duration = Duration::from_secs(60);
+use crate::tool::{HANGS, finish, run, run_with, tool};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
 const STOP_TRACING: Code = Code(0x0201);
@@ -44,79 +44,10 @@ fn path(name: &str) -> String {
 
 /// Path and expectations of each recorded trace.
 fn traces() -> Vec<(String, Value)> {
-    let mut traces = Vec::new();
-    for entry in fs::read_dir(folder()).unwrap() {
-        let file = entry.unwrap().path();
-        if !file.extension().is_some_and(|e| e == "nettrace" || e == "netperf") {
-            continue;
-        }
-        let json = fs::read(format!("{}.json", file.display())).unwrap();
-        traces.push((file.to_str().unwrap().to_owned(), serde_json::from_slice(&json).unwrap()));
-    }
-    assert!(traces.len() >= 17);
-    traces
-}
-
-/// What came of a run of the tool.
-#[derive(Debug)]
-struct Ran {
-    /// `None` if a signal ended it.
-    status: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
-    }
-    fn lines(&self) -> Vec<Value> {
-        self.stdout
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
-            .collect()
-    }
-    /// The last object on standard error.
-    fn error(&self) -> Value {
-        let last = self.stderr.lines().last().unwrap_or_default();
-        serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {self:?}"))
-    }
-    #[track_caller]
-    fn well(self) -> Self {
-        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{self:?}");
-        self
-    }
-}
-
-fn tool(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dotnet-ipc"));
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn finish(child: Child) -> Ran {
-    let pid = Pid::from_child(&child);
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || send.send(child.wait_with_output()));
-    let Ok(output) = receive.recv_timeout(HANGS) else {
-        kill_process(pid, Signal::KILL).unwrap();
-        panic!("it hangs");
+    let parsed = |trace: ipc_fuzz::RecordedTrace| {
+        (trace.path.to_str().unwrap().to_owned(), serde_json::from_str(&trace.expected).unwrap())
     };
-    let Output { status, stdout, stderr } = output.unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
-}
-
-fn run(args: &[&str]) -> Ran {
-    finish(tool(args).spawn().unwrap())
-}
-
-fn run_with(args: &[&str], input: Vec<u8>) -> Ran {
-    let mut child = tool(args).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    // One that has seen enough may be gone.
-    thread::spawn(move || drop(stdin.write_all(&input)));
-    finish(child)
+    ipc_fuzz::traces().into_iter().map(parsed).collect()
 }
 
 /// How the recorded trace ends, and what the tool makes of it.
@@ -131,7 +62,7 @@ fn expected_end(expected: &Value) -> (&'static str, i32) {
 #[test]
 fn help_has_examples() {
     for command in ["events", "stats", "rewrite"] {
-        let help = run(&[command, "--help"]).well().stdout;
+        let help = run(&[command, "--help"]).well().into_text();
         assert!(help.contains("Examples:\n  dotnet-ipc "), "{help}");
     }
 }
@@ -195,9 +126,9 @@ fn identity(of: &Value) -> (String, u64, u64) {
 #[test]
 fn stats_for_people() {
     let ran = run(&["stats", &path("gen-net10-small-mixed.nettrace")]).well();
-    assert!(ran.stdout.contains("\nevents:          406\n"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("end:             complete\n"));
-    let row = ran.stdout.lines().find(|line| line.contains(" GCStart")).unwrap();
+    assert!(ran.text().contains("\nevents:          406\n"), "{}", ran.text());
+    assert!(ran.text().contains("end:             complete\n"));
+    let row = ran.text().lines().find(|line| line.contains(" GCStart")).unwrap();
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words[1..], ["Microsoft-Windows-DotNETRuntime", "1", "2", "GCStart"]);
 }
@@ -206,10 +137,10 @@ fn stats_for_people() {
 fn stats_of_what_is_no_trace() {
     const NOTHING: &str = "standard input: the trace is truncated: there is nothing in it";
     let ran = run_with(&["stats", "-", "--json"], Vec::new());
-    assert_eq!((ran.status, &ran.error()["kind"]), (Some(7), &json!("gone")));
+    assert_eq!((ran.status, &ran.last_error()["kind"]), (Some(7), &json!("gone")));
     let stats = ran.json();
     assert_eq!((&stats["version"], &stats["events"], &stats["offset"]), (&Value::Null, &json!(0), &json!(0)));
-    let error = ran.error();
+    let error = ran.last_error();
     assert_eq!(error["error"], NOTHING);
     assert!(error["hint"].as_str().unwrap().contains("wrote nothing"), "{error}");
     // NetPerf of .NET Core 2.0: another name, and version 1.
@@ -281,15 +212,15 @@ fn events_of_every_trace() {
         assert!(ordered.lines() == sorted, "{path}");
 
         let text = run(&["events", &path]);
-        assert_eq!((text.status, text.stdout.lines().count()), (Some(status), events.len()), "{path}");
-        for (line, event) in text.stdout.lines().zip(&events) {
+        assert_eq!((text.status, text.text().lines().count()), (Some(status), events.len()), "{path}");
+        for (line, event) in text.text().lines().zip(&events) {
             let begin =
                 format!("[{}] {}/{}", event["thread_id"], event["provider"].as_str().unwrap(), event["id"]);
             assert!(line.split_once(' ').unwrap().1.starts_with(&begin), "{line}");
         }
 
         let piped = run_with(&["events", "-", "--json"], fs::read(&path).unwrap());
-        assert!(piped.stdout == ran.stdout, "{path}");
+        assert!(piped.text() == ran.text(), "{path}");
     }
 }
 
@@ -416,7 +347,7 @@ fn fields_that_are_odd() {
         "activity_id": null, "payload": "Pw==",
     });
     assert_eq!(events[6], unknown);
-    let text = run_with(&["events", "-"], stream.clone()).well().stdout;
+    let text = run_with(&["events", "-"], stream.clone()).well().into_text();
     assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text}");
     let stats = run_with(&["stats", "-", "--json"], stream).well().json();
     assert_eq!(stats["by_event"][0], json!({ "provider": null, "id": null, "version": null, "count": 1 }));
@@ -483,8 +414,8 @@ fn a_number_is_a_process_unless_it_is_said_to_be_a_file() {
     let run = |args: &[&str]| finish(tool(args).current_dir(directory.path()).spawn().unwrap());
     assert_eq!(run(&["events", "4294967"]).status, Some(3));
     assert_eq!(run(&["events", "99999999999"]).status, Some(3));
-    assert_eq!(run(&["events", "4294967", "--file"]).well().stdout.lines().count(), 142);
-    assert_eq!(run(&["events", "./4294967"]).well().stdout.lines().count(), 142);
+    assert_eq!(run(&["events", "4294967", "--file"]).well().text().lines().count(), 142);
+    assert_eq!(run(&["events", "./4294967"]).well().text().lines().count(), 142);
     for args in [
         &["events"][..],
         &["events", "4294967", "--file", "--duration", "1s"],
@@ -564,8 +495,8 @@ fn a_runtime_that_goes_away() {
         let runtime = traced(fs::read(path("gen-net10-lab-small.nettrace")).unwrap());
         runtime.set_fault(Fault::CloseAfter(ANSWER + len));
         let ran = run(&["events", "--socket", runtime.path().to_str().unwrap(), "--json"]);
-        assert_eq!((ran.status, &ran.error()["kind"]), (Some(status), &json!(kind)), "{ran:?}");
-        assert_eq!(ran.stdout.lines().count() > 40, len > 0);
+        assert_eq!((ran.status, &ran.last_error()["kind"]), (Some(status), &json!(kind)), "{ran:?}");
+        assert_eq!(ran.text().lines().count() > 40, len > 0);
     }
 }
 
@@ -573,7 +504,7 @@ fn a_runtime_that_goes_away() {
 fn a_runtime_that_sends_what_is_no_trace() {
     let runtime = traced(b"garbage, and more of it".to_vec());
     let ran = run(&["events", "--socket", runtime.path().to_str().unwrap(), "--json"]);
-    assert_eq!((ran.status, &ran.error()["kind"]), (Some(6), &json!("protocol")), "{ran:?}");
+    assert_eq!((ran.status, &ran.last_error()["kind"]), (Some(6), &json!("protocol")), "{ran:?}");
     assert!(asked(&runtime, STOP_TRACING));
 }
 
@@ -583,8 +514,8 @@ fn a_runtime_that_does_not_end() {
     runtime.set_fault(Fault::StallStream(6000));
     let socket = runtime.path().to_str().unwrap();
     let ran = run(&["events", "--socket", socket, "--json", "--duration", "0", "--timeout", "500ms"]);
-    assert_eq!((ran.status, &ran.error()["kind"]), (Some(4), &json!("timeout")), "{ran:?}");
-    assert!(ran.stdout.lines().count() > 40);
+    assert_eq!((ran.status, &ran.last_error()["kind"]), (Some(4), &json!("timeout")), "{ran:?}");
+    assert!(ran.text().lines().count() > 40);
 }
 
 /// A directory, and a file in it.

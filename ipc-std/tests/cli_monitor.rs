@@ -9,6 +9,8 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod tool;
+
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -24,10 +26,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Nothing here takes as long, unless it hangs.
-const HANGS: Duration = Duration::from_secs(60);
-
-const TOOL: &str = env!("CARGO_BIN_EXE_dotnet-ipc");
+use crate::tool::{HANGS, TOOL, within};
 
 /// The tool at work, and the events that it tells of in JSON.
 struct Tool {
@@ -75,13 +74,7 @@ impl Tool {
     /// Its status, and what it said on standard error.
     fn end(mut self) -> (Option<i32>, String) {
         drop(self.child.stdin.take());
-        let (send, receive) = mpsc::channel();
-        let pid = Pid::from_child(&self.child);
-        thread::spawn(move || send.send(self.child.wait()));
-        let Ok(status) = receive.recv_timeout(HANGS) else {
-            kill_process(pid, Signal::KILL).unwrap();
-            panic!("it hangs");
-        };
+        let status = within(Pid::from_child(&self.child), move || self.child.wait());
         (status.unwrap().code(), self.errors.join().unwrap())
     }
 }

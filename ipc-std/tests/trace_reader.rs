@@ -11,7 +11,6 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
 use std::time::SystemTime;
 
 use ipc_proto::nettrace::{
@@ -23,19 +22,10 @@ use ipc_std::{StepReader, TraceEvent, TraceReader};
 
 /// Name, bytes and what is expected of each trace.
 fn traces() -> Vec<(String, Vec<u8>, serde_json::Value)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/nettrace");
-    let mut traces = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if !path.extension().is_some_and(|e| e == "nettrace" || e == "netperf") {
-            continue;
-        }
-        let json = std::fs::read(format!("{}.json", path.display())).unwrap();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        traces.push((name, std::fs::read(&path).unwrap(), serde_json::from_slice(&json).unwrap()));
-    }
-    assert!(traces.len() >= 17);
-    traces
+    let parsed = |trace: ipc_fuzz::RecordedTrace| {
+        (trace.name, trace.bytes, serde_json::from_str(&trace.expected).unwrap())
+    };
+    ipc_fuzz::traces().into_iter().map(parsed).collect()
 }
 
 fn trace(name: &str) -> Vec<u8> {

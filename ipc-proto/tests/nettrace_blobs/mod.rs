@@ -20,20 +20,10 @@ pub(crate) enum Blob<'a> {
 
 /// Name, bytes and expectations of each file in `testdata/nettrace`.
 pub(crate) fn traces() -> Vec<(String, Vec<u8>, serde_json::Value)> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/nettrace");
-    let mut traces = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if !path.extension().is_some_and(|e| e == "nettrace" || e == "netperf") {
-            continue;
-        }
-        let json = std::fs::read(format!("{}.json", path.display())).unwrap();
-        let json = serde_json::from_slice(&json).unwrap();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        traces.push((name, std::fs::read(&path).unwrap(), json));
-    }
-    traces.sort_by(|a: &(String, _, _), b| a.0.cmp(&b.0));
-    traces
+    let parsed = |trace: ipc_fuzz::RecordedTrace| {
+        (trace.name, trace.bytes, serde_json::from_str(&trace.expected).unwrap())
+    };
+    ipc_fuzz::traces().into_iter().map(parsed).collect()
 }
 
 /// Gives what is in `bytes` to `f`.

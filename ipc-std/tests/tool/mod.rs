@@ -1,0 +1,100 @@
+//! The tool, run by tests.
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use core::time::Duration;
+use std::io::Write;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Nothing here takes as long, unless it hangs.
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
+
+pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_dotnet-ipc");
+
+pub(crate) fn tool(args: &[&str]) -> Command {
+    let mut command = Command::new(TOOL);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What came of a run of the tool.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// `None` if a signal ended it.
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn text(&self) -> &str {
+        core::str::from_utf8(&self.stdout).unwrap()
+    }
+    pub(crate) fn into_text(self) -> String {
+        String::from_utf8(self.stdout).unwrap()
+    }
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+    /// The objects of its output, one a line.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let line = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        self.text().lines().map(line).collect()
+    }
+    /// The object on standard error.
+    pub(crate) fn error(&self) -> Value {
+        serde_json::from_str(&self.stderr).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+    /// The last object on standard error, where notes may stand before it.
+    pub(crate) fn last_error(&self) -> Value {
+        let last = self.stderr.lines().last().unwrap_or_default();
+        serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+    /// As it has to be when all went well and there is nothing to remark.
+    #[track_caller]
+    pub(crate) fn well(self) -> Self {
+        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+        self
+    }
+    /// One line on standard error, with these words and this exit status.
+    #[track_caller]
+    pub(crate) fn fails(self, status: i32, words: &str) -> Self {
+        assert_eq!((self.status, self.stderr.lines().count()), (Some(status), 1), "{self:?}");
+        assert!(self.stderr.contains(words), "{words}: {self:?}");
+        self
+    }
+}
+
+/// What `wait` gives, which waits for a process; one that hangs is killed.
+pub(crate) fn within<T: Send + 'static>(process: Pid, wait: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || send.send(wait()));
+    let Ok(waited) = receive.recv_timeout(HANGS) else {
+        kill_process(process, Signal::KILL).unwrap();
+        panic!("it hangs");
+    };
+    waited
+}
+
+pub(crate) fn finish(child: Child) -> Ran {
+    let output = within(Pid::from_child(&child), move || child.wait_with_output());
+    let Output { status, stdout, stderr } = output.unwrap();
+    Ran { status: status.code(), stdout, stderr: String::from_utf8(stderr).unwrap() }
+}
+
+pub(crate) fn run(args: &[&str]) -> Ran {
+    finish(tool(args).spawn().unwrap())
+}
+
+/// Runs it with this on standard input.
+pub(crate) fn run_with(args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
+    let mut child = tool(args).stdin(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, input) = (child.stdin.take().unwrap(), input.into());
+    // One that has seen enough may be gone.
+    thread::spawn(move || drop(stdin.write_all(&input)));
+    finish(child)
+}
