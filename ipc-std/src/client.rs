@@ -1,5 +1,6 @@
 use core::time::Duration;
 use std::io;
+#[cfg(unix)]
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use ipc_proto::types::{ClientData, DumpFlags, DumpType, PerfMapType, UserEventsS
 use ipc_proto::{
     ApplyStartupHook, AttachProfiler, Code, Command, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
     GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Guid, HResult,
-    Request, ResumeRuntime, SetEnvironmentVariable, SocketName, StartupProfiler, StopTracing, Text,
+    Request, ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing, Text,
 };
 
 use crate::{
@@ -128,7 +129,7 @@ impl Client {
             Way::Port { monitor, runtime_cookie } => {
                 let taken = monitor.take(runtime_cookie, deadline.end).transpose();
                 let Some(taken) = taken else { return Err(Error::Left { peer: self.peer.clone() }) };
-                (taken.and_then(|socket| Stream::new(socket, deadline.end)), Phase::AwaitingRuntime)
+                (taken.map(|socket| Stream::over(socket, deadline.end)), Phase::AwaitingRuntime)
             }
         };
         let stream = connected.map_err(|e| match e.kind() {
@@ -379,15 +380,10 @@ impl Client {
         Ok(plan::hazard(request, &runtime, file_is_there))
     }
 
-    /// The process, if the socket's name tells, and it is the one that made the socket: the name of one in a container
-    /// has an id that is somebody else's out here. At a port, if the operating system tells.
+    /// The process, if it can be told: by the name of the socket, or at a port by the operating system.
     fn process_id(&self) -> Option<u32> {
         match &self.way {
-            Way::Socket(path) => {
-                let name: SocketName = path.file_name()?.to_str()?.parse().ok()?;
-                let key = sys::disambiguation_key(name.process_id);
-                (key != 0 && key == name.disambiguation_key).then_some(name.process_id)
-            }
+            Way::Socket(path) => sys::owner(path),
             Way::Port { monitor, runtime_cookie } => {
                 let seen = monitor.runtime(runtime_cookie)?.credentials?.process_id;
                 (seen != 0).then_some(seen)

@@ -1,6 +1,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(unix)]
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -13,7 +14,6 @@ use ipc_proto::{
     Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
     Command, Message, StopTracing, encode_to_vec,
 };
-use rustix::event::{PollFd, PollFlags};
 
 use crate::client::Deadline;
 use crate::drive::is_closed;
@@ -123,6 +123,8 @@ impl<'a> TraceConfig<'a> {
 #[derive(Debug)]
 pub struct TraceSession {
     stream: Stream,
+    /// Watches the stream, and what wakes.
+    poller: sys::Poller,
     command: Code,
     lost: Lost,
     shared: Arc<Shared>,
@@ -178,6 +180,9 @@ impl TraceSession {
         let (sent, answer) = connection.passed();
         let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
         let woken = sys::Flag::new().map_err(local)?;
+        let stream = connection.into_stream();
+        let poller = sys::Poller::new().map_err(local)?;
+        poller.watch(&**stream.socket(), 0).and_then(|()| poller.watch(&woken, 1)).map_err(local)?;
         let shared = Shared {
             client: client.clone(),
             session_id: session.session_id,
@@ -186,7 +191,8 @@ impl TraceSession {
             asked: Mutex::new(None),
         };
         Ok(Self {
-            stream: connection.into_stream(),
+            stream,
+            poller,
             sent,
             answer,
             command: step.command,
@@ -258,7 +264,7 @@ impl TraceSession {
             self.wait()?;
         }
         loop {
-            match self.stream.socket().read(buf) {
+            match (&**self.stream.socket()).read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if is_closed(&e) => return Ok(0),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait()?,
@@ -277,9 +283,7 @@ impl TraceSession {
             Some(deadline) => (Phase::StoppingTrace, deadline),
             None => (Phase::ReadingTrace, Deadline::after(self.shared.client.timeouts().silence)),
         };
-        let mut fds = [self.stream.socket().as_fd(), self.shared.woken.as_fd()]
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        sys::wait(&mut fds, deadline.end).map_err(|e| {
+        self.poller.wait(deadline.end).map_err(|e| {
             let (peer, kind) = (self.shared.client.peer(), e.kind());
             let context = Context {
                 peer,
@@ -432,7 +436,7 @@ impl UserEvents {
         check(&command)?;
         let mut connection = client.connect()?;
         connection.send(&command)?;
-        let sent = sys::send_descriptor(connection.stream().socket(), user_events_data);
+        let sent = sys::send_descriptor(connection.stream(), user_events_data);
         sent.map_err(|source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Sending, source })?;
         let SessionId { session_id } = connection.receive(&command)?;
         Ok(Self { _stream: connection.into_stream(), session_id })
