@@ -8,8 +8,10 @@ use std::time::Instant;
 use ipc_proto::plan::{self, Lost, Runtime, TraceStep, TraceWishes};
 use ipc_proto::types::{
     EventFilter, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
-    StreamingProvider, StreamingSession, StreamingSession6, UserEventsSession,
+    StreamingProvider, StreamingSession, StreamingSession6,
 };
+#[cfg(unix)]
+use ipc_proto::types::UserEventsSession;
 use ipc_proto::{
     Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
     Command, Message, StopTracing, encode_to_vec,
@@ -419,6 +421,7 @@ fn check<C: Command>(command: &C) -> Result<(), Error> {
 
 /// A session that writes to `user_events`. It lives until it is dropped, or stopped by
 /// [`Client::stop_tracing`].
+#[cfg(unix)]
 #[derive(Debug)]
 pub struct UserEvents {
     /// Runtimes end the session when this is closed.
@@ -426,6 +429,7 @@ pub struct UserEvents {
     session_id: u64,
 }
 
+#[cfg(unix)]
 impl UserEvents {
     pub(crate) fn start(
         client: &Client,
