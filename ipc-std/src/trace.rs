@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::plan::{self, Lost, Runtime, TraceStep, TraceWishes};
+#[cfg(unix)]
+use ipc_proto::types::UserEventsSession;
 use ipc_proto::types::{
     EventFilter, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
     StreamingProvider, StreamingSession, StreamingSession6,
 };
-#[cfg(unix)]
-use ipc_proto::types::UserEventsSession;
 use ipc_proto::{
     Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
     Command, Message, StopTracing, encode_to_vec,

@@ -95,9 +95,8 @@ fn was_cancelled(operation: &Operation) -> bool {
 /// Whether there is a process with this id, ours or not.
 pub(crate) fn process_exists(process_id: u32) -> bool {
     // SAFETY: it takes numbers.
-    let process = unsafe {
-        OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE, 0, process_id)
-    };
+    let process =
+        unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE, 0, process_id) };
     if process.is_null() {
         return last_error() == ERROR_ACCESS_DENIED;
     }

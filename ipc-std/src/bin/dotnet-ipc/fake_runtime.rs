@@ -71,9 +71,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // A runtime goes on without those that cannot be, and ignores those that listen where it has a default port.
     let advertise = Advertise { runtime_cookie: profile.runtime_cookie, process_id: 0, future: 0 };
     let mut trial = Server::new(&advertise).map_err(|e| Failure::io("cannot make a server", &e))?;
-    let ports = config.ports().filter(|port| {
-        port.port_type() == PortType::Connect && trial.call(port.address().as_ref()).is_ok()
-    });
+    let ports = config
+        .ports()
+        .filter(|port| port.port_type() == PortType::Connect && trial.call(port.address().as_ref()).is_ok());
     let ports = ports.map(|port| Port { path: port.address().into(), suspended: port.suspends() }).collect();
     let dir = args.dir.clone().unwrap_or_else(discover::directory);
     // Before there is a socket, so that no signal leaves it behind.

@@ -32,8 +32,9 @@ mod unix {
     /// Whether whoever started the tool wants this signal to pass it by, as `nohup` does.
     fn is_ignored(signal: i32) -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask =
-            status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+        let mask = status
+            .lines()
+            .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
         let bit = u32::try_from(signal).ok().and_then(|signal| 1_u64.checked_shl(signal.checked_sub(1)?));
         matches!((mask, bit), (Some(mask), Some(bit)) if mask & bit != 0)
     }

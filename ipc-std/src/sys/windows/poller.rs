@@ -4,8 +4,8 @@ use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-use super::event::wait;
 use super::Event;
+use super::event::wait;
 
 /// Sources that are watched for being ready, each under a token.
 ///

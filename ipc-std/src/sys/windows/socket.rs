@@ -171,14 +171,7 @@ impl Socket {
         let mut available = 0;
         // SAFETY: the handle is open; nothing is asked for but that number.
         let peeked = unsafe {
-            PeekNamedPipe(
-                self.0.raw(),
-                ptr::null_mut(),
-                0,
-                ptr::null_mut(),
-                &mut available,
-                ptr::null_mut(),
-            )
+            PeekNamedPipe(self.0.raw(), ptr::null_mut(), 0, ptr::null_mut(), &mut available, ptr::null_mut())
         };
         if peeked == 0 {
             return Err(super::error(last_error()));
