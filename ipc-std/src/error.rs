@@ -60,10 +60,21 @@ pub enum Error {
         process_id: u32,
     },
     /// The process is there, a socket of its runtime is not.
-    #[error(
-        "process {process_id} has no diagnostic socket in {}: it is no .NET process, its diagnostics are switched off \
-         (DOTNET_EnableDiagnostics=0), or it has another TMPDIR",
-        Paths(looked_in)
+    #[cfg_attr(
+        unix,
+        error(
+            "process {process_id} has no diagnostic socket in {}: it is no .NET process, its diagnostics are switched \
+             off (DOTNET_EnableDiagnostics=0), or it has another TMPDIR",
+            Paths(looked_in)
+        )
+    )]
+    #[cfg_attr(
+        windows,
+        error(
+            "process {process_id} has no diagnostic pipe in {}: it is no .NET process, its diagnostics are switched \
+             off (DOTNET_EnableDiagnostics=0), or it has only just started",
+            Paths(looked_in)
+        )
     )]
     NoSocket {
         /// The process.

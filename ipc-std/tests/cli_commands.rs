@@ -1,5 +1,5 @@
 //! The tool's commands beyond asking and tracing, and `decode`: what they send, show, and refuse to send.
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(feature = "cli")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,

@@ -17,8 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use ipc_proto::types::{EventLevel, Provider, Status};
 use ipc_proto::{
-    Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime,
-    StopTracing, types,
+    Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime, StopTracing, types,
 };
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use ipc_std::{

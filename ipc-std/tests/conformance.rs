@@ -34,7 +34,7 @@ fn every_case(profile: &Profile) {
     for state in [State::Running, State::Suspended] {
         let profile = Profile { suspended: state == State::Suspended, ..profile.clone() };
         let runtime = FakeRuntime::start(profile).unwrap();
-        for case in cases().into_iter().filter(|case| case.state == state) {
+        for case in cases().into_iter().filter(|case| case.state == state && case.can_be_sent()) {
             let case = case.of(version, flavour);
             if let Err(difference) = run(&case, connect(runtime.path())) {
                 differences.push(difference.to_string());

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
+#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -69,19 +70,27 @@ impl Ran {
     }
 }
 
-/// What `wait` gives, which waits for a process; one that hangs is killed.
+#[cfg(windows)]
+type Pid = u32;
+
+/// What `wait` gives, which waits for a process; one that hangs is killed, where that is simple.
 pub(crate) fn within<T: Send + 'static>(process: Pid, wait: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || send.send(wait()));
     let Ok(waited) = receive.recv_timeout(HANGS) else {
+        #[cfg(unix)]
         kill_process(process, Signal::KILL).unwrap();
-        panic!("it hangs");
+        panic!("{process:?} hangs");
     };
     waited
 }
 
 pub(crate) fn finish(child: Child) -> Ran {
-    let output = within(Pid::from_child(&child), move || child.wait_with_output());
+    #[cfg(unix)]
+    let process = Pid::from_child(&child);
+    #[cfg(windows)]
+    let process = child.id();
+    let output = within(process, move || child.wait_with_output());
     let Output { status, stdout, stderr } = output.unwrap();
     Ran { status: status.code(), stdout, stderr: String::from_utf8(stderr).unwrap() }
 }
