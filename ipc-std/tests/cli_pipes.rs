@@ -68,7 +68,7 @@ fn a_monitor_traces_from_the_first_event_on() {
     let args = ["monitor", "--json", "--listen", short, "--set", "SEEN=yes", "--trace", &file];
     let mut monitor = tool(&[&args[..], &["--duration", "300ms"]].concat()).spawn().unwrap();
     let mut events = BufReader::new(monitor.stdout.take().unwrap());
-    let (mut child, _stdout, fake) = start(&["fake-runtime", "--port", short]);
+    let (mut child, _stdout, fake) = start(&["fake-runtime", "--port", &format!("{short},suspend")]);
     for expected in ["arrived", "set", "tracing", "resumed"] {
         let event = line(&mut events);
         assert_eq!(

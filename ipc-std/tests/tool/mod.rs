@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use core::time::Duration;
-use std::io::Write;
-use std::process::{Child, Command, Output, Stdio};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -85,14 +85,25 @@ pub(crate) fn within<T: Send + 'static>(process: Pid, wait: impl FnOnce() -> T +
     waited
 }
 
-pub(crate) fn finish(child: Child) -> Ran {
+pub(crate) fn finish(mut child: Child) -> Ran {
     #[cfg(unix)]
     let process = Pid::from_child(&child);
     #[cfg(windows)]
     let process = child.id();
-    let output = within(process, move || child.wait_with_output());
-    let Output { status, stdout, stderr } = output.unwrap();
-    Ran { status: status.code(), stdout, stderr: String::from_utf8(stderr).unwrap() }
+    within(process, move || {
+        // Not what the standard library has for both at once, which fails now and then on Wine.
+        let stderr = child.stderr.take();
+        let stderr = thread::spawn(move || all(stderr));
+        let stdout = all(child.stdout.take());
+        let status = child.wait().unwrap().code();
+        Ran { status, stdout, stderr: String::from_utf8(stderr.join().unwrap()).unwrap() }
+    })
+}
+
+fn all(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    pipe.map(|mut pipe| pipe.read_to_end(&mut bytes).unwrap());
+    bytes
 }
 
 pub(crate) fn run(args: &[&str]) -> Ran {
