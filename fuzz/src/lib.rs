@@ -15,6 +15,7 @@ mod conversation;
 mod message;
 mod nettrace;
 mod port;
+mod session;
 mod split;
 pub mod wire;
 
@@ -24,6 +25,7 @@ pub use conversation::conversation;
 pub use message::message;
 pub use nettrace::{events, metadata, nettrace, payload, rewrite};
 pub use port::{monitor, port_config};
+pub use session::session;
 pub use split::split;
 
 /// A file of `testdata/`.

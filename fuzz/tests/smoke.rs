@@ -8,7 +8,7 @@
 )]
 use ipc_fuzz::{
     RecordedTrace, conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite,
-    split, testdata, traces,
+    session, split, testdata, traces,
 };
 use ipc_proto::nettrace::{Limits, Parser, Step};
 
@@ -54,6 +54,11 @@ fn port_config_holds() {
 #[test]
 fn monitor_holds() {
     each_input(monitor);
+}
+
+#[test]
+fn session_holds() {
+    each_input(session);
 }
 
 /// The traces of `testdata/nettrace/` that are short enough to be damaged in many places.

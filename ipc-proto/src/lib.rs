@@ -27,7 +27,8 @@ pub use command::{Command, CommandInfo, Continuation, plan, types};
 pub use endpoint::{ParseSocketNameError, SocketName, SocketNameText};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
 pub use exchange::{
-    Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step,
+    Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Session,
+    SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep,
 };
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]

@@ -6,7 +6,7 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use ipc_fuzz::{
-    conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite, split,
+    conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite, session, split,
 };
 use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
@@ -51,6 +51,11 @@ proptest! {
     #[test]
     fn split_holds(bytes in bytes()) {
         split(&bytes);
+    }
+
+    #[test]
+    fn session_holds(bytes in vec(any::<u8>(), 0..600)) {
+        session(&bytes);
     }
 
     #[test]
