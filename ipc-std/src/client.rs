@@ -1,6 +1,7 @@
 use core::time::Duration;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,6 +13,8 @@ use ipc_proto::{
     GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Guid, HResult,
     Request, ResumeRuntime, SetEnvironmentVariable, SocketName, StartupProfiler, StopTracing, Text,
 };
+
+use rustix::net::SocketAddrUnix;
 
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
@@ -102,6 +105,11 @@ impl Client {
         }
     }
 
+    /// Who sees its messages.
+    pub(crate) fn observer(&self) -> Option<Observer> {
+        self.observer.clone()
+    }
+
     /// Who it is, in an error.
     pub(crate) fn peer(&self) -> &str {
         &self.peer
@@ -140,12 +148,34 @@ impl Client {
                 sent: 0,
                 received: 0,
             },
-            kind => self.no_socket(kind).unwrap_or_else(|| {
-                let peer = self.peer.clone();
-                Error::Io { peer, phase, source: e }
-            }),
+            _ => self.connect_error(e, phase),
         })?;
         Ok(Connection::to(self.peer.clone(), deadline.begin, stream).with_observer(self.observer.clone()))
+    }
+
+    /// Connects for a session's stop; an error of kind `WouldBlock` if the runtime is not ready for it just now.
+    pub(crate) fn connect_at_once(&self) -> io::Result<UnixStream> {
+        match &self.way {
+            Way::Socket(path) => sys::connect_unix_at_once(&SocketAddrUnix::new(path)?),
+            Way::Port { monitor, runtime_cookie } => match monitor.take(runtime_cookie, Instant::now()) {
+                Ok(Some(socket)) => Ok(socket),
+                // It has left: its stream will end.
+                Ok(None) => Err(io::ErrorKind::NotFound.into()),
+                Err(e) if e.kind() == io::ErrorKind::TimedOut => Err(io::ErrorKind::WouldBlock.into()),
+                Err(e) => Err(e),
+            },
+        }
+    }
+
+    /// What it means that connecting failed.
+    pub(crate) fn connect_error(&self, source: io::Error, phase: Phase) -> Error {
+        let peer = self.peer.clone();
+        match (&self.way, source.kind()) {
+            (Way::Socket(_), kind) => self.no_socket(kind),
+            (Way::Port { .. }, io::ErrorKind::NotFound) => Some(Error::Left { peer: peer.clone() }),
+            (Way::Port { .. }, _) => None,
+        }
+        .unwrap_or(Error::Io { peer, phase, source })
     }
 
     /// What it means that there is no way to connect to the runtime's socket.
@@ -223,7 +253,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Invalid`] for what every runtime refuses, and some die of; nothing is sent then. If connecting or the call
-    /// fails. [`HResult::FAIL`] mostly means that 64 sessions are open already.
+    /// fails: [`Error::TooManySessions`] for the 65th.
     pub fn start_tracing(&self, config: &TraceConfig<'_>) -> Result<TraceSession, Error> {
         TraceSession::start(self, config)
     }
@@ -422,7 +452,7 @@ pub struct Written {
 }
 
 /// When a call began and has to end.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline {
     pub(crate) begin: Instant,
     pub(crate) end: Instant,

@@ -49,7 +49,6 @@ use wishes::Wishes;
 /// | writes to `user_events` | waits for the descriptor, and says that none came |
 /// | traces its program | tells a recording of another, again and again: [`Response::Replay`] |
 /// | writes NetPerf (V3) if it is asked for format 0 | writes NetTrace (V4), which readers tell apart by its first bytes |
-/// | has 64 sessions at the most | has as many as there are |
 /// | reads past the end of a payload that is too short, and often dies | answers [`HResult::BAD_ENCODING`] |
 /// | dies of a variable's removal (NativeAOT) | removes it |
 /// | dies of EnablePerfMap while it is suspended (.NET 8 and 9) | notes that it should write them |
@@ -627,8 +626,15 @@ impl Shared {
         stream: &mut Served<'_, S>,
         send: impl FnOnce(&mut Served<'_, S>, u64) -> io::Result<()>,
     ) -> Result<(), DriveError> {
+        /// As many as a runtime has at the most.
+        const SESSIONS: usize = 64;
         let session_id = {
             let mut state = self.state();
+            if state.sessions.len() >= SESSIONS {
+                drop(state);
+                // It is a refusal already.
+                return drive(&mut reply, stream);
+            }
             let session_id = state.next_session;
             state.next_session = session_id.wrapping_add(0x100);
             state.sessions.insert(session_id, false);

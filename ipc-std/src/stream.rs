@@ -62,6 +62,11 @@ impl Stream {
         &self.socket
     }
 
+    /// The socket, which does not block.
+    pub(crate) fn into_socket(self) -> UnixStream {
+        self.socket
+    }
+
     /// Does `io`, which does not block, as soon as the socket is ready for it.
     fn when<T>(&self, ready: PollFlags, mut io: impl FnMut(&UnixStream) -> io::Result<T>) -> io::Result<T> {
         loop {

@@ -16,6 +16,7 @@
 mod mutations;
 mod ports;
 mod runtime;
+mod sessions;
 mod traces;
 
 use core::time::Duration;
