@@ -1,7 +1,7 @@
 use core::time::Duration;
 use std::io;
+#[cfg(unix)]
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,14 +11,13 @@ use ipc_proto::types::{ClientData, DumpFlags, DumpType, PerfMapType, UserEventsS
 use ipc_proto::{
     ApplyStartupHook, AttachProfiler, Code, Command, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
     GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Guid, HResult,
-    Request, ResumeRuntime, SetEnvironmentVariable, SocketName, StartupProfiler, StopTracing, Text,
+    Request, ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing, Text,
 };
 
-use rustix::net::SocketAddrUnix;
-
+use crate::sys::{self, Address, Socket};
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
-    TraceSession, UserEvents, discover, monitor, procfs, sys,
+    TraceSession, UserEvents, discover, monitor, procfs,
 };
 
 /// A tool's way to one runtime. It connects anew for every command, as the protocol has it; or waits for the runtime
@@ -136,7 +135,7 @@ impl Client {
             Way::Port { monitor, runtime_cookie } => {
                 let taken = monitor.take(runtime_cookie, deadline.end).transpose();
                 let Some(taken) = taken else { return Err(Error::Left { peer: self.peer.clone() }) };
-                (taken.and_then(|socket| Stream::new(socket, deadline.end)), Phase::AwaitingRuntime)
+                (taken.map(|socket| Stream::over(socket, deadline.end)), Phase::AwaitingRuntime)
             }
         };
         let stream = connected.map_err(|e| match e.kind() {
@@ -154,9 +153,9 @@ impl Client {
     }
 
     /// Connects for a session's stop; an error of kind `WouldBlock` if the runtime is not ready for it just now.
-    pub(crate) fn connect_at_once(&self) -> io::Result<UnixStream> {
+    pub(crate) fn connect_at_once(&self) -> io::Result<Socket> {
         match &self.way {
-            Way::Socket(path) => sys::connect_unix_at_once(&SocketAddrUnix::new(path)?),
+            Way::Socket(path) => Socket::connect_at_once(&Address::new(path)?),
             Way::Port { monitor, runtime_cookie } => match monitor.take(runtime_cookie, Instant::now()) {
                 Ok(Some(socket)) => Ok(socket),
                 // It has left: its stream will end.
@@ -409,15 +408,10 @@ impl Client {
         Ok(plan::hazard(request, &runtime, file_is_there))
     }
 
-    /// The process, if the socket's name tells, and it is the one that made the socket: the name of one in a container
-    /// has an id that is somebody else's out here. At a port, if the operating system tells.
+    /// The process, if it can be told: by the name of the socket, or at a port by the operating system.
     fn process_id(&self) -> Option<u32> {
         match &self.way {
-            Way::Socket(path) => {
-                let name: SocketName = path.file_name()?.to_str()?.parse().ok()?;
-                let key = sys::disambiguation_key(name.process_id);
-                (key != 0 && key == name.disambiguation_key).then_some(name.process_id)
-            }
+            Way::Socket(path) => sys::owner(path),
             Way::Port { monitor, runtime_cookie } => {
                 let seen = monitor.runtime(runtime_cookie)?.credentials?.process_id;
                 (seen != 0).then_some(seen)

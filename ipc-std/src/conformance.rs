@@ -23,7 +23,6 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
 
 use ipc_proto::plan::{self, Flavour, Runtime};
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId};
@@ -214,7 +213,7 @@ fn exchange(tap: &mut Tap<Stream>, request: &[u8], half_close: bool) -> io::Resu
     match tap.write_all(request) {
         Ok(()) if half_close => {
             // Whoever is gone already has read all that it wants.
-            let _ = tap.stream.socket().shutdown(Shutdown::Write);
+            let _ = tap.stream.socket().finish();
         }
         // It may have answered before all of it was sent.
         Err(e) if e.kind() != ErrorKind::TimedOut && !is_end(&e) => return Err(e),

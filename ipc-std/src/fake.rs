@@ -9,7 +9,6 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -23,7 +22,8 @@ use ipc_proto::{
 };
 use tempfile::TempDir;
 
-use crate::{DriveError, Incoming, Server, ServerStopper, Turn, drive, sys};
+use crate::sys::Socket;
+use crate::{DriveError, Incoming, Server, ServerStopper, Stream, Turn, drive};
 
 pub use profile::{Port, Profile};
 
@@ -271,7 +271,7 @@ struct State {
     sessions: BTreeMap<u64, bool>,
     next_session: u64,
     /// Connections, by a number of their own, to be shut down in the end.
-    live: BTreeMap<u64, UnixStream>,
+    live: BTreeMap<u64, Arc<Socket>>,
     next_connection: u64,
 }
 
@@ -424,10 +424,7 @@ impl Drop for FakeRuntime {
             core::mem::take(&mut state.live)
         };
         self.shared.changed.notify_all();
-        for stream in live.values() {
-            // One that is gone already need not be shut down.
-            let _ = stream.shutdown(std::net::Shutdown::Both);
-        }
+        live.values().for_each(|socket| socket.shut_down());
         if let Some(Serving { stopper, thread }) = self.serving.take() {
             stopper.stop();
             // A handler that panicked is a test that failed, on whatever thread.
@@ -465,14 +462,14 @@ impl Shared {
     }
 
     /// Waits until `done` says so; `false` if the runtime ends before that, or the peer goes, if its socket is known.
-    fn wait_until(&self, socket: Option<&UnixStream>, done: impl FnMut(&mut State) -> bool) -> bool {
+    fn wait_until(&self, socket: Option<&Socket>, done: impl FnMut(&mut State) -> bool) -> bool {
         self.wait(socket, None, done) == Some(true)
     }
 
     /// The same, but not beyond some time: whether it is done then, or `None` for an end.
     fn wait(
         &self,
-        socket: Option<&UnixStream>,
+        socket: Option<&Socket>,
         deadline: Option<Instant>,
         mut done: impl FnMut(&mut State) -> bool,
     ) -> Option<bool> {
@@ -480,7 +477,7 @@ impl Shared {
         const LOOK: Duration = Duration::from_millis(50);
         let mut state = self.state();
         loop {
-            if state.ending || socket.is_some_and(sys::has_hung_up) {
+            if state.ending || socket.is_some_and(Socket::has_hung_up) {
                 return None;
             }
             if done(&mut state) {
@@ -515,24 +512,24 @@ impl Shared {
         let mut turn = Some(turn);
         let number = {
             let mut state = self.state();
-            let Ok(clone) = stream.try_clone() else { return };
             if state.ending {
                 return;
             }
             let number = state.next_connection;
             state.next_connection = number.wrapping_add(1);
-            state.live.insert(number, clone);
+            state.live.insert(number, Arc::clone(stream.socket()));
             number
         };
-        let live = Live { shared: self, number, stream };
-        self.serve(&live.stream, Some(&live.stream), port, &mut turn);
+        let socket = Arc::clone(stream.socket());
+        let mut live = Live { shared: self, number, stream };
+        self.serve(&mut live.stream, Some(&socket), port, &mut turn);
     }
 
     /// Serves a connection of a port; `socket` is what tells that the peer has gone, if there is one.
     fn serve(
         &self,
         stream: impl Read + Write,
-        socket: Option<&UnixStream>,
+        socket: Option<&Socket>,
         port: usize,
         turn: &mut Option<Turn>,
     ) {
@@ -736,12 +733,12 @@ impl Encode for Bytes<'_> {
 struct Live<'r> {
     shared: &'r Shared,
     number: u64,
-    stream: UnixStream,
+    stream: Stream,
 }
 
 impl Drop for Live<'_> {
     fn drop(&mut self) {
-        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        self.stream.socket().shut_down();
         self.shared.state().live.remove(&self.number);
     }
 }
@@ -749,7 +746,7 @@ impl Drop for Live<'_> {
 /// A connection that is served, on which something may go wrong on purpose.
 struct Served<'r, S> {
     stream: S,
-    socket: Option<&'r UnixStream>,
+    socket: Option<&'r Socket>,
     port: usize,
     turn: &'r mut Option<Turn>,
     fault: Option<Fault>,

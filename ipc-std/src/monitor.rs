@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, ErrorKind};
+#[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::time::Instant;
 use ipc_proto::{Advertise, Guid, ProtocolError, ReceiveAdvertise};
 
 use crate::client::Deadline;
-use crate::{Client, Connection, Error, Observer, Stream, Timeouts};
+use crate::{Client, Connection, Error, Observer, Stream, Timeouts, sys};
 
 use shared::MAX_ARRIVING;
 pub(crate) use shared::Shared;
@@ -160,9 +160,7 @@ impl Monitor {
     /// [`Error::InUse`] if somebody listens there, else [`Error::Listen`].
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // A runtime may have another working directory.
-        let path =
-            std::path::absolute(path).map_err(|source| Error::Listen { path: path.to_owned(), source })?;
+        let path = sys::absolute(path).map_err(|source| Error::Listen { path: path.to_owned(), source })?;
         let shared = Shared::bind(&path).map_err(|source| match source.kind() {
             ErrorKind::AddrInUse => Error::InUse { path },
             _ => Error::Listen { path, source },
@@ -205,8 +203,8 @@ impl Monitor {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn variable(&self, suspend: bool) -> Result<(&'static str, OsString), Error> {
-        let mut value = self.path().to_owned().into_os_string();
-        if value.as_bytes().iter().any(|byte| matches!(byte, b',' | b';')) {
+        let mut value = sys::port_address(self.path()).to_owned();
+        if value.as_encoded_bytes().iter().any(|byte| matches!(byte, b',' | b';')) {
             let message = "the path of a port cannot have a comma or a semicolon";
             let source = io::Error::new(ErrorKind::InvalidInput, message);
             return Err(Error::Listen { path: self.path().to_owned(), source });
@@ -224,14 +222,14 @@ impl Monitor {
         let program = command.get_program().to_owned();
         let set = command.get_envs().find(|(variable, _)| *variable == name);
         let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
-        let ours = |port: &&[u8]| {
-            port.split(|byte| *byte == b',').next() == Some(self.path().as_os_str().as_bytes())
-        };
         // All but this one, which a command has that is started again.
-        for port in ports.unwrap_or_default().as_bytes().split(|byte| *byte == b';') {
+        let ours = |port: &OsStr| {
+            sys::split(port, b',').first().is_some_and(|address| address == sys::port_address(self.path()))
+        };
+        for port in sys::split(&ports.unwrap_or_default(), b';') {
             if !port.is_empty() && !ours(&port) {
                 value.push(";");
-                value.push(OsStr::from_bytes(port));
+                value.push(port);
             }
         }
         command.env(name, value).spawn().map_err(|source| Error::Spawn { program, source })
@@ -300,6 +298,7 @@ impl Monitor {
 }
 
 /// Readable when there is something to do.
+#[cfg(unix)]
 impl AsFd for Monitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.as_fd()

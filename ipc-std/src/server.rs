@@ -1,19 +1,16 @@
 use core::fmt;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::port::{ConnectPort, PortEvent, PortStep};
-use ipc_proto::{Advertise, SocketName};
-use rustix::event::{PollFd, PollFlags};
-use rustix::net::SocketAddrUnix;
+use ipc_proto::Advertise;
 
 use crate::client::Deadline;
-use crate::sys;
+use crate::sys::{self, Address, Listener, Poller, Socket};
+use crate::Stream;
 
 /// A runtime's side of its diagnostic ports: listens for tools, calls monitors, and hands over the connections on which
 /// a command comes.
@@ -69,6 +66,8 @@ use crate::sys;
 pub struct Server {
     advertise: Advertise,
     ports: Vec<Port>,
+    /// Watches the ports, by their numbers, and the flag of `told`.
+    poller: Poller,
     /// Which port was last handed a connection of: the others come first the next time.
     last: usize,
     told: Arc<Told>,
@@ -77,8 +76,8 @@ pub struct Server {
 /// A connection to serve, from [`Server::accept`].
 #[derive(Debug)]
 pub struct Incoming {
-    /// The connection. It blocks; [`Stream::new`](crate::Stream::new) gives it a deadline.
-    pub stream: UnixStream,
+    /// The connection. It has no deadline; [`Stream::set_deadline`] gives it one.
+    pub stream: Stream,
     /// The number of the port that it belongs to.
     pub port: usize,
     /// Keeps the port from calling again.
@@ -115,16 +114,15 @@ struct Said {
 #[derive(Debug)]
 enum Port {
     Listening {
-        listener: UnixListener,
-        path: PathBuf,
+        listener: Listener,
         /// Until when nothing is accepted, as that failed.
         pause: Option<Instant>,
     },
     Calling {
-        monitor: SocketAddrUnix,
+        monitor: Address,
         machine: ConnectPort,
         /// Until it is handed over.
-        stream: Option<UnixStream>,
+        stream: Option<Socket>,
         /// When the next try is due.
         next_try: Option<Instant>,
     },
@@ -137,7 +135,9 @@ impl Server {
     /// If there are no descriptors left.
     pub fn new(advertise: &Advertise) -> io::Result<Self> {
         let told = Arc::new(Told { said: Mutex::default(), flag: sys::Flag::new()? });
-        Ok(Self { advertise: *advertise, ports: Vec::new(), last: 0, told })
+        let poller = Poller::new()?;
+        poller.watch(&told.flag, TOLD)?;
+        Ok(Self { advertise: *advertise, ports: Vec::new(), poller, last: 0, told })
     }
 
     /// Listens in this directory, under the [name](SocketName) of a runtime's socket; gives the port's number.
@@ -151,10 +151,9 @@ impl Server {
     pub fn listen(&mut self, directory: &Path) -> io::Result<usize> {
         let process_id = u32::try_from(self.advertise.process_id)
             .map_err(|e| io::Error::new(ErrorKind::InvalidInput, e))?;
-        let name = SocketName { process_id, disambiguation_key: sys::disambiguation_key(process_id) };
-        let path = directory.join(name.to_text().as_str());
-        let listener = sys::listen_unix(&path)?;
-        Ok(self.add(Port::Listening { listener, path, pause: None }))
+        let listener = Listener::bind(&sys::endpoint(directory, process_id))?;
+        self.poller.watch(&listener, token(self.ports.len()))?;
+        Ok(self.add(Port::Listening { listener, pause: None }))
     }
 
     /// Calls the monitor whose socket is at `path`, there or not, from the next [`accept`](Self::accept) on; gives the
@@ -163,7 +162,7 @@ impl Server {
     /// # Errors
     /// If the path is too long for a socket's.
     pub fn call(&mut self, path: &Path) -> io::Result<usize> {
-        let monitor = SocketAddrUnix::new(path)?;
+        let monitor = Address::new(path)?;
         let machine = ConnectPort::new(&self.advertise);
         Ok(self.add(Port::Calling { monitor, machine, stream: None, next_try: None }))
     }
@@ -178,7 +177,7 @@ impl Server {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.ports.iter().find_map(|port| match port {
-            Port::Listening { path, .. } => Some(path.as_path()),
+            Port::Listening { listener, .. } => Some(listener.path()),
             Port::Calling { .. } => None,
         })
     }
@@ -201,90 +200,89 @@ impl Server {
             if self.told.take(&mut self.ports) {
                 return Ok(None);
             }
-            for port in &mut self.ports {
-                port.go_on();
+            for (number, port) in self.ports.iter_mut().enumerate() {
+                port.go_on(&self.poller, token(number))?;
             }
-            for (number, ready) in self.wait()? {
+            for number in self.wait()? {
                 let Some(port) = self.ports.get_mut(number) else { continue };
-                let Some(stream) = port.take(ready) else { continue };
+                let Some(socket) = port.take(&self.poller)? else { continue };
                 self.last = number;
                 let calls = matches!(port, Port::Calling { .. });
                 let turn = Turn(calls.then(|| (Arc::clone(&self.told), number)));
-                // Who serves it reads until it has all; on some systems it is inherited not to block.
-                if stream.set_nonblocking(false).is_ok() {
-                    return Ok(Some(Incoming { stream, port: number, turn }));
-                }
+                // Who serves it reads until it has all.
+                let stream = Stream::over(socket, Deadline::after(Duration::MAX).end);
+                return Ok(Some(Incoming { stream, port: number, turn }));
             }
         }
     }
 
     /// Waits until there is something to do; says which ports are ready, in the order of their turns.
-    fn wait(&self) -> io::Result<Vec<(usize, PollFlags)>> {
-        let watched = self.ports.iter().enumerate().filter_map(|(i, port)| Some((i, port.watched()?)));
-        let (numbers, mut fds): (Vec<_>, Vec<_>) = watched.unzip();
-        fds.push(PollFd::new(&self.told.flag, PollFlags::IN));
+    fn wait(&self) -> io::Result<Vec<usize>> {
         let next = self.ports.iter().filter_map(Port::due).min();
-        match sys::wait(&mut fds, next.unwrap_or_else(|| Deadline::after(Duration::MAX).end)) {
+        match self.poller.wait(next.unwrap_or_else(|| Deadline::after(Duration::MAX).end)) {
             Err(e) if e.kind() == ErrorKind::TimedOut => {}
             result => result?,
         }
-        let flags = fds.iter().map(PollFd::revents);
-        let mut ready: Vec<_> =
-            numbers.into_iter().zip(flags).filter(|(_, flags)| !flags.is_empty()).collect();
-        ready.sort_by_key(|(number, _)| *number <= self.last);
+        let mut ready = Vec::new();
+        self.poller.ready(&mut ready)?;
+        // All but that of the flag.
+        let mut ready: Vec<_> = ready.into_iter().filter_map(|token| usize::try_from(token).ok()).collect();
+        ready.sort_by_key(|number| (*number <= self.last, *number));
         Ok(ready)
     }
 }
 
+/// The token of [`Told`]'s flag, which is no port's.
+const TOLD: u64 = 0xffff_ffff;
+
+fn token(port: usize) -> u64 {
+    port as u64
+}
+
 impl Port {
     /// Does what can be done without waiting.
-    fn go_on(&mut self) {
+    fn go_on(&mut self, poller: &Poller, token: u64) -> io::Result<()> {
         let now = Instant::now();
         match self {
-            Self::Listening { pause, .. } => *pause = pause.filter(|pause| *pause > now),
+            Self::Listening { listener, pause } => {
+                if pause.take_if(|pause| *pause <= now).is_some() {
+                    poller.watch(listener, token)?;
+                }
+                Ok(())
+            }
             Self::Calling { monitor, machine, stream, next_try } => loop {
                 let event = match machine.step() {
-                    PortStep::Connect => match sys::connect_unix_at_once(monitor) {
-                        Ok(connected) => {
+                    PortStep::Connect => match Socket::connect_at_once(monitor) {
+                        Ok(connected) if poller.watch(&connected, token).is_ok() => {
                             *stream = Some(connected);
                             PortEvent::Connected
                         }
-                        Err(_) => PortEvent::Failed,
+                        Ok(_) | Err(_) => PortEvent::Failed,
                     },
                     PortStep::Wait { milliseconds } => {
                         let next = *next_try.get_or_insert_with(|| {
                             Deadline::after(Duration::from_millis(milliseconds.into())).end
                         });
                         if next > now {
-                            return;
+                            return Ok(());
                         }
                         *next_try = None;
                         PortEvent::Waited
                     }
                     // It always fits a fresh socket, so that there is nothing to wait for.
-                    PortStep::Send(frame) => match stream.as_mut().map(|stream| stream.write(frame)) {
+                    PortStep::Send(frame) => match stream.as_ref().map(|mut stream| stream.write(frame)) {
                         Some(Ok(n)) => PortEvent::Sent(n),
                         Some(Err(e)) if e.kind() == ErrorKind::Interrupted => continue,
                         Some(Err(_)) | None => PortEvent::Failed,
                     },
-                    PortStep::Await | PortStep::Serve => return,
+                    PortStep::Await | PortStep::Serve => return Ok(()),
                 };
                 if event == PortEvent::Failed {
-                    *stream = None;
+                    close(stream, poller);
                 }
                 machine.advance(event);
             },
         }
-    }
-
-    /// What is to be waited for.
-    fn watched(&self) -> Option<PollFd<'_>> {
-        let fd = match self {
-            Self::Listening { listener, pause: None, .. } => listener.as_fd(),
-            Self::Calling { stream: Some(stream), .. } => stream.as_fd(),
-            _ => return None,
-        };
-        Some(PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }
 
     /// When there is something to do even if nothing comes.
@@ -296,38 +294,39 @@ impl Port {
     }
 
     /// Takes the connection that is to be served, if that is what it is ready for.
-    fn take(&mut self, ready: PollFlags) -> Option<UnixStream> {
+    fn take(&mut self, poller: &Poller) -> io::Result<Option<Socket>> {
         match self {
-            Self::Listening { listener, pause, .. } => match listener.accept() {
-                Ok((stream, _)) => Some(stream),
+            Self::Listening { listener, pause } => match listener.accept() {
+                Ok(socket) => Ok(Some(socket)),
                 // Somebody was there and has gone.
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => None,
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => Ok(None),
                 Err(_) => {
                     // There are too many connections just now; the next one would be asked for at once.
                     *pause = Some(Deadline::after(Duration::from_millis(10)).end);
-                    None
+                    poller.forget(listener)?;
+                    Ok(None)
                 }
             },
             // First, even if there is data too: as a runtime does.
-            Self::Calling { machine, stream, .. } if ready.intersects(PollFlags::HUP | PollFlags::ERR) => {
-                *stream = None;
+            Self::Calling { machine, stream, .. } if stream.as_ref().is_some_and(Socket::has_hung_up) => {
+                close(stream, poller);
                 machine.advance(PortEvent::HungUp);
-                None
+                Ok(None)
             }
             Self::Calling { machine, stream, .. } => {
                 machine.advance(PortEvent::Readable);
-                stream.take()
+                let taken = stream.take();
+                taken.iter().try_for_each(|taken| poller.forget(taken))?;
+                Ok(taken)
             }
         }
     }
 }
 
-impl Drop for Port {
-    fn drop(&mut self) {
-        if let Self::Listening { path, .. } = self {
-            // What is gone already need not be removed.
-            let _ = std::fs::remove_file(path);
-        }
+fn close(stream: &mut Option<Socket>, poller: &Poller) {
+    if let Some(closed) = stream.take() {
+        // It is forgotten when it is closed, too.
+        let _ = poller.forget(&closed);
     }
 }
 

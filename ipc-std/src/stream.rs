@@ -1,16 +1,19 @@
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
+#[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(unix)]
 use std::os::unix::net::UnixStream;
+#[cfg(windows)]
+use std::os::windows::io::OwnedHandle;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags};
-
-use crate::sys;
+use crate::sys::Socket;
 
 /// A connection to a runtime on which no wait goes beyond a deadline.
 ///
-/// Reading and writing give an error of kind [`TimedOut`](ErrorKind::TimedOut) once it has passed.
+/// Reading and writing give an error of kind [`TimedOut`](io::ErrorKind::TimedOut) once it has passed.
 ///
 /// ```no_run
 /// use std::{io::Read, path::Path, time::{Duration, Instant}};
@@ -22,28 +25,40 @@ use crate::sys;
 /// ```
 #[derive(Debug)]
 pub struct Stream {
-    socket: UnixStream,
+    /// A fake runtime ends it from another thread.
+    socket: Arc<Socket>,
     deadline: Instant,
-    /// Whether something was sent since the last read: there is no use then in trying to read before it is answered.
-    awaiting: bool,
 }
 
 impl Stream {
-    /// Connects to the socket at `path`, by `deadline`, which then holds for the stream too.
+    /// Connects to the socket, or pipe, at `path`, by `deadline`, which then holds for the stream too.
     ///
     /// # Errors
     /// What the operating system says; `TimedOut` if the runtime accepts no connection in time.
     pub fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
-        Ok(Self { socket: sys::connect_unix(path, deadline)?, deadline, awaiting: false })
+        Ok(Self::over(Socket::connect(path, deadline)?, deadline))
     }
 
     /// Over a socket that is connected already.
     ///
     /// # Errors
     /// If the socket cannot be made not to block.
+    #[cfg(unix)]
     pub fn new(socket: UnixStream, deadline: Instant) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self { socket, deadline, awaiting: false })
+        Ok(Self::over(Socket::new(socket)?, deadline))
+    }
+
+    /// Over a pipe that is connected already, and was opened for overlapped operations.
+    ///
+    /// # Errors
+    /// None, at present.
+    #[cfg(windows)]
+    pub fn new(pipe: OwnedHandle, deadline: Instant) -> io::Result<Self> {
+        Ok(Self::over(Socket::new(pipe), deadline))
+    }
+
+    pub(crate) fn over(socket: Socket, deadline: Instant) -> Self {
+        Self { socket: Arc::new(socket), deadline }
     }
 
     /// When waiting ends.
@@ -58,47 +73,25 @@ impl Stream {
     }
 
     /// The socket, which does not block.
-    pub(crate) const fn socket(&self) -> &UnixStream {
+    pub(crate) const fn socket(&self) -> &Arc<Socket> {
         &self.socket
-    }
-
-    /// The socket, which does not block.
-    pub(crate) fn into_socket(self) -> UnixStream {
-        self.socket
-    }
-
-    /// Does `io`, which does not block, as soon as the socket is ready for it.
-    fn when<T>(&self, ready: PollFlags, mut io: impl FnMut(&UnixStream) -> io::Result<T>) -> io::Result<T> {
-        loop {
-            match io(&self.socket) {
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait(ready)?,
-                result => return result,
-            }
-        }
-    }
-
-    fn wait(&self, ready: PollFlags) -> io::Result<()> {
-        sys::wait(&mut [PollFd::new(&self.socket, ready)], self.deadline)
     }
 }
 
 impl Read for Stream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if core::mem::take(&mut self.awaiting) {
-            self.wait(PollFlags::IN)?;
-        }
-        self.when(PollFlags::IN, |mut socket| socket.read(buf))
+        self.socket.read_by(buf, self.deadline)
     }
 }
 impl Write for Stream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.awaiting = true;
-        self.when(PollFlags::OUT, |mut socket| socket.write(buf))
+        self.socket.write_by(buf, self.deadline)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
+#[cfg(unix)]
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

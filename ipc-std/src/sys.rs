@@ -1,8 +1,10 @@
-//! What the operating system offers, and the standard library does not.
-mod flag;
-mod poller;
+//! What the operating system offers, and the standard library does not: the same names on every system.
+#[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
-pub(crate) use flag::Flag;
-pub(crate) use poller::Poller;
+#[cfg(unix)]
 pub(crate) use unix::*;
+#[cfg(windows)]
+pub(crate) use windows::*;

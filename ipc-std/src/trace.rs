@@ -1,7 +1,7 @@
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
+#[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -15,13 +15,13 @@ use ipc_proto::{
     Command, HResult, Message, ServerError, Session, SessionEnd, SessionPhase, SessionTimeout, StopEvent,
     StopStep, StopTracing, encode_to_vec,
 };
-use rustix::event::{PollFd, PollFlags};
 
 use crate::client::Deadline;
 use crate::drive::is_closed;
 use crate::error::Context;
 use crate::observer::Tap;
-use crate::{Client, Connection, Error, Phase, Stream, sys};
+use crate::sys::{self, Socket};
+use crate::{Client, Connection, Error, Phase, Stream};
 
 /// What to trace, and what to be particular about: whatever is left as [`new`](Self::new) has it, every runtime has.
 ///
@@ -148,9 +148,9 @@ pub struct TraceSession {
     command: Code,
     lost: Lost,
     session: Session,
-    stream: UnixStream,
+    stream: Arc<Socket>,
     /// On which the stop is asked for.
-    stop: Option<Tap<UnixStream>>,
+    stop: Option<Tap<AtOnce>>,
     /// When the runtime has to be ready to be asked.
     ask_by: Deadline,
     /// When it is tried again, if it was not, and how long after that if it still is not.
@@ -192,6 +192,24 @@ struct Said {
     new: bool,
 }
 
+/// A socket on which nothing is waited for.
+#[derive(Debug)]
+struct AtOnce(Socket);
+
+impl Read for AtOnce {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        (&self.0).read(buf)
+    }
+}
+impl Write for AtOnce {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        (&self.0).write(buf)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// In the poller.
 const STREAM: u64 = 0;
 const STOP: u64 = 1;
@@ -220,11 +238,11 @@ impl TraceSession {
         step: &TraceStep,
     ) -> Result<Self, Error> {
         let (sent, answered) = connection.passed();
-        let stream = connection.into_stream().into_socket();
+        let stream = Arc::clone(connection.into_stream().socket());
         let watched = || {
             let poller = sys::Poller::new()?;
             let flag = sys::Flag::new()?;
-            poller.watch(&stream, STREAM)?;
+            poller.watch(&*stream, STREAM)?;
             poller.watch(&flag, TOLD)?;
             Ok((poller, flag))
         };
@@ -357,7 +375,7 @@ impl TraceSession {
         // Before the stream, which may never run dry.
         self.ask()?;
         while self.session.wants_stream() {
-            let n = match (&self.stream).read(buf) {
+            let n = match (&*self.stream).read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                 // However it broke off, nothing more comes.
@@ -368,7 +386,7 @@ impl TraceSession {
             if n > 0 {
                 return Ok(Some(n));
             }
-            self.poller.forget(&self.stream)?;
+            self.poller.forget(&*self.stream)?;
         }
         self.collect();
         self.ended().transpose()
@@ -407,7 +425,7 @@ impl TraceSession {
                 (StopStep::Connect, stop) => {
                     let connected = self.client.connect_at_once().and_then(|socket| {
                         self.poller.watch(&socket, STOP)?;
-                        let mut tap = Tap::new(socket);
+                        let mut tap = Tap::new(AtOnce(socket));
                         tap.observe(self.client.observer());
                         tap.begin();
                         *stop = Some(tap);
@@ -487,7 +505,7 @@ impl TraceSession {
         if let Some(mut tap) = self.stop.take() {
             tap.end();
             // It is forgotten when it is closed, too.
-            let _ = self.poller.forget(&tap.stream);
+            let _ = self.poller.forget(&tap.stream.0);
         }
     }
 
@@ -522,7 +540,7 @@ impl TraceSession {
         let silence = Deadline::after(self.client.timeouts().silence);
         let due = self.due();
         let until = due.unwrap_or(silence.end);
-        match sys::wait(&mut [PollFd::new(&self.poller, PollFlags::IN)], until) {
+        match self.poller.wait(until) {
             Err(e) if e.kind() == ErrorKind::TimedOut && due.is_none() => {
                 let context = Context {
                     peer: self.client.peer(),
@@ -575,6 +593,7 @@ impl Read for TraceSession {
 }
 
 /// Readable when there is something to do.
+#[cfg(unix)]
 impl AsFd for TraceSession {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.poller.as_fd()
@@ -695,7 +714,7 @@ impl UserEvents {
         check(&command)?;
         let mut connection = client.connect()?;
         connection.send(&command)?;
-        let sent = sys::send_descriptor(connection.stream().socket(), user_events_data);
+        let sent = sys::send_descriptor(connection.stream(), user_events_data);
         sent.map_err(|source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Sending, source })?;
         let SessionId { session_id } = connection.receive(&command)?;
         Ok(Self { _stream: connection.into_stream(), session_id })

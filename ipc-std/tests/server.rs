@@ -101,9 +101,9 @@ fn a_silent_tool_is_handed_over_at_once() {
     let mut server = server();
     server.listen(directory.path()).unwrap();
     let tool = UnixStream::connect(server.path().unwrap()).unwrap();
-    let incoming = server.accept().unwrap().unwrap();
+    let mut incoming = server.accept().unwrap().unwrap();
     drop(tool);
-    assert_eq!((&incoming.stream).read(&mut [0]).unwrap(), 0);
+    assert_eq!(incoming.stream.read(&mut [0]).unwrap(), 0);
 }
 
 #[test]

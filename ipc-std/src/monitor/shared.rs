@@ -2,44 +2,29 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read};
+#[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::port::{Arrival, Entry, Roster};
 use ipc_proto::{Advertise, Exchange, Guid, ProtocolError, ReceiveAdvertise, Step};
-use rustix::event::{PollFd, PollFlags};
 
 use super::{AdvertisedRuntime, Credentials, MonitorEvent, Rejection};
 use crate::client::Deadline;
 use crate::drive::is_closed;
-use crate::sys;
+use crate::sys::{self, Hub, Listener, Socket};
 
 /// What a [`Monitor`] and its clients share.
 pub(crate) struct Shared {
-    path: PathBuf,
-    /// Device and number of the socket's file: another that lies there later is not ours.
-    file: Option<(u64, u64)>,
-    listener: UnixListener,
-    /// Watches the listener and every connection.
-    poller: Poller,
+    listener: Listener,
+    /// Watches the listener and every connection; raised while there are events, or another time when there is something
+    /// to do.
+    hub: Hub,
     state: Mutex<State>,
     /// Whenever `state` is, by somebody who watched.
     changed: Condvar,
-}
-
-/// Descriptors that say when there is something to do.
-struct Poller {
-    connections: sys::Poller,
-    /// Watches `connections` and `events`: what other people's loops poll.
-    all: sys::Poller,
-    /// Readable while there are events, or another time when there is something to do.
-    events: sys::Flag,
-    /// Readable when somebody else has done what the one who polls was waiting for.
-    done: sys::Flag,
 }
 
 struct State {
@@ -62,13 +47,13 @@ struct State {
 
 /// A runtime's connection, which waits for a command.
 struct Idle {
-    socket: UnixStream,
+    socket: Socket,
     token: u64,
     credentials: Option<Credentials>,
 }
 
 struct Arriving {
-    socket: UnixStream,
+    socket: Socket,
     receive: ReceiveAdvertise,
     deadline: Instant,
     credentials: Option<Credentials>,
@@ -87,9 +72,6 @@ struct Away {
 
 /// The listener's; connections have those from 1 on.
 const LISTENER: u64 = 0;
-/// In [`Poller::all`].
-const CONNECTIONS: u64 = 0;
-const EVENTS: u64 = 1;
 /// How many connections may be silent at the same time. Runtimes say who they are at once.
 pub(super) const MAX_ARRIVING: usize = 256;
 /// How many events are kept if nobody takes them, before rejections are not kept any more.
@@ -154,29 +136,14 @@ impl State {
 
 impl Shared {
     pub(super) fn bind(path: &Path) -> io::Result<Self> {
-        let listener = bind(path)?;
-        listener.set_nonblocking(true)?;
-        let poller = Poller {
-            connections: sys::Poller::new()?,
-            all: sys::Poller::new()?,
-            events: sys::Flag::new()?,
-            done: sys::Flag::new()?,
-        };
-        poller.connections.watch(&listener, LISTENER)?;
-        poller.all.watch(&poller.connections, CONNECTIONS)?;
-        poller.all.watch(&poller.events, EVENTS)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file: file_at(path),
-            listener,
-            poller,
-            state: Mutex::new(State::new()),
-            changed: Condvar::new(),
-        })
+        let listener = Listener::bind_over_dead(path)?;
+        let hub = Hub::new()?;
+        hub.watch(&listener, LISTENER)?;
+        Ok(Self { listener, hub, state: Mutex::new(State::new()), changed: Condvar::new() })
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.listener.path()
     }
 
     /// The next event, by `deadline`; without one, if it is there already.
@@ -186,7 +153,7 @@ impl Shared {
             self.step(&mut state)?;
             let event = state.events.pop_front();
             if state.events.is_empty() {
-                self.poller.events.lower();
+                self.hub.lower();
             }
             let (None, Some(deadline)) = (&event, deadline) else { return Ok(event) };
             state = match self.wait(state, deadline) {
@@ -229,7 +196,7 @@ impl Shared {
     }
 
     /// Takes the runtime's connection as soon as there is one; `None` if the runtime is not there.
-    pub(crate) fn take(&self, runtime_cookie: &Guid, deadline: Instant) -> io::Result<Option<UnixStream>> {
+    pub(crate) fn take(&self, runtime_cookie: &Guid, deadline: Instant) -> io::Result<Option<Socket>> {
         let mut state = self.state();
         loop {
             self.step(&mut state)?;
@@ -238,13 +205,13 @@ impl Shared {
             }
             if let Some(idle) = state.roster.take(runtime_cookie) {
                 self.drop_idle(&mut state, &idle);
-                let gone = sys::has_hung_up(&idle.socket);
+                let gone = idle.socket.has_hung_up();
                 let due = state.due;
                 state.send_away(*runtime_cookie, idle.credentials, gone);
                 if due != state.due {
                     // Whoever waits does so for too long.
                     self.tell(&state);
-                    self.poller.events.raise();
+                    self.hub.raise();
                 }
                 if !gone {
                     return Ok(Some(idle.socket));
@@ -278,12 +245,10 @@ impl Shared {
         state.polled = true;
         let until = state.due.map_or(deadline, |due| due.min(deadline));
         drop(state);
-        let mut fds = [self.poller.connections.as_fd(), self.poller.done.as_fd()]
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        let waited = sys::wait(&mut fds, until);
+        let waited = self.hub.wait(until);
         let mut state = self.state();
         state.polled = false;
-        self.poller.done.lower();
+        self.hub.waited();
         // Somebody else has to poll when this one has what it waits for.
         self.changed.notify_all();
         match waited {
@@ -299,7 +264,7 @@ impl Shared {
         let mut tokens = Vec::new();
         let mut changed = false;
         for _ in 0..ROUNDS {
-            self.poller.connections.ready(&mut tokens)?;
+            self.hub.ready(&mut tokens)?;
             if tokens.is_empty() {
                 break;
             }
@@ -314,7 +279,7 @@ impl Shared {
             self.on_time(state, now)?;
         }
         if !state.events.is_empty() {
-            self.poller.events.raise();
+            self.hub.raise();
         }
         if changed {
             self.tell(state);
@@ -326,7 +291,7 @@ impl Shared {
     fn tell(&self, state: &State) {
         self.changed.notify_all();
         if state.polled {
-            self.poller.done.raise();
+            self.hub.wake();
         }
     }
 
@@ -365,12 +330,8 @@ impl Shared {
         /// However many come, the others get on too.
         const BATCH: usize = 64;
         for _ in 0..BATCH {
-            let accepted = match self.listener.accept() {
-                Ok((socket, _)) if sys::is_among_the_last(&socket) => Err(ErrorKind::QuotaExceeded.into()),
-                accepted => accepted,
-            };
-            let socket = match accepted {
-                Ok((socket, _)) => socket,
+            let socket = match self.listener.accept_within_limits() {
+                Ok(socket) => socket,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 // The peer has gone again.
                 Err(e) if is_closed(&e) || e.kind() == ErrorKind::Interrupted => continue,
@@ -378,21 +339,20 @@ impl Shared {
                 Err(_) => {
                     let again = Instant::now().checked_add(ACCEPT_AGAIN);
                     state.accept_at = again;
-                    self.poller.connections.forget(&self.listener)?;
+                    self.hub.forget(&self.listener)?;
                     again.into_iter().for_each(|again| state.by(again));
                     return Ok(());
                 }
             };
-            socket.set_nonblocking(true)?;
             state.last_token = state.last_token.saturating_add(1);
             let token = state.last_token;
             let limit = Duration::from_millis(ReceiveAdvertise::DEADLINE_MS.into());
             let deadline = Deadline::after(limit).end;
-            let credentials = sys::credentials(&socket);
+            let credentials = socket.credentials();
             let mut arriving = Arriving { socket, receive: ReceiveAdvertise::new(), deadline, credentials };
             // Runtimes send at once, so it is mostly there.
             let received = receive(&mut arriving);
-            if self.poller.connections.watch(&arriving.socket, token).is_err() {
+            if self.hub.watch(&arriving.socket, token).is_err() {
                 continue;
             }
             state.arriving.insert(token, arriving);
@@ -413,7 +373,7 @@ impl Shared {
     fn reject(&self, state: &mut State, token: u64, rejection: Rejection) {
         if let Some(arriving) = state.arriving.remove(&token) {
             // It is forgotten when it is closed, too.
-            let _ = self.poller.connections.forget(&arriving.socket);
+            let _ = self.hub.forget(&arriving.socket);
             // Whoever only looked whether somebody is here, as another monitor does, has done no harm.
             if rejection != Rejection::Protocol(ProtocolError::Closed { received: 0 }) {
                 state.reject(rejection, arriving.credentials);
@@ -424,7 +384,7 @@ impl Shared {
     /// A connection has said who it is.
     fn arrive(&self, state: &mut State, token: u64, advertise: &Advertise) {
         let Some(Arriving { socket, credentials, .. }) = state.arriving.remove(&token) else { return };
-        if sys::has_hung_up(&socket) {
+        if socket.has_hung_up() {
             // Its runtime was gone before it was accepted.
             return;
         }
@@ -455,7 +415,7 @@ impl Shared {
     fn drop_idle(&self, state: &mut State, idle: &Idle) {
         state.idle.remove(&idle.token);
         // It is forgotten when it is closed, too.
-        let _ = self.poller.connections.forget(&idle.socket);
+        let _ = self.hub.forget(&idle.socket);
     }
 
     fn on_time(&self, state: &mut State, now: Instant) -> io::Result<()> {
@@ -487,7 +447,7 @@ impl Shared {
         }
         if state.accept_at.is_some_and(|at| at <= now) {
             state.accept_at = None;
-            self.poller.connections.watch(&self.listener, LISTENER)?;
+            self.hub.watch(&self.listener, LISTENER)?;
         }
         let arriving = state.arriving.values().next().map(|arriving| arriving.deadline);
         let away = state.away.values().map(|away| away.look).min();
@@ -510,59 +470,15 @@ fn receive(arriving: &mut Arriving) -> Result<Option<Advertise>, ProtocolError> 
     arriving.receive.finish().map(Some)
 }
 
-/// Listens at `path`, and replaces a socket there that nobody listens at.
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    /// Who has the lock has done in no time.
-    const LOCK: Duration = Duration::from_secs(1);
-    // Two that replace the same one do it one after the other, so that the second finds the first. It goes without in a
-    // directory that may not be read.
-    let directory = path.parent().unwrap_or(path);
-    let _lock = match sys::lock_directory(directory, Deadline::after(LOCK).end) {
-        Err(e) if e.kind() == ErrorKind::TimedOut => return Err(ErrorKind::AddrInUse.into()),
-        lock => lock.ok(),
-    };
-    match sys::listen_unix(path) {
-        Err(e) if e.kind() == ErrorKind::AddrInUse => {}
-        bound => return bound,
-    }
-    let found = file_at(path);
-    if found.is_some() && !sys::is_socket(path) {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file that is no socket"));
-    }
-    // Who does not answer at once is there all the same, and very busy.
-    match sys::connect_unix(path, Deadline::after(Duration::from_millis(100)).end) {
-        Err(e) if e.kind() == ErrorKind::ConnectionRefused && file_at(path) == found => {
-            std::fs::remove_file(path)?;
-        }
-        Err(e) if e.kind() == ErrorKind::NotFound => {}
-        Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(e),
-        _ => return Err(ErrorKind::AddrInUse.into()),
-    }
-    sys::listen_unix(path)
-}
-
-/// What tells the file at `path` from any other.
-fn file_at(path: &Path) -> Option<(u64, u64)> {
-    path.symlink_metadata().ok().map(|file| (file.dev(), file.ino()))
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if self.file.is_some() && self.file == file_at(&self.path) {
-            // There is nobody left to tell.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
+#[cfg(unix)]
 impl AsFd for Shared {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.poller.all.as_fd()
+        self.hub.as_fd()
     }
 }
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Shared").field("path", &self.path()).finish_non_exhaustive()
     }
 }

@@ -1,67 +1,30 @@
+mod flag;
+mod hub;
+mod listener;
+mod poller;
+mod socket;
+
 use core::time::Duration;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use ipc_proto::SocketName;
+use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketType, connect,
-    sendmsg,
-};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-use crate::Credentials;
-
-/// A socket that does not block, and that children do not inherit.
-#[cfg(not(target_vendor = "apple"))]
-fn unix_socket() -> io::Result<OwnedFd> {
-    let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
-    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
-}
-#[cfg(target_vendor = "apple")]
-fn unix_socket() -> io::Result<OwnedFd> {
-    let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&fd, true)?;
-    Ok(fd)
-}
-
-/// Connects to the socket at `path`; the stream does not block.
-///
-/// A full backlog is waited for, as a runtime accepts only between two commands. There is nothing to poll then, so it
-/// is asked again, ever more seldom.
-pub(crate) fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(path)?;
-    let fd = unix_socket()?;
-    let mut pause = Duration::from_millis(1);
-    loop {
-        match connect(&fd, &address) {
-            Ok(()) | Err(Errno::ISCONN) => return Ok(fd.into()),
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                std::thread::sleep(pause.min(left(deadline)?));
-                pause = pause.saturating_mul(2).min(Duration::from_millis(50));
-            }
-            Err(Errno::INPROGRESS | Errno::ALREADY) => {
-                wait(&mut [PollFd::new(&fd, PollFlags::OUT)], deadline)?
-            }
-            Err(e) => return Err(e.into()),
-        }
-    }
-}
-
-/// Connects, or fails at once, be it that the backlog is full; the stream does not block.
-pub(crate) fn connect_unix_at_once(address: &SocketAddrUnix) -> io::Result<UnixStream> {
-    let fd = unix_socket()?;
-    connect(&fd, address)?;
-    Ok(fd.into())
-}
+pub(crate) use flag::Flag;
+pub(crate) use hub::Hub;
+pub(crate) use listener::{Listener, is_socket};
+pub(crate) use poller::Poller;
+pub(crate) use socket::{Address, Socket};
 
 /// Sends a descriptor, with the one byte that carries it.
-pub(crate) fn send_descriptor(socket: &UnixStream, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn send_descriptor(socket: &impl AsFd, descriptor: BorrowedFd<'_>) -> io::Result<()> {
     let mut space = [core::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = [descriptor];
@@ -79,7 +42,7 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 }
 
 /// Waits until one of these is ready for what is asked of it, or gone.
-pub(crate) fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> {
+fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> {
     loop {
         // Without a timeout if it is longer than the type can say: hundreds of years.
         let timeout = Timespec::try_from(left(deadline)?).ok();
@@ -89,18 +52,6 @@ pub(crate) fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> 
             Err(e) => return Err(e.into()),
         }
     }
-}
-
-/// Whether the peer has closed its side altogether.
-pub(crate) fn has_hung_up(socket: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(socket, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok_and(|n| n > 0)
-}
-
-/// Whether a socket lies there; whether anybody listens is another matter.
-pub(crate) fn is_socket(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
 /// Whether there is a process with this id, ours or not.
@@ -116,21 +67,8 @@ pub(crate) fn process_has_ended(process_id: u32) -> bool {
     matches!(state, Some('Z' | 'X')) || !process_exists(process_id)
 }
 
-/// Who is at the other end of a socket, if the system tells.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn credentials(socket: &UnixStream) -> Option<Credentials> {
-    // The system's own answer for a process that is not seen from here is 0, which is no process id.
-    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
-    let process_id = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
-    Some(Credentials { process_id, user_id: peer.uid.as_raw(), group_id: peer.gid.as_raw() })
-}
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) const fn credentials(_: &UnixStream) -> Option<Credentials> {
-    None
-}
-
 /// Locks a directory until the descriptor is dropped; an error of kind `TimedOut` if somebody else has it for as long.
-pub(crate) fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
+fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, rustix::fs::Mode::empty())?;
     loop {
@@ -144,15 +82,6 @@ pub(crate) fn lock_directory(path: &Path, deadline: Instant) -> io::Result<Owned
     }
 }
 
-/// Whether there are hardly any descriptors left, if this is the newest.
-pub(crate) fn is_among_the_last(socket: &UnixStream) -> bool {
-    /// What the commands of a runtime or two take.
-    const RESERVE: u64 = 16;
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let number = u64::try_from(socket.as_raw_fd()).unwrap_or(0);
-    limit.is_some_and(|limit| number >= limit.saturating_sub(RESERVE.min(limit / 4)))
-}
-
 /// When a process started, in what its socket's name says of it: clock ticks since boot on Linux; 0 if unknown.
 pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
     /// Field 22, counted from behind the program's name, which is field 2 and may hold anything.
@@ -162,19 +91,31 @@ pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
     fields.and_then(|mut fields| fields.nth(START_TIME)?.parse().ok()).unwrap_or(0)
 }
 
-/// A listening socket at `path`, which only its owner may open from its first moment on; accepting does not block.
-pub(crate) fn listen_unix(path: &Path) -> io::Result<UnixListener> {
-    /// How many connections may wait to be accepted: what .NET asks for.
-    const BACKLOG: i32 = 255;
-    let address = SocketAddrUnix::new(path)?;
-    let fd = unix_socket()?;
-    // On Linux the mode of the unbound socket is what the file gets. Elsewhere the file is changed once it is there.
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    #[cfg(target_os = "linux")]
-    rustix::fs::fchmod(&fd, mode)?;
-    rustix::net::bind(&fd, &address)?;
-    #[cfg(not(target_os = "linux"))]
-    rustix::fs::chmod(path, mode)?;
-    rustix::net::listen(&fd, BACKLOG)?;
-    Ok(fd.into())
+/// Where the runtime in this process listens, in this directory.
+pub(crate) fn endpoint(directory: &Path, process_id: u32) -> PathBuf {
+    let name = SocketName { process_id, disambiguation_key: disambiguation_key(process_id) };
+    directory.join(name.to_text().as_str())
+}
+
+/// Whose endpoint it is, if the name tells, and that process made it: the name of one in a container has an id that is
+/// somebody else's out here.
+pub(crate) fn owner(endpoint: &Path) -> Option<u32> {
+    let name: SocketName = endpoint.file_name()?.to_str()?.parse().ok()?;
+    let key = disambiguation_key(name.process_id);
+    (key != 0 && key == name.disambiguation_key).then_some(name.process_id)
+}
+
+/// The whole path of a port: a runtime that is to call it may have another working directory.
+pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    std::path::absolute(path)
+}
+
+/// What a runtime has to be told of a port with this absolute path.
+pub(crate) fn port_address(path: &Path) -> &OsStr {
+    path.as_os_str()
+}
+
+/// The pieces of a text between separators, which are ASCII.
+pub(crate) fn split(text: &OsStr, separator: u8) -> Vec<OsString> {
+    text.as_bytes().split(|byte| *byte == separator).map(|piece| OsStr::from_bytes(piece).to_owned()).collect()
 }

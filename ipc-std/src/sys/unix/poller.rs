@@ -1,8 +1,11 @@
 //! Many descriptors as one: readable when one of them is.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
-use rustix::event::Timespec;
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use super::wait;
 
 /// Descriptors that are watched for being readable or hung up, each under a token.
 #[derive(Debug)]
@@ -18,6 +21,13 @@ impl AsFd for Poller {
     }
 }
 
+impl Poller {
+    /// Waits until one is ready; an error of kind `TimedOut` after `deadline`.
+    pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
+        wait(&mut [PollFd::new(&self.0, PollFlags::IN)], deadline)
+    }
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
@@ -25,14 +35,14 @@ impl Poller {
     }
 
     /// Watches a descriptor until it is forgotten.
-    pub(crate) fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+    pub(crate) fn watch(&self, source: &impl AsFd, token: u64) -> io::Result<()> {
         use rustix::event::epoll::{EventData, EventFlags, add};
-        Ok(add(&self.0, fd, EventData::new_u64(token), EventFlags::IN)?)
+        Ok(add(&self.0, source, EventData::new_u64(token), EventFlags::IN)?)
     }
 
     /// Watches it no more.
-    pub(crate) fn forget(&self, fd: impl AsFd) -> io::Result<()> {
-        Ok(rustix::event::epoll::delete(&self.0, fd)?)
+    pub(crate) fn forget(&self, source: &impl AsFd) -> io::Result<()> {
+        Ok(rustix::event::epoll::delete(&self.0, source)?)
     }
 
     /// The tokens of some that are ready; none if none is.
@@ -55,13 +65,13 @@ impl Poller {
     }
 
     /// Watches a descriptor until it is forgotten.
-    pub(crate) fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        self.change(fd.as_fd(), rustix::event::kqueue::EventFlags::ADD, token)
+    pub(crate) fn watch(&self, source: &impl AsFd, token: u64) -> io::Result<()> {
+        self.change(source.as_fd(), rustix::event::kqueue::EventFlags::ADD, token)
     }
 
     /// Watches it no more.
-    pub(crate) fn forget(&self, fd: impl AsFd) -> io::Result<()> {
-        self.change(fd.as_fd(), rustix::event::kqueue::EventFlags::DELETE, 0)
+    pub(crate) fn forget(&self, source: &impl AsFd) -> io::Result<()> {
+        self.change(source.as_fd(), rustix::event::kqueue::EventFlags::DELETE, 0)
     }
 
     fn change(
