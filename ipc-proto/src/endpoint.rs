@@ -1,4 +1,4 @@
-//! The names of the sockets that runtimes listen at.
+//! The names of the sockets, and pipes, that runtimes listen at.
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
@@ -87,12 +87,94 @@ impl FromStr for SocketName {
     fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
         let numbers = s.strip_prefix(PREFIX).and_then(|s| s.strip_suffix(SUFFIX));
         let (process_id, key) = numbers.and_then(|s| s.split_once('-')).ok_or(ParseSocketNameError)?;
-        Ok(Self { process_id: number(process_id)?, disambiguation_key: number(key)? })
+        let numbers = number(process_id).zip(number(key));
+        let (process_id, disambiguation_key) = numbers.ok_or(ParseSocketNameError)?;
+        Ok(Self { process_id, disambiguation_key })
+    }
+}
+
+/// The name of the pipe that a runtime listens at on Windows, as it stands behind `\\\\.\\pipe\\`.
+///
+/// ```text
+/// dotnet-diagnostic-{process id}
+/// ```
+///
+/// Section "Transport" of the specification.
+///
+/// ```
+/// use ipc_proto::PipeName;
+///
+/// let name: PipeName = "dotnet-diagnostic-42".parse()?;
+/// assert_eq!(name, PipeName { process_id: 42 });
+/// assert_eq!(name.to_text().as_str(), "dotnet-diagnostic-42");
+/// assert!("dotnet-diagnostic-dsrouter-42".parse::<PipeName>().is_err());
+/// # Ok::<(), ipc_proto::ParsePipeNameError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PipeName {
+    /// The process.
+    pub process_id: u32,
+}
+
+/// A number at its longest, and what stands before it.
+const PIPE_MAX_LEN: usize = PREFIX.len() + 10;
+
+impl PipeName {
+    /// The name as text, without allocating.
+    #[must_use]
+    pub fn to_text(&self) -> PipeNameText {
+        let mut text = heapless::String::new();
+        // It fits: PIPE_MAX_LEN is the length of the longest.
+        let _ = write!(text, "{PREFIX}{}", self.process_id);
+        PipeNameText(text)
+    }
+}
+impl fmt::Display for PipeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.to_text().as_str())
+    }
+}
+
+/// The text of a [`PipeName`], on the stack.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PipeNameText(heapless::String<PIPE_MAX_LEN>);
+
+impl PipeNameText {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+impl AsRef<str> for PipeNameText {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+/// A name that no runtime gives its pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsePipeNameError;
+
+impl fmt::Display for ParsePipeNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not the name of a runtime's pipe, dotnet-diagnostic-PID")
+    }
+}
+impl core::error::Error for ParsePipeNameError {}
+
+impl FromStr for PipeName {
+    type Err = ParsePipeNameError;
+
+    /// Reads a name strictly: it is the one that [`Display`](fmt::Display) would write, or none.
+    fn from_str(s: &str) -> Result<Self, ParsePipeNameError> {
+        let process_id = s.strip_prefix(PREFIX).and_then(number).ok_or(ParsePipeNameError)?;
+        Ok(Self { process_id })
     }
 }
 
 /// A decimal number as runtimes write it: no sign, no leading zero.
-fn number<N: FromStr>(s: &str) -> Result<N, ParseSocketNameError> {
+fn number<N: FromStr>(s: &str) -> Option<N> {
     let plain = s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'));
-    s.parse().ok().filter(|_| plain).ok_or(ParseSocketNameError)
+    s.parse().ok().filter(|_| plain)
 }

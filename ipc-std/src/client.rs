@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::plan::{self, Hazard, Lost, Runtime};
-use ipc_proto::types::{ClientData, DumpFlags, DumpType, PerfMapType, UserEventsSession};
+use ipc_proto::plan::{self, Flavour, Hazard, Lost, Runtime};
+#[cfg(unix)]
+use ipc_proto::types::UserEventsSession;
+use ipc_proto::types::{ClientData, DumpFlags, DumpType, PerfMapType};
 use ipc_proto::{
     ApplyStartupHook, AttachProfiler, Code, Command, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
     GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Guid, HResult,
@@ -17,8 +19,10 @@ use ipc_proto::{
 use crate::sys::{self, Address, Socket};
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
-    TraceSession, UserEvents, discover, monitor, procfs,
+    TraceSession, discover, monitor,
 };
+#[cfg(unix)]
+use crate::{UserEvents, procfs};
 
 /// A tool's way to one runtime. It connects anew for every command, as the protocol has it; or waits for the runtime
 /// to connect anew, if it is at a [`Monitor`](crate::Monitor)'s port.
@@ -38,6 +42,9 @@ use crate::{
 pub struct Client {
     way: Way,
     peer: String,
+    /// The process that has to be the one that listens.
+    #[cfg(windows)]
+    process_id: Option<u32>,
     timeouts: Timeouts,
     observer: Option<Observer>,
 }
@@ -61,14 +68,19 @@ impl Client {
     /// [`Error::NoProcess`] or [`Error::NoSocket`].
     pub fn for_process(process_id: u32) -> Result<Self, Error> {
         let path = discover::find(process_id)?.path;
-        Ok(Self { peer: format!("process {process_id}"), ..Self::at(path) })
+        Ok(Self {
+            peer: format!("process {process_id}"),
+            #[cfg(windows)]
+            process_id: Some(process_id),
+            ..Self::at(path)
+        })
     }
 
     /// To the runtime that listens at this path. Nothing is connected yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let peer = path.display().to_string();
-        Self { way: Way::Socket(path), peer, timeouts: Timeouts::default(), observer: None }
+        Self::by(Way::Socket(path), peer)
     }
 
     /// To a runtime at a monitor's port.
@@ -78,7 +90,18 @@ impl Client {
             None => format!("runtime {runtime_cookie}"),
         };
         let way = Way::Port { monitor: Arc::clone(monitor), runtime_cookie };
-        Self { way, peer, timeouts: Timeouts::default(), observer: None }
+        Self::by(way, peer)
+    }
+
+    fn by(way: Way, peer: String) -> Self {
+        Self {
+            way,
+            peer,
+            #[cfg(windows)]
+            process_id: None,
+            timeouts: Timeouts::default(),
+            observer: None,
+        }
     }
 
     /// With other deadlines than the default ones.
@@ -131,7 +154,10 @@ impl Client {
 
     pub(crate) fn connect_for(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
         let (connected, phase) = match &self.way {
-            Way::Socket(path) => (Stream::connect(path, deadline.end), Phase::Connecting),
+            Way::Socket(path) => {
+                let socket = Socket::connect(path, deadline.end).and_then(|socket| self.checked(socket));
+                (socket.map(|socket| Stream::over(socket, deadline.end)), Phase::Connecting)
+            }
             Way::Port { monitor, runtime_cookie } => {
                 let taken = monitor.take(runtime_cookie, deadline.end).transpose();
                 let Some(taken) = taken else { return Err(Error::Left { peer: self.peer.clone() }) };
@@ -155,7 +181,7 @@ impl Client {
     /// Connects for a session's stop; an error of kind `WouldBlock` if the runtime is not ready for it just now.
     pub(crate) fn connect_at_once(&self) -> io::Result<Socket> {
         match &self.way {
-            Way::Socket(path) => Socket::connect_at_once(&Address::new(path)?),
+            Way::Socket(path) => self.checked(Socket::connect_at_once(&Address::new(path)?)?),
             Way::Port { monitor, runtime_cookie } => match monitor.take(runtime_cookie, Instant::now()) {
                 Ok(Some(socket)) => Ok(socket),
                 // It has left: its stream will end.
@@ -175,6 +201,22 @@ impl Client {
             (Way::Port { .. }, _) => None,
         }
         .unwrap_or(Error::Io { peer, phase, source })
+    }
+
+    /// Lets nobody but the process that is asked for have what is sent: the name of its pipe is free before it has started.
+    #[cfg(windows)]
+    fn checked(&self, socket: Socket) -> io::Result<Socket> {
+        let owner = socket.credentials().map(|credentials| credentials.process_id);
+        match owner.filter(|owner| self.process_id.is_some_and(|process_id| process_id != *owner)) {
+            None => Ok(socket),
+            Some(owner) => Err(io::Error::other(format!("process {owner} listens there in its place"))),
+        }
+    }
+
+    #[cfg(unix)]
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "it is as on other systems")]
+    const fn checked(&self, socket: Socket) -> io::Result<Socket> {
+        Ok(socket)
     }
 
     /// What it means that there is no way to connect to the runtime's socket.
@@ -261,6 +303,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Invalid`] as above. If connecting or the call fails. [`HResult::FAIL`] where the kernel has no `user_events`.
+    #[cfg(unix)]
     pub fn start_user_events(
         &self,
         session: &UserEventsSession<'_>,
@@ -391,24 +434,41 @@ impl Client {
             }
         };
         let linux = info.as_ref().map(|info| info.os == "Linux");
-        let process_id = self.process_id();
-        let runtime = Runtime {
-            version,
-            flavour: process_id.and_then(procfs::flavour),
-            linux,
-            suspended: process_id.and_then(procfs::suspended),
-        };
+        let (flavour, suspended) = self.seen_from_here();
+        let runtime = Runtime { version, flavour, linux, suspended };
         let file_is_there = match request {
-            Request::ApplyStartupHook(hook) => {
-                let path = hook.startup_hook_path.to_string();
-                process_id.and_then(|process_id| procfs::has_file(process_id, &path))
-            }
+            Request::ApplyStartupHook(hook) => self.has_file(&hook.startup_hook_path.to_string()),
             _ => None,
         };
         Ok(plan::hazard(request, &runtime, file_is_there))
     }
 
+    /// What kind of runtime it is, and whether it may wait at its start.
+    #[cfg(unix)]
+    fn seen_from_here(&self) -> (Option<Flavour>, Option<bool>) {
+        let process_id = self.process_id();
+        (process_id.and_then(procfs::flavour), process_id.and_then(procfs::suspended))
+    }
+    /// Of another process neither can be known.
+    #[cfg(windows)]
+    const fn seen_from_here(&self) -> (Option<Flavour>, Option<bool>) {
+        (None, None)
+    }
+
+    /// Whether the process finds a file at this path.
+    #[cfg(unix)]
+    fn has_file(&self, path: &str) -> Option<bool> {
+        self.process_id().and_then(|process_id| procfs::has_file(process_id, path))
+    }
+    /// There are no other roots; where it has another working directory, it cannot be known.
+    #[cfg(windows)]
+    fn has_file(&self, path: &str) -> Option<bool> {
+        let path = Path::new(path);
+        path.is_absolute().then(|| path.is_file())
+    }
+
     /// The process, if it can be told: by the name of the socket, or at a port by the operating system.
+    #[cfg(unix)]
     fn process_id(&self) -> Option<u32> {
         match &self.way {
             Way::Socket(path) => sys::owner(path),

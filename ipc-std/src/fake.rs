@@ -20,6 +20,7 @@ use ipc_proto::{
     Advertise, Array, AttachProfiler, Code, Command, Encode, HResult, Message, Parsed, Reply, Request,
     SendEnvironment, Serve, ServerError, Text,
 };
+#[cfg(unix)]
 use tempfile::TempDir;
 
 use crate::sys::Socket;
@@ -94,6 +95,7 @@ pub struct FakeRuntime {
     path: PathBuf,
     serving: Option<Serving>,
     /// Removed with its content.
+    #[cfg(unix)]
     _directory: Option<TempDir>,
 }
 
@@ -282,15 +284,26 @@ impl fmt::Debug for Shared {
 }
 
 impl FakeRuntime {
-    /// Listens in a temporary directory of its own.
+    /// Listens in a temporary directory of its own, or on Windows under a name of its own.
     ///
     /// # Errors
     /// If it cannot be made or listened in; else as [`without_listener`](Self::without_listener).
+    #[cfg(unix)]
     pub fn start(profile: Profile) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("fake-runtime-").tempdir()?;
         let mut runtime = Self::start_in(directory.path(), profile)?;
         runtime._directory = Some(directory);
         Ok(runtime)
+    }
+    /// Listens under a name of its own.
+    ///
+    /// # Errors
+    /// If it cannot be listened under; else as [`without_listener`](Self::without_listener).
+    #[cfg(windows)]
+    pub fn start(profile: Profile) -> io::Result<Self> {
+        let mut directory = crate::discover::directory().into_os_string();
+        directory.push(format!("fake-runtime-{}-", profile::random()));
+        Self::start_in(Path::new(&directory), profile)
     }
 
     /// Listens in this directory. Tools that look for this process there find it: those whose `TMPDIR` it is, and on
@@ -346,7 +359,13 @@ impl FakeRuntime {
             let thread = thread::Builder::new().name("fake-runtime".to_owned());
             Serving { stopper, thread: thread.spawn(move || accept(&shared, server))? }
         };
-        Ok(Self { shared, path, serving: Some(serving), _directory: None })
+        Ok(Self {
+            shared,
+            path,
+            serving: Some(serving),
+            #[cfg(unix)]
+            _directory: None,
+        })
     }
 
     /// Serves one connection, over whatever stream, until it ends, as one to where it listens.

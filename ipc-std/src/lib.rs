@@ -11,25 +11,22 @@ mod step_reader;
 mod timeouts;
 mod trace_reader;
 
-#[cfg(unix)]
 mod client;
-#[cfg(all(unix, feature = "conformance"))]
+#[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(unix)]
 pub mod discover;
-#[cfg(all(unix, feature = "fake"))]
+#[cfg(windows)]
+#[path = "discover/windows.rs"]
+pub mod discover;
+#[cfg(feature = "fake")]
 pub mod fake;
-#[cfg(unix)]
 mod monitor;
 #[cfg(unix)]
 mod procfs;
-#[cfg(unix)]
 mod server;
-#[cfg(unix)]
 mod stream;
-#[cfg(unix)]
 mod sys;
-#[cfg(unix)]
 mod trace;
 
 pub use connection::Connection;
@@ -42,16 +39,13 @@ pub use step_reader::StepReader;
 pub use timeouts::Timeouts;
 pub use trace_reader::{TraceClock, TraceEvent, TraceReader};
 
-#[cfg(unix)]
 pub use client::{Client, DumpConfig, Written};
-#[cfg(unix)]
-pub use monitor::{AdvertisedRuntime, Credentials, Monitor, MonitorEvent, Rejection};
-#[cfg(unix)]
+pub use monitor::{AdvertisedRuntime, Credentials, Monitor, MonitorEvent, MonitorWaker, Rejection};
 pub use server::{Incoming, Server, ServerStopper, Turn};
-#[cfg(unix)]
 pub use stream::Stream;
 #[cfg(unix)]
-pub use trace::{Stopper, TraceConfig, TraceSession, UserEvents};
+pub use trace::UserEvents;
+pub use trace::{Stopper, TraceConfig, TraceSession};
 
 /// The README of the repository, so that its examples are compiled and run.
 #[cfg(all(doctest, unix, feature = "fake"))]

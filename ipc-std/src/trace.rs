@@ -2,13 +2,17 @@ use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(windows)]
+use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::plan::{self, Lost, Runtime, TraceStep, TraceWishes};
+#[cfg(unix)]
+use ipc_proto::types::UserEventsSession;
 use ipc_proto::types::{
     EventFilter, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
-    StreamingProvider, StreamingSession, StreamingSession6, UserEventsSession,
+    StreamingProvider, StreamingSession, StreamingSession6,
 };
 use ipc_proto::{
     Answer, Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
@@ -389,6 +393,7 @@ impl TraceSession {
             self.poller.forget(&*self.stream)?;
         }
         self.collect();
+        self.poller.rearm();
         self.ended().transpose()
     }
 
@@ -599,6 +604,13 @@ impl AsFd for TraceSession {
         self.poller.as_fd()
     }
 }
+/// An event that is set when there is something to do.
+#[cfg(windows)]
+impl AsHandle for TraceSession {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.poller.as_handle()
+    }
+}
 
 impl Drop for TraceSession {
     fn drop(&mut self) {
@@ -697,6 +709,7 @@ fn check<C: Command>(command: &C) -> Result<(), Error> {
 
 /// A session that writes to `user_events`. It lives until it is dropped, or stopped by
 /// [`Client::stop_tracing`].
+#[cfg(unix)]
 #[derive(Debug)]
 pub struct UserEvents {
     /// Runtimes end the session when this is closed.
@@ -704,6 +717,7 @@ pub struct UserEvents {
     session_id: u64,
 }
 
+#[cfg(unix)]
 impl UserEvents {
     pub(crate) fn start(
         client: &Client,

@@ -1,5 +1,5 @@
 //! The conformance kit against the fake runtime, and the kit itself.
-#![cfg(all(unix, feature = "conformance", feature = "fake"))]
+#![cfg(all(feature = "conformance", feature = "fake"))]
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,

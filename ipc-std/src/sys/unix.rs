@@ -117,5 +117,8 @@ pub(crate) fn port_address(path: &Path) -> &OsStr {
 
 /// The pieces of a text between separators, which are ASCII.
 pub(crate) fn split(text: &OsStr, separator: u8) -> Vec<OsString> {
-    text.as_bytes().split(|byte| *byte == separator).map(|piece| OsStr::from_bytes(piece).to_owned()).collect()
+    text.as_bytes()
+        .split(|byte| *byte == separator)
+        .map(|piece| OsStr::from_bytes(piece).to_owned())
+        .collect()
 }
