@@ -31,6 +31,8 @@ mod stream;
 mod sys;
 #[cfg(unix)]
 mod trace;
+#[cfg(unix)]
+mod user_events;
 
 pub use connection::Connection;
 pub use drive::{DriveError, drive};
@@ -51,7 +53,9 @@ pub use server::{Incoming, Server, ServerStopper, Turn};
 #[cfg(unix)]
 pub use stream::Stream;
 #[cfg(unix)]
-pub use trace::{Stopper, TraceConfig, TraceSession, UserEvents};
+pub use trace::{Stopper, TraceConfig, TraceSession};
+#[cfg(unix)]
+pub use user_events::UserEvents;
 
 /// The README of the repository, so that its examples are compiled and run.
 #[cfg(all(doctest, unix, feature = "fake"))]
