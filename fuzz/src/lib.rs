@@ -16,6 +16,7 @@ mod message;
 mod nettrace;
 mod port;
 mod split;
+mod user_events;
 pub mod wire;
 
 use std::{fs, path::PathBuf};
@@ -25,6 +26,7 @@ pub use message::message;
 pub use nettrace::{events, metadata, nettrace, payload, rewrite};
 pub use port::{monitor, port_config};
 pub use split::split;
+pub use user_events::user_events;
 
 /// A file of `testdata/`.
 #[derive(Debug)]
