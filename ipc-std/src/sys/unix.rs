@@ -1,6 +1,6 @@
 use core::time::Duration;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -8,10 +8,7 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketType, connect,
-    sendmsg,
-};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect};
 
 use crate::Credentials;
 
@@ -58,18 +55,6 @@ pub(crate) fn connect_unix_at_once(address: &SocketAddrUnix) -> io::Result<UnixS
     let fd = unix_socket()?;
     connect(&fd, address)?;
     Ok(fd.into())
-}
-
-/// Sends a descriptor, with the one byte that carries it.
-pub(crate) fn send_descriptor(socket: &UnixStream, descriptor: BorrowedFd<'_>) -> io::Result<()> {
-    let mut space = [core::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [descriptor];
-    // It fits: the space is for one.
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    // One byte behind a request that was just taken whole: there is room for it.
-    sendmsg(socket, &[io::IoSlice::new(&[0])], &mut control, SendFlags::empty())?;
-    Ok(())
 }
 
 /// What is left until `deadline`; an error of kind `TimedOut` once it has passed.
