@@ -17,6 +17,7 @@ mod mutations;
 mod ports;
 mod runtime;
 mod traces;
+mod user_events;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
