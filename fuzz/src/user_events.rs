@@ -52,8 +52,10 @@ fn metadata(event_id: u16, bytes: &[u8]) {
     let Ok(read) = InlineMetadata::new(bytes).decode(event_id) else { return };
     let mut buf = vec![0; 4 * bytes.len() + 64];
     let again = InlineMetadata::build(&read, &mut buf).expect("it is V4").decode(event_id);
-    // What is not about this event may be written otherwise than it was.
-    if read.event_id != event_id.into() {
+    // What is not about this event may be written otherwise than it was; and without a provider, a name of one letter
+    // whose number is the event's cannot be told from a provider's.
+    let ambiguous = read.provider.is_empty() && read.name.units().eq([event_id]);
+    if read.event_id != event_id.into() || ambiguous {
         return;
     }
     let again = again.expect("it was written a moment ago");

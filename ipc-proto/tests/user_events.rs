@@ -303,6 +303,14 @@ fn metadata_is_told_by_its_event() {
     }
 }
 
+/// What cannot be told is taken for what has been released: a letter with the number of the event.
+#[test]
+fn metadata_that_may_be_either() {
+    let bytes = [&[0x50, 0, 0, 0, b'P', 0, 0, 0][..], &[0; 24]].concat();
+    let read = InlineMetadata::new(&bytes).decode(0x50).unwrap();
+    assert_eq!((read.provider, read.event_id, read.name), ("P".into(), 0x50, "".into()));
+}
+
 /// Of an event whose id does not fit 16 bits, and of a provider without a name.
 #[test]
 fn metadata_of_another_event_is_read_as_it_is() {

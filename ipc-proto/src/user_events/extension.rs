@@ -144,8 +144,8 @@ impl FusedIterator for Items<'_> {}
 /// [provider], u32 event id, name, u64 keywords, u32 version, u32 level, [u32 count, fields…, tags…]
 /// ```
 ///
-/// The previews of .NET 10 before its first release candidate leave out the provider. Nothing says so: it is seen by the event's id.
-/// "Metadata event encoding" in the NetTrace format, V4/V5.
+/// The previews of .NET 10 leave out the provider. Nothing says so: it is seen by the event's id. "Metadata event
+/// encoding" in the NetTrace format, V4/V5.
 ///
 /// ```
 /// use ipc_proto::nettrace::Metadata;
@@ -189,7 +189,8 @@ impl<'a> InlineMetadata<'a> {
 
     /// Reads it, with the provider or without: whichever way the record's `event_id` comes out. Its own id is 0.
     ///
-    /// If neither does, it is read with the provider.
+    /// If neither does, it is read with the provider. If both do, too: a preview's event with a name of one letter, whose
+    /// number is the event's.
     ///
     /// # Errors
     /// If it ends before the level. Whatever is wrong behind that is in [`Metadata::problem`].
