@@ -18,6 +18,7 @@ pub mod legacy;
 mod message;
 pub mod nettrace;
 pub mod port;
+pub mod user_events;
 pub mod wire;
 
 pub use advertise::Advertise;

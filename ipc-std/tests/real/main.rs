@@ -18,6 +18,7 @@ mod ports;
 mod runtime;
 mod sessions;
 mod traces;
+mod user_events;
 
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -495,7 +495,7 @@ impl<'p> Port<'p> {
 
     /// The file for a runtime's trace, which no other of this run has.
     fn file_for(&self, runtime: &AdvertisedRuntime) -> PathBuf {
-        let pattern = self.args.trace.as_deref().unwrap_or(Path::new("")).as_os_str();
+        let pattern = self.args.trace.as_deref().map_or_else(|| OsStr::new(""), Path::as_os_str);
         let path = PathBuf::from(with_process_id(pattern, &runtime.local_process_id().to_string()));
         let mut files = lock(&self.files);
         loop {
