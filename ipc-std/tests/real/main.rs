@@ -16,6 +16,9 @@
 mod mutations;
 mod ports;
 mod runtime;
+#[path = "../strace/mod.rs"]
+mod strace;
+mod syscalls;
 mod traces;
 
 use core::time::Duration;
