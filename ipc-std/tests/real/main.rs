@@ -17,6 +17,9 @@ mod mutations;
 mod ports;
 mod runtime;
 mod sessions;
+#[path = "../strace/mod.rs"]
+mod strace;
+mod syscalls;
 mod traces;
 mod user_events;
 
