@@ -69,7 +69,7 @@ pub enum Continuation {
     /// No size counts its byte. Where no descriptor comes, a runtime answers
     /// [`BAD_ENCODING`](crate::HResult::BAD_ENCODING); where it cannot register tracepoints,
     /// [`FAIL`](crate::HResult::FAIL), which is also what a driver answers that cannot take descriptors. Section
-    /// "Passing file descriptors" of the specification. What the tracepoints hold then is in
+    /// "passing_file_descriptor" of the specification. What the tracepoints hold then is in
     /// [`user_events`](crate::user_events).
     UserEvents,
 }

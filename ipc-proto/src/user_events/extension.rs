@@ -52,7 +52,8 @@ impl<'a> Extension<'a> {
     /// Writes these items, in `buf`; runtimes write them in the order of their labels.
     ///
     /// # Errors
-    /// [`WriteError::BufferTooSmall`]; whether a record can hold them is said when that is written.
+    /// [`WriteError::BufferTooSmall`]. [`WriteError::TooLong`] for metadata of 4 GB; whether a record can hold the whole
+    /// is said when that is written.
     pub fn build(items: &[Item<'_>], buf: &'a mut [u8]) -> Result<Self, WriteError> {
         let mut w = Writer::new(buf);
         for item in items {
