@@ -12,14 +12,12 @@
 mod peer;
 
 use core::time::Duration;
-#[cfg(unix)]
-use std::io::ErrorKind as IoErrorKind;
-use std::io::{Read, Write};
+use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::sync::{Arc, Mutex};
 
 use ipc_proto::types::{EventLevel, Provider, Status};
 use ipc_proto::{
-    Code, Command, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, HResult, Request, ResumeRuntime,
+    Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime,
     StopTracing, types,
 };
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
@@ -482,7 +480,8 @@ fn what_runtimes_die_of_is_not_sent() {
 #[cfg(target_os = "linux")]
 fn a_process_id_that_is_somebody_elses_tells_nothing() {
     let runtime = FakeRuntime::start(Profile::net8()).unwrap();
-    let perf_map = Request::EnablePerfMap(EnablePerfMap { perf_map_type: types::PerfMapType::ALL });
+    let perf_map = ipc_proto::EnablePerfMap { perf_map_type: ipc_proto::types::PerfMapType::ALL };
+    let perf_map = ipc_proto::Request::EnablePerfMap(perf_map);
     // Nothing in our environment asks a runtime to wait.
     assert_eq!(Client::at(runtime.path()).hazard(&perf_map).unwrap(), None);
     let elsewhere = tempfile::tempdir().unwrap();

@@ -49,10 +49,9 @@ impl Watched for Raised {
     fn arm(&self, event: &Arc<Event>) {
         self.event().get_or_insert_with(|| Arc::clone(event));
     }
-    fn is_ready(&self) -> bool {
+    fn take_ready(&self) -> bool {
         self.raised.load(Ordering::SeqCst)
     }
-    fn tell(&self) {}
     fn disarm(&self) {
         *self.event() = None;
     }

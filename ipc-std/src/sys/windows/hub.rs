@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::time::Instant;
 
-use super::event::wait;
+use super::event::{milliseconds, wait};
 use super::poller::Source;
 use super::{Event, Poller};
 
@@ -69,6 +69,7 @@ impl Hub {
         /// How often the sources are looked at while their event is set for another reason.
         const LOOK: Duration = Duration::from_millis(10);
         loop {
+            milliseconds(deadline)?;
             let ready = self.sources.has_ready();
             self.show();
             if ready {

@@ -172,10 +172,9 @@ impl Watched for Shared {
     fn arm(&self, event: &Arc<Event>) {
         self.instances().iter_mut().for_each(|instance| instance.arm(event));
     }
-    fn is_ready(&self) -> bool {
+    fn take_ready(&self) -> bool {
         self.instances().iter().any(Instance::is_connected)
     }
-    fn tell(&self) {}
     fn disarm(&self) {
         for instance in &mut *self.instances() {
             // One that somebody has connected to is kept.

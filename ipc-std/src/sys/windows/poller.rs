@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use super::Event;
-use super::event::wait;
+use super::event::{milliseconds, wait};
 
 /// Sources that are watched for being ready, each under a token.
 ///
@@ -26,10 +26,8 @@ pub(crate) trait Source {
 pub(crate) trait Watched: core::fmt::Debug + Send + Sync {
     /// Has the event set when this becomes ready, if it is not so already.
     fn arm(&self, event: &Arc<Event>);
-    /// Whether it is ready, or was since it was armed.
-    fn is_ready(&self) -> bool;
-    /// Whoever is told that it is ready acts upon it; then it is armed again.
-    fn tell(&self);
+    /// Whether it is ready, or was since it was armed. If so it is to be armed again, which shows whether it still is.
+    fn take_ready(&self) -> bool;
     /// The event is of no concern any more.
     fn disarm(&self);
 }
@@ -62,10 +60,7 @@ impl Poller {
     /// The tokens of those that are ready; none if none is.
     pub(crate) fn ready(&self, tokens: &mut Vec<u64>) -> io::Result<()> {
         let mut sources = self.sources();
-        let ready = self.look(&mut sources);
-        ready.iter().for_each(|(_, watched)| watched.tell());
-        tokens.clear();
-        tokens.extend(ready.iter().map(|(token, _)| *token));
+        *tokens = self.look(&mut sources);
         Ok(())
     }
 
@@ -78,10 +73,14 @@ impl Poller {
 
     /// Waits until one is ready; an error of kind `TimedOut` after `deadline`.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
-        while !self.has_ready() {
+        loop {
+            // What is always ready does not go beyond it either.
+            milliseconds(deadline)?;
+            if self.has_ready() {
+                return Ok(());
+            }
             wait(&[&self.event], deadline)?;
         }
-        Ok(())
     }
 
     /// Whether one is ready. If not, the event is set as soon as one is.
@@ -89,8 +88,8 @@ impl Poller {
         !self.look(&mut self.sources()).is_empty()
     }
 
-    /// Those that are ready; the event is set if there are any.
-    fn look(&self, sources: &mut BTreeMap<u64, Weak<dyn Watched>>) -> Vec<(u64, Arc<dyn Watched>)> {
+    /// The tokens of those that are ready; the event is set if there are any.
+    fn look(&self, sources: &mut BTreeMap<u64, Weak<dyn Watched>>) -> Vec<u64> {
         self.event.reset();
         let mut all = Vec::with_capacity(sources.len());
         sources.retain(|token, watched| {
@@ -101,11 +100,11 @@ impl Poller {
         });
         // First all of these, as each may reset what another one has set.
         all.iter().for_each(|(_, watched)| watched.arm(&self.event));
-        all.retain(|(_, watched)| watched.is_ready());
+        all.retain(|(_, watched)| watched.take_ready());
         if !all.is_empty() {
             self.event.set();
         }
-        all
+        all.into_iter().map(|(token, _)| token).collect()
     }
 
     pub(super) fn event(&self) -> &Event {

@@ -290,14 +290,16 @@ impl Watched for Pipe {
         // One that fails to start has failed for a reason that whoever reads will see.
         *probe = started.ok();
     }
-    fn is_ready(&self) -> bool {
-        match &*self.probe() {
+    fn take_ready(&self) -> bool {
+        let mut probe = self.probe();
+        let ready = match &*probe {
             Some(probe) => probe.result().is_some() && !super::was_cancelled(probe),
             None => true,
+        };
+        if ready {
+            *probe = None;
         }
-    }
-    fn tell(&self) {
-        *self.probe() = None;
+        ready
     }
     fn disarm(&self) {
         *self.probe() = None;
