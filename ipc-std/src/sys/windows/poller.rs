@@ -64,11 +64,9 @@ impl Poller {
         Ok(())
     }
 
-    /// What was ready was acted upon: it is ready again when there is something new.
+    /// What was ready was acted upon: the event is set again when there is something new.
     pub(crate) fn rearm(&self) {
-        let mut sources = self.sources();
-        self.look(&mut sources).iter().for_each(|(_, watched)| watched.tell());
-        self.look(&mut sources);
+        self.look(&mut self.sources());
     }
 
     /// Waits until one is ready; an error of kind `TimedOut` after `deadline`.
