@@ -15,7 +15,9 @@ mod conversation;
 mod message;
 mod nettrace;
 mod port;
+mod session;
 mod split;
+mod user_events;
 pub mod wire;
 
 use std::{fs, path::PathBuf};
@@ -24,7 +26,9 @@ pub use conversation::conversation;
 pub use message::message;
 pub use nettrace::{events, metadata, nettrace, payload, rewrite};
 pub use port::{monitor, port_config};
+pub use session::session;
 pub use split::split;
+pub use user_events::user_events;
 
 /// A file of `testdata/`.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ pub mod legacy;
 mod message;
 pub mod nettrace;
 pub mod port;
+pub mod user_events;
 pub mod wire;
 
 pub use advertise::Advertise;
@@ -29,7 +30,8 @@ pub use endpoint::{
 };
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
 pub use exchange::{
-    Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step,
+    Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Session,
+    SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep,
 };
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]

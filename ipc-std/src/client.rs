@@ -16,9 +16,10 @@ use ipc_proto::{
     Request, ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing, Text,
 };
 
+use crate::sys::{self, Address, Socket};
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
-    TraceSession, discover, monitor, sys,
+    TraceSession, discover, monitor,
 };
 #[cfg(unix)]
 use crate::{UserEvents, procfs};
@@ -126,6 +127,11 @@ impl Client {
         }
     }
 
+    /// Who sees its messages.
+    pub(crate) fn observer(&self) -> Option<Observer> {
+        self.observer.clone()
+    }
+
     /// Who it is, in an error.
     pub(crate) fn peer(&self) -> &str {
         &self.peer
@@ -149,10 +155,8 @@ impl Client {
     pub(crate) fn connect_for(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
         let (connected, phase) = match &self.way {
             Way::Socket(path) => {
-                let stream = Stream::connect(path, deadline.end);
-                #[cfg(windows)]
-                let stream = stream.and_then(|stream| self.check_owner(stream));
-                (stream, Phase::Connecting)
+                let socket = Socket::connect(path, deadline.end).and_then(|socket| self.checked(socket));
+                (socket.map(|socket| Stream::over(socket, deadline.end)), Phase::Connecting)
             }
             Way::Port { monitor, runtime_cookie } => {
                 let taken = monitor.take(runtime_cookie, deadline.end).transpose();
@@ -169,22 +173,50 @@ impl Client {
                 sent: 0,
                 received: 0,
             },
-            kind => self.no_socket(kind).unwrap_or_else(|| {
-                let peer = self.peer.clone();
-                Error::Io { peer, phase, source: e }
-            }),
+            _ => self.connect_error(e, phase),
         })?;
         Ok(Connection::to(self.peer.clone(), deadline.begin, stream).with_observer(self.observer.clone()))
     }
 
+    /// Connects for a session's stop; an error of kind `WouldBlock` if the runtime is not ready for it just now.
+    pub(crate) fn connect_at_once(&self) -> io::Result<Socket> {
+        match &self.way {
+            Way::Socket(path) => self.checked(Socket::connect_at_once(&Address::new(path)?)?),
+            Way::Port { monitor, runtime_cookie } => match monitor.take(runtime_cookie, Instant::now()) {
+                Ok(Some(socket)) => Ok(socket),
+                // It has left: its stream will end.
+                Ok(None) => Err(io::ErrorKind::NotFound.into()),
+                Err(e) if e.kind() == io::ErrorKind::TimedOut => Err(io::ErrorKind::WouldBlock.into()),
+                Err(e) => Err(e),
+            },
+        }
+    }
+
+    /// What it means that connecting failed.
+    pub(crate) fn connect_error(&self, source: io::Error, phase: Phase) -> Error {
+        let peer = self.peer.clone();
+        match (&self.way, source.kind()) {
+            (Way::Socket(_), kind) => self.no_socket(kind),
+            (Way::Port { .. }, io::ErrorKind::NotFound) => Some(Error::Left { peer: peer.clone() }),
+            (Way::Port { .. }, _) => None,
+        }
+        .unwrap_or(Error::Io { peer, phase, source })
+    }
+
     /// Lets nobody but the process that is asked for have what is sent: the name of its pipe is free before it has started.
     #[cfg(windows)]
-    fn check_owner(&self, stream: Stream) -> io::Result<Stream> {
-        let owner = stream.socket().credentials().map(|credentials| credentials.process_id);
+    fn checked(&self, socket: Socket) -> io::Result<Socket> {
+        let owner = socket.credentials().map(|credentials| credentials.process_id);
         match owner.filter(|owner| self.process_id.is_some_and(|process_id| process_id != *owner)) {
-            None => Ok(stream),
+            None => Ok(socket),
             Some(owner) => Err(io::Error::other(format!("process {owner} listens there in its place"))),
         }
+    }
+
+    #[cfg(unix)]
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "it is as on other systems")]
+    const fn checked(&self, socket: Socket) -> io::Result<Socket> {
+        Ok(socket)
     }
 
     /// What it means that there is no way to connect to the runtime's socket.
@@ -262,7 +294,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Invalid`] for what every runtime refuses, and some die of; nothing is sent then. If connecting or the call
-    /// fails. [`HResult::FAIL`] mostly means that 64 sessions are open already.
+    /// fails: [`Error::TooManySessions`] for the 65th.
     pub fn start_tracing(&self, config: &TraceConfig<'_>) -> Result<TraceSession, Error> {
         TraceSession::start(self, config)
     }
@@ -474,7 +506,7 @@ pub struct Written {
 }
 
 /// When a call began and has to end.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline {
     pub(crate) begin: Instant,
     pub(crate) end: Instant,

@@ -28,7 +28,10 @@ pub enum Phase {
     /// Reading a trace.
     ReadingTrace,
     /// Reading a trace to its end after it was asked to stop.
-    StoppingTrace,
+    StoppingTrace {
+        /// Bytes that came after that: 0 tells a runtime that stands still from one that was not given enough time.
+        drained: u64,
+    },
     /// Waiting for a runtime to connect to its port again.
     AwaitingRuntime,
 }
@@ -36,6 +39,15 @@ pub enum Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::StoppingTrace { drained: 0 } => {
+                "waiting for the end of the trace, of which nothing came since its stop"
+            }
+            Self::StoppingTrace { drained } => {
+                return write!(
+                    f,
+                    "waiting for the end of the trace, of which {drained} bytes came since its stop"
+                );
+            }
             Self::Connecting => "connecting",
             Self::Sending => "sending the command",
             Self::AwaitingAnswer => "waiting for an answer",
@@ -43,7 +55,6 @@ impl fmt::Display for Phase {
             Self::ReceivingAnswer => "receiving the answer",
             Self::ReceivingContinuation => "receiving what follows the answer",
             Self::ReadingTrace => "reading the trace",
-            Self::StoppingTrace => "waiting for the end of the trace",
             Self::AwaitingRuntime => "waiting for it to connect to its port",
         })
     }
@@ -133,6 +144,21 @@ pub enum Error {
         sent: u64,
         /// Bytes received on it.
         received: u64,
+    },
+    /// The runtime starts no session, though nothing is wrong with what was asked: mostly because it has 64 already, and
+    /// no more at a time. Sessions that nobody stopped and whose tools are gone may be among them.
+    #[error("{peer} starts no session: mostly because 64 are open already, stop one of them ({})", CommandName(*command))]
+    TooManySessions {
+        /// Who was spoken to.
+        peer: String,
+        /// What was asked.
+        command: Code,
+    },
+    /// Somebody else gave it up.
+    #[error("{peer}: the session was given up")]
+    Cancelled {
+        /// Who was spoken to.
+        peer: String,
     },
     /// The runtime has left the port, or was never there.
     #[error("{peer} is not at the port (any more)")]
@@ -229,6 +255,8 @@ pub enum ErrorKind {
     Gone,
     /// A value that runtimes refuse; nothing was sent.
     Invalid,
+    /// Somebody here gave it up.
+    Cancelled,
     /// Local trouble.
     Io,
 }
@@ -245,7 +273,8 @@ impl Error {
             Self::Gone { .. } | Self::Left { .. } => ErrorKind::Gone,
             Self::Protocol { .. } => ErrorKind::Protocol,
             Self::Refused { hresult: HResult::UNKNOWN_COMMAND, .. } => ErrorKind::Unsupported,
-            Self::Refused { .. } => ErrorKind::Refused,
+            Self::Refused { .. } | Self::TooManySessions { .. } => ErrorKind::Refused,
+            Self::Cancelled { .. } => ErrorKind::Cancelled,
             Self::Invalid { .. } => ErrorKind::Invalid,
             Self::Encode(_)
             | Self::Io { .. }
@@ -262,6 +291,7 @@ impl Error {
             Self::Gone { command, .. }
             | Self::Protocol { command, .. }
             | Self::Refused { command, .. }
+            | Self::TooManySessions { command, .. }
             | Self::Invalid { command, .. } => Some(*command),
             Self::Timeout { command, .. } => *command,
             _ => None,
@@ -273,6 +303,7 @@ impl Error {
     pub const fn hresult(&self) -> Option<HResult> {
         match self {
             Self::Refused { hresult, .. } => Some(*hresult),
+            Self::TooManySessions { .. } => Some(HResult::FAIL),
             _ => None,
         }
     }

@@ -28,6 +28,8 @@ mod server;
 mod stream;
 mod sys;
 mod trace;
+#[cfg(unix)]
+mod user_events;
 
 pub use connection::Connection;
 pub use drive::{DriveError, drive};
@@ -43,9 +45,9 @@ pub use client::{Client, DumpConfig, Written};
 pub use monitor::{AdvertisedRuntime, Credentials, Monitor, MonitorEvent, MonitorWaker, Rejection};
 pub use server::{Incoming, Server, ServerStopper, Turn};
 pub use stream::Stream;
-#[cfg(unix)]
-pub use trace::UserEvents;
 pub use trace::{Stopper, TraceConfig, TraceSession};
+#[cfg(unix)]
+pub use user_events::UserEvents;
 
 /// The README of the repository, so that its examples are compiled and run.
 #[cfg(all(doctest, unix, feature = "fake"))]

@@ -1,26 +1,29 @@
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::io::{self, ErrorKind, Read};
+use core::time::Duration;
+use std::io::{self, ErrorKind, Read, Write};
 #[cfg(unix)]
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(windows)]
+use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::plan::{self, Lost, Runtime, TraceStep, TraceWishes};
-#[cfg(unix)]
-use ipc_proto::types::UserEventsSession;
 use ipc_proto::types::{
     EventFilter, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
     StreamingProvider, StreamingSession, StreamingSession6,
 };
 use ipc_proto::{
-    Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
-    Command, Message, StopTracing, encode_to_vec,
+    Answer, Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
+    Command, HResult, Message, ServerError, Session, SessionEnd, SessionPhase, SessionTimeout, StopEvent,
+    StopStep, StopTracing, encode_to_vec,
 };
 
 use crate::client::Deadline;
 use crate::drive::is_closed;
 use crate::error::Context;
-use crate::{Client, Connection, Error, Phase, Stream, sys};
+use crate::observer::Tap;
+use crate::sys::{self, Socket};
+use crate::{Client, Connection, Error, Phase, Stream};
 
 /// What to trace, and what to be particular about: whatever is left as [`new`](Self::new) has it, every runtime has.
 ///
@@ -110,65 +113,122 @@ impl<'a> TraceConfig<'a> {
 /// let stopper = session.stopper();
 /// std::thread::spawn(move || {
 ///     std::thread::sleep(std::time::Duration::from_secs(5));
-///     stopper.stop()
+///     stopper.stop();
 /// });
 /// std::io::copy(&mut session, &mut std::fs::File::create("five-seconds.nettrace")?)?;
 /// assert!(session.is_complete());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// [`stop`](Self::stop) only asks. Read on to the end: a runtime writes all that it still has, and the rundown, before
-/// it answers, and waits for ever for somebody who does not read. Dropping the session closes the stream; the runtime
-/// gives it up the next time that it has something to send.
+/// It cannot deadlock, and never waits without a deadline. It is a [`Session`] over two connections:
 ///
-/// An error of the stream is an [`Error`] inside of the [`io::Error`]. After one of kind `TimedOut` reading may go on.
+/// * [`stop`](Self::stop) only asks. Whoever reads then asks the runtime, on a connection of its own, and collects its
+///   answer, while it reads on to the end: a runtime writes all that it still has, and the rundown, before it answers, and
+///   waits for ever for somebody who does not read. All of it has [`Timeouts::stop`](crate::Timeouts::stop);
+///   [`Timeouts::call`](crate::Timeouts::call) of that is for finding the runtime ready to be asked.
+/// * [`finish`](Self::finish) stops it and writes the rest. **Dropping** it stops it too, and reads the rest to throw it
+///   away, by the same deadline: so a reader that fails does not leave the runtime with a session that nobody reads.
+///   [`abandon`](Self::abandon) does not wait: it closes the stream, and the runtime gives the session up the next time
+///   that it has something to send.
+/// * It has no thread of its own and keeps nothing of the stream. To have it in a loop of one's own, poll its descriptor
+///   ([`AsFd`]) for being readable, until [`due`](Self::due) at the latest, and then [`poll_read`](Self::poll_read) until
+///   there is nothing.
+///
+/// Reading fails with an [`Error`] inside of the [`io::Error`]:
+///
+/// | error | then |
+/// |---|---|
+/// | [`Error::Timeout`] in [`Phase::ReadingTrace`]: nothing came for [`Timeouts::silence`](crate::Timeouts::silence) | reading may go on |
+/// | of connecting, or of sending, as of any command: the runtime could not be asked to stop | reading may go on, the stop be asked for again |
+/// | [`Error::Timeout`] in [`Phase::StoppingTrace`]: it has not ended by the deadline of the stop | it is over, [`TimedOut`](SessionEnd::TimedOut) |
+/// | [`Error::Cancelled`]: by [`Stopper::cancel`] | it is over, [`Abandoned`](SessionEnd::Abandoned) |
+///
+/// A runtime that goes away is no error of reading: the stream ends, and is [cut off](SessionEnd::CutOff).
 #[derive(Debug)]
 pub struct TraceSession {
-    stream: Stream,
-    /// Watches the stream, and what wakes.
-    poller: sys::Poller,
+    client: Client,
     command: Code,
     lost: Lost,
-    shared: Arc<Shared>,
-    /// Bytes of the request, of its answer, and of the stream behind that.
+    session: Session,
+    stream: Arc<Socket>,
+    /// On which the stop is asked for.
+    stop: Option<Tap<AtOnce>>,
+    /// When the runtime has to be ready to be asked.
+    ask_by: Deadline,
+    /// When it is tried again, if it was not, and how long after that if it still is not.
+    again: Option<Instant>,
+    pause: Duration,
+    /// Whether it was given up to ask.
+    given_up: bool,
+    /// Readable when there is something to do on a connection, or somebody has said something.
+    poller: sys::Poller,
+    told: Arc<Told>,
+    /// What the session's milliseconds count from.
+    epoch: Instant,
+    /// Bytes of the request, and of its answer.
     sent: u64,
-    answer: u64,
-    received: u64,
-    /// The last two bytes.
-    tail: [u8; 2],
-    ended: bool,
+    answered: u64,
     stop_error: Option<Error>,
 }
 
-/// Asks a session to stop, from any thread.
+/// Ends a session from any thread.
 #[derive(Debug, Clone)]
-pub struct Stopper(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    client: Client,
-    session_id: u64,
-    /// Raised when the stop was asked for.
-    woken: sys::Flag,
-    /// Whether somebody asks for the stop, has asked, or need not any more.
-    asking: AtomicBool,
-    asked: Mutex<Option<Asked>>,
+pub struct Stopper {
+    told: Arc<Told>,
+    limit: Duration,
 }
 
+/// What other threads have to say.
 #[derive(Debug)]
-struct Asked {
-    /// On which the answer comes.
-    connection: Connection<Stream>,
-    /// For the end of the stream and the answer.
-    deadline: Deadline,
+struct Told {
+    said: Mutex<Said>,
+    /// Raised when something was said.
+    flag: sys::Flag,
 }
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Said {
+    stop: Option<Deadline>,
+    cancel: bool,
+    /// Whether that is new.
+    new: bool,
+}
+
+/// A socket on which nothing is waited for.
+#[derive(Debug)]
+struct AtOnce(Socket);
+
+impl Read for AtOnce {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        (&self.0).read(buf)
+    }
+}
+impl Write for AtOnce {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        (&self.0).write(buf)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// In the poller.
+const STREAM: u64 = 0;
+const STOP: u64 = 1;
+const TOLD: u64 = 2;
 
 impl TraceSession {
     pub(crate) fn start(client: &Client, config: &TraceConfig<'_>) -> Result<Self, Error> {
         let deadline = Deadline::after(client.timeouts().call);
         client.step_down(plan::trace(config.wishes(), &Runtime::default()), |step| {
             let mut connection = client.connect_for(deadline)?;
-            let session = call_step(&mut connection, config, &step)?;
+            let session = call_step(&mut connection, config, &step).map_err(|e| match e {
+                // All that it may refuse a session for otherwise was looked at before it was sent.
+                Error::Refused { peer, command, hresult: HResult::FAIL, .. } => {
+                    Error::TooManySessions { peer, command }
+                }
+                e => e,
+            })?;
             Self::over(client, connection, session, &step)
         })
     }
@@ -179,38 +239,42 @@ impl TraceSession {
         session: SessionId,
         step: &TraceStep,
     ) -> Result<Self, Error> {
-        let (sent, answer) = connection.passed();
-        let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
-        let woken = sys::Flag::new().map_err(local)?;
-        let stream = connection.into_stream();
-        let poller = sys::Poller::new().map_err(local)?;
-        poller.watch(&**stream.socket(), 0).and_then(|()| poller.watch(&woken, 1)).map_err(local)?;
-        let shared = Shared {
-            client: client.clone(),
-            session_id: session.session_id,
-            woken,
-            asking: AtomicBool::new(false),
-            asked: Mutex::new(None),
+        let (sent, answered) = connection.passed();
+        let stream = Arc::clone(connection.into_stream().socket());
+        let watched = || {
+            let poller = sys::Poller::new()?;
+            let flag = sys::Flag::new()?;
+            poller.watch(&*stream, STREAM)?;
+            poller.watch(&flag, TOLD)?;
+            Ok((poller, flag))
         };
+        let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
+        let (poller, flag) = watched().map_err(local)?;
+        let epoch = Instant::now();
         Ok(Self {
-            stream,
-            poller,
-            sent,
-            answer,
+            client: client.clone(),
             command: step.command,
             lost: step.lost,
-            shared: Arc::new(shared),
-            received: 0,
-            tail: [0; 2],
-            ended: false,
+            session: Session::new(session.session_id),
+            stream,
+            stop: None,
+            ask_by: Deadline::after(Duration::ZERO),
+            again: None,
+            pause: FIRST_PAUSE,
+            given_up: false,
+            poller,
+            told: Arc::new(Told { said: Mutex::default(), flag }),
+            epoch,
+            sent,
+            answered,
             stop_error: None,
         })
     }
 
     /// The session's id.
     #[must_use]
-    pub fn session_id(&self) -> u64 {
-        self.shared.session_id
+    pub const fn session_id(&self) -> u64 {
+        self.session.session_id()
     }
 
     /// The command that the runtime took.
@@ -228,29 +292,36 @@ impl TraceSession {
     /// How many bytes of the stream have been read.
     #[must_use]
     pub const fn received(&self) -> u64 {
-        self.received
+        self.session.received()
     }
 
-    /// Asks the runtime to stop the session, on a connection of its own; does nothing the second time.
-    ///
-    /// # Errors
-    /// If connecting or sending fails.
-    pub fn stop(&self) -> Result<(), Error> {
-        self.shared.stop()
+    /// Asks for the session to be stopped: by whoever reads, and on to the end. Does nothing the second time.
+    pub fn stop(&self) {
+        self.stopper().stop();
     }
 
-    /// What asks the session to stop from other threads, while this one reads.
+    /// Whether that was asked for; not any more if the runtime could not be asked.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.told.said().stop.is_some()
+    }
+
+    /// What asks for that from other threads, while this one reads.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.shared))
+        Stopper { told: Arc::clone(&self.told), limit: self.client.timeouts().stop }
+    }
+
+    /// How it ended, once it has: the stream was read to its end, or given up.
+    #[must_use]
+    pub const fn end(&self) -> Option<SessionEnd> {
+        self.session.end()
     }
 
     /// Whether the stream was read to its end and that end is the one that the format has: nothing is cut off.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
-        /// The end of an object, and the tag of no object.
-        const END: [u8; 2] = [6, 1];
-        self.ended && matches!(self.tail, END)
+        matches!(self.end(), Some(SessionEnd::Complete))
     }
 
     /// What went wrong with the answer to [`stop`](Self::stop), after the stream was read to its end.
@@ -259,106 +330,321 @@ impl TraceSession {
         self.stop_error.as_ref()
     }
 
-    /// The bytes that are here; 0 at the end of the stream.
-    fn read_ready(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        // A stream that never runs dry would never be waited for.
-        if self.stop_deadline().is_some_and(|deadline| deadline.end <= Instant::now()) {
-            self.wait()?;
-        }
+    /// Stops the session, and writes the rest of the stream to `to`: how it ended. A writer that fails does not hold up
+    /// the runtime: the rest is read all the same, and thrown away.
+    ///
+    /// # Errors
+    /// The writer's first, or else as reading. The session may be finished again to go on.
+    pub fn finish(&mut self, to: &mut impl Write) -> io::Result<SessionEnd> {
+        self.stop();
+        let mut buf = vec![0; BUFFER];
+        let mut written = Ok(());
         loop {
-            match (&**self.stream.socket()).read(buf) {
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if is_closed(&e) => return Ok(0),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait()?,
-                result => return result,
+            match self.read(&mut buf) {
+                Ok(0) => return written.map(|()| self.end().unwrap_or(SessionEnd::CutOff)),
+                Ok(n) if written.is_ok() => written = to.write_all(buf.get(..n).unwrap_or_default()),
+                Ok(_) => {}
+                Err(e) => return written.and(Err(e)),
             }
         }
     }
 
-    fn stop_deadline(&self) -> Option<Deadline> {
-        self.shared.asked().as_ref().map(|asked| asked.deadline)
+    /// Closes the stream, without stopping the session in an orderly way. The runtime ends it, without a rundown, the
+    /// next time that it has something to send.
+    pub fn abandon(mut self) {
+        self.session.abandon();
     }
 
-    /// Waits for bytes, by the deadline of the stop once that is asked for.
-    fn wait(&self) -> io::Result<()> {
-        let (phase, deadline) = match self.stop_deadline() {
-            Some(deadline) => (Phase::StoppingTrace, deadline),
-            None => (Phase::ReadingTrace, Deadline::after(self.shared.client.timeouts().silence)),
-        };
-        self.poller.wait(deadline.end).map_err(|e| {
-            let (peer, kind) = (self.shared.client.peer(), e.kind());
-            let context = Context {
-                peer,
-                command: self.command,
-                sent: self.sent,
-                received: self.answer.saturating_add(self.received),
-                waited: deadline.begin.elapsed(),
+    /// When [`poll_read`](Self::poll_read) is to be called even if the descriptor has not become readable.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        let until =
+            self.session.until().and_then(|until| self.epoch.checked_add(Duration::from_millis(until)));
+        [until, self.again].into_iter().flatten().min()
+    }
+
+    /// Reads what is there, and does for the stop what can be done; waits for nothing. `None` if there is nothing to
+    /// read just now, 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// As reading, but that silence is none.
+    pub fn poll_read(&mut self, buf: &mut [u8]) -> io::Result<Option<usize>> {
+        if buf.is_empty() {
+            return Ok(Some(0));
+        }
+        self.hear();
+        self.session.tick(self.milliseconds());
+        // Before the stream, which may never run dry.
+        self.ask()?;
+        while self.session.wants_stream() {
+            let n = match (&*self.stream).read(buf) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                // However it broke off, nothing more comes.
+                Err(e) if is_closed(&e) => 0,
+                read => read?,
             };
-            io::Error::new(kind, context.io(e, phase))
-        })?;
-        // What woke us has been seen by the next round; an error would be seen there too.
-        self.shared.woken.lower();
-        Ok(())
+            self.session.stream_advance(buf.get(..n).unwrap_or_default());
+            if n > 0 {
+                return Ok(Some(n));
+            }
+            self.poller.forget(&*self.stream)?;
+        }
+        self.collect();
+        self.poller.rearm();
+        self.ended().transpose()
     }
 
-    fn end(&mut self) {
-        self.ended = true;
-        self.shared.asking.store(true, Ordering::Relaxed);
-        let asked = self.shared.asked().take();
-        if let Some(Asked { mut connection, .. }) = asked {
-            let session_id = self.shared.session_id;
-            self.stop_error = connection.receive(&StopTracing { session_id }).err();
+    /// Hears what other threads have said.
+    fn hear(&mut self) {
+        let said = {
+            let mut said = self.told.said();
+            if !said.new {
+                return;
+            }
+            said.new = false;
+            // What is said later raises it again.
+            self.told.flag.lower();
+            *said
+        };
+        if said.cancel {
+            self.session.abandon();
+        }
+        if let Some(stop) = said.stop {
+            self.ask_by = Deadline::after(self.client.timeouts().call);
+            (self.again, self.pause, self.given_up) = (None, FIRST_PAUSE, false);
+            self.session.stop(self.since_epoch(stop.end));
         }
     }
+
+    /// Connects and sends, as far as that goes without waiting.
+    fn ask(&mut self) -> io::Result<()> {
+        if self.again.is_some_and(|again| Instant::now() < again) {
+            return Ok(());
+        }
+        self.again = None;
+        loop {
+            let (asked, phase) = match (self.session.stop_step(), &mut self.stop) {
+                (StopStep::Connect, stop) => {
+                    let connected = self.client.connect_at_once().and_then(|socket| {
+                        self.poller.watch(&socket, STOP)?;
+                        let mut tap = Tap::new(AtOnce(socket));
+                        tap.observe(self.client.observer());
+                        tap.begin();
+                        *stop = Some(tap);
+                        Ok(StopEvent::Connected)
+                    });
+                    (connected, Phase::Connecting)
+                }
+                (StopStep::Send(bytes), Some(tap)) => match tap.write(bytes) {
+                    Err(e) if is_closed(&e) => (Ok(StopEvent::Sent(0)), Phase::Sending),
+                    sent => (sent.map(StopEvent::Sent), Phase::Sending),
+                },
+                _ => return Ok(()),
+            };
+            match asked {
+                Ok(event) => self.session.stop_advance(event),
+                Err(e) if may_pass(&e) && Instant::now() < self.ask_by.end => {
+                    // There is nothing to poll.
+                    self.again = Some(Deadline::after(self.pause).end);
+                    self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
+                    return Ok(());
+                }
+                Err(e) => {
+                    self.session.stop_advance(StopEvent::Failed);
+                    self.close_stop();
+                    self.told.said().stop = None;
+                    self.given_up = true;
+                    let kind = e.kind();
+                    let e = match kind {
+                        ErrorKind::WouldBlock => self.timeout(phase, self.ask_by, 0, 0),
+                        _ => self.client.connect_error(e, phase),
+                    };
+                    return Err(io::Error::new(kind, e));
+                }
+            }
+        }
+    }
+
+    /// Receives what is there of the answer.
+    fn collect(&mut self) {
+        while let (StopStep::Receive(space), Some(tap)) = (self.session.stop_step(), &mut self.stop) {
+            let n = match tap.read(space) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                // However it broke off, there will be no answer.
+                read => read.unwrap_or(0),
+            };
+            self.session.stop_advance(StopEvent::Received(n));
+        }
+        if self.stop.is_some() && matches!(self.session.stop_step(), StopStep::Nothing) {
+            self.stop_error = self.answer_error();
+            self.close_stop();
+        }
+    }
+
+    /// What is wrong with the answer to the stop.
+    fn answer_error(&self) -> Option<Error> {
+        let tap = self.stop.as_ref()?;
+        let context = Context {
+            peer: self.client.peer(),
+            command: StopTracing::CODE,
+            sent: tap.sent,
+            received: tap.received,
+            waited: self.told.said().stop.map_or(Duration::ZERO, |stop| stop.begin.elapsed()),
+        };
+        match self.session.stop_answer() {
+            Some(Ok(Answer::Ok(_))) => None,
+            Some(Ok(Answer::Refused(ServerError { hresult, .. }))) => {
+                let (peer, command) = (self.client.peer().to_owned(), StopTracing::CODE);
+                Some(Error::Refused { peer, command, hresult, message: None })
+            }
+            Some(Err(e)) => Some(context.protocol(e, Phase::AwaitingAnswer)),
+            None => Some(context.io(ErrorKind::TimedOut.into(), Phase::AwaitingAnswer)),
+        }
+    }
+
+    fn close_stop(&mut self) {
+        if let Some(mut tap) = self.stop.take() {
+            tap.end();
+            // It is forgotten when it is closed, too.
+            let _ = self.poller.forget(&tap.stream.0);
+        }
+    }
+
+    /// What reading gives when it is over; `None` if it is not.
+    fn ended(&self) -> Option<io::Result<usize>> {
+        match self.session.end()? {
+            SessionEnd::Complete | SessionEnd::CutOff => Some(Ok(0)),
+            SessionEnd::TimedOut(SessionTimeout { phase, sent, received, drained }) => {
+                let phase = match phase {
+                    SessionPhase::Connecting => Phase::Connecting,
+                    SessionPhase::Sending => Phase::Sending,
+                    SessionPhase::EndOfStream => Phase::StoppingTrace { drained },
+                };
+                let asked = self.told.said().stop.unwrap_or(self.ask_by);
+                Some(Err(io::Error::new(ErrorKind::TimedOut, self.timeout(phase, asked, sent, received))))
+            }
+            SessionEnd::Abandoned => {
+                let cancelled = Error::Cancelled { peer: self.client.peer().to_owned() };
+                Some(Err(io::Error::new(ErrorKind::ConnectionAborted, cancelled)))
+            }
+        }
+    }
+
+    /// That something about the stop has taken too long.
+    fn timeout(&self, phase: Phase, deadline: Deadline, sent: u64, received: u64) -> Error {
+        let (peer, after) = (self.client.peer().to_owned(), deadline.begin.elapsed());
+        Error::Timeout { peer, phase, command: Some(StopTracing::CODE), after, sent, received }
+    }
+
+    /// Waits until there is something to do: or, before the stop is asked for, for as long as it may be silent.
+    fn wait(&self) -> io::Result<()> {
+        let silence = Deadline::after(self.client.timeouts().silence);
+        let due = self.due();
+        let until = due.unwrap_or(silence.end);
+        match self.poller.wait(until) {
+            Err(e) if e.kind() == ErrorKind::TimedOut && due.is_none() => {
+                let context = Context {
+                    peer: self.client.peer(),
+                    command: self.command,
+                    sent: self.sent,
+                    received: self.answered.saturating_add(self.received()),
+                    waited: silence.begin.elapsed(),
+                };
+                Err(io::Error::new(ErrorKind::TimedOut, context.io(e, Phase::ReadingTrace)))
+            }
+            // It is time for what is due.
+            Err(e) if e.kind() == ErrorKind::TimedOut => Ok(()),
+            result => result,
+        }
+    }
+
+    fn milliseconds(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Milliseconds from the epoch to `instant`, rounded up: it is not due before.
+    fn since_epoch(&self, instant: Instant) -> u64 {
+        let since = instant.saturating_duration_since(self.epoch);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+    }
+}
+
+/// What is read at a time by whoever has no buffer.
+const BUFFER: usize = 64 << 10;
+/// How long after a failed try to connect the next one comes; each pause is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Whether a failure to ask may pass: the runtime is busy with other connections; or it is about to end, upon which
+/// the stream ends too, and has taken its socket away already.
+fn may_pass(e: &io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+        || e.kind() == ErrorKind::Interrupted
 }
 
 impl Read for TraceSession {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if buf.is_empty() || self.ended {
-            return Ok(0);
+        loop {
+            if let Some(n) = self.poll_read(buf)? {
+                return Ok(n);
+            }
+            self.wait()?;
         }
-        let n = self.read_ready(buf)?;
-        match buf.get(..n).unwrap_or_default() {
-            [] => self.end(),
-            [only] => self.tail = [self.tail[1], *only],
-            [.., last_but_one, last] => self.tail = [*last_but_one, *last],
+    }
+}
+
+/// Readable when there is something to do.
+#[cfg(unix)]
+impl AsFd for TraceSession {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
+}
+/// An event that is set when there is something to do.
+#[cfg(windows)]
+impl AsHandle for TraceSession {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.poller.as_handle()
+    }
+}
+
+impl Drop for TraceSession {
+    fn drop(&mut self) {
+        if self.end().is_none() && !self.given_up {
+            // Whatever goes wrong is nobody's concern any more; what cannot be stopped is closed.
+            let _ = self.finish(&mut io::sink());
         }
-        self.received = self.received.saturating_add(n as u64);
-        Ok(n)
     }
 }
 
 impl Stopper {
     /// As [`TraceSession::stop`].
-    ///
-    /// # Errors
-    /// If connecting or sending fails.
-    pub fn stop(&self) -> Result<(), Error> {
-        self.0.stop()
+    pub fn stop(&self) {
+        let deadline = Deadline::after(self.limit);
+        self.told.say(|said| _ = said.stop.get_or_insert(deadline));
+    }
+
+    /// Gives the session up: a read that waits ends at once, with [`Error::Cancelled`], and so does every other.
+    pub fn cancel(&self) {
+        self.told.say(|said| said.cancel = true);
     }
 }
 
-impl Shared {
-    fn asked(&self) -> MutexGuard<'_, Option<Asked>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+impl Told {
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stop(&self) -> Result<(), Error> {
-        if self.asking.swap(true, Ordering::Relaxed) {
-            return Ok(());
+    fn say(&self, say: impl FnOnce(&mut Said)) {
+        let mut said = self.said();
+        let before = *said;
+        say(&mut said);
+        if *said != before {
+            said.new = true;
+            self.flag.raise();
         }
-        // Whoever reads goes on meanwhile, so nothing is locked.
-        let asked = self.ask().inspect_err(|_| self.asking.store(false, Ordering::Relaxed))?;
-        *self.asked() = Some(asked);
-        self.woken.raise();
-        Ok(())
-    }
-
-    fn ask(&self) -> Result<Asked, Error> {
-        let deadline = Deadline::after(self.client.timeouts().stop);
-        let mut connection = self.client.connect_for(deadline)?;
-        connection.send(&StopTracing { session_id: self.session_id })?;
-        Ok(Asked { connection, deadline })
     }
 }
 
@@ -410,45 +696,11 @@ where
     connection.call(command)
 }
 
-fn check<C: Command>(command: &C) -> Result<(), Error> {
+pub(crate) fn check<C: Command>(command: &C) -> Result<(), Error> {
     let bytes = encode_to_vec(C::CODE, command)?;
     let payload = bytes.get(Message::HEADER_LEN..).unwrap_or_default();
     // It was written a moment ago, so it can be read.
     let request = Message { code: C::CODE, payload }.request();
     let checked = request.map_or(Ok(()), |request| request.check());
     checked.map_err(|violation| Error::Invalid { command: C::CODE, violation })
-}
-
-/// A session that writes to `user_events`. It lives until it is dropped, or stopped by
-/// [`Client::stop_tracing`].
-#[cfg(unix)]
-#[derive(Debug)]
-pub struct UserEvents {
-    /// Runtimes end the session when this is closed.
-    _stream: Stream,
-    session_id: u64,
-}
-
-#[cfg(unix)]
-impl UserEvents {
-    pub(crate) fn start(
-        client: &Client,
-        session: &UserEventsSession<'_>,
-        user_events_data: BorrowedFd<'_>,
-    ) -> Result<Self, Error> {
-        let command = CollectTracing5 { session: SessionConfig::UserEvents(*session) };
-        check(&command)?;
-        let mut connection = client.connect()?;
-        connection.send(&command)?;
-        let sent = sys::send_descriptor(connection.stream(), user_events_data);
-        sent.map_err(|source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Sending, source })?;
-        let SessionId { session_id } = connection.receive(&command)?;
-        Ok(Self { _stream: connection.into_stream(), session_id })
-    }
-
-    /// The session's id.
-    #[must_use]
-    pub const fn session_id(&self) -> u64 {
-        self.session_id
-    }
 }

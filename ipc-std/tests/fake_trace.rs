@@ -244,7 +244,7 @@ fn trace(
     while !enough(&parse(&stream)) {
         read_some(&mut session, &mut stream);
     }
-    session.stop().unwrap();
+    session.stop();
     session.read_to_end(&mut stream).unwrap();
     assert!(session.is_complete());
     let whole = parse(&stream);
@@ -613,7 +613,7 @@ fn what_is_stopped_before_the_runtime_runs_has_not_a_byte() {
     let client = Client::at(runtime.path());
     let mut early = client.start_tracing(&TraceConfig::new(&APP)).unwrap();
     let mut late = client.start_tracing(&TraceConfig::new(&APP)).unwrap();
-    early.stop().unwrap();
+    early.stop();
     let mut stream = Vec::new();
     early.read_to_end(&mut stream).unwrap();
     assert_eq!(stream.len(), 0);
@@ -625,7 +625,7 @@ fn what_is_stopped_before_the_runtime_runs_has_not_a_byte() {
     // From when it ran, not from when it was asked.
     let whole = parse(&stream);
     assert_eq!(whole.events[0].timestamp, whole.sync.1);
-    late.stop().unwrap();
+    late.stop();
     late.read_to_end(&mut stream).unwrap();
     assert_eq!(parse(&stream).end, End::Complete);
     assert!(late.is_complete());
@@ -657,6 +657,7 @@ fn it_goes_wrong_as_it_is_told_to() {
     session.read_exact(&mut stalled).unwrap();
     assert!(stalled.starts_with(b"Nettrace"));
     assert_eq!(session.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+    session.abandon();
     runtime.set_fault(Fault::CloseAfter(28 + n));
     let mut session = client.start_tracing(&TraceConfig::new(&APP)).unwrap();
     let mut cut = Vec::new();
@@ -711,7 +712,7 @@ fn who_does_not_read_holds_up_nobody_else() {
         let stopping = scope.spawn(move || stopper.stop());
         let mut stream = Vec::new();
         lazy.read_to_end(&mut stream).unwrap();
-        stopping.join().unwrap().unwrap();
+        stopping.join().unwrap();
         let whole = parse(&stream);
         assert_eq!((whole.end, whole.lost), (End::Complete, 0));
         assert_eq!(whole.of("App").len() % FLOOD as usize, 0);

@@ -169,7 +169,7 @@ fn trace(client: &Client, args: &Value) -> Result<(), Error> {
         ..TraceConfig::new(&providers)
     };
     let mut session = client.start_tracing(&config)?;
-    session.stop()?;
+    session.stop();
     std::io::copy(&mut session, &mut std::io::sink()).expect("no trace, but its end");
     Ok(())
 }

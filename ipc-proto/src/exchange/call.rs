@@ -39,8 +39,14 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct Call<'b> {
-    command: Code,
+    progress: Progress,
     buf: &'b mut [u8],
+}
+
+/// How far a call has come, apart from the buffer that it lies in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Progress {
+    command: Code,
     /// Bytes of the answer that have come.
     received: usize,
     state: State,
@@ -71,20 +77,19 @@ impl<'b> Call<'b> {
     /// # Errors
     /// If the command does not fit `buf`, or any message.
     pub fn new<C: Command>(command: &C, buf: &'b mut [u8]) -> Result<Self, EncodeError> {
-        let len = encode(C::CODE, command, buf)?.len();
-        Ok(Self { command: C::CODE, buf, received: 0, state: State::Sending { sent: 0, len } })
+        Ok(Self { progress: Progress::new(command, buf)?, buf })
     }
 
     /// The code of the command that was sent.
     #[must_use]
     pub const fn command(&self) -> Code {
-        self.command
+        self.progress.command
     }
 
     /// How many bytes of the answer have come.
     #[must_use]
     pub const fn received(&self) -> usize {
-        self.received
+        self.progress.received
     }
 
     /// Goes on in a larger buffer after [`ProtocolError::BufferTooSmall`], so that the answer to a command which is
@@ -94,7 +99,7 @@ impl<'b> Call<'b> {
         for (to, from) in buf.iter_mut().zip(self.buf.iter()) {
             *to = *from;
         }
-        Call { command: self.command, buf, received: self.received, state: self.state }
+        Call { progress: self.progress, buf }
     }
 
     /// The answer.
@@ -102,17 +107,39 @@ impl<'b> Call<'b> {
     /// # Errors
     /// What ended the exchange before its answer was there; or that the answer does not hold an `R`.
     pub fn finish<R: Decode<'b>>(self) -> Result<Answer<'b, R>, ProtocolError> {
+        self.progress.finish(self.buf)
+    }
+}
+
+impl Progress {
+    /// Encodes `command` into `buf`.
+    pub(super) fn new<C: Command>(command: &C, buf: &mut [u8]) -> Result<Self, EncodeError> {
+        let len = encode(C::CODE, command, buf)?.len();
+        Ok(Self { command: C::CODE, received: 0, state: State::Sending { sent: 0, len } })
+    }
+
+    /// How many bytes of the answer have come.
+    pub(super) const fn received(&self) -> usize {
+        self.received
+    }
+
+    /// Whether there is nothing more to send or to receive.
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Done | State::Failed(_))
+    }
+
+    pub(super) fn finish<'b, R: Decode<'b>>(&self, buf: &'b [u8]) -> Result<Answer<'b, R>, ProtocolError> {
         match self.state {
             State::Done => {}
             State::Failed(error) => return Err(error),
-            State::Receiving { needed } if needed > self.buf.len() => {
+            State::Receiving { needed } if needed > buf.len() => {
                 return Err(ProtocolError::BufferTooSmall { needed });
             }
             State::Sending { .. } | State::Receiving { .. } => {
                 return Err(ProtocolError::Closed { received: self.received });
             }
         }
-        match Message::parse(self.buf.get(..self.received).unwrap_or_default())? {
+        match Message::parse(buf.get(..self.received).unwrap_or_default())? {
             Parsed::Complete { value, .. } if value.code == Code::OK => Ok(Answer::Ok(value.decode()?)),
             Parsed::Complete { value, .. } => {
                 let code: HResult = value.decode()?;
@@ -126,8 +153,8 @@ impl<'b> Call<'b> {
     }
 
     /// Checks what has come of the answer, and says how many it takes in all, as far as is known yet.
-    fn check(&self) -> Result<usize, ProtocolError> {
-        let bytes = self.buf.get(..self.received).unwrap_or_default();
+    fn check(&self, buf: &[u8]) -> Result<usize, ProtocolError> {
+        let bytes = buf.get(..self.received).unwrap_or_default();
         let needed = match Message::parse(bytes)? {
             Parsed::Partial { needed } => needed,
             Parsed::Complete { used, .. } => used,
@@ -145,16 +172,13 @@ impl<'b> Call<'b> {
         self.state = State::Failed(error);
         Err(error)
     }
-}
 
-impl Exchange for Call<'_> {
-    fn step(&mut self) -> Step<'_> {
+    pub(super) fn step<'m>(&self, buf: &'m mut [u8]) -> Step<'m> {
         match self.state {
-            State::Sending { sent, len } => Step::Send(self.buf.get(sent..len).unwrap_or_default()),
+            State::Sending { sent, len } => Step::Send(buf.get(sent..len).unwrap_or_default()),
             State::Receiving { needed } => {
-                let end = needed.min(self.buf.len());
-                self.buf
-                    .get_mut(self.received..end)
+                let end = needed.min(buf.len());
+                buf.get_mut(self.received..end)
                     .filter(|space| !space.is_empty())
                     .map_or(Step::Done, Step::Receive)
             }
@@ -162,8 +186,7 @@ impl Exchange for Call<'_> {
         }
     }
 
-    /// A peer that closes while the command is still being sent may have refused it already: that is read then.
-    fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
+    pub(super) fn advance(&mut self, n: usize, buf: &[u8]) -> Result<(), ProtocolError> {
         match self.state {
             State::Sending { sent, len } => {
                 let sent = sent.saturating_add(n);
@@ -177,11 +200,11 @@ impl Exchange for Call<'_> {
             State::Receiving { .. } if n == 0 => self.fail(ProtocolError::Closed { received: self.received }),
             State::Receiving { needed } => {
                 self.received = self.received.saturating_add(n).min(needed);
-                match self.check() {
+                match self.check(buf) {
                     Ok(needed) if needed == self.received => self.state = State::Done,
                     Ok(needed) => {
                         self.state = State::Receiving { needed };
-                        if needed > self.buf.len() {
+                        if needed > buf.len() {
                             return Err(ProtocolError::BufferTooSmall { needed });
                         }
                     }
@@ -192,5 +215,16 @@ impl Exchange for Call<'_> {
             State::Done => Ok(()),
             State::Failed(error) => Err(error),
         }
+    }
+}
+
+impl Exchange for Call<'_> {
+    fn step(&mut self) -> Step<'_> {
+        self.progress.step(self.buf)
+    }
+
+    /// A peer that closes while the command is still being sent may have refused it already: that is read then.
+    fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
+        self.progress.advance(n, self.buf)
     }
 }

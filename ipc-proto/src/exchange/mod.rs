@@ -18,7 +18,9 @@
 //! | [`Reply`] | a runtime: the answer | nothing; a stream may follow |
 //! | [`SendEnvironment`] | a runtime: what follows its answer to `GetProcessEnvironment` | nothing |
 //!
-//! Every one of them is driven by the same loop, over whatever carries bytes; for async, `.await` in two places:
+//! A [`Session`] is the one thing here that has two connections, and is driven by steps of its own.
+//!
+//! Every other one is driven by the same loop, over whatever carries bytes; for async, `.await` in two places:
 //!
 //! ```
 //! use ipc_proto::{Exchange, Step};
@@ -39,11 +41,13 @@ mod advertise;
 mod call;
 mod counted;
 mod serve;
+mod session;
 
 pub use advertise::ReceiveAdvertise;
 pub use call::{Answer, Call};
 pub use counted::{ReceiveEnvironment, SendEnvironment};
 pub use serve::{Reply, Serve};
+pub use session::{Session, SessionEnd, SessionPhase, SessionTimeout, StopEvent, StopStep};
 
 use crate::ProtocolError;
 

@@ -1,3 +1,4 @@
+mod descriptor;
 mod flag;
 mod hub;
 mod listener;
@@ -7,7 +8,7 @@ mod socket;
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,25 +16,13 @@ use std::time::Instant;
 use ipc_proto::SocketName;
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+pub(crate) use descriptor::{receive_descriptor, send_descriptor};
 pub(crate) use flag::Flag;
 pub(crate) use hub::Hub;
 pub(crate) use listener::{Listener, is_socket};
 pub(crate) use poller::Poller;
 pub(crate) use socket::{Address, Socket};
-
-/// Sends a descriptor, with the one byte that carries it.
-pub(crate) fn send_descriptor(socket: &impl AsFd, descriptor: BorrowedFd<'_>) -> io::Result<()> {
-    let mut space = [core::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [descriptor];
-    // It fits: the space is for one.
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    // One byte behind a request that was just taken whole: there is room for it.
-    sendmsg(socket, &[io::IoSlice::new(&[0])], &mut control, SendFlags::empty())?;
-    Ok(())
-}
 
 /// What is left until `deadline`; an error of kind `TimedOut` once it has passed.
 fn left(deadline: Instant) -> io::Result<Duration> {

@@ -109,7 +109,7 @@ impl Listener {
     #[cfg(unix)]
     #[track_caller]
     pub(crate) fn accept(&self) -> Stream {
-        let (stream, _) = self.listener.accept().expect("somebody calls");
+        let (stream, _) = self.listener.accept().unwrap();
         Stream::new(stream, Instant::now() + HANGS).unwrap()
     }
 

@@ -12,7 +12,7 @@ use crate::runtime::{Runtime, Start, each_runtime};
 const LONG: Duration = Duration::from_secs(30);
 
 /// Calls `test` with what starts each runtime that knows ports.
-fn each_with_ports(test: impl Fn(&Start<'_>)) {
+pub(crate) fn each_with_ports(test: impl Fn(&Start<'_>)) {
     each_runtime(|start| {
         let mut runtime = start(&[]);
         runtime.wait_for_socket();
@@ -23,7 +23,7 @@ fn each_with_ports(test: impl Fn(&Start<'_>)) {
     });
 }
 
-fn arrived(monitor: &Monitor, runtime: &Runtime) -> AdvertisedRuntime {
+pub(crate) fn arrived(monitor: &Monitor, runtime: &Runtime) -> AdvertisedRuntime {
     match monitor.next_event(LONG).unwrap() {
         Some(MonitorEvent::Arrived(arrived)) => arrived,
         other => panic!("{}: {other:?}", runtime.name),
@@ -96,7 +96,7 @@ fn two_ports_that_suspend_are_resumed_one_by_one() {
         } else {
             let environment = client.environment().unwrap();
             assert_eq!(environment.get("LAB_SET").unwrap(), "through a port");
-            session.stop().unwrap();
+            session.stop();
             session.read_to_end(&mut trace).unwrap();
             runtime.kill();
         }

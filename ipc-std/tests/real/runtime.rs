@@ -94,9 +94,13 @@ impl Runtime {
 
     /// Ends it, and what it has started, as nothing can be ignored.
     pub(crate) fn kill(&mut self) {
-        let group = rustix::process::Pid::from_child(&self.child);
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = rustix::process::kill_process_group(self.group(), rustix::process::Signal::KILL);
         let _ = self.child.wait();
+    }
+
+    /// Its process group.
+    pub(crate) fn group(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
     }
 
     /// Whether it dies within a moment.

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Kind};
 use crate::output::unbuffered_stdout;
 use crate::recording::{Options, TICK};
 use crate::source::{self, Source};
-use crate::trace::{self, Stage, Stop};
+use crate::trace::{self, Stage};
 use crate::wire_log::LogFile;
 use crate::{Globals, runtime, signals};
 
@@ -143,15 +143,14 @@ fn of_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result
         let stage = Arc::clone(&stage);
         move |signal| trace::on_signal(&stage, signal)
     })?;
-    let stop = Arc::new(Mutex::new(Stop::Unasked));
     let began = Instant::now();
     let session = wishes.start(&client)?;
-    let ask = trace::stop_later(args.options.duration, session.stopper(), Arc::clone(&stop))?;
-    *trace::lock(&stage) = Stage::Recording(ask.clone());
+    trace::stop_later(args.options.duration, session.stopper())?;
+    *trace::lock(&stage) = Stage::Recording(session.stopper());
     let resumed = if args.options.no_resume { Ok(()) } else { trace::resume(client, began) };
     if resumed.is_err() {
-        // What has begun is ended properly all the same; its receiver is gone if the duration is over.
-        let _ = ask.send(());
+        // What has begun is ended properly all the same.
+        session.stop();
     }
     for loss in session.lost().iter() {
         globals.output.note(&loss.to_string());
@@ -179,10 +178,7 @@ fn of_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result
         }
         // Nobody reads on, or nobody can: it is ended properly all the same.
         if output.borrow().is_closed() || matches!(end, Some(End::Corrupt { .. })) {
-            let _ = ask.send(());
-        }
-        if let Some(e) = trace::given_up(&stop) {
-            break Err(e.into());
+            events.source().stop();
         }
     };
     let written = output.borrow_mut().finish();
@@ -190,7 +186,7 @@ fn of_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result
     resumed.and(written).and(read)?;
     let session = events.source();
     check_end(end, session)?;
-    if matches!(*trace::lock(&stop), Stop::Unasked) {
+    if !session.is_stopping() {
         globals.output.note("the program ended, and the trace with it");
     }
     if let Some(e) = session.stop_error() {

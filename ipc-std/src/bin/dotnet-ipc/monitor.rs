@@ -13,8 +13,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
@@ -30,7 +30,8 @@ use tempfile::TempDir;
 
 use crate::failure::{Failure, Kind};
 use crate::output::{json_to_stdout, printable, to_stderr, to_stdout};
-use crate::recording::{self, Destination, GRACE, Options, TICK, Wishes};
+use crate::recording::{self, Destination, Options, TICK, Wishes};
+use crate::trace::lock;
 use crate::{Globals, signals, wire_log};
 
 /// Own a diagnostic port: show runtimes as they come and go, and have each do something first
@@ -87,6 +88,8 @@ fn variable(text: &str) -> Result<(String, String), String> {
 /// How many events are told of before anything else has its turn.
 const EVENTS: usize = 64;
 
+/// How long recordings may take to end before the command is told of a signal too.
+const GRACE: Duration = Duration::from_secs(2);
 /// For how long runtimes may still be seen to leave when all is over.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -481,19 +484,10 @@ impl<'p> Port<'p> {
     /// Writes a trace to its end, which comes when the runtime ends, or everything does.
     fn record(&self, session: &mut TraceSession, file: &mut Destination) -> Result<(), Failure> {
         let end = self.args.options.duration.and_then(|duration| Instant::now().checked_add(duration));
-        let mut stop: Option<Result<(), (Failure, Instant)>> = None;
         recording::record(session, file, |session| {
             let over = end.is_some_and(|end| end <= Instant::now());
-            if stop.is_none() && (over || self.ending.load(Ordering::Relaxed)) {
-                stop = Some(session.stop().map_err(|e| (e.into(), Instant::now())));
-            }
-            match stop.take() {
-                // A runtime that is gone cannot be asked, and its stream has an end soon.
-                Some(Err((failure, at))) if at.elapsed() > GRACE => Err(failure),
-                other => {
-                    stop = other;
-                    Ok(())
-                }
+            if over || self.ending.load(Ordering::Relaxed) {
+                session.stop();
             }
         })?;
         recording::check_end(session, file)
@@ -501,7 +495,7 @@ impl<'p> Port<'p> {
 
     /// The file for a runtime's trace, which no other of this run has.
     fn file_for(&self, runtime: &AdvertisedRuntime) -> PathBuf {
-        let pattern = self.args.trace.as_deref().unwrap_or(Path::new("")).as_os_str();
+        let pattern = self.args.trace.as_deref().map_or_else(|| OsStr::new(""), Path::as_os_str);
         let path = PathBuf::from(with_process_id(pattern, &runtime.local_process_id().to_string()));
         let mut files = lock(&self.files);
         loop {
@@ -614,10 +608,6 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
         name.push(extension);
     }
     path.with_file_name(name)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Port<'_> {

@@ -61,10 +61,6 @@ pub(crate) struct Wishes<'o> {
 /// How often a silent trace is looked after.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
-/// How long the end of a trace may take to show that could not be asked to stop: a program that ends takes its socket
-/// away first.
-pub(crate) const GRACE: Duration = Duration::from_secs(2);
-
 impl Options {
     /// Whether there is anything that makes no sense without a trace.
     pub(crate) fn are_about_traces(&self) -> bool {
@@ -107,11 +103,11 @@ impl Wishes<'_> {
 }
 
 /// Reads the session to its end, into the file. `look` looks after it all the while, every [`TICK`] at the least if that
-/// is the client's [`silence`](ipc_std::Timeouts::silence), and may give it up.
+/// is the client's [`silence`](ipc_std::Timeouts::silence).
 pub(crate) fn record(
     session: &mut TraceSession,
     file: &mut Destination,
-    mut look: impl FnMut(&TraceSession) -> Result<(), Failure>,
+    mut look: impl FnMut(&TraceSession),
 ) -> Result<(), Failure> {
     let mut buf = vec![0; 64 << 10];
     let mut written = Ok(());
@@ -120,8 +116,8 @@ pub(crate) fn record(
             Ok(0) => return written,
             Ok(n) if written.is_ok() => {
                 written = file.write(buf.get(..n).unwrap_or_default());
-                if written.is_err() && session.stop().is_err() {
-                    return written;
+                if written.is_err() {
+                    session.stop();
                 }
             }
             // The runtime must not be held up because our disk is full.
@@ -130,9 +126,7 @@ pub(crate) fn record(
             Err(Ok(e)) => return written.and_then(|()| Err(e.into())),
             Err(Err(e)) => return written.and_then(|()| Err(Failure::io("cannot read the trace", &e))),
         }
-        if let Err(e) = look(session) {
-            return written.and(Err(e));
-        }
+        look(session);
     }
 }
 

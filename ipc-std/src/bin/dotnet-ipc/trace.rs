@@ -2,18 +2,17 @@
 use core::mem;
 use core::time::Duration;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ipc_std::{Client, Error, ErrorKind as Reason, Stopper, Timeouts, TraceSession};
+use ipc_std::{Client, ErrorKind as Reason, Stopper, Timeouts, TraceSession};
 use serde_json::json;
 
 use crate::failure::{self, Failure};
 use crate::output::{json_to_stdout, to_stderr};
-use crate::recording::{self, Destination, GRACE, Options, TICK};
+use crate::recording::{self, Destination, Options, TICK};
 use crate::{Globals, runtime, signals, wire_log};
 
 /// Record what a program does, as a .nettrace file
@@ -56,19 +55,18 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let stage = Arc::clone(&stage);
         move |signal| on_signal(&stage, signal)
     })?;
-    let stop = Arc::new(Mutex::new(Stop::Unasked));
     let began = Instant::now();
     let started = wishes.start(&client).and_then(|session| {
         file.truncate()?;
-        let ask = stop_later(args.options.duration, session.stopper(), Arc::clone(&stop))?;
-        Ok((session, ask, Instant::now()))
+        stop_later(args.options.duration, session.stopper())?;
+        Ok((session, Instant::now()))
     });
-    let (mut session, ask, started) = started.inspect_err(|_| file.abandon())?;
-    *lock(&stage) = Stage::Recording(ask.clone());
+    let (mut session, started) = started.inspect_err(|_| file.abandon())?;
+    *lock(&stage) = Stage::Recording(session.stopper());
     let resumed = if args.options.no_resume { Ok(()) } else { resume(client, began) };
     if resumed.is_err() {
-        // What has begun is ended properly all the same; its receiver is gone if the duration is over.
-        let _ = ask.send(());
+        // What has begun is ended properly all the same.
+        session.stop();
     }
     for loss in session.lost().iter() {
         globals.output.note(&loss.to_string());
@@ -77,7 +75,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let progress = progress();
     let recorded = recording::record(&mut session, &mut file, |session| {
         progress.set_position(session.received());
-        given_up(&stop).map_or(Ok(()), |e| Err(e.into()))
     });
     progress.finish_and_clear();
     let elapsed = started.elapsed();
@@ -85,7 +82,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     summarize(&session, &file, elapsed, complete, globals)?;
     resumed.and(recorded)?;
     recording::check_end(&session, &file)?;
-    if matches!(*lock(&stop), Stop::Unasked) {
+    if !session.is_stopping() {
         globals.output.note("the program ended, and the trace with it");
     }
     if let Some(e) = session.stop_error() {
@@ -100,17 +97,14 @@ pub(crate) enum Stage {
     /// Nothing to save: the tool may end, and take the file with it that it made.
     Starting { created: Option<PathBuf> },
     /// A session, which can be asked to stop.
-    Recording(Sender<()>),
+    Recording(Stopper),
     /// A session that was asked already: whoever asks again does not want to wait.
     Stopping,
 }
 
 pub(crate) fn on_signal(stage: &Mutex<Stage>, signal: i32) {
     match mem::replace(&mut *lock(stage), Stage::Stopping) {
-        Stage::Recording(stop) => {
-            // Its receiver is gone if the duration is over.
-            let _ = stop.send(());
-        }
+        Stage::Recording(stopper) => stopper.stop(),
         Stage::Starting { created } => {
             recording::remove(created.as_deref());
             signals::obey(signal);
@@ -119,44 +113,14 @@ pub(crate) fn on_signal(stage: &Mutex<Stage>, signal: i32) {
     }
 }
 
-/// Whether the session was asked to stop.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    Unasked,
-    Asked,
-    /// It could not be asked, at that time.
-    Failed(Error, Instant),
-}
-
-/// Stops the session after `duration` or when it is told to, on a thread of its own: asking may take as long as any
-/// command, and the stream has to be read all the while.
-pub(crate) fn stop_later(
-    duration: Option<Duration>,
-    stopper: Stopper,
-    stop: Arc<Mutex<Stop>>,
-) -> Result<Sender<()>, Failure> {
-    let (ask, asked) = mpsc::channel();
+/// Stops the session after `duration`, if there is one.
+pub(crate) fn stop_later(duration: Option<Duration>, stopper: Stopper) -> Result<(), Failure> {
+    let Some(duration) = duration else { return Ok(()) };
     let spawned = thread::Builder::new().name("stop".to_owned()).spawn(move || {
-        // Whichever comes first; a duration that no clock holds is for ever.
-        let _ = asked.recv_timeout(duration.unwrap_or(Duration::MAX));
-        *lock(&stop) = Stop::Asked;
-        if let Err(e) = stopper.stop() {
-            *lock(&stop) = Stop::Failed(e, Instant::now());
-        }
+        thread::sleep(duration);
+        stopper.stop();
     });
-    spawned.map(|_| ask).map_err(|e| Failure::io("cannot start a thread", &e))
-}
-
-/// Why the session could not be asked to stop, once it is clear that it does not end by itself either.
-pub(crate) fn given_up(stop: &Mutex<Stop>) -> Option<Error> {
-    let mut stop = lock(stop);
-    match mem::replace(&mut *stop, Stop::Asked) {
-        Stop::Failed(e, at) if at.elapsed() > GRACE => Some(e),
-        other => {
-            *stop = other;
-            None
-        }
-    }
+    spawned.map(|_| ()).map_err(|e| Failure::io("cannot start a thread", &e))
 }
 
 /// Has a suspended runtime go on, by the deadline of what `began` then.

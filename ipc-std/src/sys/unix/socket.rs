@@ -84,7 +84,7 @@ impl Socket {
         }
     }
 
-    /// Connects, or fails at once, be it that the backlog is full.
+    /// Connects, or fails at once: with an error of kind `WouldBlock` if the backlog is full.
     pub(crate) fn connect_at_once(address: &Address) -> io::Result<Self> {
         let fd = unix_socket()?;
         connect(&fd, &address.0)?;

@@ -64,6 +64,11 @@ impl Poller {
         Ok(())
     }
 
+    /// What was ready was acted upon: the event is set again when there is something new.
+    pub(crate) fn rearm(&self) {
+        self.look(&mut self.sources());
+    }
+
     /// Waits until one is ready; an error of kind `TimedOut` after `deadline`.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
         loop {

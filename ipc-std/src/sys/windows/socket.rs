@@ -71,9 +71,9 @@ impl Socket {
         }
     }
 
-    /// Connects, or fails at once, be it that nobody accepts just now.
+    /// Connects, or fails at once: with an error of kind `WouldBlock` if nobody accepts just now.
     pub(crate) fn connect_at_once(address: &Address) -> io::Result<Self> {
-        Self::open(address)
+        Self::open(address).map_err(|e| if is_busy(&e) { ErrorKind::WouldBlock.into() } else { e })
     }
 
     fn open(address: &Address) -> io::Result<Self> {

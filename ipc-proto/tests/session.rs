@@ -1,0 +1,147 @@
+//! The corners of a [`Session`], one by one; the property of the same name in `ipc-fuzz` has the rest.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by unwrapping it")]
+use ipc_proto::types::SessionId;
+use ipc_proto::{
+    Answer, Code, HResult, ProtocolError, Session, SessionEnd, SessionPhase, SessionTimeout, StopEvent,
+    StopStep, encode_to_vec,
+};
+
+const ID: u64 = 42;
+
+/// One whose stop is connected and sent.
+fn asked() -> Session {
+    let mut session = Session::new(ID);
+    session.stop(100);
+    session.stop_advance(StopEvent::Connected);
+    session.stop_advance(StopEvent::Sent(28));
+    session
+}
+
+fn receive(session: &mut Session, mut bytes: &[u8]) {
+    while let StopStep::Receive(space) = session.stop_step() {
+        let n = space.len().min(bytes.len());
+        let (now, later) = bytes.split_at(n);
+        space.get_mut(..n).unwrap().copy_from_slice(now);
+        bytes = later;
+        session.stop_advance(StopEvent::Received(n));
+    }
+}
+
+fn timed_out(phase: SessionPhase, sent: u64, received: u64, drained: u64) -> Option<SessionEnd> {
+    Some(SessionEnd::TimedOut(SessionTimeout { phase, sent, received, drained }))
+}
+
+#[test]
+fn a_stream_may_end_by_itself() {
+    for (stream, end) in [
+        (&b""[..], SessionEnd::CutOff),
+        (b"\x06", SessionEnd::CutOff),
+        (b"Nettrace and so on\x06\x01", SessionEnd::Complete),
+        (b"Nettrace and so on\x06\x01\x00", SessionEnd::CutOff),
+        (b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0", SessionEnd::CutOff), // only the header of V6
+        (b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0", SessionEnd::Complete),
+        (b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\x06\x01", SessionEnd::CutOff),
+    ] {
+        for size in [1, 2, 3, 5, 100] {
+            let mut session = Session::new(ID);
+            stream.chunks(size).for_each(|piece| session.stream_advance(piece));
+            assert_eq!(session.end(), None);
+            session.stream_advance(b"");
+            assert_eq!(session.end(), Some(end), "{stream:?} in pieces of {size}");
+            assert_eq!((session.received(), session.stop_answer()), (stream.len() as u64, None));
+        }
+    }
+}
+
+#[test]
+fn what_was_missing_when_the_deadline_passed() {
+    let mut session = Session::new(ID);
+    session.stream_advance(b"before");
+    session.tick(u64::MAX); // nothing is due
+    session.stop(100);
+    session.stream_advance(b"after");
+    let mut sending = session.clone();
+    session.tick(99);
+    assert_eq!((session.until(), session.end()), (Some(100), None));
+    session.tick(100);
+    assert_eq!(session.end(), timed_out(SessionPhase::Connecting, 0, 0, 5));
+
+    sending.stop_advance(StopEvent::Connected);
+    sending.stop_advance(StopEvent::Sent(3));
+    sending.tick(101);
+    assert_eq!(sending.end(), timed_out(SessionPhase::Sending, 3, 0, 5));
+
+    let mut reading = asked();
+    let answer = encode_to_vec(Code::OK, &SessionId { session_id: ID }).unwrap();
+    let StopStep::Receive(space) = reading.stop_step() else { panic!("it waits for the answer") };
+    space.get_mut(..7).unwrap().copy_from_slice(answer.get(..7).unwrap());
+    reading.stop_advance(StopEvent::Received(7));
+    reading.tick(100);
+    assert_eq!(reading.end(), timed_out(SessionPhase::EndOfStream, 28, 7, 0));
+}
+
+#[test]
+fn the_stream_says_how_it_ended_whatever_the_answer() {
+    let mut silent = asked();
+    silent.stream_advance(b"\x06\x01");
+    silent.stream_advance(b"");
+    assert_eq!(silent.end(), None, "the answer is outstanding");
+    silent.tick(100);
+    assert_eq!((silent.end(), silent.stop_answer()), (Some(SessionEnd::Complete), None));
+
+    let mut closed = asked();
+    closed.stop_advance(StopEvent::Received(0));
+    assert_eq!(closed.end(), None, "the stream has not ended");
+    closed.stream_advance(b"");
+    assert_eq!(closed.end(), Some(SessionEnd::CutOff));
+    assert_eq!(closed.stop_answer(), Some(Err(ProtocolError::Closed { received: 0 })));
+
+    let mut refused = asked();
+    receive(&mut refused, &encode_to_vec(Code::ERROR, &HResult::FAIL).unwrap());
+    refused.stream_advance(b"\x06\x01");
+    refused.stream_advance(b"");
+    assert_eq!(refused.end(), Some(SessionEnd::Complete));
+    assert!(matches!(refused.stop_answer(), Some(Ok(Answer::Refused(e))) if e.hresult == HResult::FAIL));
+
+    let mut huge = asked();
+    receive(&mut huge, b"DOTNET_IPC_V1\0\xff\xff\xff\0\0\0 and so on");
+    assert_eq!(huge.stop_answer(), Some(Err(ProtocolError::BufferTooSmall { needed: 65_535 })));
+    assert!(matches!(huge.stop_step(), StopStep::Nothing) && huge.wants_stream());
+}
+
+#[test]
+fn a_stop_that_failed_may_be_asked_again() {
+    let mut session = asked();
+    session.stream_advance(b"12345");
+    session.stop_advance(StopEvent::Failed);
+    assert!(matches!(session.stop_step(), StopStep::Nothing));
+    assert_eq!((session.until(), session.end()), (Some(100), None), "the deadline stays");
+    session.stop(500);
+    assert_eq!(session.until(), Some(500));
+    assert!(matches!(session.stop_step(), StopStep::Connect));
+    session.stream_advance(b"678");
+    session.tick(500);
+    assert_eq!(session.end(), timed_out(SessionPhase::Connecting, 0, 0, 3));
+}
+
+#[test]
+fn asking_again_only_brings_the_deadline_forward() {
+    let mut session = asked();
+    session.stop(200);
+    assert_eq!(session.until(), Some(100));
+    session.stop(50);
+    assert_eq!(session.until(), Some(50));
+    assert!(matches!(session.stop_step(), StopStep::Receive(_)), "it is asked already");
+}
+
+#[test]
+fn one_that_is_given_up_wants_nothing() {
+    let mut session = asked();
+    session.abandon();
+    session.stream_advance(b"more");
+    session.stop(1);
+    session.tick(u64::MAX);
+    assert_eq!((session.end(), session.received()), (Some(SessionEnd::Abandoned), 0));
+    assert!(!session.wants_stream() && matches!(session.stop_step(), StopStep::Nothing));
+    assert_eq!(session.until(), None);
+}
