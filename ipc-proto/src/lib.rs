@@ -24,7 +24,7 @@ pub use advertise::Advertise;
 pub use command::check::Violation;
 pub use command::table::*;
 pub use command::{Command, CommandInfo, Continuation, plan, types};
-pub use endpoint::{ParseSocketNameError, SocketName, SocketNameText};
+pub use endpoint::{ParseSocketNameError, RouterSocketName, SocketName, SocketNameText};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
 pub use exchange::{
     Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Step,
