@@ -13,6 +13,7 @@ use ipc_proto::{
     Request, ResumeRuntime, SetEnvironmentVariable, SocketName, StartupProfiler, StopTracing, Text,
 };
 
+use crate::discover::{Denied, Target};
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
     TraceSession, UserEvents, discover, monitor, procfs, sys,
@@ -45,6 +46,8 @@ pub struct Client {
 enum Way {
     /// By connecting to the runtime's socket.
     Socket(PathBuf),
+    /// By connecting to the socket that a search for its process has found, if it is that process that listens there.
+    Found { path: PathBuf, pinned: Option<sys::Pinned>, target: Option<Target> },
     /// By waiting for the runtime to connect to a port.
     Port { monitor: Arc<monitor::Shared>, runtime_cookie: Guid },
 }
@@ -53,13 +56,25 @@ impl Client {
     /// The longest environment that [`environment`](Self::environment) takes, in bytes. Linux allows 6 MiB of UTF-8.
     pub const ENVIRONMENT_LIMIT: u32 = 64 << 20;
 
-    /// To the runtime in the process with this id: see [`discover::find`].
+    /// To the runtime in the process with this id, found as [`discover::find`] does. Nobody is asked who it is if the
+    /// socket's name leaves no doubt. Whenever it connects, it makes sure by the operating system that it is this
+    /// process that listens there, before it sends anything.
     ///
     /// # Errors
-    /// [`Error::NoProcess`] or [`Error::NoSocket`].
+    /// [`Error::Undiscovered`].
     pub fn for_process(process_id: u32) -> Result<Self, Error> {
-        let path = discover::find(process_id)?.path;
-        Ok(Self { peer: format!("process {process_id}"), ..Self::at(path) })
+        discover::search(process_id).client()
+    }
+
+    /// To who listens at a socket that a search has found; only to the target, if there is one.
+    pub(crate) fn found(
+        process_id: u32,
+        path: PathBuf,
+        pinned: Option<sys::Pinned>,
+        target: Option<Target>,
+    ) -> Self {
+        let way = Way::Found { path, pinned, target };
+        Self { way, peer: format!("process {process_id}"), timeouts: Timeouts::default(), observer: None }
     }
 
     /// To the runtime that listens at this path. Nothing is connected yet.
@@ -97,7 +112,7 @@ impl Client {
     #[must_use]
     pub fn path(&self) -> &Path {
         match &self.way {
-            Way::Socket(path) => path,
+            Way::Socket(path) | Way::Found { path, .. } => path,
             Way::Port { monitor, .. } => monitor.path(),
         }
     }
@@ -116,15 +131,20 @@ impl Client {
     /// Connects, for one command; [`Timeouts::call`] begins to run. At a port, waits for the runtime to connect.
     ///
     /// # Errors
-    /// [`Error::NoSuchPath`], [`Error::NoListener`], [`Error::Permission`], [`Error::Timeout`] if the runtime accepts
-    /// nobody, or [`Error::Io`]; at a port [`Error::Left`].
+    /// [`Error::NoSuchPath`], [`Error::NoListener`], [`Error::Permission`], [`Error::PathTooLong`], [`Error::Impostor`],
+    /// [`Error::Timeout`] if the runtime accepts nobody, or [`Error::Io`]; at a port [`Error::Left`].
     pub fn connect(&self) -> Result<Connection<Stream>, Error> {
         self.connect_for(Deadline::after(self.timeouts.call))
     }
 
     pub(crate) fn connect_for(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
         let (connected, phase) = match &self.way {
-            Way::Socket(path) => (Stream::connect(path, deadline.end), Phase::Connecting),
+            Way::Socket(path) | Way::Found { path, pinned: None, .. } => {
+                (Stream::connect(path, deadline.end), Phase::Connecting)
+            }
+            Way::Found { pinned: Some(pinned), .. } => {
+                (Stream::connect(&pinned.path(), deadline.end), Phase::Connecting)
+            }
             Way::Port { monitor, runtime_cookie } => {
                 let taken = monitor.take(runtime_cookie, deadline.end).transpose();
                 let Some(taken) = taken else { return Err(Error::Left { peer: self.peer.clone() }) };
@@ -140,24 +160,34 @@ impl Client {
                 sent: 0,
                 received: 0,
             },
-            kind => self.no_socket(kind).unwrap_or_else(|| {
+            _ => self.no_socket(&e).unwrap_or_else(|| {
                 let peer = self.peer.clone();
                 Error::Io { peer, phase, source: e }
             }),
         })?;
+        if let Way::Found { path, target: Some(target), .. } = &self.way {
+            target.check(&stream).map_err(|peer| {
+                let (process_id, path) = (target.process_id, path.clone());
+                Error::Impostor { process_id, path, peer }
+            })?;
+        }
         Ok(Connection::to(self.peer.clone(), deadline.begin, stream).with_observer(self.observer.clone()))
     }
 
     /// What it means that there is no way to connect to the runtime's socket.
-    fn no_socket(&self, kind: io::ErrorKind) -> Option<Error> {
-        let Way::Socket(path) = &self.way else { return None };
+    fn no_socket(&self, error: &io::Error) -> Option<Error> {
+        let (Way::Socket(path) | Way::Found { path, .. }) = &self.way else { return None };
         let path = path.clone();
-        match kind {
+        match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Some(Error::NoSuchPath { path }),
             // The system says the same of what is no socket at all.
             io::ErrorKind::ConnectionRefused if !sys::is_socket(&path) => Some(Error::NoSuchPath { path }),
             io::ErrorKind::ConnectionRefused => Some(Error::NoListener { path }),
-            io::ErrorKind::PermissionDenied => Some(Error::Permission { path }),
+            io::ErrorKind::PermissionDenied => {
+                let denied = Denied::new(&path, error);
+                Some(Error::Permission { path, denied })
+            }
+            _ if sys::is_too_long(error) => Some(Error::PathTooLong { path, limit: sys::LONGEST_PATH }),
             _ => None,
         }
     }
@@ -383,6 +413,7 @@ impl Client {
     /// has an id that is somebody else's out here. At a port, if the operating system tells.
     fn process_id(&self) -> Option<u32> {
         match &self.way {
+            Way::Found { target, .. } => target.as_ref().map(|target| target.process_id),
             Way::Socket(path) => {
                 let name: SocketName = path.file_name()?.to_str()?.parse().ok()?;
                 let key = sys::disambiguation_key(name.process_id);

@@ -22,7 +22,6 @@ use ipc_proto::{
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use ipc_std::{
     Client, Connection, Direction, Environment, Error, ErrorKind, Observer, Phase, Timeouts, TraceConfig,
-    discover,
 };
 
 const PROVIDERS: [Provider<'_>; 1] = [Provider {
@@ -429,9 +428,12 @@ fn nobody_there_is_told_apart() {
     assert_eq!(kind(&path), ErrorKind::NoListener);
     assert_eq!(kind(&path.join("below")), ErrorKind::NotFound);
     let too_long = directory.path().join("x".repeat(200));
-    assert_eq!(kind(&too_long), ErrorKind::Io);
-    assert!(matches!(Client::for_process(u32::MAX), Err(Error::NoProcess { process_id: u32::MAX })));
-    assert!(matches!(discover::find(std::process::id()), Err(Error::NoSocket { .. })));
+    assert_eq!(kind(&too_long), ErrorKind::NotFound);
+    for process_id in [u32::MAX, std::process::id()] {
+        let error = Client::for_process(process_id).unwrap_err();
+        assert!(matches!(&error, Error::Undiscovered(why) if why.process_id() == process_id), "{error}");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
 }
 
 #[test]

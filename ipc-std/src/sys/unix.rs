@@ -13,8 +13,6 @@ use rustix::net::{
     sendmsg,
 };
 
-use crate::Credentials;
-
 /// A socket that does not block, and that children do not inherit.
 #[cfg(not(target_vendor = "apple"))]
 fn unix_socket() -> io::Result<OwnedFd> {
@@ -34,7 +32,7 @@ fn unix_socket() -> io::Result<OwnedFd> {
 /// A full backlog is waited for, as a runtime accepts only between two commands. There is nothing to poll then, so it
 /// is asked again, ever more seldom.
 pub(crate) fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(path)?;
+    let (address, _directory) = super::address::address(path)?;
     let fd = unix_socket()?;
     let mut pause = Duration::from_millis(1);
     loop {
@@ -103,32 +101,6 @@ pub(crate) fn is_socket(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// Whether there is a process with this id, ours or not.
-pub(crate) fn process_exists(process_id: u32) -> bool {
-    let pid = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
-}
-
-/// Whether the process has ended, even if nobody has asked yet how.
-pub(crate) fn process_has_ended(process_id: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.trim_start().chars().next());
-    matches!(state, Some('Z' | 'X')) || !process_exists(process_id)
-}
-
-/// Who is at the other end of a socket, if the system tells.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn credentials(socket: &UnixStream) -> Option<Credentials> {
-    // The system's own answer for a process that is not seen from here is 0, which is no process id.
-    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
-    let process_id = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
-    Some(Credentials { process_id, user_id: peer.uid.as_raw(), group_id: peer.gid.as_raw() })
-}
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) const fn credentials(_: &UnixStream) -> Option<Credentials> {
-    None
-}
-
 /// Locks a directory until the descriptor is dropped; an error of kind `TimedOut` if somebody else has it for as long.
 pub(crate) fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
@@ -151,15 +123,6 @@ pub(crate) fn is_among_the_last(socket: &UnixStream) -> bool {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let number = u64::try_from(socket.as_raw_fd()).unwrap_or(0);
     limit.is_some_and(|limit| number >= limit.saturating_sub(RESERVE.min(limit / 4)))
-}
-
-/// When a process started, in what its socket's name says of it: clock ticks since boot on Linux; 0 if unknown.
-pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
-    /// Field 22, counted from behind the program's name, which is field 2 and may hold anything.
-    const START_TIME: usize = 22 - 3;
-    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
-    let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_ascii_whitespace());
-    fields.and_then(|mut fields| fields.nth(START_TIME)?.parse().ok()).unwrap_or(0)
 }
 
 /// A listening socket at `path`, which only its owner may open from its first moment on; accepting does not block.
