@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 use rustix::net::SocketAddrUnix;
 
-use super::unix::{Directory, Name, identity};
+use super::unix::{Directory, Name, identity, modified};
 use crate::sys;
 
 /// A socket that is proven to be of no use to anybody: the process in its name is gone, or is another one by now, and
@@ -27,7 +27,8 @@ pub struct Stale {
     pub pipes: Vec<PathBuf>,
     name: Name,
     directory: Arc<Directory>,
-    identity: (u64, u64),
+    /// Which file it was, and when it was made.
+    file: ((u64, u64), (i64, i64)),
 }
 
 /// The sockets in a directory that are proven stale, by process id.
@@ -68,7 +69,7 @@ impl Stale {
             pipes: Vec::new(),
             name,
             directory: Arc::clone(directory),
-            identity: identity(&stat),
+            file: (identity(&stat), modified(&stat)),
         };
         stale.is_proven().ok()?.then(|| Self { pipes: stale.pipes(), ..stale })
     }
@@ -76,7 +77,9 @@ impl Stale {
     /// Whether all of it is so now.
     fn is_proven(&self) -> io::Result<bool> {
         let stat = self.directory.stat(&self.name.to_os())?;
-        if identity(&stat) != self.identity || FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        if (identity(&stat), modified(&stat)) != self.file
+            || FileType::from_raw_mode(stat.st_mode) != FileType::Socket
+        {
             return Ok(false);
         }
         let is_gone = match sys::process_entry(self.process_id) {

@@ -129,6 +129,12 @@ pub(super) fn identity(stat: &rustix::fs::Stat) -> (u64, u64) {
     (stat.st_dev as u64, stat.st_ino as u64)
 }
 
+/// When a file was changed; of a socket, when it was made. Numbers of files are used again at once.
+#[allow(clippy::unnecessary_cast, reason = "its types are not the same everywhere")]
+pub(super) fn modified(stat: &rustix::fs::Stat) -> (i64, i64) {
+    (stat.st_mtime as i64, stat.st_mtime_nsec as i64)
+}
+
 /// A socket that may be a process's.
 #[derive(Debug)]
 pub(super) struct Candidate {
@@ -150,8 +156,7 @@ impl Candidate {
     /// The socket of this name, unless there is none any more.
     fn new(directory: &Arc<Directory>, name: Name, started: Option<u64>) -> Option<Self> {
         let stat = directory.stat(&name.to_os()).ok()?;
-        #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "not the same everywhere")]
-        let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
+        let modified = modified(&stat);
         Some(Self {
             path: directory.path.join(name.to_os()),
             local_process_id: name.process_id(),
@@ -269,16 +274,15 @@ fn look_at(process_id: u32, places: &mut Places) -> (Search, bool) {
         }
     }
     order(&mut search.candidates);
-    let mut looks_like_one = !search.candidates.is_empty();
-    if !search.candidates.iter().any(|candidate| candidate.is_its_own) {
-        let signs = seen.signs();
-        looks_like_one |= matches!(signs, Signs::Loaded | Signs::Listening);
-        // What ended while we looked explains nothing.
-        let reason =
-            if seen.is_still_there() { Reason::NoSocket { looked_in, signs } } else { Reason::NoProcess };
-        search.note(What::Memory { signs }, reason);
+    if !search.candidates.is_empty() {
+        return (search, true);
     }
-    (search, looks_like_one)
+    let signs = seen.signs();
+    // What ended while we looked explains nothing.
+    let reason =
+        if seen.is_still_there() { Reason::NoSocket { looked_in, signs } } else { Reason::NoProcess };
+    search.note(What::Memory { signs }, reason);
+    (search, matches!(signs, Signs::Loaded | Signs::Listening))
 }
 
 /// The sockets in a directory with the name of a process, and why that may not be all of them.
@@ -546,6 +550,11 @@ pub(super) fn look_around() -> Vec<Search> {
     // A socket of one process is not left of another that has the same id in another PID namespace.
     let claimed = all(&searches, |candidate| candidate.is_its_own);
     for search in &mut searches {
+        let local = |candidate: &Candidate| candidate.local_process_id == search.process_id;
+        if !search.candidates.first().is_some_and(local) {
+            // In a PID namespace, without a /proc of its own, a runtime finds out when another process started.
+            continue;
+        }
         search.candidates.retain(|candidate| candidate.is_its_own || !claimed.contains(&key(candidate)));
     }
     let taken = all(&searches, |_| true);
