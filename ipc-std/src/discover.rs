@@ -124,7 +124,8 @@ pub fn search_all() -> Vec<Search> {
 /// for step in search.steps() {
 ///     println!("{step}");
 /// }
-/// # Ok::<(), discover::Why>(found.map(|_| ())?)
+/// println!("{}", found?.path.display());
+/// # Ok::<(), discover::Why>(())
 /// ```
 #[derive(Debug)]
 pub struct Search {

@@ -1,4 +1,8 @@
 //! What `/proc` tells of a process; nothing where there is none, or where we may not look.
+#![cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    allow(dead_code, reason = "other systems tell less in it, or have none")
+)]
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +13,7 @@ use ipc_proto::plan::Flavour;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::sys::{self, ProcessEntry};
+use crate::sys::ProcessEntry;
 
 /// A process's folder in `/proc`. It stays this process's: once that has ended nothing can be read any more, even if
 /// another process has its id by then.
@@ -63,6 +67,7 @@ impl Process {
             Ok(below) => ("root", below),
             Err(_) => ("cwd", path),
         };
+        use crate::sys;
         sys::open_directory_in(sys::open_place(&self.0, anchor)?, below)
     }
 }

@@ -1,7 +1,9 @@
 //! Paths of sockets, which have to be short, and directories that stay what they are while one looks.
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::os::fd::AsFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -82,6 +84,7 @@ pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path) -> io::Result<Ow
 }
 
 /// Opens the root of the process, or its working directory, by their names below its folder in `/proc`.
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn open_place(process: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(process, name, PLACE, Mode::empty())?)
 }

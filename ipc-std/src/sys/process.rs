@@ -38,6 +38,10 @@ pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    allow(dead_code, reason = "other systems have a call for it")
+)]
 impl ProcessEntry {
     /// What `/proc/PID/stat` says.
     pub(crate) fn from_stat(stat: &[u8]) -> Option<Self> {
