@@ -124,7 +124,7 @@ pub enum Signs {
     Absent,
     /// A runtime is loaded.
     Loaded,
-    /// A runtime has made a socket, which .NET 11 leaves a sign of.
+    /// A runtime is loaded, and has made a socket: newer ones leave a sign of that, .NET 10 among them.
     Listening,
 }
 
@@ -180,7 +180,13 @@ impl fmt::Display for Why {
         write!(f, "process {} cannot be asked: ", self.process_id)?;
         match self.reasons.as_slice() {
             [] => f.write_str("it was not looked at"),
-            [reason] => reason.fmt(f),
+            // The second only guesses what the first knows.
+            [reason]
+            | [
+                reason @ (Reason::DiagnosticsOff { .. } | Reason::TmpdirTooLong { .. }),
+                Reason::NoSocket { signs: Signs::Loaded, .. },
+                ..,
+            ] => reason.fmt(f),
             // The others are rarely news.
             [first, second, ..] => write!(f, "{first}; {second}"),
         }
