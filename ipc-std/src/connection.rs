@@ -89,6 +89,7 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Sends `command`, whose answer [`receive`](Self::receive) will take.
+    #[cfg(unix)]
     pub(crate) fn send<C: Command>(&mut self, command: &C) -> Result<(), Error> {
         let message = encode_to_vec(C::CODE, command)?;
         self.tap.begin();
@@ -97,6 +98,7 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Receives the answer to `command`, which was sent.
+    #[cfg(unix)]
     pub(crate) fn receive<C: Command>(&mut self, command: &C) -> Result<C::Response<'_>, Error> {
         self.exchange(command, Message::HEADER_LEN.saturating_add(command.encoded_len()))
     }

@@ -289,6 +289,7 @@ struct State {
 struct Session {
     /// Whether it is to stop.
     stopped: bool,
+    #[cfg_attr(windows, allow(dead_code, reason = "there is none"))]
     user_events_data: Option<Descriptor>,
 }
 

@@ -65,7 +65,7 @@ impl Socket {
     /// A full backlog is waited for, as a runtime accepts only between two commands. There is nothing to poll then, so
     /// it is asked again, ever more seldom.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
-        let address = SocketAddrUnix::new(path)?;
+        let (address, _directory) = super::address::address(path)?;
         let fd = unix_socket()?;
         let mut pause = Duration::from_millis(1);
         loop {
@@ -145,17 +145,9 @@ impl Socket {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    /// Who is at the other end, if the system tells.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    /// Who is at the other end, if the system tells: of one that we connected, who listened.
     pub(crate) fn credentials(&self) -> Option<Credentials> {
-        // The system's own answer for a process that is not seen from here is 0, which is no process id.
-        let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
-        let process_id = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
-        Some(Credentials { process_id, user_id: peer.uid.as_raw(), group_id: peer.gid.as_raw() })
-    }
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    pub(crate) const fn credentials(&self) -> Option<Credentials> {
-        None
+        super::process::credentials(&self.stream)
     }
 }
 
