@@ -1,3 +1,4 @@
+use core::str::FromStr;
 use core::time::Duration;
 use std::io;
 use std::os::fd::AsFd;
@@ -413,8 +414,11 @@ impl Client {
     /// has an id that is somebody else's out here. At a port, if the operating system tells.
     fn process_id(&self) -> Option<u32> {
         match &self.way {
-            Way::Found { target, .. } => target.as_ref().map(|target| target.process_id),
-            Way::Socket(path) => {
+            Way::Found { path, target: Some(target), .. } => {
+                // A router's is another program than the runtime behind it.
+                SocketName::from_str(path.file_name()?.to_str()?).ok().map(|_| target.process_id)
+            }
+            Way::Socket(path) | Way::Found { path, .. } => {
                 let name: SocketName = path.file_name()?.to_str()?.parse().ok()?;
                 let key = sys::disambiguation_key(name.process_id);
                 (key != 0 && key == name.disambiguation_key).then_some(name.process_id)

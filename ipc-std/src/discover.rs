@@ -27,14 +27,20 @@ use crate::client::is_unknown;
 use crate::{Client, Error, Observer, ProcessInfo, Timeouts};
 
 mod reason;
+#[cfg(unix)]
 mod stale;
+#[cfg(unix)]
 mod unix;
 
-pub use reason::{Denied, Reason, Signs, Why};
-pub use stale::{Stale, stale};
-pub use unix::directory;
+#[cfg(unix)]
+use unix as system;
 
-use unix::Candidate;
+pub use reason::{Denied, Reason, Signs, Why};
+#[cfg(unix)]
+pub use stale::{Stale, stale};
+pub use system::directory;
+
+use system::Candidate;
 
 /// A runtime that was asked, and is what its socket's name says.
 #[derive(Debug, Clone)]
@@ -105,13 +111,13 @@ pub fn list() -> Vec<Result<Found, Why>> {
 /// Looks for the runtime in a process. Nobody is connected to yet.
 #[must_use]
 pub fn search(process_id: u32) -> Search {
-    unix::look(process_id)
+    system::look(process_id)
 }
 
 /// Looks for everything that looks like a runtime, by process id. Nobody is connected to yet.
 #[must_use]
 pub fn search_all() -> Vec<Search> {
-    unix::look_around()
+    system::look_around()
 }
 
 /// What was looked at, in search of one runtime.

@@ -455,6 +455,17 @@ fn impostor() {
 }
 
 #[test]
+fn an_impostor_beside_the_real_one_is_no_runtime() {
+    let (theirs, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let runtime = FakeProcess::start(theirs.path());
+    let trap = ours.path().join(runtime.socket.file_name().unwrap());
+    let _listener = UnixListener::bind(&trap).unwrap();
+    run_in(ours.path(), &["info", &runtime.id().to_string()]).well();
+    let row = row(ours.path(), &trap);
+    assert_eq!((&row["status"], &row["reasons"][0]["reason"]), (&json!("not_found"), &json!("impostor")));
+}
+
+#[test]
 fn other_process() {
     let directory = TempDir::new().unwrap();
     let runtime =

@@ -12,11 +12,11 @@
 
 mod tool;
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ipc_std::discover::{self, Reason, Signs};
