@@ -89,7 +89,7 @@ impl Idle {
         Self::of(&mut Command::new("cat"))
     }
     fn of(command: &mut Command) -> Self {
-        Self(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
+        Self(tool::started(command.stdin(Stdio::piped()).stdout(Stdio::null())))
     }
     fn id(&self) -> u32 {
         self.0.id()

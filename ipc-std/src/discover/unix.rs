@@ -415,7 +415,7 @@ impl Seen {
         let environment = match process.environment() {
             Ok(environment) => environment,
             // It has no memory: it belongs to the kernel, or has ended by now.
-            Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {
+            Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) || !self.is_still_there() => {
                 search.note(What::Environment { tmpdir: None }, None);
                 return None;
             }
@@ -453,7 +453,7 @@ impl Seen {
         match opened {
             Ok(opened) => Some((opened.path.clone(), Ok(opened))),
             // Ended while we looked, which is told in the end.
-            Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => None,
+            Err(_) if !self.is_still_there() => None,
             Err(e) => Some((through, Err(e))),
         }
     }
