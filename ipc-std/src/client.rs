@@ -485,8 +485,12 @@ impl Client {
     #[cfg(unix)]
     fn process_id(&self) -> Option<u32> {
         match &self.way {
-            Way::Found { target, .. } => target.map(|target| target.process_id),
-            Way::Socket(path) => sys::owner(path),
+            Way::Found { path, target: Some(target), .. } => {
+                // A router's is another program than the runtime behind it.
+                let name: Option<ipc_proto::SocketName> = path.file_name()?.to_str()?.parse().ok();
+                name.map(|_| target.process_id)
+            }
+            Way::Socket(path) | Way::Found { path, .. } => sys::owner(path),
             Way::Port { monitor, runtime_cookie } => {
                 let seen = monitor.runtime(runtime_cookie)?.credentials?.process_id;
                 (seen != 0).then_some(seen)

@@ -35,18 +35,15 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-pub use reason::{Denied, Reason, Signs, Why};
-#[cfg(unix)]
-pub use stale::{Stale, stale};
-#[cfg(unix)]
-pub use unix::directory;
-#[cfg(windows)]
-pub use windows::directory;
-
 #[cfg(unix)]
 use unix as system;
 #[cfg(windows)]
 use windows as system;
+
+pub use reason::{Denied, Reason, Signs, Why};
+#[cfg(unix)]
+pub use stale::{Stale, stale};
+pub use system::directory;
 
 use system::Candidate;
 

@@ -89,7 +89,7 @@ impl Idle {
         Self::of(&mut Command::new("cat"))
     }
     fn of(command: &mut Command) -> Self {
-        Self(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
+        Self(tool::started(command.stdin(Stdio::piped()).stdout(Stdio::null())))
     }
     fn id(&self) -> u32 {
         self.0.id()
@@ -452,6 +452,17 @@ fn impostor() {
         std::io::Read::read_to_end(&mut stream, &mut received).unwrap();
         assert_eq!(received, b"");
     }
+}
+
+#[test]
+fn an_impostor_beside_the_real_one_is_no_runtime() {
+    let (theirs, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let runtime = FakeProcess::start(theirs.path());
+    let trap = ours.path().join(runtime.socket.file_name().unwrap());
+    let _listener = UnixListener::bind(&trap).unwrap();
+    run_in(ours.path(), &["info", &runtime.id().to_string()]).well();
+    let row = row(ours.path(), &trap);
+    assert_eq!((&row["status"], &row["reasons"][0]["reason"]), (&json!("not_found"), &json!("impostor")));
 }
 
 #[test]

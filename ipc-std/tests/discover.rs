@@ -27,7 +27,7 @@ use crate::tool::FakeProcess;
 
 /// A process without a runtime, whose `TMPDIR` this is.
 fn idle(directory: &Path) -> Child {
-    Command::new("cat").env("TMPDIR", directory).stdin(Stdio::piped()).spawn().unwrap()
+    tool::started(Command::new("cat").env("TMPDIR", directory).stdin(Stdio::piped()))
 }
 
 fn end(mut child: Child) {

@@ -292,16 +292,20 @@ fn sockets_of(
     started: Option<u64>,
 ) -> (Vec<Candidate>, Option<Reason>) {
     let mut reason = None;
-    let names = directory.names().map(<[Name]>::to_vec).unwrap_or_else(|e| {
-        reason = Some(unreadable(&directory.path, &e.into()));
-        // What cannot be listed may still be looked into for a name that is known.
-        let name = |disambiguation_key| {
-            Name::Runtime(SocketName { process_id: local_process_id, disambiguation_key })
-        };
-        started.map(name).into_iter().collect()
-    });
-    let names = names.into_iter().filter(|name| name.process_id() == local_process_id);
-    let found: Vec<_> = names.filter_map(|name| Candidate::new(directory, name, started)).collect();
+    let is_its = |name: &&Name| name.process_id() == local_process_id;
+    let names: Vec<_> = match directory.names() {
+        Ok(names) => names.iter().filter(is_its).copied().collect(),
+        Err(e) => {
+            reason = Some(unreadable(&directory.path, &e.into()));
+            // What cannot be listed may still be looked into for a name that is known.
+            let name = |disambiguation_key| {
+                Name::Runtime(SocketName { process_id: local_process_id, disambiguation_key })
+            };
+            started.map(name).into_iter().collect()
+        }
+    };
+    let found: Vec<_> =
+        names.into_iter().filter_map(|name| Candidate::new(directory, name, started)).collect();
     // It was found all the same.
     if found.iter().any(|found| found.is_its_own) {
         reason = None;
@@ -411,7 +415,7 @@ impl Seen {
         let environment = match process.environment() {
             Ok(environment) => environment,
             // It has no memory: it belongs to the kernel, or has ended by now.
-            Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {
+            Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) || !self.is_still_there() => {
                 search.note(What::Environment { tmpdir: None }, None);
                 return None;
             }
@@ -449,7 +453,7 @@ impl Seen {
         match opened {
             Ok(opened) => Some((opened.path.clone(), Ok(opened))),
             // Ended while we looked, which is told in the end.
-            Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => None,
+            Err(_) if !self.is_still_there() => None,
             Err(e) => Some((through, Err(e))),
         }
     }
@@ -575,9 +579,18 @@ fn look_at_socket(directory: &Arc<Directory>, name: Name) -> Option<Search> {
     let process_id = name.process_id();
     let entry = sys::process_entry(process_id).filter(|_| !directory.foreign);
     let candidate = Candidate::new(directory, name, entry.map(|entry| entry.started))?;
+    // Of a process that is seen it is to be, where it has its name; of one that is not seen, anybody's.
+    let target = entry
+        .filter(|_| candidate.is_its_own)
+        .map(|entry| Target { process_id, user_id: entry.user_id.or_else(|| owner_of(process_id)) });
     let what = What::Directory { path: directory.path.clone(), sockets: 1 };
     let steps = vec![Step { what, reason: None }];
-    Some(Search { process_id, steps, candidates: vec![candidate], target: None })
+    Some(Search { process_id, steps, candidates: vec![candidate], target })
+}
+
+/// The user of a process, by its folder in `/proc`.
+fn owner_of(process_id: u32) -> Option<u32> {
+    rustix::fs::stat(format!("/proc/{process_id}")).ok().map(|stat| stat.st_uid)
 }
 
 /// The processes there are; where they are not told, those that sockets are named after.

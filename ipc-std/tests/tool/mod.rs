@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -20,6 +21,17 @@ pub(crate) fn tool(args: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// A program that was started, once its environment can be seen: a moment later than that it was started.
+pub(crate) fn started(command: &mut Command) -> Child {
+    let child = command.spawn().unwrap();
+    let begin = Instant::now();
+    while std::fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
+        assert!(begin.elapsed() < HANGS, "it has no environment");
+        thread::yield_now();
+    }
+    child
 }
 
 /// Where a program is.
