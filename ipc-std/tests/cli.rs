@@ -1,5 +1,5 @@
 //! The tool as people and scripts see it: arguments, output, exit status, against runtimes that are fake or worse.
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(feature = "cli")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -8,14 +8,19 @@
     clippy::unwrap_used,
     reason = "a test says what it expects by failing"
 )]
+#![cfg_attr(windows, allow(dead_code, unused_imports, reason = "signals, and what else only Unix has"))]
 
+mod peer;
 mod tool;
 
 use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+#[cfg(unix)]
 use std::os::fd::OwnedFd;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
+#[cfg(unix)]
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,12 +29,14 @@ use std::time::Instant;
 
 use ipc_proto::types::{ClientData, ProcessInfo3};
 use ipc_proto::{AttachProfiler, Code, Guid, HResult, ResumeRuntime, Text};
-use ipc_std::Connection;
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_std::{Connection, Stream};
+#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::peer::{Listener, Place};
 use crate::tool::{HANGS, Ran, finish, run, tool};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
@@ -56,25 +63,29 @@ fn until(mut so: impl FnMut() -> bool) {
 
 /// Somebody who listens at a socket and is no runtime.
 struct Impostor {
-    directory: TempDir,
+    place: Place,
 }
 
 impl Impostor {
     /// Who does this with every connection, once a request has come whole.
-    fn new(serve: impl Fn(UnixStream) + Send + 'static) -> Self {
+    fn new(serve: impl Fn(Stream) + Send + 'static) -> Self {
         Self::listening(move |mut stream| {
             stream.read_exact(&mut [0; 20]).unwrap();
             serve(stream);
         })
     }
-    fn listening(serve: impl Fn(UnixStream) + Send + 'static) -> Self {
-        let impostor = Self { directory: TempDir::new().unwrap() };
-        let listener = UnixListener::bind(impostor.socket()).unwrap();
-        thread::spawn(move || listener.incoming().flatten().for_each(serve));
+    fn listening(serve: impl Fn(Stream) + Send + 'static) -> Self {
+        let impostor = Self { place: Place::new() };
+        let listener = Listener::bind(&impostor.socket());
+        thread::spawn(move || {
+            loop {
+                serve(listener.accept());
+            }
+        });
         impostor
     }
     fn socket(&self) -> PathBuf {
-        self.directory.path().join("socket")
+        self.place.path("socket")
     }
 }
 
@@ -174,6 +185,7 @@ fn a_byte_a_second_does_not_prolong_the_deadline() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_socket_that_nobody_listens_at() {
     let directory = TempDir::new().unwrap();
     let socket = directory.path().join("socket");
@@ -182,6 +194,7 @@ fn a_socket_that_nobody_listens_at() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_process_that_is_gone() {
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
@@ -191,15 +204,16 @@ fn a_process_that_is_gone() {
 #[test]
 fn a_process_without_a_runtime() {
     let own = std::process::id().to_string();
-    fails(&["info", &own], 3, "not_found", "has no diagnostic socket");
+    fails(&["info", &own], 3, "not_found", "has no diagnostic ");
 }
 
 #[test]
 fn a_path_that_is_not_there() {
-    info_fails(Path::new("/nowhere/socket"), LONG, 3, "not_found", "there is no socket at");
+    info_fails(&Place::new().path("socket"), LONG, 3, "not_found", "there is no socket at");
 }
 
 #[test]
+#[cfg(unix)]
 fn a_socket_of_somebody_else() {
     if rustix::process::geteuid().is_root() {
         return; // may open everything
@@ -266,6 +280,7 @@ fn help_has_examples() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_closed_output_is_no_error() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     let socket = runtime.path().to_str().unwrap();
@@ -354,6 +369,7 @@ fn ps(directory: &Path, args: &[&str]) -> Ran {
     finish(command.env("TMPDIR", directory).spawn().unwrap())
 }
 
+#[cfg(unix)]
 /// Its rows about the sockets in this directory: there may be other runtimes on the machine.
 fn ps_rows(directory: &Path, args: &[&str]) -> Vec<Value> {
     let mut rows = ps(directory, &[&["--json", "--timeout", "1s"], args].concat()).well().lines();
@@ -363,6 +379,7 @@ fn ps_rows(directory: &Path, args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
+#[cfg(unix)]
 fn ps_tells_of_every_runtime() {
     let directory = TempDir::new().unwrap();
     // No process has such an id: as if they were in a container that shares the directory.
@@ -433,6 +450,7 @@ fn the_wire_log_holds_what_was_sent() {
 
 #[cfg(target_os = "linux")]
 #[test]
+#[cfg(unix)]
 fn a_wire_log_that_is_full_is_told() {
     let runtime = FakeRuntime::start(Profile::net8()).unwrap();
     let ran = ask(runtime.path(), &["info", "--wire-log", "/dev/full"]);
@@ -494,6 +512,7 @@ fn a_trace_ends_with_its_duration() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_trace_ends_with_a_signal() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let runtime = traced(Profile::net8(), stream());
@@ -538,6 +557,7 @@ fn a_trace_that_cannot_be_resumed_ends_well_all_the_same() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_second_signal_ends_the_tool() {
     let runtime = traced(Profile::net8(), stream());
     runtime.set_fault(Fault::StallStream(1000));
@@ -553,6 +573,7 @@ fn a_second_signal_ends_the_tool() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_signal_before_the_trace_leaves_nothing() {
     let runtime = FakeRuntime::start(Profile::net8()).unwrap();
     runtime.set_fault(Fault::Silent);
@@ -575,6 +596,7 @@ fn a_trace_to_standard_output() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_reader_that_goes_stops_the_trace() {
     let runtime = traced(Profile::net8(), stream());
     let socket = runtime.path().to_str().unwrap();
@@ -589,6 +611,7 @@ fn a_reader_that_goes_stops_the_trace() {
 
 #[cfg(target_os = "linux")]
 #[test]
+#[cfg(unix)]
 fn a_full_disk_stops_the_trace() {
     let runtime = traced(Profile::net8(), stream());
     let ran = ask(runtime.path(), &["trace", "-o", "/dev/full"]);
@@ -672,6 +695,7 @@ fn a_trace_that_never_ends_is_a_timeout() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_stop_that_nobody_hears_is_told() {
     let runtime = traced(Profile::net8(), stream());
     runtime.set_fault(Fault::StallStream(1000));
@@ -768,6 +792,7 @@ fn an_older_runtime_has_no_choice_of_rundown() {
 }
 
 #[test]
+#[cfg(unix)]
 fn the_demo_passes() {
     let directory = TempDir::new().unwrap();
     let mut command = tool(&["demo"]);
@@ -805,6 +830,7 @@ fn fake_runtime(directory: &Path, args: &[&str]) -> (Child, Value) {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_fake_runtime_ends_with_its_input() {
     let directory = TempDir::new().unwrap();
     let (mut child, line) = fake_runtime(directory.path(), &["--runtime", "net9-aot", "--suspend"]);
@@ -825,6 +851,7 @@ fn a_fake_runtime_ends_with_its_input() {
 }
 
 /// The next one to call, once it has said who it is: how, and where.
+#[cfg(unix)]
 fn called(monitor: &UnixListener) -> (Vec<u8>, UnixStream) {
     let (mut stream, _) = monitor.accept().unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
@@ -834,6 +861,7 @@ fn called(monitor: &UnixListener) -> (Vec<u8>, UnixStream) {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_fake_runtime_calls_monitors() {
     let directory = TempDir::new().unwrap();
     let at = |name: &str| directory.path().join(name).into_os_string().into_string().unwrap();
@@ -880,6 +908,7 @@ fn a_fake_runtime_calls_monitors() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_fake_runtime_has_a_cookie_of_its_own() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("monitor");
@@ -895,6 +924,7 @@ fn a_fake_runtime_has_a_cookie_of_its_own() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_fake_runtime_ends_with_a_signal() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let directory = TempDir::new().unwrap();

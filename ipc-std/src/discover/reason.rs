@@ -279,7 +279,8 @@ impl fmt::Display for Reason {
                 write!(f, "it has no diagnostic socket in {}", Paths(looked_in))?;
                 f.write_str(match signs {
                     Signs::Unknown if cfg!(windows) => {
-                        ": it is no .NET process, or its diagnostics are switched off (DOTNET_EnableDiagnostics=0)"
+                        ": it is no .NET process, its diagnostics are switched off \
+                         (DOTNET_EnableDiagnostics=0), or it has only just started"
                     }
                     Signs::Unknown => {
                         ": it is no .NET process, its diagnostics are switched off \

@@ -2,13 +2,14 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use core::time::Duration;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
+#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -136,21 +137,40 @@ impl Ran {
     }
 }
 
-/// What `wait` gives, which waits for a process; one that hangs is killed.
+#[cfg(windows)]
+type Pid = u32;
+
+/// What `wait` gives, which waits for a process; one that hangs is killed, where that is simple.
 pub(crate) fn within<T: Send + 'static>(process: Pid, wait: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || send.send(wait()));
     let Ok(waited) = receive.recv_timeout(HANGS) else {
+        #[cfg(unix)]
         kill_process(process, Signal::KILL).unwrap();
-        panic!("it hangs");
+        panic!("{process:?} hangs");
     };
     waited
 }
 
-pub(crate) fn finish(child: Child) -> Ran {
-    let output = within(Pid::from_child(&child), move || child.wait_with_output());
-    let Output { status, stdout, stderr } = output.unwrap();
-    Ran { status: status.code(), stdout, stderr: String::from_utf8(stderr).unwrap() }
+pub(crate) fn finish(mut child: Child) -> Ran {
+    #[cfg(unix)]
+    let process = Pid::from_child(&child);
+    #[cfg(windows)]
+    let process = child.id();
+    within(process, move || {
+        // Not what the standard library has for both at once, which fails now and then on Wine.
+        let stderr = child.stderr.take();
+        let stderr = thread::spawn(move || all(stderr));
+        let stdout = all(child.stdout.take());
+        let status = child.wait().unwrap().code();
+        Ran { status, stdout, stderr: String::from_utf8(stderr.join().unwrap()).unwrap() }
+    })
+}
+
+fn all(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    pipe.map(|mut pipe| pipe.read_to_end(&mut bytes).unwrap());
+    bytes
 }
 
 pub(crate) fn run(args: &[&str]) -> Ran {

@@ -43,7 +43,7 @@ use crate::output::Output;
 ///
 /// A runtime is named by its process id, or by its diagnostic socket with --socket.
 #[derive(Debug, Parser)]
-#[command(name = "dotnet-ipc", version, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "dotnet-ipc", bin_name = "dotnet-ipc", version, max_term_width = 110, after_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
