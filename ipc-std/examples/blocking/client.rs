@@ -8,8 +8,8 @@ use std::time::Instant;
 use ipc_proto::plan::{self, Runtime};
 use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
 use ipc_proto::{
-    Answer, Call, CollectTracing2, Command, Exchange, GetProcessInfo, GetProcessInfo2, GetProcessInfo3,
-    HResult, Session, SessionEnd, Step, StopEvent, StopStep,
+    Answer, Array, Call, CollectTracing2, Command, Exchange, GetProcessInfo, GetProcessInfo2,
+    GetProcessInfo3, HResult, Session, SessionEnd, Step, StopEvent, StopStep,
 };
 
 use crate::transport::{READABLE, Stream, WRITABLE, first};
@@ -110,7 +110,7 @@ pub(crate) fn trace(
         buffer_mb: 256,
         format: Format::NET_TRACE,
         rundown: true,
-        providers: (&providers).into(),
+        providers: Array::from(&providers),
     };
     let session_id = match call(&start, &mut stream, &mut buf)? {
         Answer::Ok(SessionId { session_id }) => session_id,
