@@ -152,7 +152,9 @@ pub(crate) async fn trace(
                     StopStep::Receive(space) => at_once(stop.try_read(space))?.map(StopEvent::Received),
                     StopStep::Connect | StopStep::Nothing => None,
                 };
-                event.into_iter().for_each(|event| session.stop_advance(event));
+                if let Some(event) = event {
+                    session.stop_advance(event);
+                }
             }
             Some(_) => {
                 if let Some(n) = at_once(stream.try_read(&mut buf))? {
