@@ -1,7 +1,6 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -134,7 +133,7 @@ impl Socket {
     /// Tells the peer that no more comes, while it may still send.
     #[cfg(feature = "conformance")]
     pub(crate) fn finish(&self) -> io::Result<()> {
-        self.stream.shutdown(Shutdown::Write)
+        self.stream.shutdown(std::net::Shutdown::Write)
     }
 
     /// Ends it, in both directions: whoever reads or writes, on whatever thread, goes on at once, and the peer sees the
@@ -142,7 +141,7 @@ impl Socket {
     #[cfg(feature = "fake")]
     pub(crate) fn shut_down(&self) {
         // One that is gone already need not be shut down.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
     /// Who is at the other end, if the system tells: of one that we connected, who listened.
