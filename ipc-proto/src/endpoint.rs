@@ -33,17 +33,16 @@ pub struct SocketName {
 const PREFIX: &str = "dotnet-diagnostic-";
 const SUFFIX: &str = "-socket";
 
-/// Two numbers at their longest, and what stands around them.
-const MAX_LEN: usize = PREFIX.len() + 10 + 1 + 20 + SUFFIX.len();
+const ROUTER_PREFIX: &str = "dotnet-diagnostic-dsrouter-";
+
+/// Two numbers at their longest, and what stands around them at its longest.
+const MAX_LEN: usize = ROUTER_PREFIX.len() + 10 + 1 + 20 + SUFFIX.len();
 
 impl SocketName {
     /// The name as text, without allocating.
     #[must_use]
     pub fn to_text(&self) -> SocketNameText {
-        let mut text = heapless::String::new();
-        // It fits: MAX_LEN is the length of the longest.
-        let _ = write!(text, "{PREFIX}{}-{}{SUFFIX}", self.process_id, self.disambiguation_key);
-        SocketNameText(text)
+        SocketNameText::of(PREFIX, self.process_id, self.disambiguation_key)
     }
 }
 impl fmt::Display for SocketName {
@@ -52,11 +51,57 @@ impl fmt::Display for SocketName {
     }
 }
 
-/// The text of a [`SocketName`], on the stack.
+/// The name of the Unix socket at which `dotnet-dsrouter` speaks for a runtime on another device.
+///
+/// ```text
+/// dotnet-diagnostic-dsrouter-{process id}-{seconds}-socket
+/// ```
+///
+/// The process is the router's, which is a .NET program with a [`SocketName`] of its own beside it. The specification
+/// knows nothing of it: this is what Microsoft's client looks for.
+///
+/// ```
+/// use ipc_proto::RouterSocketName;
+///
+/// let name: RouterSocketName = "dotnet-diagnostic-dsrouter-42-1700000000-socket".parse()?;
+/// assert_eq!(name, RouterSocketName { process_id: 42, start_seconds: 1_700_000_000 });
+/// assert_eq!(name.to_string(), "dotnet-diagnostic-dsrouter-42-1700000000-socket");
+/// assert!("dotnet-diagnostic-42-1700000000-socket".parse::<RouterSocketName>().is_err());
+/// # Ok::<(), ipc_proto::ParseSocketNameError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouterSocketName {
+    /// The router's process, in its own PID namespace.
+    pub process_id: u32,
+    /// When it started, in seconds since 1970.
+    pub start_seconds: u64,
+}
+
+impl RouterSocketName {
+    /// The name as text, without allocating.
+    #[must_use]
+    pub fn to_text(&self) -> SocketNameText {
+        SocketNameText::of(ROUTER_PREFIX, self.process_id, self.start_seconds)
+    }
+}
+impl fmt::Display for RouterSocketName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.to_text().as_str())
+    }
+}
+
+/// The text of a [`SocketName`] or a [`RouterSocketName`], on the stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SocketNameText(heapless::String<MAX_LEN>);
 
 impl SocketNameText {
+    fn of(prefix: &str, process_id: u32, second: u64) -> Self {
+        let mut text = heapless::String::new();
+        // It fits: MAX_LEN is the length of the longest.
+        let _ = write!(text, "{prefix}{process_id}-{second}{SUFFIX}");
+        Self(text)
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -75,7 +120,7 @@ pub struct ParseSocketNameError;
 
 impl fmt::Display for ParseSocketNameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket")
+        f.write_str("not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket, or of dsrouter's")
     }
 }
 impl core::error::Error for ParseSocketNameError {}
@@ -85,10 +130,7 @@ impl FromStr for SocketName {
 
     /// Reads a name strictly: it is the one that [`Display`](fmt::Display) would write, or none.
     fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
-        let numbers = s.strip_prefix(PREFIX).and_then(|s| s.strip_suffix(SUFFIX));
-        let (process_id, key) = numbers.and_then(|s| s.split_once('-')).ok_or(ParseSocketNameError)?;
-        let numbers = number(process_id).zip(number(key));
-        let (process_id, disambiguation_key) = numbers.ok_or(ParseSocketNameError)?;
+        let (process_id, disambiguation_key) = numbers(s, PREFIX)?;
         Ok(Self { process_id, disambiguation_key })
     }
 }
@@ -171,6 +213,23 @@ impl FromStr for PipeName {
         let process_id = s.strip_prefix(PREFIX).and_then(number).ok_or(ParsePipeNameError)?;
         Ok(Self { process_id })
     }
+}
+
+impl FromStr for RouterSocketName {
+    type Err = ParseSocketNameError;
+
+    /// Reads a name as strictly as a [`SocketName`].
+    fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
+        let (process_id, start_seconds) = numbers(s, ROUTER_PREFIX)?;
+        Ok(Self { process_id, start_seconds })
+    }
+}
+
+/// The two numbers behind a prefix.
+fn numbers(s: &str, prefix: &str) -> Result<(u32, u64), ParseSocketNameError> {
+    let numbers = s.strip_prefix(prefix).and_then(|s| s.strip_suffix(SUFFIX));
+    let (process_id, second) = numbers.and_then(|s| s.split_once('-')).ok_or(ParseSocketNameError)?;
+    number(process_id).zip(number(second)).ok_or(ParseSocketNameError)
 }
 
 /// A decimal number as runtimes write it: no sign, no leading zero.

@@ -26,7 +26,8 @@ pub use command::check::Violation;
 pub use command::table::*;
 pub use command::{Command, CommandInfo, Continuation, plan, types};
 pub use endpoint::{
-    ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, SocketName, SocketNameText,
+    ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
+    SocketNameText,
 };
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
 pub use exchange::{

@@ -14,10 +14,6 @@ mod trace_reader;
 mod client;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-#[cfg(unix)]
-pub mod discover;
-#[cfg(windows)]
-#[path = "discover/windows.rs"]
 pub mod discover;
 #[cfg(feature = "fake")]
 pub mod fake;

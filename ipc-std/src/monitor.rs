@@ -115,7 +115,7 @@ impl AdvertisedRuntime {
     }
 }
 
-/// Who connected, as the operating system knows it. On Linux and Windows.
+/// Who is at the other end, as the operating system knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credentials {
@@ -127,6 +127,19 @@ pub struct Credentials {
     /// Its group. Windows has no such numbers.
     #[cfg(unix)]
     pub group_id: u32,
+}
+
+/// `process 42 of user 1000`
+impl fmt::Display for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process_id {
+            0 => f.write_str("a process")?,
+            process_id => write!(f, "process {process_id}")?,
+        }
+        #[cfg(unix)]
+        write!(f, " of user {}", self.user_id)?;
+        Ok(())
+    }
 }
 
 /// Why a connection came to nothing.

@@ -140,7 +140,7 @@ impl Server {
         Ok(Self { advertise: *advertise, ports: Vec::new(), poller, last: 0, told })
     }
 
-    /// Listens in this directory, under the [name](SocketName) of a runtime's socket; gives the port's number.
+    /// Listens in this directory, under the [name](ipc_proto::SocketName) of a runtime's socket; gives the port's number.
     ///
     /// Tools look in [`discover::directory`](crate::discover::directory). Only the owner may connect, from the first
     /// moment on; 255 connections may wait. The socket is removed when the server is dropped.

@@ -1,8 +1,10 @@
+mod address;
 mod descriptor;
 mod flag;
 mod hub;
 mod listener;
 mod poller;
+mod process;
 mod socket;
 
 use core::time::Duration;
@@ -17,11 +19,15 @@ use ipc_proto::SocketName;
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
+pub(crate) use address::{LONGEST_PATH, Pinned, is_too_long, open_directory};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use address::{open_directory_in, open_place};
 pub(crate) use descriptor::{receive_descriptor, send_descriptor};
 pub(crate) use flag::Flag;
 pub(crate) use hub::Hub;
 pub(crate) use listener::{Listener, is_socket};
 pub(crate) use poller::Poller;
+pub(crate) use process::*;
 pub(crate) use socket::{Address, Socket};
 
 /// What is left until `deadline`; an error of kind `TimedOut` once it has passed.
@@ -43,19 +49,6 @@ fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> {
     }
 }
 
-/// Whether there is a process with this id, ours or not.
-pub(crate) fn process_exists(process_id: u32) -> bool {
-    let pid = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
-}
-
-/// Whether the process has ended, even if nobody has asked yet how.
-pub(crate) fn process_has_ended(process_id: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.trim_start().chars().next());
-    matches!(state, Some('Z' | 'X')) || !process_exists(process_id)
-}
-
 /// Locks a directory until the descriptor is dropped; an error of kind `TimedOut` if somebody else has it for as long.
 fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
@@ -69,15 +62,6 @@ fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
             Err(e) => return Err(e.into()),
         }
     }
-}
-
-/// When a process started, in what its socket's name says of it: clock ticks since boot on Linux; 0 if unknown.
-pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
-    /// Field 22, counted from behind the program's name, which is field 2 and may hold anything.
-    const START_TIME: usize = 22 - 3;
-    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
-    let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_ascii_whitespace());
-    fields.and_then(|mut fields| fields.nth(START_TIME)?.parse().ok()).unwrap_or(0)
 }
 
 /// Where the runtime in this process listens, in this directory.

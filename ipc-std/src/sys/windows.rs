@@ -70,6 +70,24 @@ fn bare(path: &OsStr) -> OsString {
     if prefix.eq_ignore_ascii_case(PREFIX) { OsString::from_wide(name) } else { path.to_owned() }
 }
 
+/// A directory that stays what it is while one looks: pipes are in none.
+#[derive(Debug, Clone)]
+pub(crate) enum Pinned {}
+
+impl Pinned {
+    pub(crate) const fn path(&self) -> PathBuf {
+        match *self {}
+    }
+}
+
+/// The longest path of a pipe.
+pub(crate) const LONGEST_PATH: usize = Address::MAX_LEN;
+
+/// Whether a path is too long for the system: it says that it is no name of a pipe.
+pub(crate) const fn is_too_long(_: &io::Error) -> bool {
+    false
+}
+
 fn last_error() -> u32 {
     // SAFETY: it asks for nothing.
     unsafe { GetLastError() }

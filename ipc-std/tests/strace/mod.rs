@@ -205,9 +205,12 @@ pub(crate) fn info(process_id: u32, socket: &Path) -> (Vec<Call>, String) {
         }
     }
     let process = format!("/proc/{process_id}");
+    let theirs = socket.parent().unwrap().to_str().unwrap();
     let names = [
         (socket.file_name().unwrap().to_str().unwrap(), "SOCKET"),
-        (socket.parent().unwrap().to_str().unwrap(), "THEIR-TMPDIR"),
+        (theirs, "THEIR-TMPDIR"),
+        // As it is below the root of the process.
+        (theirs.trim_start_matches('/'), "THEIR-TMPDIR"),
         (ours.path().to_str().unwrap(), "OUR-TMPDIR"),
         (&process, "/proc/PID"),
     ];

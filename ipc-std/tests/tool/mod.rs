@@ -2,10 +2,16 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use core::time::Duration;
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
 use std::io::{Read, Write};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Instant;
 
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,6 +26,74 @@ pub(crate) fn tool(args: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// A program that was started, once its environment can be seen: a moment later than that it was started.
+pub(crate) fn started(command: &mut Command) -> Child {
+    let child = command.spawn().unwrap();
+    let begin = Instant::now();
+    while std::fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
+        assert!(begin.elapsed() < HANGS, "it has no environment");
+        thread::yield_now();
+    }
+    child
+}
+
+/// Where a program is.
+pub(crate) fn which(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.exists()).unwrap()
+}
+
+/// `fake-runtime` in a process of its own, which ends when this is dropped.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(crate) struct FakeProcess {
+    child: Child,
+    /// As it sees itself.
+    pub(crate) local_process_id: u32,
+    pub(crate) socket: PathBuf,
+}
+
+#[cfg(unix)]
+impl FakeProcess {
+    /// In this directory, which is its `TMPDIR` too.
+    pub(crate) fn start(directory: &Path) -> Self {
+        let mut command = tool(&["fake-runtime"]);
+        command.env("TMPDIR", directory);
+        Self::of(command)
+    }
+    /// What this command starts, with `fake-runtime` in it.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut line = String::new();
+        // It ends, at the latest, when the process does.
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+        let local_process_id = told["process_id"].as_u64().unwrap().try_into().unwrap();
+        Self { child, local_process_id, socket: told["socket"].as_str().unwrap().into() }
+    }
+    /// The process that was started.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+    /// Ends it so that it leaves its socket behind.
+    pub(crate) fn crash(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+#[cfg(unix)]
+impl Drop for FakeProcess {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // It may be stopped.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
+        let _ = self.child.wait();
+    }
 }
 
 /// What came of a run of the tool.
