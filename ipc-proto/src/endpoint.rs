@@ -135,7 +135,7 @@ impl FromStr for SocketName {
     }
 }
 
-/// The name of the pipe that a runtime listens at on Windows, as it stands behind `\\\\.\\pipe\\`.
+/// The name of the pipe that a runtime listens at on Windows, as it stands behind `\\.\pipe\`.
 ///
 /// ```text
 /// dotnet-diagnostic-{process id}

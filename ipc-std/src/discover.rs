@@ -10,7 +10,7 @@
 //! | `$TMPDIR`, or `/tmp` | Unix |
 //! | the `TMPDIR` of the process, as it sees it: through `/proc/PID/root`, for the id in its own PID namespace | Linux |
 //! | `~/Library/Group Containers/*` | macOS |
-//! | `\\\\.\\pipe\\`, where a name is gone with its process | Windows |
+//! | `\\.\pipe\`, where a name is gone with its process | Windows |
 //!
 //! ```no_run
 //! use ipc_std::discover;
