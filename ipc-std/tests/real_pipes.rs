@@ -13,10 +13,11 @@
 mod peer;
 mod tool;
 
+use core::time::Duration;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ipc_std::{Client, MonitorEvent};
 use serde_json::Value;

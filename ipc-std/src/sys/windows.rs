@@ -97,12 +97,12 @@ fn last_error() -> u32 {
 fn error(code: u32) -> io::Error {
     match code {
         ERROR_BROKEN_PIPE | ERROR_NO_DATA | ERROR_PIPE_NOT_CONNECTED => ErrorKind::BrokenPipe.into(),
-        code => io::Error::from_raw_os_error(code.cast_signed()),
+        code => io::Error::from_raw_os_error(code as i32),
     }
 }
 
 fn is_cancelled(e: &io::Error) -> bool {
-    e.raw_os_error() == Some(ERROR_OPERATION_ABORTED.cast_signed())
+    e.raw_os_error() == Some(ERROR_OPERATION_ABORTED as i32)
 }
 
 /// Whether somebody has cancelled it, or the thread has ended that started it.

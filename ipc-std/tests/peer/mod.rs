@@ -130,7 +130,7 @@ impl Listener {
     #[cfg(windows)]
     #[track_caller]
     pub(crate) fn accept(&self) -> Stream {
-        self.accepting.next(HANGS).expect("somebody calls")
+        self.accepting.next(HANGS).unwrap()
     }
 
     /// Whether somebody connects within a moment: whoever does so at all does it at once.
@@ -164,7 +164,7 @@ mod accepting {
 
     impl Accepting {
         pub(super) fn at(path: &Path) -> Self {
-            let directory = path.to_str().unwrap().strip_suffix(SUFFIX).expect("a path of a place's");
+            let directory = path.to_str().unwrap().strip_suffix(SUFFIX).unwrap();
             let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 };
             let mut server = Server::new(&advertise).unwrap();
             server.listen(directory.as_ref()).unwrap();

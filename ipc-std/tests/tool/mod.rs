@@ -181,12 +181,25 @@ fn all(pipe: Option<impl Read>) -> Vec<u8> {
 }
 
 pub(crate) fn run(args: &[&str]) -> Ran {
-    finish(tool(args).spawn().unwrap())
+    finish(spawn(&mut tool(args)))
+}
+
+/// Starts it. Of hundreds of programs, Wine fails to start one now and then, for no reason of theirs.
+fn spawn(command: &mut Command) -> Child {
+    const INTERNAL_ERROR: i32 = 1359;
+    let tries = if cfg!(windows) { 5 } else { 1 };
+    let mut spawned = command.spawn();
+    for _ in 1..tries {
+        if spawned.as_ref().is_err_and(|e| e.raw_os_error() == Some(INTERNAL_ERROR)) {
+            spawned = command.spawn();
+        }
+    }
+    spawned.unwrap()
 }
 
 /// Runs it with this on standard input.
 pub(crate) fn run_with(args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
-    let mut child = tool(args).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = spawn(tool(args).stdin(Stdio::piped()));
     let (mut stdin, input) = (child.stdin.take().unwrap(), input.into());
     // One that has seen enough may be gone.
     thread::spawn(move || drop(stdin.write_all(&input)));

@@ -33,9 +33,11 @@ unsafe extern "system" fn on_event(event: u32) -> BOOL {
     if let Some(on) = &mut *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) {
         on(if asked { INTERRUPT } else { HANG_UP });
     }
-    while !asked {
+    if !asked {
         // The system ends the program when this returns, or some seconds later: they are for ending properly.
-        thread::park();
+        loop {
+            thread::park();
+        }
     }
     1
 }
@@ -44,5 +46,5 @@ unsafe extern "system" fn on_event(event: u32) -> BOOL {
 pub(crate) fn obey(_: i32) {
     /// The status of a program that Ctrl-C has ended: `STATUS_CONTROL_C_EXIT`.
     const ENDED: u32 = 0xc000_013a;
-    std::process::exit(ENDED.cast_signed());
+    std::process::exit(ENDED as i32);
 }

@@ -14,7 +14,9 @@ use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_FLAG_OVERLAPPED, OPEN_EXISTING, ReadFile, SECURITY_IDENTIFICATION,
     SECURITY_SQOS_PRESENT, WriteFile,
 };
-use windows_sys::Win32::System::IO::{CancelIoEx, OVERLAPPED};
+#[cfg(feature = "fake")]
+use windows_sys::Win32::System::IO::CancelIoEx;
+use windows_sys::Win32::System::IO::OVERLAPPED;
 use windows_sys::Win32::System::Pipes::{
     GetNamedPipeClientProcessId, GetNamedPipeInfo, GetNamedPipeServerProcessId, PIPE_SERVER_END,
     PeekNamedPipe, WaitNamedPipeW,
