@@ -1,5 +1,5 @@
 //! Tracing sessions that end, whatever happens to them.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(feature = "fake")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -7,9 +7,10 @@
     clippy::arithmetic_side_effects,
     reason = "a test says what it expects by unwrapping it"
 )]
+mod peer;
+
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
@@ -17,8 +18,9 @@ use std::time::Instant;
 use ipc_proto::types::{EventLevel, Provider, SessionId, Status};
 use ipc_proto::{Code, Command, HResult, Message, Parsed, Request, SessionEnd, StopTracing, encode_to_vec};
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
-use ipc_std::{Client, Error, Monitor, MonitorEvent, Phase, Timeouts, TraceConfig, TraceSession};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use ipc_std::{Client, Error, Monitor, MonitorEvent, Phase, Stream, Timeouts, TraceConfig, TraceSession};
+
+use peer::{Listener, Place, is_ready};
 
 const SHORT: Duration = Duration::from_millis(300);
 /// What takes this long hangs.
@@ -48,17 +50,18 @@ fn inside(e: io::Error) -> Error {
 /// A runtime that is written down here, as the real one is built: one thread for commands, one by one, which answers a
 /// stop after it has written the rest of the stream.
 struct Runtime {
-    _directory: tempfile::TempDir,
+    _place: Place,
     path: PathBuf,
 }
 
 impl Runtime {
-    fn serve(mut commands: impl FnMut(&mut UnixStream, u16) -> bool + Send + 'static) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("runtime");
-        let listener = UnixListener::bind(&path).unwrap();
+    fn serve(mut commands: impl FnMut(Stream, u16) -> bool + Send + 'static) -> Self {
+        let place = Place::new();
+        let path = place.path("runtime");
+        let listener = Listener::bind(&path);
         thread::spawn(move || {
-            while let Ok((mut stream, _)) = listener.accept() {
+            loop {
+                let mut stream = listener.accept();
                 let mut bytes = vec![0; 20];
                 if stream.read_exact(&mut bytes).is_err() {
                     continue;
@@ -68,30 +71,29 @@ impl Runtime {
                 bytes.resize(needed, 0);
                 stream.read_exact(&mut bytes[20..]).unwrap();
                 let code = u16::from_be_bytes([bytes[16], bytes[17]]);
-                if !commands(&mut stream, code) {
+                if !commands(stream, code) {
                     return;
                 }
             }
         });
-        Self { _directory: directory, path }
+        Self { _place: place, path }
     }
 
     /// One with a single session, whose stream is this; what is behind the first half comes when it is stopped.
     fn tracing(bytes: Vec<u8>, answer: Vec<u8>) -> Self {
         let half = bytes.len() / 2;
         let mut session = None;
-        Self::serve(move |stream, code| {
+        Self::serve(move |mut stream, code| {
             if code == StopTracing::CODE.0 {
-                let mut session: UnixStream = Option::take(&mut session).unwrap();
+                let mut session: Stream = Option::take(&mut session).unwrap();
                 // Waits for as long as nobody reads.
                 let _ = session.write_all(&bytes[half..]);
                 drop(session);
                 let _ = stream.write_all(&answer);
             } else {
                 stream.write_all(&ok()).unwrap();
-                let (mut writing, first) = (stream.try_clone().unwrap(), bytes[..half.min(1000)].to_vec());
-                let _ = writing.write_all(&first);
-                session = Some(writing);
+                let _ = stream.write_all(&bytes[..half.min(1000)]);
+                session = Some(stream);
             }
             true
         })
@@ -126,16 +128,18 @@ fn one_thread_stops_and_reads_more_than_fits() {
 fn dropping_it_stops_it_and_reads_the_rest() {
     let (tell, told) = std::sync::mpsc::channel();
     let mut session = None;
-    let runtime = Runtime::serve(move |stream, code| {
+    let runtime = Runtime::serve(move |mut stream, code| {
         if code == StopTracing::CODE.0 {
-            let mut session: UnixStream = Option::take(&mut session).unwrap();
+            let mut session: Stream = Option::take(&mut session).unwrap();
             // Fails if the other side is closed.
             tell.send(session.write_all(&stream_of(2_000_000))).unwrap();
             drop(session);
+            stream.write_all(&ok()).is_ok()
         } else {
-            session = Some(stream.try_clone().unwrap());
+            stream.write_all(&ok()).unwrap();
+            session = Some(stream);
+            true
         }
-        stream.write_all(&ok()).is_ok()
     });
     drop(start(&client(&runtime.path)));
     told.recv_timeout(HANGS).unwrap().unwrap();
@@ -175,8 +179,7 @@ fn it_can_be_driven_by_somebody_elses_loop() {
             Some(n) => read.extend_from_slice(&buf[..n]),
             None => {
                 let until = session.due().unwrap_or_else(|| Instant::now() + HANGS);
-                let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).unwrap();
-                poll(&mut [PollFd::new(&session, PollFlags::IN)], Some(&left)).unwrap();
+                is_ready(&session, until.saturating_duration_since(Instant::now()));
             }
         }
         if read.len() == 1000 {
@@ -236,6 +239,7 @@ fn a_runtime_that_is_gone_cuts_it_off() {
 }
 
 #[test]
+#[cfg(unix)] // pipes have no other names
 fn one_whose_socket_is_taken_away_is_given_up_in_the_time_of_a_call() {
     let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
     let timeouts = Timeouts { call: SHORT, stop: HANGS, ..Timeouts::default() };
@@ -270,11 +274,10 @@ fn a_timeout_says_whether_the_runtime_stands_still() {
     assert!(matches!(e, Error::Timeout { phase: Phase::StoppingTrace { drained: 0 }, .. }), "{e}");
     assert!(matches!(session.end(), Some(SessionEnd::TimedOut(_))));
 
-    let goes_on = Runtime::serve(|stream, code| {
-        let mut writing = stream.try_clone().unwrap();
+    let goes_on = Runtime::serve(|mut stream, code| {
         stream.write_all(&ok()).unwrap();
         if code != StopTracing::CODE.0 {
-            thread::spawn(move || while writing.write_all(&[0; 4096]).is_ok() {});
+            thread::spawn(move || while stream.write_all(&[0; 4096]).is_ok() {});
         }
         true
     });
@@ -287,15 +290,17 @@ fn a_timeout_says_whether_the_runtime_stands_still() {
 fn two_sessions_of_one_thread_do_not_wait_for_each_other() {
     // Commands are served one by one: the stop of the second waits behind that of the first, which waits for its reader.
     let mut sessions = Vec::new();
-    let runtime = Runtime::serve(move |stream, code| {
+    let runtime = Runtime::serve(move |mut stream, code| {
         if code == StopTracing::CODE.0 {
-            let mut session: UnixStream = sessions.remove(0);
+            let mut session: Stream = sessions.remove(0);
             let _ = session.write_all(&[&stream_of(1_000_000)[..], &[6, 1]].concat());
             drop(session);
+            stream.write_all(&ok()).is_ok()
         } else {
-            sessions.push(stream.try_clone().unwrap());
+            stream.write_all(&ok()).unwrap();
+            sessions.push(stream);
+            true
         }
-        stream.write_all(&ok()).is_ok()
     });
     let client = client(&runtime.path);
     let (mut first, mut second) = (start(&client), start(&client));
@@ -325,8 +330,8 @@ fn the_65th_session_is_one_too_many() {
 
 #[test]
 fn it_is_stopped_at_a_port_too() {
-    let directory = tempfile::tempdir().unwrap();
-    let monitor = Monitor::bind(directory.path().join("port")).unwrap();
+    let place = Place::new();
+    let monitor = Monitor::bind(place.path("port")).unwrap();
     let ports = vec![ipc_std::fake::Port { path: monitor.path().to_owned(), suspended: false }];
     let runtime = FakeRuntime::without_listener(Profile { ports, ..Profile::net10() }).unwrap();
     let bytes = stream();

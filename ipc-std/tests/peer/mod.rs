@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ipc_std::{Monitor, Stream};
+use ipc_std::Stream;
 use tempfile::TempDir;
 
 /// Nothing here takes as long, unless it hangs.
@@ -52,23 +52,22 @@ pub(crate) fn connect(path: &Path) -> Stream {
     Stream::connect(path, Instant::now() + HANGS).unwrap()
 }
 
-/// Whether the monitor's descriptor, or event, says that there is something to do, by then.
+/// Whether its descriptor, or event, says that there is something to do, by then.
 #[cfg(unix)]
-pub(crate) fn is_ready(monitor: &Monitor, timeout: Duration) -> bool {
+pub(crate) fn is_ready(source: &impl std::os::fd::AsFd, timeout: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use std::os::fd::AsFd;
-    let mut fds = [PollFd::from_borrowed_fd(monitor.as_fd(), PollFlags::IN)];
+    let mut fds = [PollFd::new(source, PollFlags::IN)];
     poll(&mut fds, Some(&Timespec::try_from(timeout).unwrap())).unwrap() > 0
 }
 #[cfg(windows)]
 #[allow(unsafe_code, reason = "it is what other people's loops do")]
-pub(crate) fn is_ready(monitor: &Monitor, timeout: Duration) -> bool {
-    use std::os::windows::io::{AsHandle, AsRawHandle};
+pub(crate) fn is_ready(source: &impl std::os::windows::io::AsHandle, timeout: Duration) -> bool {
+    use std::os::windows::io::AsRawHandle;
     use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
     use windows_sys::Win32::System::Threading::WaitForSingleObject;
     let milliseconds = u32::try_from(timeout.as_millis()).unwrap();
     // SAFETY: the handle is an event's, and open.
-    unsafe { WaitForSingleObject(monitor.as_handle().as_raw_handle(), milliseconds) == WAIT_OBJECT_0 }
+    unsafe { WaitForSingleObject(source.as_handle().as_raw_handle(), milliseconds) == WAIT_OBJECT_0 }
 }
 
 /// Two ends of one connection.

@@ -2,7 +2,8 @@
 //! code, and with what the system says of the process.
 //!
 //! Which runtimes says the variable `DOTNET_IPC_RUNTIMES`: `NAME=COMMAND LINE` each, separated by `;`, the words of a
-//! command line by blanks. Each command must run until it is killed. Without the variable there is nothing to test.
+//! command line by blanks. Each command must run until it is killed. One that ends in `.exe` is for Windows, and left to
+//! `real_pipes.rs`. Without the variable there is nothing to test.
 #![cfg(all(target_os = "linux", feature = "cli"))]
 #![allow(
     clippy::arithmetic_side_effects,

@@ -39,6 +39,9 @@ pub(crate) fn each_runtime(test: impl Fn(&Start<'_>)) {
     }
     for entry in runtimes.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (name, command) = entry.split_once('=').expect("NAME=COMMAND LINE");
+        if command.split_whitespace().next().is_some_and(|program| program.ends_with(".exe")) {
+            continue; // for tests/real_pipes.rs, on Windows
+        }
         test(&|variables| launch(name, command, variables));
     }
 }
