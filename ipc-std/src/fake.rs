@@ -682,11 +682,7 @@ impl Shared {
             }
             Response::UserEvents if descriptor.is_none() => reply.refuse(HResult::BAD_ENCODING),
             Response::UserEvents => {
-                let session = Session {
-                    stopped: false,
-                    #[cfg(unix)]
-                    user_events_data: descriptor,
-                };
+                let session = Session { stopped: false, user_events_data: descriptor };
                 return self.send_session(session, reply, stream, |stream, id| {
                     self.wait_until(stream.socket, |state| state.is_stopped(id));
                     Ok(())
