@@ -2,8 +2,10 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use core::time::Duration;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
+use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -42,6 +44,7 @@ pub(crate) fn which(program: &str) -> PathBuf {
 }
 
 /// `fake-runtime` in a process of its own, which ends when this is dropped.
+#[cfg(unix)]
 #[derive(Debug)]
 pub(crate) struct FakeProcess {
     child: Child,
@@ -50,9 +53,10 @@ pub(crate) struct FakeProcess {
     pub(crate) socket: PathBuf,
 }
 
+#[cfg(unix)]
 impl FakeProcess {
     /// In this directory, which is its `TMPDIR` too.
-    pub(crate) fn start(directory: &Path) -> Self {
+    pub(crate) fn start(directory: &std::path::Path) -> Self {
         let mut command = tool(&["fake-runtime"]);
         command.env("TMPDIR", directory);
         Self::of(command)
@@ -80,6 +84,7 @@ impl FakeProcess {
         self.child.wait().unwrap();
     }
 }
+#[cfg(unix)]
 impl Drop for FakeProcess {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
