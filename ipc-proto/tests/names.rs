@@ -1,6 +1,6 @@
-//! What is read from text: GUIDs, and the names of sockets.
+//! What is read from text: GUIDs, and the names of sockets and pipes.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
-use ipc_proto::{Guid, RouterSocketName, SocketName};
+use ipc_proto::{Guid, PipeName, RouterSocketName, SocketName};
 use proptest::prelude::*;
 
 #[test]
@@ -69,6 +69,30 @@ fn texts_that_are_no_socket_name_of_a_router() {
     );
 }
 
+#[test]
+fn texts_that_are_no_pipe_name() {
+    for bad in [
+        "",
+        "dotnet-diagnostic-",
+        "dotnet-diagnostic--1",
+        "dotnet-diagnostic-+1",
+        "dotnet-diagnostic-01",
+        "dotnet-diagnostic-1 ",
+        "dotnet-diagnostic-1-2-socket",
+        "dotnet-diagnostic-4294967296",
+        "dotnet-diagnostic-dsrouter-1",
+        "Dotnet-diagnostic-1",
+        r"\\.\pipe\dotnet-diagnostic-1",
+        "clr-debug-pipe-1-2-in",
+    ] {
+        assert!(bad.parse::<PipeName>().is_err(), "{bad}");
+    }
+    assert_eq!("dotnet-diagnostic-0".parse(), Ok(PipeName { process_id: 0 }));
+    let longest = PipeName { process_id: u32::MAX };
+    assert_eq!(longest.to_text().as_str(), "dotnet-diagnostic-4294967295");
+    assert_eq!(format!("{longest:>30}"), "  dotnet-diagnostic-4294967295");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -80,5 +104,22 @@ proptest! {
         let name = RouterSocketName { process_id, start_seconds: disambiguation_key };
         prop_assert_eq!(name.to_text().as_str().parse(), Ok(name));
         prop_assert!(name.to_text().as_str().parse::<SocketName>().is_err());
+        let name = PipeName { process_id };
+        prop_assert_eq!(name.to_text().as_str().parse(), Ok(name));
+    }
+
+    #[test]
+    fn what_is_read_is_what_would_be_written(
+        text in "dotnet-diagnostic-(dsrouter-)?[+-]?[0-9]{0,12}(-[0-9]{1,4}-socket)?",
+    ) {
+        if let Ok(name) = text.parse::<PipeName>() {
+            prop_assert_eq!(name.to_string(), text.as_str());
+        }
+        if let Ok(name) = text.parse::<SocketName>() {
+            prop_assert_eq!(name.to_string(), text.as_str());
+        }
+        if let Ok(name) = text.parse::<RouterSocketName>() {
+            prop_assert_eq!(name.to_string(), text.as_str());
+        }
     }
 }

@@ -289,7 +289,7 @@ struct State {
 struct Session {
     /// Whether it is to stop.
     stopped: bool,
-    #[cfg_attr(windows, allow(dead_code, reason = "there is none"))]
+    #[cfg(unix)]
     user_events_data: Option<Descriptor>,
 }
 
@@ -682,7 +682,11 @@ impl Shared {
             }
             Response::UserEvents if descriptor.is_none() => reply.refuse(HResult::BAD_ENCODING),
             Response::UserEvents => {
-                let session = Session { stopped: false, user_events_data: descriptor };
+                let session = Session {
+                    stopped: false,
+                    #[cfg(unix)]
+                    user_events_data: descriptor,
+                };
                 return self.send_session(session, reply, stream, |stream, id| {
                     self.wait_until(stream.socket, |state| state.is_stopped(id));
                     Ok(())

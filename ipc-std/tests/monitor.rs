@@ -430,6 +430,15 @@ fn a_dead_socket_is_replaced_and_nothing_else() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "needs real Windows: Wine does not honour FILE_FLAG_FIRST_PIPE_INSTANCE")]
+fn a_port_has_one_owner() {
+    let Lab { monitor, path, .. } = &lab();
+    assert!(matches!(Monitor::bind(path).unwrap_err(), Error::InUse { .. }));
+    let _runtime = runtime(path, false);
+    arrived(monitor);
+}
+
+#[test]
 #[cfg(unix)]
 fn of_many_that_replace_a_dead_socket_one_has_it() {
     let place = Place::new();

@@ -5,6 +5,8 @@ use core::time::Duration;
 #[cfg(unix)]
 use std::io::{BufRead, BufReader};
 use std::io::{Read, Write};
+#[cfg(unix)]
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -56,7 +58,7 @@ pub(crate) struct FakeProcess {
 #[cfg(unix)]
 impl FakeProcess {
     /// In this directory, which is its `TMPDIR` too.
-    pub(crate) fn start(directory: &std::path::Path) -> Self {
+    pub(crate) fn start(directory: &Path) -> Self {
         let mut command = tool(&["fake-runtime"]);
         command.env("TMPDIR", directory);
         Self::of(command)
