@@ -50,12 +50,12 @@ fn a_runtime_is_found_by_its_process_id() {
     // It ends with its input.
     drop(child.stdin.take());
     finish(child).well();
-    run(&["info", &process_id]).fails(3, "there is no process");
+    run(&["info", &process_id]).fails(3, "there is no such process");
 }
 
 #[test]
 fn a_process_without_a_runtime_has_no_pipe() {
-    run(&["info", &std::process::id().to_string()]).fails(3, "has no diagnostic pipe");
+    run(&["info", &std::process::id().to_string()]).fails(3, "has no diagnostic socket");
     run(&["info", "--socket", r"C:\a\file"]).fails(1, "not the name of a pipe");
 }
 
