@@ -154,9 +154,9 @@ fn with_anything(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         encode_to_vec(Code::ERROR, &HResult::FAIL).expect("it fits"),
     ];
     let mut session = Session::new(ID);
-    let (mut stream, mut ended, mut answered, mut until) = (Vec::new(), false, 0, None::<u64>);
+    let (mut stream, mut ended, mut answered) = (Vec::new(), false, 0);
     while !u.is_empty() {
-        let before = session.end();
+        let (before, until) = (session.end(), session.until());
         let told: Told = u.arbitrary()?;
         match &told {
             Told::Stream(bytes) => {
@@ -174,8 +174,7 @@ fn with_anything(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             }
             Told::Stop(at) => {
                 session.stop((*at).into());
-                until = session.until();
-                assert!(before.is_some() || until.is_some_and(|until| until <= (*at).into()));
+                assert!(before.is_some() || session.until().is_some_and(|until| until <= (*at).into()));
             }
             Told::Connected => session.stop_advance(StopEvent::Connected),
             Told::Failed => session.stop_advance(StopEvent::Failed),

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ipc_proto::{Advertise, Guid, ProtocolError, ReceiveAdvertise};
@@ -18,8 +18,8 @@ use ipc_proto::{Advertise, Guid, ProtocolError, ReceiveAdvertise};
 use crate::client::Deadline;
 use crate::{Client, Connection, Error, Observer, Stream, Timeouts, sys};
 
-use shared::MAX_ARRIVING;
 pub(crate) use shared::Shared;
+use shared::{Bell, MAX_ARRIVING};
 
 /// A monitor: owns a diagnostic port, to which runtimes connect.
 ///
@@ -62,15 +62,13 @@ pub struct Monitor {
 
 /// Ends a [wait](Monitor::next_event) of a [`Monitor`]'s, from another thread.
 #[derive(Debug, Clone)]
-pub struct MonitorWaker(Weak<Shared>);
+pub struct MonitorWaker(Bell);
 
 impl MonitorWaker {
     /// Has [`Monitor::next_event`] give `None` if there is no event, now or when it is called next, and once. After the
     /// monitor it does nothing.
     pub fn wake(&self) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.wake();
-        }
+        self.0.ring();
     }
 }
 
@@ -286,7 +284,7 @@ impl Monitor {
     /// What ends a wait for events.
     #[must_use]
     pub fn waker(&self) -> MonitorWaker {
-        MonitorWaker(Arc::downgrade(&self.shared))
+        MonitorWaker(self.shared.bell())
     }
 
     fn failed(&self, source: io::Error) -> Error {

@@ -26,8 +26,8 @@ use crate::{ProtocolError, StopTracing};
 ///   pieces of any size; nothing of it is kept.
 /// * [`stop`](Self::stop) only asks, and gives a deadline for all that is then left to do: connecting, sending, the rest
 ///   of the stream, the answer. It counts in whatever the caller's clock does, milliseconds say; there is no clock here.
-/// * If the Stop connection [fails](StopEvent::Failed), the stream is still read, until it ends or the deadline passes.
-///   `stop` may be asked again then.
+/// * If the Stop connection [fails](StopEvent::Failed), or the runtime refuses, the stop is not under way any more, and has
+///   no deadline: the stream is still read, and `stop` may be asked for again.
 /// * The session is over when the stream has ended and no answer is outstanding, or the deadline passes. What the stream
 ///   ended with, not the answer, says whether it is complete: a runtime that dies answers nothing more, and an unknown
 ///   session's id is answered with OK. What was answered is in [`stop_answer`](Self::stop_answer).
@@ -88,6 +88,8 @@ enum Stop {
     Idle,
     Connecting,
     Calling(Progress),
+    /// The answer is no.
+    Refused(Progress),
     /// The answer is none.
     Bad(ProtocolError),
 }
@@ -233,13 +235,15 @@ impl Session {
 
     /// Asks for the stop, and for all to be over when the caller's clock says `until`.
     ///
-    /// While it is under way, asking again can only bring the deadline forward; after a failure it begins anew.
+    /// While it is under way, asking again can only bring the deadline forward; after a failure, or a refusal, it begins
+    /// anew.
     pub fn stop(&mut self, until: u64) {
         match self.stop {
             _ if self.end.is_some() => {}
-            Stop::Idle => {
+            Stop::Idle | Stop::Refused(_) => {
                 self.stop = Stop::Connecting;
                 self.until = Some(until);
+                self.sent = 0;
                 self.received_before = self.received;
             }
             Stop::Connecting | Stop::Calling(_) | Stop::Bad(_) => self.until = self.until.min(Some(until)),
@@ -256,7 +260,7 @@ impl Session {
                 Step::Receive(space) => StopStep::Receive(space),
                 Step::Done => StopStep::Nothing,
             },
-            Stop::Idle | Stop::Bad(_) => StopStep::Nothing,
+            Stop::Idle | Stop::Refused(_) | Stop::Bad(_) => StopStep::Nothing,
         }
     }
 
@@ -275,12 +279,16 @@ impl Session {
             (StopStep::Receive(_), StopEvent::Received(n)) => self.advance(n),
             (StopStep::Nothing, _) => return,
             (_, StopEvent::Failed) => {
-                self.sent = 0;
+                self.until = None;
                 Stop::Idle
             }
             _ => return,
         };
         self.stop = moved;
+        if let (Stop::Calling(progress), Some(Ok(Answer::Refused(_)))) = (moved, self.stop_answer()) {
+            self.stop = Stop::Refused(progress);
+            self.until = None;
+        }
         self.settle();
     }
 
@@ -298,7 +306,9 @@ impl Session {
     #[must_use]
     pub fn stop_answer(&self) -> Option<Result<Answer<'_, SessionId>, ProtocolError>> {
         match self.stop {
-            Stop::Calling(progress) if progress.is_over() => Some(progress.finish(&self.buf)),
+            Stop::Calling(progress) | Stop::Refused(progress) if progress.is_over() => {
+                Some(progress.finish(&self.buf))
+            }
             Stop::Bad(error) => Some(Err(error)),
             _ => None,
         }
@@ -322,10 +332,10 @@ impl Session {
             Stop::Calling(progress) => progress.received() as u64,
             _ => 0,
         };
-        let phase = match (self.stop, self.stop_step()) {
-            (Stop::Idle | Stop::Connecting, _) => SessionPhase::Connecting,
-            (_, StopStep::Send(_)) => SessionPhase::Sending,
-            _ => SessionPhase::EndOfStream,
+        let phase = match self.stop_step() {
+            StopStep::Connect => SessionPhase::Connecting,
+            StopStep::Send(_) => SessionPhase::Sending,
+            StopStep::Receive(_) | StopStep::Nothing => SessionPhase::EndOfStream,
         };
         let (sent, drained) = (self.sent, self.received.saturating_sub(self.received_before));
         self.end = Some(if self.stream_ended {

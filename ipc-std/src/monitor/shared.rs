@@ -1,4 +1,5 @@
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read};
@@ -7,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 #[cfg(windows)]
 use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::port::{Arrival, Entry, Roster};
@@ -21,9 +22,9 @@ use crate::sys::{self, Hub, Listener, Socket};
 /// What a [`Monitor`] and its clients share.
 pub(crate) struct Shared {
     listener: Listener,
-    /// Watches the listener and every connection; raised while there are events, or another time when there is something
-    /// to do.
-    hub: Hub,
+    /// Its hub watches the listener and every connection; it is raised while there are events, or another time when there
+    /// is something to do.
+    bell: Bell,
     state: Mutex<State>,
     /// Whenever `state` is, by somebody who watched.
     changed: Condvar,
@@ -41,8 +42,6 @@ struct State {
     last_token: u64,
     /// Whether somebody polls, whom a change has to wake.
     polled: bool,
-    /// Whether who waits for an event is to wait no longer.
-    woken: bool,
     /// When to accept again, if there were no descriptors left.
     accept_at: Option<Instant>,
     /// When there is something to do at the latest.
@@ -98,7 +97,6 @@ impl State {
             events: VecDeque::new(),
             last_token: LISTENER,
             polled: false,
-            woken: false,
             accept_at: None,
             due: None,
         }
@@ -139,12 +137,29 @@ impl State {
     }
 }
 
+/// Has who waits for an event, or is the next to do so, go on. It does not keep the listener, and so not its socket.
+#[derive(Debug, Clone)]
+pub(super) struct Bell {
+    hub: Arc<Hub>,
+    /// Whether it was, and nobody has gone on for it yet.
+    rung: Arc<AtomicBool>,
+}
+
+impl Bell {
+    pub(super) fn ring(&self) {
+        self.rung.store(true, Ordering::Relaxed);
+        // The one who waits for all wakes the others.
+        self.hub.wake();
+    }
+}
+
 impl Shared {
     pub(super) fn bind(path: &Path) -> io::Result<Self> {
         let listener = Listener::bind_over_dead(path)?;
         let hub = Hub::new()?;
         hub.watch(&listener, LISTENER)?;
-        Ok(Self { listener, hub, state: Mutex::new(State::new()), changed: Condvar::new() })
+        let bell = Bell { hub: Arc::new(hub), rung: Arc::default() };
+        Ok(Self { listener, bell, state: Mutex::new(State::new()), changed: Condvar::new() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -158,10 +173,10 @@ impl Shared {
             self.step(&mut state)?;
             let event = state.events.pop_front();
             if state.events.is_empty() {
-                self.hub.lower();
+                self.bell.hub.lower();
             }
             let (None, Some(deadline)) = (&event, deadline) else { return Ok(event) };
-            if core::mem::take(&mut state.woken) {
+            if self.bell.rung.swap(false, Ordering::Relaxed) {
                 return Ok(None);
             }
             state = match self.wait(state, deadline) {
@@ -171,11 +186,9 @@ impl Shared {
         }
     }
 
-    /// Has who waits for an event, or is the next to do so, go on.
-    pub(super) fn wake(&self) {
-        let mut state = self.state();
-        state.woken = true;
-        self.tell(&state);
+    /// What other threads ring.
+    pub(super) fn bell(&self) -> Bell {
+        self.bell.clone()
     }
 
     /// When there is something to do at the latest.
@@ -226,7 +239,7 @@ impl Shared {
                 if due != state.due {
                     // Whoever waits does so for too long.
                     self.tell(&state);
-                    self.hub.raise();
+                    self.bell.hub.raise();
                 }
                 if !gone {
                     return Ok(Some(idle.socket));
@@ -260,10 +273,10 @@ impl Shared {
         state.polled = true;
         let until = state.due.map_or(deadline, |due| due.min(deadline));
         drop(state);
-        let waited = self.hub.wait(until);
+        let waited = self.bell.hub.wait(until);
         let mut state = self.state();
         state.polled = false;
-        self.hub.waited();
+        self.bell.hub.waited();
         // Somebody else has to poll when this one has what it waits for.
         self.changed.notify_all();
         match waited {
@@ -279,7 +292,7 @@ impl Shared {
         let mut tokens = Vec::new();
         let mut changed = false;
         for _ in 0..ROUNDS {
-            self.hub.ready(&mut tokens)?;
+            self.bell.hub.ready(&mut tokens)?;
             if tokens.is_empty() {
                 break;
             }
@@ -294,7 +307,7 @@ impl Shared {
             self.on_time(state, now)?;
         }
         if !state.events.is_empty() {
-            self.hub.raise();
+            self.bell.hub.raise();
         }
         if changed {
             self.tell(state);
@@ -306,7 +319,7 @@ impl Shared {
     fn tell(&self, state: &State) {
         self.changed.notify_all();
         if state.polled {
-            self.hub.wake();
+            self.bell.hub.wake();
         }
     }
 
@@ -354,7 +367,7 @@ impl Shared {
                 Err(_) => {
                     let again = Instant::now().checked_add(ACCEPT_AGAIN);
                     state.accept_at = again;
-                    self.hub.forget(&self.listener)?;
+                    self.bell.hub.forget(&self.listener)?;
                     again.into_iter().for_each(|again| state.by(again));
                     return Ok(());
                 }
@@ -367,7 +380,7 @@ impl Shared {
             let mut arriving = Arriving { socket, receive: ReceiveAdvertise::new(), deadline, credentials };
             // Runtimes send at once, so it is mostly there.
             let received = receive(&mut arriving);
-            if self.hub.watch(&arriving.socket, token).is_err() {
+            if self.bell.hub.watch(&arriving.socket, token).is_err() {
                 continue;
             }
             state.arriving.insert(token, arriving);
@@ -388,7 +401,7 @@ impl Shared {
     fn reject(&self, state: &mut State, token: u64, rejection: Rejection) {
         if let Some(arriving) = state.arriving.remove(&token) {
             // It is forgotten when it is closed, too.
-            let _ = self.hub.forget(&arriving.socket);
+            let _ = self.bell.hub.forget(&arriving.socket);
             // Whoever only looked whether somebody is here, as another monitor does, has done no harm.
             if rejection != Rejection::Protocol(ProtocolError::Closed { received: 0 }) {
                 state.reject(rejection, arriving.credentials);
@@ -430,7 +443,7 @@ impl Shared {
     fn drop_idle(&self, state: &mut State, idle: &Idle) {
         state.idle.remove(&idle.token);
         // It is forgotten when it is closed, too.
-        let _ = self.hub.forget(&idle.socket);
+        let _ = self.bell.hub.forget(&idle.socket);
     }
 
     fn on_time(&self, state: &mut State, now: Instant) -> io::Result<()> {
@@ -462,7 +475,7 @@ impl Shared {
         }
         if state.accept_at.is_some_and(|at| at <= now) {
             state.accept_at = None;
-            self.hub.watch(&self.listener, LISTENER)?;
+            self.bell.hub.watch(&self.listener, LISTENER)?;
         }
         let arriving = state.arriving.values().next().map(|arriving| arriving.deadline);
         let away = state.away.values().map(|away| away.look).min();
@@ -488,14 +501,14 @@ fn receive(arriving: &mut Arriving) -> Result<Option<Advertise>, ProtocolError> 
 #[cfg(unix)]
 impl AsFd for Shared {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.hub.as_fd()
+        self.bell.hub.as_fd()
     }
 }
 
 #[cfg(windows)]
 impl AsHandle for Shared {
     fn as_handle(&self) -> BorrowedHandle<'_> {
-        self.hub.as_handle()
+        self.bell.hub.as_handle()
     }
 }
 
