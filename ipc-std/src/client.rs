@@ -154,14 +154,12 @@ impl Client {
     }
 
     pub(crate) fn connect_for(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
-        let (connected, phase) = match &self.way {
-            Way::Socket(_) | Way::Found { .. } => {
-                (Socket::connect(&self.place(), deadline.end), Phase::Connecting)
-            }
+        let phase = self.connecting();
+        let connected = match &self.way {
+            Way::Socket(_) | Way::Found { .. } => Socket::connect(&self.place(), deadline.end),
             Way::Port { monitor, runtime_cookie } => {
                 let taken = monitor.take(runtime_cookie, deadline.end).transpose();
-                let Some(taken) = taken else { return Err(Error::Left { peer: self.peer.clone() }) };
-                (taken, Phase::AwaitingRuntime)
+                taken.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()))
             }
         };
         let socket = connected.map_err(|e| match e.kind() {
@@ -213,6 +211,14 @@ impl Client {
             let (process_id, path) = (target.process_id, path.clone());
             Error::Impostor { process_id, path, peer }
         })
+    }
+
+    /// What is being done to connect.
+    pub(crate) const fn connecting(&self) -> Phase {
+        match &self.way {
+            Way::Socket(_) | Way::Found { .. } => Phase::Connecting,
+            Way::Port { .. } => Phase::AwaitingRuntime,
+        }
     }
 
     /// What it means that connecting failed.

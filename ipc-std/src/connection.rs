@@ -67,7 +67,7 @@ impl<S> Connection<S> {
         (self.tap.sent, self.tap.received)
     }
 
-    fn context(&self, command: Code) -> Context<'_> {
+    pub(crate) fn context(&self, command: Code) -> Context<'_> {
         context(&self.tap, &self.peer, self.since, command)
     }
 

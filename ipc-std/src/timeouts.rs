@@ -20,6 +20,8 @@ pub struct Timeouts {
     pub dump: Duration,
     /// From [`stop`](crate::TraceSession::stop) to the end of the stream, and so the longest that dropping a session may
     /// take. 2 minutes by default: the rundown describes every method that was compiled.
+    ///
+    /// [`Client::stop_tracing`](crate::Client::stop_tracing) has it too.
     pub stop: Duration,
     /// How long a trace may stay without a byte before [`stop`](crate::TraceSession::stop) was asked. One day by
     /// default, as a runtime sends nothing while nothing happens; reading may go on after it.

@@ -124,11 +124,12 @@ impl<'a> TraceConfig<'a> {
 ///
 /// * [`stop`](Self::stop) only asks. Whoever reads then asks the runtime, on a connection of its own, and collects its
 ///   answer, while it reads on to the end: a runtime writes all that it still has, and the rundown, before it answers, and
-///   waits for ever for somebody who does not read. All of it has [`Timeouts::stop`](crate::Timeouts::stop);
-///   [`Timeouts::call`](crate::Timeouts::call) of that is for finding the runtime ready to be asked.
+///   waits for ever for somebody who does not read. All of it has [`Timeouts::stop`](crate::Timeouts::stop), from when
+///   the reader hears of it; [`Timeouts::call`](crate::Timeouts::call) of that is for finding the runtime ready to be
+///   asked.
 /// * [`finish`](Self::finish) stops it and writes the rest. **Dropping** it stops it too, and reads the rest to throw it
-///   away, by the same deadline: so a reader that fails does not leave the runtime with a session that nobody reads.
-///   [`abandon`](Self::abandon) does not wait: it closes the stream, and the runtime gives the session up the next time
+///   away, by the same deadline: so a reader that fails does not leave the runtime with a session that nobody reads. Only
+///   one that has failed to be stopped is closed at once. [`abandon`](Self::abandon) does not wait: it closes the stream, and the runtime gives the session up the next time
 ///   that it has something to send.
 /// * It has no thread of its own and keeps nothing of the stream. To have it in a loop of one's own, poll its descriptor
 ///   ([`AsFd`]) for being readable, until [`due`](Self::due) at the latest, and then [`poll_read`](Self::poll_read) until
@@ -139,7 +140,7 @@ impl<'a> TraceConfig<'a> {
 /// | error | then |
 /// |---|---|
 /// | [`Error::Timeout`] in [`Phase::ReadingTrace`]: nothing came for [`Timeouts::silence`](crate::Timeouts::silence) | reading may go on |
-/// | of connecting, or of sending, as of any command: the runtime could not be asked to stop | reading may go on, the stop be asked for again |
+/// | of connecting, of sending, or [`Error::Refused`], as of any command: the runtime was not to be asked to stop, or says no | reading may go on, the stop be asked for again |
 /// | [`Error::Timeout`] in [`Phase::StoppingTrace`]: it has not ended by the deadline of the stop | it is over, [`TimedOut`](SessionEnd::TimedOut) |
 /// | [`Error::Cancelled`]: by [`Stopper::cancel`] | it is over, [`Abandoned`](SessionEnd::Abandoned) |
 ///
@@ -153,7 +154,10 @@ pub struct TraceSession {
     stream: Arc<Socket>,
     /// On which the stop is asked for.
     stop: Option<Tap<AtOnce>>,
-    /// When the runtime has to be ready to be asked.
+    /// Whether the stop was heard of, and is under way.
+    is_asking: bool,
+    /// When all has to be over, and when the runtime has to be ready to be asked.
+    stop_by: Deadline,
     ask_by: Deadline,
     /// When it is tried again, if it was not, and how long after that if it still is not.
     again: Option<Instant>,
@@ -173,10 +177,7 @@ pub struct TraceSession {
 
 /// Ends a session from any thread.
 #[derive(Debug, Clone)]
-pub struct Stopper {
-    told: Arc<Told>,
-    limit: Duration,
-}
+pub struct Stopper(Arc<Told>);
 
 /// What other threads have to say.
 #[derive(Debug)]
@@ -188,7 +189,7 @@ struct Told {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Said {
-    stop: Option<Deadline>,
+    stop: bool,
     cancel: bool,
     /// Whether that is new.
     new: bool,
@@ -258,6 +259,8 @@ impl TraceSession {
             session: Session::new(session.session_id),
             stream,
             stop: None,
+            is_asking: false,
+            stop_by: Deadline::after(Duration::ZERO),
             ask_by: Deadline::after(Duration::ZERO),
             again: None,
             pause: FIRST_PAUSE,
@@ -303,13 +306,13 @@ impl TraceSession {
     /// Whether that was asked for; not any more if the runtime could not be asked.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        self.told.said().stop.is_some()
+        self.told.said().stop
     }
 
     /// What asks for that from other threads, while this one reads.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper { told: Arc::clone(&self.told), limit: self.client.timeouts().stop }
+        Stopper(Arc::clone(&self.told))
     }
 
     /// How it ended, once it has: the stream was read to its end, or given up.
@@ -373,9 +376,9 @@ impl TraceSession {
             return Ok(Some(0));
         }
         self.hear();
-        self.session.tick(self.milliseconds());
-        // Before the stream, which may never run dry.
+        // Before the stream, which may never run dry; and before the deadline, so that what is in the way is told.
         self.ask()?;
+        self.session.tick(self.milliseconds());
         while self.session.wants_stream() {
             let n = match (&*self.stream).read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
@@ -390,7 +393,7 @@ impl TraceSession {
             }
             self.poller.forget(&*self.stream)?;
         }
-        self.collect();
+        self.collect()?;
         self.poller.rearm();
         self.ended().transpose()
     }
@@ -410,10 +413,13 @@ impl TraceSession {
         if said.cancel {
             self.session.abandon();
         }
-        if let Some(stop) = said.stop {
-            self.ask_by = Deadline::after(self.client.timeouts().call);
-            (self.again, self.pause, self.given_up) = (None, FIRST_PAUSE, false);
-            self.session.stop(self.since_epoch(stop.end));
+        if said.stop && !self.is_asking {
+            let timeouts = *self.client.timeouts();
+            self.stop_by = Deadline::after(timeouts.stop);
+            self.ask_by = Deadline::after(timeouts.call.min(timeouts.stop));
+            (self.again, self.pause) = (None, FIRST_PAUSE);
+            (self.is_asking, self.given_up) = (true, false);
+            self.session.stop(self.since_epoch(self.stop_by.end));
         }
     }
 
@@ -446,19 +452,21 @@ impl TraceSession {
                 Ok(event) => self.session.stop_advance(event),
                 Err(e) if may_pass(&e) && Instant::now() < self.ask_by.end => {
                     // There is nothing to poll.
-                    self.again = Some(Deadline::after(self.pause).end);
+                    self.again = Some(Deadline::after(self.pause).end.min(self.ask_by.end));
                     self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
                     return Ok(());
                 }
                 Err(e) => {
                     self.session.stop_advance(StopEvent::Failed);
-                    self.close_stop();
-                    self.told.said().stop = None;
-                    self.given_up = true;
-                    let kind = e.kind();
-                    let e = match kind {
-                        ErrorKind::WouldBlock => self.timeout(phase, self.ask_by, 0, 0),
-                        _ => self.client.connect_error(e, phase),
+                    self.give_up();
+                    let (kind, e) = match (e.kind(), phase) {
+                        (ErrorKind::WouldBlock, Phase::Sending) => {
+                            (ErrorKind::TimedOut, self.timeout(phase, self.ask_by, 0, 0))
+                        }
+                        (ErrorKind::WouldBlock, _) => {
+                            (ErrorKind::TimedOut, self.timeout(self.client.connecting(), self.ask_by, 0, 0))
+                        }
+                        (kind, phase) => (kind, self.client.connect_error(e, phase)),
                     };
                     return Err(io::Error::new(kind, e));
                 }
@@ -466,8 +474,15 @@ impl TraceSession {
         }
     }
 
+    /// The stop is not under way any more, and may be asked for again.
+    fn give_up(&mut self) {
+        self.close_stop();
+        self.told.said().stop = false;
+        (self.is_asking, self.given_up) = (false, true);
+    }
+
     /// Receives what is there of the answer.
-    fn collect(&mut self) {
+    fn collect(&mut self) -> io::Result<()> {
         while let (StopStep::Receive(space), Some(tap)) = (self.session.stop_step(), &mut self.stop) {
             let n = match tap.read(space) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
@@ -477,10 +492,18 @@ impl TraceSession {
             };
             self.session.stop_advance(StopEvent::Received(n));
         }
-        if self.stop.is_some() && matches!(self.session.stop_step(), StopStep::Nothing) {
-            self.stop_error = self.answer_error();
-            self.close_stop();
+        if self.stop.is_none() || !matches!(self.session.stop_step(), StopStep::Nothing) {
+            return Ok(());
         }
+        let error = self.answer_error();
+        if self.session.wants_stream() && matches!(error, Some(Error::Refused { .. })) {
+            // It goes on, and nothing else is to be waited for.
+            self.give_up();
+            return error.map_or(Ok(()), |error| Err(io::Error::other(error)));
+        }
+        self.stop_error = error;
+        self.close_stop();
+        Ok(())
     }
 
     /// What is wrong with the answer to the stop.
@@ -491,7 +514,7 @@ impl TraceSession {
             command: StopTracing::CODE,
             sent: tap.sent,
             received: tap.received,
-            waited: self.told.said().stop.map_or(Duration::ZERO, |stop| stop.begin.elapsed()),
+            waited: self.stop_by.begin.elapsed(),
         };
         match self.session.stop_answer() {
             Some(Ok(Answer::Ok(_))) => None,
@@ -518,12 +541,12 @@ impl TraceSession {
             SessionEnd::Complete | SessionEnd::CutOff => Some(Ok(0)),
             SessionEnd::TimedOut(SessionTimeout { phase, sent, received, drained }) => {
                 let phase = match phase {
-                    SessionPhase::Connecting => Phase::Connecting,
+                    SessionPhase::Connecting => self.client.connecting(),
                     SessionPhase::Sending => Phase::Sending,
                     SessionPhase::EndOfStream => Phase::StoppingTrace { drained },
                 };
-                let asked = self.told.said().stop.unwrap_or(self.ask_by);
-                Some(Err(io::Error::new(ErrorKind::TimedOut, self.timeout(phase, asked, sent, received))))
+                let timeout = self.timeout(phase, self.stop_by, sent, received);
+                Some(Err(io::Error::new(ErrorKind::TimedOut, timeout)))
             }
             SessionEnd::Abandoned => {
                 let cancelled = Error::Cancelled { peer: self.client.peer().to_owned() };
@@ -622,13 +645,12 @@ impl Drop for TraceSession {
 impl Stopper {
     /// As [`TraceSession::stop`].
     pub fn stop(&self) {
-        let deadline = Deadline::after(self.limit);
-        self.told.say(|said| _ = said.stop.get_or_insert(deadline));
+        self.0.say(|said| said.stop = true);
     }
 
     /// Gives the session up: a read that waits ends at once, with [`Error::Cancelled`], and so does every other.
     pub fn cancel(&self) {
-        self.told.say(|said| said.cancel = true);
+        self.0.say(|said| said.cancel = true);
     }
 }
 

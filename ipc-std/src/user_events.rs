@@ -1,8 +1,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use ipc_proto::CollectTracing5;
 use ipc_proto::types::{SessionConfig, SessionId, UserEventsSession};
+use ipc_proto::{CollectTracing5, Command};
 
 use crate::drive::is_closed;
 use crate::trace::check;
@@ -57,8 +57,7 @@ impl UserEvents {
         match connection.stream().send_descriptor(user_events_data) {
             // One that does not know the command has answered already.
             Err(e) if !is_closed(&e) => {
-                let (peer, phase) = (client.peer().to_owned(), Phase::Sending);
-                return Err(Error::Io { peer, phase, source: e });
+                return Err(connection.context(CollectTracing5::CODE).io(e, Phase::Sending));
             }
             _ => {}
         }

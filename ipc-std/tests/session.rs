@@ -243,12 +243,20 @@ fn a_runtime_that_is_gone_cuts_it_off() {
 fn one_whose_socket_is_taken_away_is_given_up_in_the_time_of_a_call() {
     let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
     let timeouts = Timeouts { call: SHORT, stop: HANGS, ..Timeouts::default() };
+    // The same is told when there is no more time than that.
+    for timeouts in [Timeouts { stop: SHORT, ..timeouts }, Timeouts { stop: SHORT, ..Timeouts::default() }] {
+        let gone = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
+        let mut session = start(&Client::at(gone.path()).with_timeouts(timeouts));
+        std::fs::remove_file(gone.path()).unwrap();
+        let e = session.finish(&mut io::sink()).unwrap_err();
+        assert!(matches!(inside(e), Error::NoSuchPath { .. }));
+    }
     let mut session = start(&Client::at(runtime.path()).with_timeouts(timeouts));
     let away = runtime.path().with_extension("away");
     std::fs::rename(runtime.path(), &away).unwrap();
     let e = session.finish(&mut io::sink()).unwrap_err();
     assert!(matches!(inside(e), Error::NoSuchPath { .. }));
-    assert!(session.end().is_none() && !session.is_stopping());
+    assert!(session.end().is_none() && !session.is_stopping() && session.due().is_none());
     std::fs::rename(&away, runtime.path()).unwrap();
     assert_eq!(
         session.finish(&mut io::sink()).unwrap(),
@@ -262,6 +270,71 @@ fn one_whose_socket_is_taken_away_is_given_up_in_the_time_of_a_call() {
     session.stop();
     drop(session); // neither does this wait for ever
     std::fs::rename(&away, runtime.path()).unwrap();
+}
+
+#[test]
+fn a_stop_that_is_refused_is_told_of_at_once() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    runtime.on(StopTracing::CODE, |_| Response::Refuse(HResult::NOT_SUPPORTED));
+    let mut session = start(&client(runtime.path()));
+    let e = inside(session.finish(&mut io::sink()).unwrap_err());
+    assert_eq!(e.hresult(), Some(HResult::NOT_SUPPORTED), "{e}");
+    assert!(session.end().is_none() && !session.is_stopping(), "it goes on");
+    session.read_exact(&mut [0; 8]).unwrap();
+    drop(session); // it is closed
+    assert_eq!(runtime.requests().len(), 2, "nobody asks again in vain");
+}
+
+/// Whoever polls is not to be told that there is something to do when there is nothing.
+#[test]
+fn one_that_waits_does_not_spin() {
+    let quiet = |session: &mut TraceSession| {
+        let begin = Instant::now();
+        // What is under way settles first.
+        while session.poll_read(&mut [0; 4096]).unwrap().is_some() || is_ready(session, Duration::ZERO) {
+            assert!(begin.elapsed() < HANGS, "it spins");
+        }
+        assert_eq!(session.poll_read(&mut [0; 8]).unwrap(), None);
+        assert!(session.end().is_none());
+    };
+    // Nothing comes.
+    let suspended = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
+    let mut idle = start(&client(suspended.path()));
+    quiet(&mut idle);
+    // The stop is heard, and not answered.
+    suspended.set_fault(Fault::Silent);
+    idle.stop();
+    while suspended.requests().len() < 2 {
+        idle.poll_read(&mut [0; 8]).unwrap();
+    }
+    quiet(&mut idle);
+    idle.abandon();
+    // The stream has ended, and the answer is outstanding.
+    let (tell, told) = std::sync::mpsc::channel::<()>();
+    let silent = Runtime::serve(move |mut stream, code| {
+        if code == StopTracing::CODE.0 {
+            let _ = told.recv();
+            return false;
+        }
+        stream.write_all(&ok()).is_ok()
+    });
+    let mut ended = start(&client(&silent.path));
+    ended.stop();
+    quiet(&mut ended);
+    drop(tell);
+    assert_eq!(ended.finish(&mut io::sink()).unwrap(), SessionEnd::CutOff);
+}
+
+/// A reader that comes late to hear of the stop has all the time for it.
+#[test]
+fn the_time_of_a_stop_begins_when_it_is_heard_of() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let timeouts = Timeouts { stop: Duration::from_secs(2), ..Timeouts::default() };
+    let mut session = start(&Client::at(runtime.path()).with_timeouts(timeouts));
+    session.stop();
+    assert_eq!(session.due(), None, "nobody has heard");
+    thread::sleep(Duration::from_millis(2100)); // that is the case: somebody is busy with other things
+    assert_eq!(session.finish(&mut io::sink()).unwrap(), SessionEnd::Complete);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use ipc_proto::nettrace::{End, Metadata, Only as Keep};
-use ipc_std::{Error, Phase, Timeouts, TraceEvent, TraceReader, TraceSession};
+use ipc_std::{Timeouts, TraceEvent, TraceReader, TraceSession};
 
 use crate::event_line::Lines;
 use crate::failure::{Failure, Kind};
 use crate::output::unbuffered_stdout;
-use crate::recording::{Options, TICK};
+use crate::recording::{self, Options, TICK};
 use crate::source::{self, Source};
 use crate::trace::{self, Stage};
 use crate::wire_log::LogFile;
@@ -171,7 +171,7 @@ fn of_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result
             Ok(None) => {}
             Ok(found) => end = found,
             Err(e) => {
-                if let Err(e) = silence(e) {
+                if let Err(e) = recording::broken(events.source(), e) {
                     break Err(e);
                 }
             }
@@ -185,7 +185,7 @@ fn of_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result
     events.remark(globals);
     resumed.and(written).and(read)?;
     let session = events.source();
-    check_end(end, session)?;
+    check_end(end, session, args.options.no_resume)?;
     if !session.is_stopping() {
         globals.output.note("the program ended, and the trace with it");
     }
@@ -195,23 +195,11 @@ fn of_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result
     wire_log.check()
 }
 
-/// Nothing but silence is no failure.
-fn silence(e: io::Error) -> Result<(), Failure> {
-    match e.downcast() {
-        Ok(Error::Timeout { phase: Phase::ReadingTrace, .. }) => Ok(()),
-        Ok(e) => Err(e.into()),
-        Err(e) => Err(Failure::io("cannot read the trace", &e)),
-    }
-}
-
 /// Whether all of the trace has come.
-fn check_end(end: Option<End>, session: &TraceSession) -> Result<(), Failure> {
+fn check_end(end: Option<End>, session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
     match end {
-        Some(End::Truncated { .. }) if session.received() == 0 && session.stop_error().is_none() => {
-            let message = "there were no events: the runtime was not resumed before its end";
-            Err(Failure::new(Kind::Other, message).with_hint("without --no-resume it is"))
-        }
         Some(End::Truncated { .. }) => {
+            recording::never_ran(session, no_resume)?;
             let message = "the events are cut off: the runtime went away in the middle of them";
             Err(Failure::new(Kind::Gone, message))
         }

@@ -133,6 +133,12 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// With more to know before the hint.
+    pub(crate) fn with_more(self, more: &str) -> Self {
+        let hint = self.hint.map(|hint| format!("{more}{hint}"));
+        Self { hint: hint.or_else(|| Some(more.trim_end_matches("; ").to_owned())), ..self }
+    }
+
     pub(crate) fn without_hint(self) -> Self {
         Self { hint: None, ..self }
     }

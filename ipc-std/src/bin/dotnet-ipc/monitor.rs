@@ -490,7 +490,7 @@ impl<'p> Port<'p> {
                 session.stop();
             }
         })?;
-        recording::check_end(session, file)
+        recording::check_end(session, self.args.options.no_resume, file)
     }
 
     /// The file for a runtime's trace, which no other of this run has.

@@ -112,7 +112,7 @@ pub(crate) fn record(
     let mut buf = vec![0; 64 << 10];
     let mut written = Ok(());
     loop {
-        match session.read(&mut buf).map_err(|e| e.downcast()) {
+        match session.read(&mut buf) {
             Ok(0) => return written,
             Ok(n) if written.is_ok() => {
                 written = file.write(buf.get(..n).unwrap_or_default());
@@ -122,26 +122,49 @@ pub(crate) fn record(
             }
             // The runtime must not be held up because our disk is full.
             Ok(_) => {}
-            Err(Ok(Error::Timeout { phase: Phase::ReadingTrace, .. })) => {}
-            Err(Ok(e)) => return written.and_then(|()| Err(e.into())),
-            Err(Err(e)) => return written.and_then(|()| Err(Failure::io("cannot read the trace", &e))),
+            Err(e) => {
+                if let Err(failure) = broken(session, e) {
+                    let kept = if session.received() > 0 {
+                        format!("{file} keeps what came; ")
+                    } else {
+                        String::new()
+                    };
+                    return written.and_then(|()| Err(failure.with_more(&kept)));
+                }
+            }
         }
         look(session);
     }
 }
 
+/// What it means that a trace cannot be read on; silence is no failure.
+pub(crate) fn broken(session: &TraceSession, e: io::Error) -> Result<(), Failure> {
+    match (e.downcast(), session.stop_error()) {
+        (Ok(Error::Timeout { phase: Phase::ReadingTrace, .. }), _) => Ok(()),
+        // It has waited in vain for what was not going to come.
+        (Ok(e @ Error::Timeout { phase: Phase::StoppingTrace { .. }, .. }), Some(stop)) => {
+            Err(Failure::new(stop.kind().into(), format!("{e}; {stop}")))
+        }
+        (Ok(e), _) => Err(e.into()),
+        (Err(e), _) => Err(Failure::io("cannot read the trace", &e)),
+    }
+}
+
+/// Whether nothing came because the runtime was stopped at its start all the while.
+pub(crate) fn never_ran(session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
+    if !no_resume || session.received() > 0 || !session.is_stopping() || session.stop_error().is_some() {
+        return Ok(());
+    }
+    let failure = Failure::new(Kind::Other, "the trace is empty: the runtime was not resumed before its end");
+    Err(failure.with_hint("`dotnet-ipc resume` does that, and so does tracing without --no-resume"))
+}
+
 /// Whether all of the trace has come.
-pub(crate) fn check_end(session: &TraceSession, file: &Destination) -> Result<(), Failure> {
+pub(crate) fn check_end(session: &TraceSession, no_resume: bool, file: &Destination) -> Result<(), Failure> {
     if session.is_complete() {
         return Ok(());
     }
-    if session.received() == 0 && session.stop_error().is_none() {
-        let failure =
-            Failure::new(Kind::Other, "the trace is empty: the runtime was not resumed before its end");
-        return Err(
-            failure.with_hint("`dotnet-ipc resume` does that, and so does tracing without --no-resume")
-        );
-    }
+    never_ran(session, no_resume)?;
     let message =
         format!("the trace is cut off: the runtime went away in the middle of it ({file} keeps what came)");
     Err(Failure::new(Kind::Gone, message))
@@ -199,7 +222,9 @@ impl Destination {
     }
 
     fn failed(&self, e: &io::Error) -> Failure {
-        Failure::io(format_args!("cannot write {self}"), e)
+        let failure = Failure::io(format_args!("cannot write {self}"), e);
+        // Whoever read it has had enough.
+        if e.kind() == ErrorKind::BrokenPipe { failure.without_hint() } else { failure }
     }
 
     /// Removes the file, if it was made for a trace that will not come.

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let complete = session.is_complete() && recorded.is_ok();
     summarize(&session, &file, elapsed, complete, globals)?;
     resumed.and(recorded)?;
-    recording::check_end(&session, &file)?;
+    recording::check_end(&session, args.options.no_resume, &file)?;
     if !session.is_stopping() {
         globals.output.note("the program ended, and the trace with it");
     }
