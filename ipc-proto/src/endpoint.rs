@@ -86,7 +86,7 @@ impl FromStr for SocketName {
     /// Reads a name strictly: it is the one that [`Display`](fmt::Display) would write, or none.
     fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
         let numbers = s.strip_prefix(PREFIX).and_then(|s| s.strip_suffix(SUFFIX));
-        let (process_id, key) = numbers.and_then(|s| s.split_once('-')).ok_or(ParseSocketNameError)?;
+        let (process_id, key) = numbers.and_then(|s| split_once(s, b'-')).ok_or(ParseSocketNameError)?;
         Ok(Self { process_id: number(process_id)?, disambiguation_key: number(key)? })
     }
 }
@@ -95,4 +95,11 @@ impl FromStr for SocketName {
 fn number<N: FromStr>(s: &str) -> Result<N, ParseSocketNameError> {
     let plain = s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'));
     s.parse().ok().filter(|_| plain).ok_or(ParseSocketNameError)
+}
+
+/// What stands before and behind the first of these bytes, which are ASCII. Not `str::split_once`, in which the compiler
+/// does not see that it never panics.
+pub(crate) fn split_once(text: &str, separator: u8) -> Option<(&str, &str)> {
+    let at = text.bytes().position(|byte| byte == separator)?;
+    Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
 }
