@@ -9,6 +9,10 @@
 mod client;
 #[cfg(feature = "codec")]
 mod codec;
+#[cfg(feature = "findings")]
+mod findings;
+#[cfg(feature = "joining")]
+mod joining;
 #[cfg(feature = "ports")]
 mod ports;
 #[cfg(feature = "reading")]
@@ -76,10 +80,14 @@ pub extern "C" fn _start() -> ! {
             2 => server::run(),
             #[cfg(feature = "reading")]
             3 => reading::run(),
+            #[cfg(feature = "joining")]
+            6 => joining::run(),
             #[cfg(feature = "writing")]
             4 => writing::run(),
             #[cfg(feature = "ports")]
             5 => ports::run(),
+            #[cfg(feature = "findings")]
+            7 => findings::run(),
             other => tell(other),
         }
     }

@@ -9,7 +9,6 @@ pub fn run() {
     let config = Config::read(Flavour::CoreClr, |_| (number() > 0).then(text));
     tell(config.is_enabled().into());
     config.ports().for_each(|port| connect(&port));
-    tell(config.findings().count() as u32);
     tell(ToolPort::parse(text(), Transport::UnixSocket).is_ok().into());
     if let Ok(name) = text().parse::<SocketName>() {
         put(name.to_text().as_str().as_bytes());

@@ -9,14 +9,7 @@ pub fn run() {
     loop {
         let written = match number() {
             0 => writer.trace(&Trace::new(version)),
-            1 => {
-                let fields = [("number", Scalar::Int32), ("text", Scalar::Utf16String)];
-                let Ok(fields) = Fields::build(&fields, storage()) else { return };
-                let mut metadata = Metadata::default();
-                (metadata.id, metadata.event_id, metadata.fields) = (number(), number(), fields);
-                (metadata.provider, metadata.name) = (text().into(), text().into());
-                writer.describe(&metadata)
-            }
+            1 => describe(&mut writer),
             2 => writer.stack(&Stack { id: number(), bytes: storage() }),
             3 => writer.event(&Event { timestamp: number().into(), payload: storage(), ..Event::default() }),
             4 => writer.sequence_point(&SequencePoint {
@@ -37,4 +30,14 @@ pub fn run() {
             Err(_) => return,
         }
     }
+}
+
+#[inline(never)]
+fn describe<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+    let fields = [("number", Scalar::Int32), ("text", Scalar::Utf16String)];
+    let Ok(fields) = Fields::build(&fields, storage()) else { return Ok(None) };
+    let mut metadata = Metadata::default();
+    (metadata.id, metadata.event_id, metadata.fields) = (number(), number(), fields);
+    (metadata.provider, metadata.name) = (text().into(), text().into());
+    writer.describe(&metadata)
 }
