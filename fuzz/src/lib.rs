@@ -17,6 +17,7 @@ mod nettrace;
 mod port;
 mod session;
 mod split;
+mod user_events;
 pub mod wire;
 
 use std::{fs, path::PathBuf};
@@ -27,6 +28,7 @@ pub use nettrace::{events, metadata, nettrace, payload, rewrite};
 pub use port::{monitor, port_config};
 pub use session::session;
 pub use split::split;
+pub use user_events::user_events;
 
 /// A file of `testdata/`.
 #[derive(Debug)]

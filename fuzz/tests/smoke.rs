@@ -8,9 +8,10 @@
 )]
 use ipc_fuzz::{
     RecordedTrace, conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite,
-    session, split, testdata, traces,
+    session, split, testdata, traces, user_events,
 };
-use ipc_proto::nettrace::{Limits, Parser, Step};
+use ipc_proto::nettrace::{Limits, Metadata, Parser, Step, Version};
+use ipc_proto::user_events::{Extension, InlineMetadata, Item, Record, TracepointFormat};
 
 fn each_input(property: fn(&[u8])) {
     let mut inputs = 0;
@@ -135,4 +136,25 @@ fn payload_holds() {
 #[test]
 fn rewrite_holds() {
     each_trace(rewrite);
+}
+
+/// Records with all that they may have, as they lie in a tracepoint, made of the metadata of the traces.
+#[test]
+fn user_events_holds() {
+    each_input(user_events);
+    let id = ipc_proto::Guid([7; 16]);
+    each_record(|bytes| {
+        user_events(bytes);
+        let Ok(metadata) = Metadata::decode(Version::V4, bytes) else { return };
+        // Without its own id it is what a record has; and what the property takes for one has the event's before it.
+        let inline = InlineMetadata::new(&bytes[4..]);
+        user_events(&[&metadata.event_id.to_le_bytes()[..2], inline.as_bytes()].concat());
+        let items = [Item::Metadata(inline), Item::ActivityId(id), Item::RelatedActivityId(id)];
+        let (mut extension, mut buf) = (vec![0; 0x1_0000], vec![0; 0x1_0000]);
+        let extension = Extension::build(&items, &mut extension).unwrap();
+        let record = Record { event_id: metadata.event_id as u16, extension, payload: &id.0 };
+        user_events(record.encode(1, &mut buf).unwrap());
+        user_events(extension.as_bytes());
+    });
+    user_events(TracepointFormat::new("tp").unwrap().as_str().as_bytes());
 }

@@ -1,4 +1,4 @@
-//! The names of the sockets that runtimes listen at.
+//! The names of the sockets, and pipes, that runtimes listen at.
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
@@ -33,17 +33,16 @@ pub struct SocketName {
 const PREFIX: &str = "dotnet-diagnostic-";
 const SUFFIX: &str = "-socket";
 
-/// Two numbers at their longest, and what stands around them.
-const MAX_LEN: usize = PREFIX.len() + 10 + 1 + 20 + SUFFIX.len();
+const ROUTER_PREFIX: &str = "dotnet-diagnostic-dsrouter-";
+
+/// Two numbers at their longest, and what stands around them at its longest.
+const MAX_LEN: usize = ROUTER_PREFIX.len() + 10 + 1 + 20 + SUFFIX.len();
 
 impl SocketName {
     /// The name as text, without allocating.
     #[must_use]
     pub fn to_text(&self) -> SocketNameText {
-        let mut text = heapless::String::new();
-        // It fits: MAX_LEN is the length of the longest.
-        let _ = write!(text, "{PREFIX}{}-{}{SUFFIX}", self.process_id, self.disambiguation_key);
-        SocketNameText(text)
+        SocketNameText::of(PREFIX, self.process_id, self.disambiguation_key)
     }
 }
 impl fmt::Display for SocketName {
@@ -52,11 +51,57 @@ impl fmt::Display for SocketName {
     }
 }
 
-/// The text of a [`SocketName`], on the stack.
+/// The name of the Unix socket at which `dotnet-dsrouter` speaks for a runtime on another device.
+///
+/// ```text
+/// dotnet-diagnostic-dsrouter-{process id}-{seconds}-socket
+/// ```
+///
+/// The process is the router's, which is a .NET program with a [`SocketName`] of its own beside it. The specification
+/// knows nothing of it: this is what Microsoft's client looks for.
+///
+/// ```
+/// use ipc_proto::RouterSocketName;
+///
+/// let name: RouterSocketName = "dotnet-diagnostic-dsrouter-42-1700000000-socket".parse()?;
+/// assert_eq!(name, RouterSocketName { process_id: 42, start_seconds: 1_700_000_000 });
+/// assert_eq!(name.to_string(), "dotnet-diagnostic-dsrouter-42-1700000000-socket");
+/// assert!("dotnet-diagnostic-42-1700000000-socket".parse::<RouterSocketName>().is_err());
+/// # Ok::<(), ipc_proto::ParseSocketNameError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouterSocketName {
+    /// The router's process, in its own PID namespace.
+    pub process_id: u32,
+    /// When it started, in seconds since 1970.
+    pub start_seconds: u64,
+}
+
+impl RouterSocketName {
+    /// The name as text, without allocating.
+    #[must_use]
+    pub fn to_text(&self) -> SocketNameText {
+        SocketNameText::of(ROUTER_PREFIX, self.process_id, self.start_seconds)
+    }
+}
+impl fmt::Display for RouterSocketName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.to_text().as_str())
+    }
+}
+
+/// The text of a [`SocketName`] or a [`RouterSocketName`], on the stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SocketNameText(heapless::String<MAX_LEN>);
 
 impl SocketNameText {
+    fn of(prefix: &str, process_id: u32, second: u64) -> Self {
+        let mut text = heapless::String::new();
+        // It fits: MAX_LEN is the length of the longest.
+        let _ = write!(text, "{prefix}{process_id}-{second}{SUFFIX}");
+        Self(text)
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -75,7 +120,7 @@ pub struct ParseSocketNameError;
 
 impl fmt::Display for ParseSocketNameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket")
+        f.write_str("not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket, or of dsrouter's")
     }
 }
 impl core::error::Error for ParseSocketNameError {}
@@ -85,16 +130,112 @@ impl FromStr for SocketName {
 
     /// Reads a name strictly: it is the one that [`Display`](fmt::Display) would write, or none.
     fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
-        let numbers = s.strip_prefix(PREFIX).and_then(|s| s.strip_suffix(SUFFIX));
-        let (process_id, key) = numbers.and_then(|s| split_once(s, b'-')).ok_or(ParseSocketNameError)?;
-        Ok(Self { process_id: number(process_id)?, disambiguation_key: number(key)? })
+        let (process_id, disambiguation_key) = numbers(s, PREFIX)?;
+        Ok(Self { process_id, disambiguation_key })
     }
 }
 
+/// The name of the pipe that a runtime listens at on Windows, as it stands behind `\\\\.\\pipe\\`.
+///
+/// ```text
+/// dotnet-diagnostic-{process id}
+/// ```
+///
+/// Section "Transport" of the specification.
+///
+/// ```
+/// use ipc_proto::PipeName;
+///
+/// let name: PipeName = "dotnet-diagnostic-42".parse()?;
+/// assert_eq!(name, PipeName { process_id: 42 });
+/// assert_eq!(name.to_text().as_str(), "dotnet-diagnostic-42");
+/// assert!("dotnet-diagnostic-dsrouter-42".parse::<PipeName>().is_err());
+/// # Ok::<(), ipc_proto::ParsePipeNameError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PipeName {
+    /// The process.
+    pub process_id: u32,
+}
+
+/// A number at its longest, and what stands before it.
+const PIPE_MAX_LEN: usize = PREFIX.len() + 10;
+
+impl PipeName {
+    /// The name as text, without allocating.
+    #[must_use]
+    pub fn to_text(&self) -> PipeNameText {
+        let mut text = heapless::String::new();
+        // It fits: PIPE_MAX_LEN is the length of the longest.
+        let _ = write!(text, "{PREFIX}{}", self.process_id);
+        PipeNameText(text)
+    }
+}
+impl fmt::Display for PipeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.to_text().as_str())
+    }
+}
+
+/// The text of a [`PipeName`], on the stack.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PipeNameText(heapless::String<PIPE_MAX_LEN>);
+
+impl PipeNameText {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+impl AsRef<str> for PipeNameText {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+/// A name that no runtime gives its pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsePipeNameError;
+
+impl fmt::Display for ParsePipeNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not the name of a runtime's pipe, dotnet-diagnostic-PID")
+    }
+}
+impl core::error::Error for ParsePipeNameError {}
+
+impl FromStr for PipeName {
+    type Err = ParsePipeNameError;
+
+    /// Reads a name strictly: it is the one that [`Display`](fmt::Display) would write, or none.
+    fn from_str(s: &str) -> Result<Self, ParsePipeNameError> {
+        let process_id = s.strip_prefix(PREFIX).and_then(number).ok_or(ParsePipeNameError)?;
+        Ok(Self { process_id })
+    }
+}
+
+impl FromStr for RouterSocketName {
+    type Err = ParseSocketNameError;
+
+    /// Reads a name as strictly as a [`SocketName`].
+    fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
+        let (process_id, start_seconds) = numbers(s, ROUTER_PREFIX)?;
+        Ok(Self { process_id, start_seconds })
+    }
+}
+
+/// The two numbers behind a prefix.
+fn numbers(s: &str, prefix: &str) -> Result<(u32, u64), ParseSocketNameError> {
+    let numbers = s.strip_prefix(prefix).and_then(|s| s.strip_suffix(SUFFIX));
+    let (process_id, second) = numbers.and_then(|s| split_once(s, b'-')).ok_or(ParseSocketNameError)?;
+    number(process_id).zip(number(second)).ok_or(ParseSocketNameError)
+}
+
 /// A decimal number as runtimes write it: no sign, no leading zero.
-fn number<N: FromStr>(s: &str) -> Result<N, ParseSocketNameError> {
+fn number<N: FromStr>(s: &str) -> Option<N> {
     let plain = s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'));
-    s.parse().ok().filter(|_| plain).ok_or(ParseSocketNameError)
+    s.parse().ok().filter(|_| plain)
 }
 
 /// What stands before and behind the first of these bytes, which are ASCII. Not `str::split_once`, in which the compiler

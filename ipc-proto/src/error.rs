@@ -47,6 +47,8 @@ pub enum DecodeErrorKind {
     TooDeep,
     /// A payload of more values than its bytes can account for.
     TooManyItems,
+    /// A version of a layout that no document knows.
+    UnknownVersion,
 }
 
 impl fmt::Display for DecodeErrorKind {
@@ -64,6 +66,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::UnknownType => "a type that is not known, or may not stand here",
             Self::TooDeep => "objects and arrays nested too deep",
             Self::TooManyItems => "more values than the bytes can account for",
+            Self::UnknownVersion => "a version of the layout that is not known",
         })
     }
 }

@@ -18,13 +18,17 @@ pub mod legacy;
 mod message;
 pub mod nettrace;
 pub mod port;
+pub mod user_events;
 pub mod wire;
 
 pub use advertise::Advertise;
 pub use command::check::Violation;
 pub use command::table::*;
 pub use command::{Command, CommandInfo, Continuation, plan, types};
-pub use endpoint::{ParseSocketNameError, SocketName, SocketNameText};
+pub use endpoint::{
+    ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
+    SocketNameText,
+};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
 pub use exchange::{
     Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Session,

@@ -1,6 +1,6 @@
 //! What is read from text: GUIDs, and the names of sockets.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
-use ipc_proto::{Guid, SocketName};
+use ipc_proto::{Guid, RouterSocketName, SocketName};
 use proptest::prelude::*;
 
 #[test]
@@ -48,6 +48,27 @@ fn texts_that_are_no_socket_name() {
     assert_eq!(longest.to_text().as_str(), "dotnet-diagnostic-4294967295-18446744073709551615-socket");
 }
 
+#[test]
+fn texts_that_are_no_socket_name_of_a_router() {
+    for bad in [
+        "dotnet-diagnostic-1-2-socket",
+        "dotnet-diagnostic-dsrouter-1-socket",
+        "dotnet-diagnostic-dsrouter--1-2-socket",
+        "dotnet-diagnostic-dsrouter-01-2-socket",
+        "dotnet-diagnostic-dsrouter-1-+2-socket",
+        "dotnet-diagnostic-dsrouter-1-2-3-socket",
+        "dotnet-diagnostic-dsrouter-dsrouter-1-2-socket",
+        "dotnet-diagnostic-dsrouter-4294967296-2-socket",
+    ] {
+        assert!(bad.parse::<RouterSocketName>().is_err(), "{bad}");
+    }
+    let longest = RouterSocketName { process_id: u32::MAX, start_seconds: u64::MAX };
+    assert_eq!(
+        longest.to_text().as_str(),
+        "dotnet-diagnostic-dsrouter-4294967295-18446744073709551615-socket"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -56,5 +77,8 @@ proptest! {
         prop_assert_eq!(Guid(bytes).to_string().parse(), Ok(Guid(bytes)));
         let name = SocketName { process_id, disambiguation_key };
         prop_assert_eq!(name.to_text().as_str().parse(), Ok(name));
+        let name = RouterSocketName { process_id, start_seconds: disambiguation_key };
+        prop_assert_eq!(name.to_text().as_str().parse(), Ok(name));
+        prop_assert!(name.to_text().as_str().parse::<SocketName>().is_err());
     }
 }

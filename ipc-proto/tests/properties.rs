@@ -6,7 +6,8 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use ipc_fuzz::{
-    conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite, session, split,
+    conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite, session,
+    split, user_events,
 };
 use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
@@ -38,6 +39,23 @@ fn small_fields() -> impl Strategy<Value = Vec<u8>> {
         count.into_iter().chain(units).collect()
     });
     vec(prop_oneof![number, text, vec(any::<u8>(), 0..3)], 0..10).prop_map(|fields| fields.concat())
+}
+
+/// The bytes of a record with locations that are right or nearly so, and items of all kinds.
+fn tracepoint_record() -> impl Strategy<Value = Vec<u8>> {
+    let item = (0u8..5, vec(0u8..3, 0..40)).prop_map(|(label, mut body)| match label {
+        1 => [&[1][..], &u32::try_from(body.len()).unwrap().to_le_bytes(), &body].concat(),
+        _ => {
+            body.resize(16, label);
+            [&[label][..], &body].concat()
+        }
+    });
+    (vec(item, 0..4), vec(any::<u8>(), 0..9), 0u16..2).prop_map(|(items, payload, off)| {
+        let extension = items.concat();
+        let [n, m] = [extension.len(), payload.len()].map(|len| u16::try_from(len).unwrap());
+        let locations = [4, n + off, n, m].map(u16::to_le_bytes).concat();
+        [&[9, 0, 0, 0, 1, 2, 0][..], &locations, &extension, &payload].concat()
+    })
 }
 
 proptest! {
@@ -96,5 +114,10 @@ proptest! {
     #[test]
     fn rewrite_holds(bytes in vec(any::<u8>(), 0..2000)) {
         rewrite(&bytes);
+    }
+
+    #[test]
+    fn user_events_holds(bytes in prop_oneof![vec(any::<u8>(), 0..600), tracepoint_record()]) {
+        user_events(&bytes);
     }
 }

@@ -115,6 +115,9 @@ fn a_stop_that_failed_may_be_asked_again() {
     session.stream_advance(b"12345");
     session.stop_advance(StopEvent::Failed);
     assert!(matches!(session.stop_step(), StopStep::Nothing));
+    let mut late = session.clone();
+    late.tick(100);
+    assert_eq!(late.end(), timed_out(SessionPhase::Connecting, 0, 0, 5), "as if it had not been tried");
     assert_eq!((session.until(), session.end()), (Some(100), None), "the deadline stays");
     session.stop(500);
     assert_eq!(session.until(), Some(500));

@@ -1,4 +1,5 @@
 use core::time::Duration;
+use std::borrow::Cow;
 use std::io;
 #[cfg(unix)]
 use std::os::fd::AsFd;
@@ -6,19 +7,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::plan::{self, Hazard, Lost, Runtime};
-use ipc_proto::types::{ClientData, DumpFlags, DumpType, PerfMapType, UserEventsSession};
+use ipc_proto::plan::{self, Flavour, Hazard, Lost, Runtime};
+#[cfg(unix)]
+use ipc_proto::types::UserEventsSession;
+use ipc_proto::types::{ClientData, DumpFlags, DumpType, PerfMapType};
 use ipc_proto::{
     ApplyStartupHook, AttachProfiler, Code, Command, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
     GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Guid, HResult,
     Request, ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing, Text,
 };
 
-use crate::sys::{self, Address, Socket};
+use crate::discover::{Denied, Target};
+use crate::sys::{self, Socket};
 use crate::{
     Connection, Environment, Error, Observer, Phase, ProcessInfo, Stream, Timeouts, TraceConfig,
-    TraceSession, UserEvents, discover, monitor, procfs,
+    TraceSession, discover, monitor,
 };
+#[cfg(unix)]
+use crate::{UserEvents, procfs};
 
 /// A tool's way to one runtime. It connects anew for every command, as the protocol has it; or waits for the runtime
 /// to connect anew, if it is at a [`Monitor`](crate::Monitor)'s port.
@@ -47,6 +53,8 @@ pub struct Client {
 enum Way {
     /// By connecting to the runtime's socket.
     Socket(PathBuf),
+    /// By connecting to the socket that a search for its process has found, if it is that process that listens there.
+    Found { path: PathBuf, pinned: Option<sys::Pinned>, target: Option<Target> },
     /// By waiting for the runtime to connect to a port.
     Port { monitor: Arc<monitor::Shared>, runtime_cookie: Guid },
 }
@@ -55,20 +63,32 @@ impl Client {
     /// The longest environment that [`environment`](Self::environment) takes, in bytes. Linux allows 6 MiB of UTF-8.
     pub const ENVIRONMENT_LIMIT: u32 = 64 << 20;
 
-    /// To the runtime in the process with this id: see [`discover::find`].
+    /// To the runtime in the process with this id, found as [`discover::find`] does. Nobody is asked who it is if the
+    /// socket's name leaves no doubt. Whenever it connects, it makes sure by the operating system that it is this
+    /// process that listens there, before it sends anything.
     ///
     /// # Errors
-    /// [`Error::NoProcess`] or [`Error::NoSocket`].
+    /// [`Error::Undiscovered`].
     pub fn for_process(process_id: u32) -> Result<Self, Error> {
-        let path = discover::find(process_id)?.path;
-        Ok(Self { peer: format!("process {process_id}"), ..Self::at(path) })
+        discover::search(process_id).client()
+    }
+
+    /// To who listens at a socket that a search has found; only to the target, if there is one.
+    pub(crate) fn found(
+        process_id: u32,
+        path: PathBuf,
+        pinned: Option<sys::Pinned>,
+        target: Option<Target>,
+    ) -> Self {
+        let way = Way::Found { path, pinned, target };
+        Self::by(way, format!("process {process_id}"))
     }
 
     /// To the runtime that listens at this path. Nothing is connected yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let peer = path.display().to_string();
-        Self { way: Way::Socket(path), peer, timeouts: Timeouts::default(), observer: None }
+        Self::by(Way::Socket(path), peer)
     }
 
     /// To a runtime at a monitor's port.
@@ -78,6 +98,10 @@ impl Client {
             None => format!("runtime {runtime_cookie}"),
         };
         let way = Way::Port { monitor: Arc::clone(monitor), runtime_cookie };
+        Self::by(way, peer)
+    }
+
+    fn by(way: Way, peer: String) -> Self {
         Self { way, peer, timeouts: Timeouts::default(), observer: None }
     }
 
@@ -99,7 +123,7 @@ impl Client {
     #[must_use]
     pub fn path(&self) -> &Path {
         match &self.way {
-            Way::Socket(path) => path,
+            Way::Socket(path) | Way::Found { path, .. } => path,
             Way::Port { monitor, .. } => monitor.path(),
         }
     }
@@ -123,22 +147,24 @@ impl Client {
     /// Connects, for one command; [`Timeouts::call`] begins to run. At a port, waits for the runtime to connect.
     ///
     /// # Errors
-    /// [`Error::NoSuchPath`], [`Error::NoListener`], [`Error::Permission`], [`Error::Timeout`] if the runtime accepts
-    /// nobody, or [`Error::Io`]; at a port [`Error::Left`].
+    /// [`Error::NoSuchPath`], [`Error::NoListener`], [`Error::Permission`], [`Error::PathTooLong`], [`Error::Impostor`],
+    /// [`Error::Timeout`] if the runtime accepts nobody, or [`Error::Io`]; at a port [`Error::Left`].
     pub fn connect(&self) -> Result<Connection<Stream>, Error> {
         self.connect_for(Deadline::after(self.timeouts.call))
     }
 
     pub(crate) fn connect_for(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
         let (connected, phase) = match &self.way {
-            Way::Socket(path) => (Stream::connect(path, deadline.end), Phase::Connecting),
+            Way::Socket(_) | Way::Found { .. } => {
+                (Socket::connect(&self.place(), deadline.end), Phase::Connecting)
+            }
             Way::Port { monitor, runtime_cookie } => {
                 let taken = monitor.take(runtime_cookie, deadline.end).transpose();
                 let Some(taken) = taken else { return Err(Error::Left { peer: self.peer.clone() }) };
-                (taken.map(|socket| Stream::over(socket, deadline.end)), Phase::AwaitingRuntime)
+                (taken, Phase::AwaitingRuntime)
             }
         };
-        let stream = connected.map_err(|e| match e.kind() {
+        let socket = connected.map_err(|e| match e.kind() {
             io::ErrorKind::TimedOut => Error::Timeout {
                 peer: self.peer.clone(),
                 phase,
@@ -149,44 +175,74 @@ impl Client {
             },
             _ => self.connect_error(e, phase),
         })?;
+        self.check(&socket)?;
+        let stream = Stream::over(socket, deadline.end);
         Ok(Connection::to(self.peer.clone(), deadline.begin, stream).with_observer(self.observer.clone()))
     }
 
     /// Connects for a session's stop; an error of kind `WouldBlock` if the runtime is not ready for it just now.
     pub(crate) fn connect_at_once(&self) -> io::Result<Socket> {
+        let now = Instant::now();
+        let connected = match &self.way {
+            Way::Socket(_) | Way::Found { .. } => Socket::connect(&self.place(), now),
+            // One that has left ends its stream, too.
+            Way::Port { monitor, runtime_cookie } => monitor
+                .take(runtime_cookie, now)
+                .and_then(|taken| taken.ok_or_else(|| io::ErrorKind::NotFound.into())),
+        };
+        let socket = connected.map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => io::ErrorKind::WouldBlock.into(),
+            _ => e,
+        })?;
+        self.check(&socket).map_err(io::Error::other)?;
+        Ok(socket)
+    }
+
+    /// Where to connect to.
+    fn place(&self) -> Cow<'_, Path> {
         match &self.way {
-            Way::Socket(path) => Socket::connect_at_once(&Address::new(path)?),
-            Way::Port { monitor, runtime_cookie } => match monitor.take(runtime_cookie, Instant::now()) {
-                Ok(Some(socket)) => Ok(socket),
-                // It has left: its stream will end.
-                Ok(None) => Err(io::ErrorKind::NotFound.into()),
-                Err(e) if e.kind() == io::ErrorKind::TimedOut => Err(io::ErrorKind::WouldBlock.into()),
-                Err(e) => Err(e),
-            },
+            Way::Found { pinned: Some(pinned), .. } => pinned.path().into(),
+            _ => self.path().into(),
         }
+    }
+
+    /// Whether it is the process looked for that listens there: nothing is sent to any other.
+    fn check(&self, socket: &Socket) -> Result<(), Error> {
+        let Way::Found { path, target: Some(target), .. } = &self.way else { return Ok(()) };
+        target.check(socket).map_err(|peer| {
+            let (process_id, path) = (target.process_id, path.clone());
+            Error::Impostor { process_id, path, peer }
+        })
     }
 
     /// What it means that connecting failed.
     pub(crate) fn connect_error(&self, source: io::Error, phase: Phase) -> Error {
+        let source = match source.downcast() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
         let peer = self.peer.clone();
         match (&self.way, source.kind()) {
-            (Way::Socket(_), kind) => self.no_socket(kind),
             (Way::Port { .. }, io::ErrorKind::NotFound) => Some(Error::Left { peer: peer.clone() }),
-            (Way::Port { .. }, _) => None,
+            _ => self.no_socket(&source),
         }
         .unwrap_or(Error::Io { peer, phase, source })
     }
 
     /// What it means that there is no way to connect to the runtime's socket.
-    fn no_socket(&self, kind: io::ErrorKind) -> Option<Error> {
-        let Way::Socket(path) = &self.way else { return None };
+    fn no_socket(&self, error: &io::Error) -> Option<Error> {
+        let (Way::Socket(path) | Way::Found { path, .. }) = &self.way else { return None };
         let path = path.clone();
-        match kind {
+        match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Some(Error::NoSuchPath { path }),
             // The system says the same of what is no socket at all.
             io::ErrorKind::ConnectionRefused if !sys::is_socket(&path) => Some(Error::NoSuchPath { path }),
             io::ErrorKind::ConnectionRefused => Some(Error::NoListener { path }),
-            io::ErrorKind::PermissionDenied => Some(Error::Permission { path }),
+            io::ErrorKind::PermissionDenied => {
+                let denied = Denied::new(&path, error);
+                Some(Error::Permission { path, denied })
+            }
+            _ if sys::is_too_long(error) => Some(Error::PathTooLong { path, limit: sys::LONGEST_PATH }),
             _ => None,
         }
     }
@@ -261,6 +317,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Invalid`] as above. If connecting or the call fails. [`HResult::FAIL`] where the kernel has no `user_events`.
+    #[cfg(unix)]
     pub fn start_user_events(
         &self,
         session: &UserEventsSession<'_>,
@@ -391,27 +448,49 @@ impl Client {
             }
         };
         let linux = info.as_ref().map(|info| info.os == "Linux");
-        let process_id = self.process_id();
-        let runtime = Runtime {
-            version,
-            flavour: process_id.and_then(procfs::flavour),
-            linux,
-            suspended: process_id.and_then(procfs::suspended),
-        };
+        let (flavour, suspended) = self.seen_from_here();
+        let runtime = Runtime { version, flavour, linux, suspended };
         let file_is_there = match request {
-            Request::ApplyStartupHook(hook) => {
-                let path = hook.startup_hook_path.to_string();
-                process_id.and_then(|process_id| procfs::has_file(process_id, &path))
-            }
+            Request::ApplyStartupHook(hook) => self.has_file(&hook.startup_hook_path.to_string()),
             _ => None,
         };
         Ok(plan::hazard(request, &runtime, file_is_there))
     }
 
+    /// What kind of runtime it is, and whether it may wait at its start.
+    #[cfg(unix)]
+    fn seen_from_here(&self) -> (Option<Flavour>, Option<bool>) {
+        let process_id = self.process_id();
+        (process_id.and_then(procfs::flavour), process_id.and_then(procfs::suspended))
+    }
+    /// Of another process neither can be known.
+    #[cfg(windows)]
+    const fn seen_from_here(&self) -> (Option<Flavour>, Option<bool>) {
+        (None, None)
+    }
+
+    /// Whether the process finds a file at this path.
+    #[cfg(unix)]
+    fn has_file(&self, path: &str) -> Option<bool> {
+        self.process_id().and_then(|process_id| procfs::has_file(process_id, path))
+    }
+    /// There are no other roots; where it has another working directory, it cannot be known.
+    #[cfg(windows)]
+    fn has_file(&self, path: &str) -> Option<bool> {
+        let path = Path::new(path);
+        path.is_absolute().then(|| path.is_file())
+    }
+
     /// The process, if it can be told: by the name of the socket, or at a port by the operating system.
+    #[cfg(unix)]
     fn process_id(&self) -> Option<u32> {
         match &self.way {
-            Way::Socket(path) => sys::owner(path),
+            Way::Found { path, target: Some(target), .. } => {
+                // A router's is another program than the runtime behind it.
+                let name: Option<ipc_proto::SocketName> = path.file_name()?.to_str()?.parse().ok();
+                name.map(|_| target.process_id)
+            }
+            Way::Socket(path) | Way::Found { path, .. } => sys::owner(path),
             Way::Port { monitor, runtime_cookie } => {
                 let seen = monitor.runtime(runtime_cookie)?.credentials?.process_id;
                 (seen != 0).then_some(seen)

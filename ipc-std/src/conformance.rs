@@ -212,8 +212,11 @@ fn open(stream: Stream, observer: Option<&Observer>) -> Tap<Stream> {
 fn exchange(tap: &mut Tap<Stream>, request: &[u8], half_close: bool) -> io::Result<Answer> {
     match tap.write_all(request) {
         Ok(()) if half_close => {
-            // Whoever is gone already has read all that it wants.
-            let _ = tap.stream.socket().finish();
+            match tap.stream.socket().finish() {
+                Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
+                // Whoever is gone already has read all that it wants.
+                Ok(()) | Err(_) => {}
+            }
         }
         // It may have answered before all of it was sent.
         Err(e) if e.kind() != ErrorKind::TimedOut && !is_end(&e) => return Err(e),
@@ -399,6 +402,13 @@ impl Case {
     fn code(&self) -> Option<Code> {
         let code = self.request.get(16..18)?.try_into().ok()?;
         Some(Code(u16::from_be_bytes(code)))
+    }
+
+    /// Whether it can be sent from here: on Windows, where a connection is a pipe, there is no [half of
+    /// one](Self::half_close) to be closed.
+    #[must_use]
+    pub const fn can_be_sent(&self) -> bool {
+        cfg!(unix) || !self.half_close
     }
 
     /// What an older server, or one of another kind, should answer in the same careful way: it refuses a command that it

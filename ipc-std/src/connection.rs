@@ -5,7 +5,7 @@ use ipc_proto::types::{self, ProcessEnvironment};
 use ipc_proto::wire::decode_prefix;
 use ipc_proto::{
     Answer, Call, Code, Command, DecodeError, DecodeErrorKind, Exchange, GetProcessEnvironment, Message,
-    ProtocolError, encode_to_vec,
+    ProtocolError,
 };
 
 use crate::error::Context;
@@ -89,14 +89,16 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Sends `command`, whose answer [`receive`](Self::receive) will take.
+    #[cfg(unix)]
     pub(crate) fn send<C: Command>(&mut self, command: &C) -> Result<(), Error> {
-        let message = encode_to_vec(C::CODE, command)?;
+        let message = ipc_proto::encode_to_vec(C::CODE, command)?;
         self.tap.begin();
         let sent = self.tap.write_all(&message);
         sent.map_err(|e| self.context(C::CODE).io(e, Phase::Sending))
     }
 
     /// Receives the answer to `command`, which was sent.
+    #[cfg(unix)]
     pub(crate) fn receive<C: Command>(&mut self, command: &C) -> Result<C::Response<'_>, Error> {
         self.exchange(command, Message::HEADER_LEN.saturating_add(command.encoded_len()))
     }

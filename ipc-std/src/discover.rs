@@ -1,77 +1,321 @@
-//! Finds runtimes by the sockets that they listen at.
+//! Finds runtimes, and says why not.
 //!
-//! A runtime makes its socket in its own `$TMPDIR`, or in `/tmp`. Looked into are ours and, on Linux, for a process
-//! that is asked for by id, that process's.
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+//! A runtime listens at a socket in its own `$TMPDIR`, or in `/tmp`, under a name that tells its process and when that
+//! started. Whoever asks may have another `TMPDIR`, another user, another root; the process may be in a container,
+//! the socket may be left of one that is gone, or be somebody else's trap. [`find`] and [`list`] know all that, and what
+//! keeps a runtime from being asked is a [`Reason`].
+//!
+//! | where is looked | on |
+//! |---|---|
+//! | `$TMPDIR`, or `/tmp` | Unix |
+//! | the `TMPDIR` of the process, as it sees it: through `/proc/PID/root`, for the id in its own PID namespace | Linux |
+//! | `~/Library/Group Containers/*` | macOS |
+//! | `\\\\.\\pipe\\`, where a name is gone with its process | Windows |
+//!
+//! ```no_run
+//! use ipc_std::discover;
+//!
+//! match discover::find(4242) {
+//!     Ok(found) => println!("{} listens at {}", found.process_id, found.path.display()),
+//!     Err(why) => println!("{why}"), // process 4242 cannot be asked: ...
+//! }
+//! ```
+use core::fmt;
+use std::path::PathBuf;
+use std::time::Instant;
 
-use ipc_proto::SocketName;
+use crate::client::is_unknown;
+use crate::{Client, Error, Observer, ProcessInfo, Timeouts};
 
-use crate::{Error, procfs, sys};
+mod reason;
+#[cfg(unix)]
+mod stale;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
-/// A socket that a runtime made; it may be gone by now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+pub use reason::{Denied, Reason, Signs, Why};
+#[cfg(unix)]
+pub use stale::{Stale, stale};
+pub use system::directory;
+
+use system::Candidate;
+
+/// A runtime that was asked, and is what its socket's name says.
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Found {
-    /// The process, in its own PID namespace.
+    /// The process, as it is seen from here.
     pub process_id: u32,
-    /// Its socket.
+    /// The process, as it sees itself: in a container, another id than out here.
+    pub local_process_id: u32,
+    /// Its socket. Through `/proc/PID/root` where the process sees other files than we do.
     pub path: PathBuf,
-    modified: SystemTime,
+    /// Whether it is `dotnet-dsrouter`'s: what it says is of a runtime on another device.
+    pub router: bool,
+    /// What it says of itself; `None` from .NET Core 3, which has no command for it.
+    pub info: Option<ProcessInfo>,
+    client: Client,
 }
 
-/// Every socket in our temporary directory whose process exists, one a process, by process id.
+impl Found {
+    /// The way to it, with default deadlines.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+}
+
+/// The runtime in a process, asked who it is; by [`Timeouts::call`] at its default.
 ///
-/// Where a process has several, the newest counts. A directory that cannot be read has none.
-#[must_use]
-pub fn list() -> Vec<Found> {
-    let mut found = sockets(&directory());
-    found.retain(|found| sys::process_exists(found.process_id));
-    found.sort_by_key(|found| (found.process_id, core::cmp::Reverse(found.modified)));
-    found.dedup_by_key(|found| found.process_id);
-    found
-}
-
-/// The newest socket of a process, in our temporary directory or, on Linux, its own.
+/// [`Client::for_process`] finds the same without asking. [`search`] tells what was tried.
 ///
 /// # Errors
-/// [`Error::NoProcess`] or [`Error::NoSocket`].
-pub fn find(process_id: u32) -> Result<Found, Error> {
-    if !sys::process_exists(process_id) {
-        return Err(Error::NoProcess { process_id });
-    }
-    let mut looked_in = vec![directory()];
-    looked_in.extend(directory_of(process_id).filter(|directory| !looked_in.contains(directory)));
-    let candidates = looked_in.iter().flat_map(|directory| sockets(directory));
-    let newest = candidates.filter(|found| found.process_id == process_id).max_by_key(|found| found.modified);
-    newest.ok_or(Error::NoSocket { process_id, looked_in })
+/// Every reason that there is.
+pub fn find(process_id: u32) -> Result<Found, Why> {
+    search(process_id).ask(&Timeouts::default(), None)
 }
 
-/// Where runtimes with our environment make their sockets: `$TMPDIR`, or `/tmp`.
+/// Everything that looks like a runtime, by process id: every socket, and every process that has a runtime in its memory;
+/// all asked at the same time who they are, by [`Timeouts::call`] at its default.
+///
+/// A process that vanishes while it is looked at is a row, or none, and harms no other.
+///
+/// ```no_run
+/// for row in ipc_std::discover::list() {
+///     match row {
+///         Ok(found) => println!("{}: {}", found.process_id, found.path.display()),
+///         Err(why) => println!("{why}"),
+///     }
+/// }
+/// ```
 #[must_use]
-pub fn directory() -> PathBuf {
-    or_tmp(std::env::var_os("TMPDIR").as_deref())
+pub fn list() -> Vec<Result<Found, Why>> {
+    let timeouts = Timeouts::default();
+    std::thread::scope(|scope| {
+        let asked = search_all().into_iter().map(|mut search| {
+            let why = search.why();
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || search.ask(&timeouts, None));
+            (thread, why)
+        });
+        let asked: Vec<_> = asked.collect();
+        // Where no thread can be had, it was not asked: what is known without that has to do.
+        let row = |(thread, why): (std::io::Result<std::thread::ScopedJoinHandle<'_, _>>, Why)| {
+            thread.ok().and_then(|thread| thread.join().ok()).unwrap_or(Err(why))
+        };
+        asked.into_iter().map(row).collect()
+    })
 }
 
-fn or_tmp(tmpdir: Option<&OsStr>) -> PathBuf {
-    PathBuf::from(tmpdir.filter(|dir| !dir.is_empty()).unwrap_or_else(|| OsStr::new("/tmp")))
+/// Looks for the runtime in a process. Nobody is connected to yet.
+#[must_use]
+pub fn search(process_id: u32) -> Search {
+    system::look(process_id)
 }
 
-/// Where a runtime with the environment of that process makes its socket, if that can be read.
-fn directory_of(process_id: u32) -> Option<PathBuf> {
-    let tmpdir = procfs::variable(process_id, "TMPDIR")?;
-    Some(or_tmp(tmpdir.as_deref().map(Path::as_os_str)))
+/// Looks for everything that looks like a runtime, by process id. Nobody is connected to yet.
+#[must_use]
+pub fn search_all() -> Vec<Search> {
+    system::look_around()
 }
 
-/// The sockets in a directory, of processes alive or not. What vanishes while we look is not there.
-fn sockets(directory: &Path) -> Vec<Found> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let name: SocketName = entry.file_name().to_str()?.parse().ok()?;
-            let modified = entry.metadata().ok()?.modified().ok()?;
-            Some(Found { process_id: name.process_id, path: entry.path(), modified })
-        })
-        .collect()
+/// What was looked at, in search of one runtime.
+///
+/// ```no_run
+/// use ipc_std::{Timeouts, discover};
+///
+/// let mut search = discover::search(4242);
+/// let found = search.ask(&Timeouts::default(), None);
+/// for step in search.steps() {
+///     println!("{step}");
+/// }
+/// println!("{}", found?.path.display());
+/// # Ok::<(), discover::Why>(())
+/// ```
+#[derive(Debug)]
+pub struct Search {
+    process_id: u32,
+    steps: Vec<Step>,
+    /// The sockets that may be it, the likeliest first.
+    candidates: Vec<Candidate>,
+    /// Who has to listen there, if the process is seen.
+    target: Option<Target>,
+}
+
+/// Who has to be at the other end of a socket that was found by process id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) process_id: u32,
+    /// The user of the process, if that is known.
+    #[cfg(unix)]
+    pub(crate) user_id: Option<u32>,
+}
+
+/// One thing that was looked at, and what is wrong with it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Step {
+    /// What was looked at.
+    pub what: What,
+    /// Why it is no way to the runtime; `None` if all is well with it.
+    pub reason: Option<Reason>,
+}
+
+/// What was looked at, and what was seen.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum What {
+    /// The process.
+    Process {
+        /// As it is seen from here.
+        process_id: u32,
+        /// As it sees itself.
+        local_process_id: u32,
+        /// Its user, if that is told.
+        user_id: Option<u32>,
+        /// When it started, as its socket's name has it, if that is told.
+        started: Option<u64>,
+    },
+    /// The environment that the process was started with.
+    Environment {
+        /// Its `TMPDIR`.
+        tmpdir: Option<PathBuf>,
+    },
+    /// A directory where the socket might be.
+    Directory {
+        /// Which one.
+        path: PathBuf,
+        /// How many sockets there have the name of this process.
+        sockets: usize,
+    },
+    /// What the process has in its memory.
+    Memory {
+        /// Signs of a runtime.
+        signs: Signs,
+    },
+    /// A socket, and who listens at it.
+    Socket {
+        /// Which one.
+        path: PathBuf,
+    },
+}
+
+impl Search {
+    /// The process, as it is seen from here; of a socket whose process is not seen, as its name has it.
+    #[must_use]
+    pub const fn process_id(&self) -> u32 {
+        self.process_id
+    }
+
+    /// What was looked at so far, in order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The likeliest socket, if there is one.
+    #[must_use]
+    pub fn path(&self) -> Option<&std::path::Path> {
+        self.candidates.first().map(|candidate| &*candidate.path)
+    }
+
+    /// Asks who listens at the sockets found, one after the other until it is the one looked for, all of them by
+    /// [`Timeouts::call`]. Each is a further step.
+    ///
+    /// # Errors
+    /// Every reason that there is.
+    pub fn ask(&mut self, timeouts: &Timeouts, observer: Option<&Observer>) -> Result<Found, Why> {
+        let begin = Instant::now();
+        for candidate in &self.candidates {
+            let call = timeouts.call.saturating_sub(begin.elapsed());
+            let client = candidate.client(self.process_id, self.target);
+            let asked = client
+                .clone()
+                .with_timeouts(Timeouts { call, ..*timeouts })
+                .with_observer(observer.cloned())
+                .process_info();
+            let info = match asked {
+                Ok(info) => Ok(Some(info)),
+                Err(e) if is_unknown(&e) => Ok(None),
+                Err(e) => Err(candidate.reason(e)),
+            };
+            let mismatch = |info: &Option<ProcessInfo>| {
+                let told = info.as_ref()?.process_id;
+                (!candidate.router && told != u64::from(candidate.local_process_id)).then(|| {
+                    let path = candidate.path.clone();
+                    Reason::OtherProcess { path, told, expected: candidate.local_process_id }
+                })
+            };
+            let info = info.and_then(|info| mismatch(&info).map_or(Ok(info), Err));
+            let what = What::Socket { path: candidate.path.clone() };
+            self.steps.push(Step { what, reason: info.as_ref().err().cloned() });
+            if let Ok(info) = info {
+                let Candidate { local_process_id, ref path, router, .. } = *candidate;
+                let (process_id, path) = (self.process_id, path.clone());
+                return Ok(Found { process_id, local_process_id, path, router, info, client });
+            }
+        }
+        Err(self.why())
+    }
+
+    /// The way to the runtime, without asking it, where the socket's name leaves no doubt. It is looked at closely where
+    /// it does.
+    pub(crate) fn client(mut self) -> Result<Client, Error> {
+        match self.candidates.first() {
+            Some(candidate) if candidate.is_its_own => Ok(candidate.client(self.process_id, self.target)),
+            _ => Ok(self.ask(&Timeouts::default(), None)?.client),
+        }
+    }
+
+    /// Why it is not found, by what was looked at so far.
+    fn why(&self) -> Why {
+        Why::new(self.process_id, self.steps.iter().filter_map(|step| step.reason.clone()))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.what, &self.reason) {
+            (what, None) => what.fmt(f),
+            // These say what they are about.
+            (What::Memory { .. } | What::Socket { .. }, Some(reason))
+            | (_, Some(reason @ Reason::Unreadable { .. })) => reason.fmt(f),
+            (what, Some(reason)) => write!(f, "{what}: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { process_id, local_process_id, user_id, started } => {
+                write!(f, "process {process_id}")?;
+                if let Some(user_id) = user_id {
+                    write!(f, " of user {user_id}")?;
+                }
+                if let Some(started) = started {
+                    write!(f, ", started at {started}")?;
+                }
+                if local_process_id != process_id {
+                    write!(f, ", in a PID namespace where it is process {local_process_id}")?;
+                }
+                Ok(())
+            }
+            Self::Environment { tmpdir: Some(tmpdir) } => {
+                write!(f, "its environment has TMPDIR={}", tmpdir.display())
+            }
+            Self::Environment { tmpdir: None } => f.write_str("its environment has no TMPDIR"),
+            Self::Directory { path, sockets: 0 } => write!(f, "no socket of it in {}", path.display()),
+            Self::Directory { path, sockets: 1 } => write!(f, "a socket of it in {}", path.display()),
+            Self::Directory { path, sockets } => write!(f, "{sockets} sockets of it in {}", path.display()),
+            Self::Memory { signs } => signs.fmt(f),
+            Self::Socket { path } => write!(f, "who listens at {} is asked", path.display()),
+        }
+    }
 }

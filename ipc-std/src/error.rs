@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use ipc_proto::{Code, CommandInfo, EncodeError, HResult, ProtocolError, Violation};
 
-use crate::DriveError;
+use crate::discover::{Denied, Why};
 use crate::drive::is_closed;
+use crate::{Credentials, DriveError};
 
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,24 +65,9 @@ impl fmt::Display for Phase {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such process.
-    #[error("there is no process {process_id}")]
-    NoProcess {
-        /// The id.
-        process_id: u32,
-    },
-    /// The process is there, a socket of its runtime is not.
-    #[error(
-        "process {process_id} has no diagnostic socket in {}: it is no .NET process, its diagnostics are switched off \
-         (DOTNET_EnableDiagnostics=0), or it has another TMPDIR",
-        Paths(looked_in)
-    )]
-    NoSocket {
-        /// The process.
-        process_id: u32,
-        /// Where a socket was looked for.
-        looked_in: Vec<PathBuf>,
-    },
+    /// The runtime of a process is not found, or is not to be asked.
+    #[error(transparent)]
+    Undiscovered(#[from] Why),
     /// There is nothing at the path.
     #[error("there is no socket at {}", path.display())]
     NoSuchPath {
@@ -95,10 +81,33 @@ pub enum Error {
         path: PathBuf,
     },
     /// We may not connect.
-    #[error("no permission to connect to {}: be the user who runs the process, or root", path.display())]
+    #[error("no permission to connect to {}: {denied}", path.display())]
     Permission {
         /// The path.
         path: PathBuf,
+        /// Whose it is and who we are.
+        denied: Denied,
+    },
+    /// The path is too long for a socket's, and this system has no way around that.
+    #[error("the path is longer than the {limit} bytes of a socket's: {}", path.display())]
+    PathTooLong {
+        /// The path.
+        path: PathBuf,
+        /// The longest that would do, in bytes.
+        limit: usize,
+    },
+    /// Somebody else listens at the socket of a process. Nothing was sent to them.
+    #[error(
+        "somebody else listens at the socket of process {process_id}, {}: {peer}; nothing was sent to them",
+        path.display()
+    )]
+    Impostor {
+        /// The process.
+        process_id: u32,
+        /// The path.
+        path: PathBuf,
+        /// Who it is.
+        peer: Credentials,
     },
     /// A deadline passed.
     #[error(
@@ -253,9 +262,10 @@ pub enum ErrorKind {
 impl Error {
     /// What kind of error it is.
     #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoProcess { .. } | Self::NoSocket { .. } | Self::NoSuchPath { .. } => ErrorKind::NotFound,
+            Self::Undiscovered(why) => why.kind(),
+            Self::NoSuchPath { .. } | Self::Impostor { .. } | Self::PathTooLong { .. } => ErrorKind::NotFound,
             Self::NoListener { .. } => ErrorKind::NoListener,
             Self::Permission { .. } => ErrorKind::Permission,
             Self::Timeout { .. } => ErrorKind::Timeout,
@@ -322,7 +332,8 @@ fn hint(command: Code, hresult: HResult) -> Option<String> {
     }
 }
 
-struct Paths<'a>(&'a [PathBuf]);
+/// Paths of which something is in none.
+pub(crate) struct Paths<'a>(pub(crate) &'a [PathBuf]);
 impl fmt::Display for Paths<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, path) in self.0.iter().enumerate() {

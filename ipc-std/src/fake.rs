@@ -9,6 +9,8 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -17,11 +19,14 @@ use std::time::Instant;
 use ipc_proto::port::Suspension;
 use ipc_proto::wire::Writer;
 use ipc_proto::{
-    Advertise, Array, AttachProfiler, Code, Command, Encode, HResult, Message, Parsed, Reply, Request,
-    SendEnvironment, Serve, ServerError, Text,
+    Advertise, Array, AttachProfiler, Code, Command, Continuation, Encode, HResult, Message, Parsed, Reply,
+    Request, SendEnvironment, Serve, ServerError, Text,
 };
+#[cfg(unix)]
 use tempfile::TempDir;
 
+#[cfg(unix)]
+use crate::client::Deadline;
 use crate::sys::Socket;
 use crate::{DriveError, Incoming, Server, ServerStopper, Stream, Turn, drive};
 
@@ -46,7 +51,7 @@ use wishes::Wishes;
 /// | loads a profiler | does not find it to attach (0x8007007E); takes one for its start, and [notes](Self::requests) it |
 /// | runs startup hooks; of one that is not there .NET 9 and 10 end, and .NET 8 says [`HResult::INVALID_ARG`] | notes them |
 /// | writes perf maps | notes that it should |
-/// | writes to `user_events` | waits for the descriptor, and says that none came |
+/// | registers tracepoints, and writes to them | [keeps](Self::user_events_data) the descriptor, and writes nothing |
 /// | traces its program | tells a recording of another, again and again: [`Response::Replay`] |
 /// | writes NetPerf (V3) if it is asked for format 0 | writes NetTrace (V4), which readers tell apart by its first bytes |
 /// | reads past the end of a payload that is too short, and often dies | answers [`HResult::BAD_ENCODING`] |
@@ -94,6 +99,7 @@ pub struct FakeRuntime {
     path: PathBuf,
     serving: Option<Serving>,
     /// Removed with its content.
+    #[cfg(unix)]
     _directory: Option<TempDir>,
 }
 
@@ -182,6 +188,10 @@ pub enum Response {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     Replay(Vec<u8>),
+    /// OK, with the id of a new session that has the descriptor which came behind the request, and nothing following:
+    /// see [`FakeRuntime::user_events_data`]. The session ends when it is stopped, or the tool closes the connection.
+    /// [`HResult::BAD_ENCODING`] if no descriptor came.
+    UserEvents,
     /// These bytes in place of any message.
     Raw(Vec<u8>),
 }
@@ -267,13 +277,27 @@ struct State {
     environment: Vec<String>,
     log: Vec<LoggedRequest>,
     handlers: BTreeMap<Code, Handler>,
-    /// Sessions that have a stream, and whether they are to stop.
-    sessions: BTreeMap<u64, bool>,
+    sessions: BTreeMap<u64, Session>,
     next_session: u64,
     /// Connections, by a number of their own, to be shut down in the end.
     live: BTreeMap<u64, Arc<Socket>>,
     next_connection: u64,
 }
+
+/// A session that has a stream, or a descriptor in its place.
+#[derive(Default)]
+struct Session {
+    /// Whether it is to stop.
+    stopped: bool,
+    #[cfg_attr(windows, allow(dead_code, reason = "there is none"))]
+    user_events_data: Option<Descriptor>,
+}
+
+#[cfg(unix)]
+type Descriptor = OwnedFd;
+/// There is nothing to pass.
+#[cfg(windows)]
+type Descriptor = core::convert::Infallible;
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -282,15 +306,26 @@ impl fmt::Debug for Shared {
 }
 
 impl FakeRuntime {
-    /// Listens in a temporary directory of its own.
+    /// Listens in a temporary directory of its own, or on Windows under a name of its own.
     ///
     /// # Errors
     /// If it cannot be made or listened in; else as [`without_listener`](Self::without_listener).
+    #[cfg(unix)]
     pub fn start(profile: Profile) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("fake-runtime-").tempdir()?;
         let mut runtime = Self::start_in(directory.path(), profile)?;
         runtime._directory = Some(directory);
         Ok(runtime)
+    }
+    /// Listens under a name of its own.
+    ///
+    /// # Errors
+    /// If it cannot be listened under; else as [`without_listener`](Self::without_listener).
+    #[cfg(windows)]
+    pub fn start(profile: Profile) -> io::Result<Self> {
+        let mut directory = crate::discover::directory().into_os_string();
+        directory.push(format!("fake-runtime-{}-", profile::random()));
+        Self::start_in(Path::new(&directory), profile)
     }
 
     /// Listens in this directory. Tools that look for this process there find it: those whose `TMPDIR` it is, and on
@@ -346,7 +381,13 @@ impl FakeRuntime {
             let thread = thread::Builder::new().name("fake-runtime".to_owned());
             Serving { stopper, thread: thread.spawn(move || accept(&shared, server))? }
         };
-        Ok(Self { shared, path, serving: Some(serving), _directory: None })
+        Ok(Self {
+            shared,
+            path,
+            serving: Some(serving),
+            #[cfg(unix)]
+            _directory: None,
+        })
     }
 
     /// Serves one connection, over whatever stream, until it ends, as one to where it listens.
@@ -394,6 +435,42 @@ impl FakeRuntime {
     #[must_use]
     pub fn requests(&self) -> Vec<LoggedRequest> {
         self.shared.state().log.clone()
+    }
+
+    /// The descriptor that a session of `user_events` writes to, if there is such a session now: a duplicate, so that
+    /// one can see what it is. The session closes its own when it ends.
+    ///
+    /// ```
+    /// use ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
+    /// use ipc_proto::Array;
+    /// use ipc_std::{Client, fake::{FakeRuntime, Profile}};
+    /// use std::{fs::File, io::{Read, Seek, Write}};
+    ///
+    /// let runtime = FakeRuntime::start(Profile::net10())?;
+    /// let providers = [UserEventsProvider {
+    ///     keywords: 1,
+    ///     level: EventLevel::VERBOSE,
+    ///     name: "My-App".into(),
+    ///     arguments: "".into(),
+    ///     filter: EventFilter::ALL,
+    ///     tracepoints: TracepointConfig { default_tracepoint_name: "my_app".into(), sets: Array::EMPTY },
+    /// }];
+    /// let wanted = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
+    /// let mut data = tempfile::tempfile()?; // in place of /sys/kernel/tracing/user_events_data
+    /// let session = Client::at(runtime.path()).start_user_events(&wanted, &data)?;
+    ///
+    /// let there = runtime.user_events_data(session.session_id()).ok_or("no session")?;
+    /// File::from(there).write_all(b"seen here")?;
+    /// data.rewind()?;
+    /// let mut seen = String::new();
+    /// data.read_to_string(&mut seen)?;
+    /// assert_eq!(seen, "seen here");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(unix)]
+    #[must_use]
+    pub fn user_events_data(&self, session_id: u64) -> Option<OwnedFd> {
+        self.shared.state().sessions.get(&session_id)?.user_events_data.as_ref()?.try_clone().ok()
     }
 
     /// Has something go wrong from now on, or nothing any more.
@@ -581,10 +658,9 @@ impl Shared {
         mut reply: Reply<'_>,
         stream: &mut Served<'_, S>,
     ) -> Result<(), DriveError> {
-        if answers::wants_descriptor(request) {
-            // A plain read takes the byte that a descriptor comes with, and throws the descriptor away.
-            let _ = stream.read(&mut [0]).map_err(DriveError::Receive)?;
-        }
+        // It is there before anything is decided, as in a runtime.
+        let wants_descriptor = request.continuation() == Continuation::UserEvents;
+        let descriptor = if wants_descriptor { stream.receive_descriptor() } else { None };
         let answered = match self.response(request, stream.port) {
             Response::Ok(payload) => reply.answer_untyped(&Bytes(&payload)),
             Response::Refuse(hresult) => reply.refuse(hresult),
@@ -594,12 +670,23 @@ impl Shared {
             Response::Raw(bytes) => return stream.write_all(&bytes).map_err(DriveError::Send),
             Response::Environment(entries) => return send_environment(&entries, reply, stream),
             Response::Trace(bytes) => {
-                return self.send_session(reply, stream, |stream, id| self.send_trace(&bytes, stream, id));
+                let session = Session::default();
+                return self
+                    .send_session(session, reply, stream, |stream, id| self.send_trace(&bytes, stream, id));
             }
             Response::Replay(bytes) => {
                 let wishes = Wishes::of(request);
-                return self
-                    .send_session(reply, stream, |stream, id| self.replay(&bytes, &wishes, stream, id));
+                return self.send_session(Session::default(), reply, stream, |stream, id| {
+                    self.replay(&bytes, &wishes, stream, id)
+                });
+            }
+            Response::UserEvents if descriptor.is_none() => reply.refuse(HResult::BAD_ENCODING),
+            Response::UserEvents => {
+                let session = Session { stopped: false, user_events_data: descriptor };
+                return self.send_session(session, reply, stream, |stream, id| {
+                    self.wait_until(stream.socket, |state| state.is_stopped(id));
+                    Ok(())
+                });
             }
         };
         // An answer that does not fit has left a refusal behind, as in a real runtime.
@@ -619,6 +706,7 @@ impl Shared {
     /// Announces a session, and has its stream sent once the runtime runs; not if the session is stopped before that.
     fn send_session<S: Read + Write>(
         &self,
+        session: Session,
         mut reply: Reply<'_>,
         stream: &mut Served<'_, S>,
         send: impl FnOnce(&mut Served<'_, S>, u64) -> io::Result<()>,
@@ -634,7 +722,7 @@ impl Shared {
             }
             let session_id = state.next_session;
             state.next_session = session_id.wrapping_add(0x100);
-            state.sessions.insert(session_id, false);
+            state.sessions.insert(session_id, session);
             session_id
         };
         let _ = reply.answer_untyped(&session_id);
@@ -700,7 +788,7 @@ impl Shared {
 impl State {
     /// Whether a session is to stop.
     fn is_stopped(&self, session_id: u64) -> bool {
-        self.sessions.get(&session_id) != Some(&false)
+        self.sessions.get(&session_id).is_none_or(|session| session.stopped)
     }
 }
 
@@ -769,6 +857,18 @@ impl<S: Write> Served<'_, S> {
             self.shared.wait_until(None, |_| false);
         }
         Ok(())
+    }
+}
+
+impl<S: Read> Served<'_, S> {
+    /// The descriptor that comes with the next byte; only over a socket that is known.
+    fn receive_descriptor(&mut self) -> Option<Descriptor> {
+        #[cfg(unix)]
+        if let Some(socket) = self.socket {
+            let never = Deadline::after(Duration::MAX).end;
+            return crate::sys::receive_descriptor(socket.as_fd(), never).ok().flatten();
+        }
+        self.read(&mut [0]).map_or(None, |_| None)
     }
 }
 

@@ -11,26 +11,21 @@ mod step_reader;
 mod timeouts;
 mod trace_reader;
 
-#[cfg(unix)]
 mod client;
-#[cfg(all(unix, feature = "conformance"))]
+#[cfg(feature = "conformance")]
 pub mod conformance;
-#[cfg(unix)]
 pub mod discover;
-#[cfg(all(unix, feature = "fake"))]
+#[cfg(feature = "fake")]
 pub mod fake;
-#[cfg(unix)]
 mod monitor;
 #[cfg(unix)]
 mod procfs;
-#[cfg(unix)]
 mod server;
-#[cfg(unix)]
 mod stream;
-#[cfg(unix)]
 mod sys;
-#[cfg(unix)]
 mod trace;
+#[cfg(unix)]
+mod user_events;
 
 pub use connection::Connection;
 pub use drive::{DriveError, drive};
@@ -42,16 +37,13 @@ pub use step_reader::StepReader;
 pub use timeouts::Timeouts;
 pub use trace_reader::{TraceClock, TraceEvent, TraceReader};
 
-#[cfg(unix)]
 pub use client::{Client, DumpConfig, Written};
-#[cfg(unix)]
-pub use monitor::{AdvertisedRuntime, Credentials, Monitor, MonitorEvent, Rejection};
-#[cfg(unix)]
+pub use monitor::{AdvertisedRuntime, Credentials, Monitor, MonitorEvent, MonitorWaker, Rejection};
 pub use server::{Incoming, Server, ServerStopper, Turn};
-#[cfg(unix)]
 pub use stream::Stream;
+pub use trace::{Stopper, TraceConfig, TraceSession};
 #[cfg(unix)]
-pub use trace::{Stopper, TraceConfig, TraceSession, UserEvents};
+pub use user_events::UserEvents;
 
 /// The README of the repository, so that its examples are compiled and run.
 #[cfg(all(doctest, unix, feature = "fake"))]

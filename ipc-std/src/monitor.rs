@@ -6,9 +6,11 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(windows)]
+use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use ipc_proto::{Advertise, Guid, ProtocolError, ReceiveAdvertise};
@@ -58,6 +60,20 @@ pub struct Monitor {
     observer: Option<Observer>,
 }
 
+/// Ends a [wait](Monitor::next_event) of a [`Monitor`]'s, from another thread.
+#[derive(Debug, Clone)]
+pub struct MonitorWaker(Weak<Shared>);
+
+impl MonitorWaker {
+    /// Has [`Monitor::next_event`] give `None` if there is no event, now or when it is called next, and once. After the
+    /// monitor it does nothing.
+    pub fn wake(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.wake();
+        }
+    }
+}
+
 /// What happens at a port.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -99,16 +115,31 @@ impl AdvertisedRuntime {
     }
 }
 
-/// Who connected, as the operating system knows it. On Linux.
+/// Who is at the other end, as the operating system knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credentials {
     /// The process, as seen from here; 0 if it cannot be seen from here.
     pub process_id: u32,
-    /// Its user.
+    /// Its user. Windows has no such numbers.
+    #[cfg(unix)]
     pub user_id: u32,
-    /// Its group.
+    /// Its group. Windows has no such numbers.
+    #[cfg(unix)]
     pub group_id: u32,
+}
+
+/// `process 42 of user 1000`
+impl fmt::Display for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process_id {
+            0 => f.write_str("a process")?,
+            process_id => write!(f, "process {process_id}")?,
+        }
+        #[cfg(unix)]
+        write!(f, " of user {}", self.user_id)?;
+        Ok(())
+    }
 }
 
 /// Why a connection came to nothing.
@@ -224,7 +255,7 @@ impl Monitor {
         let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
         // All but this one, which a command has that is started again.
         let ours = |port: &OsStr| {
-            sys::split(port, b',').first().is_some_and(|address| address == sys::port_address(self.path()))
+            sys::split(port, b',').first().is_some_and(|address| *address == *sys::port_address(self.path()))
         };
         for port in sys::split(&ports.unwrap_or_default(), b';') {
             if !port.is_empty() && !ours(&port) {
@@ -235,7 +266,7 @@ impl Monitor {
         command.env(name, value).spawn().map_err(|source| Error::Spawn { program, source })
     }
 
-    /// The next event, as soon as there is one; `None` after `timeout`.
+    /// The next event, as soon as there is one; `None` after `timeout`, or if [woken](MonitorWaker::wake).
     ///
     /// # Errors
     /// [`Error::Listen`] if the operating system fails.
@@ -250,6 +281,12 @@ impl Monitor {
     /// As [`next_event`](Self::next_event).
     pub fn poll_event(&self) -> Result<Option<MonitorEvent>, Error> {
         self.shared.event(None).map_err(|source| self.failed(source))
+    }
+
+    /// What ends a wait for events.
+    #[must_use]
+    pub fn waker(&self) -> MonitorWaker {
+        MonitorWaker(Arc::downgrade(&self.shared))
     }
 
     fn failed(&self, source: io::Error) -> Error {
@@ -302,5 +339,13 @@ impl Monitor {
 impl AsFd for Monitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.as_fd()
+    }
+}
+
+/// An event that is set when there is something to do.
+#[cfg(windows)]
+impl AsHandle for Monitor {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.shared.as_handle()
     }
 }

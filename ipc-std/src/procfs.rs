@@ -1,26 +1,121 @@
 //! What `/proc` tells of a process; nothing where there is none, or where we may not look.
+#![cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    allow(dead_code, reason = "other systems tell less in it, or have none")
+)]
 use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ipc_proto::plan::Flavour;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
-/// A variable of the environment that the process was started with: `None` if that cannot be read, `Some(None)` if it
-/// has no such variable.
-pub(crate) fn variable(process_id: u32, name: &str) -> Option<Option<PathBuf>> {
-    let environ = std::fs::read(format!("/proc/{process_id}/environ")).ok()?;
-    let value = |entry: &[u8]| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
-    let value = environ.split(|byte| *byte == 0).find_map(value);
-    Some(value.map(|value| PathBuf::from(OsStr::from_bytes(&value))))
+use crate::sys::ProcessEntry;
+
+/// A process's folder in `/proc`. It stays this process's: once that has ended nothing can be read any more, even if
+/// another process has its id by then.
+#[derive(Debug)]
+pub(crate) struct Process(OwnedFd);
+
+impl Process {
+    pub(crate) fn open(process_id: u32) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::open(format!("/proc/{process_id}"), flags, Mode::empty())?))
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        /// What most files here have room in.
+        const ROOM: usize = 4096;
+        let file = rustix::fs::openat(&self.0, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut bytes = Vec::with_capacity(ROOM);
+        loop {
+            // Doubles what there is, and no less than a page, which is what the kernel gives at a time.
+            bytes.reserve(ROOM);
+            match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
+                Ok(0) => return Ok(bytes),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+
+    /// When it started, and whether it has ended.
+    pub(crate) fn entry(&self) -> io::Result<ProcessEntry> {
+        ProcessEntry::from_stat(&self.read("stat")?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    pub(crate) fn status(&self) -> io::Result<Status> {
+        Status::read(&self.read("status")?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    pub(crate) fn environment(&self) -> io::Result<Environ> {
+        self.read("environ").map(Environ)
+    }
+
+    /// Files and names that are mapped into its memory, as `maps` has them.
+    pub(crate) fn maps(&self) -> io::Result<Vec<u8>> {
+        self.read("maps")
+    }
+
+    /// Opens a directory by the path that the process has for it.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn open_directory(&self, path: &Path) -> io::Result<OwnedFd> {
+        let (anchor, below) = match path.strip_prefix("/") {
+            Ok(below) => ("root", below),
+            Err(_) => ("cwd", path),
+        };
+        use crate::sys;
+        sys::open_directory_in(sys::open_place(&self.0, anchor)?, below)
+    }
+}
+
+/// Of `/proc/PID/status`, what matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// Whose it is, as it counts for permissions.
+    pub(crate) user_id: u32,
+    /// Its id in its own PID namespace; `None` before Linux 4.1, which does not tell.
+    pub(crate) local_process_id: Option<u32>,
+}
+
+impl Status {
+    fn read(status: &[u8]) -> Option<Self> {
+        let line = |name: &str| {
+            let line =
+                status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()));
+            core::str::from_utf8(line?).ok()
+        };
+        let user_id = line("Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        let ids = line("NSpid:").and_then(|ids| ids.split_ascii_whitespace().next_back());
+        Some(Self { user_id, local_process_id: ids.and_then(|id| id.parse().ok()) })
+    }
+}
+
+/// The environment that a process was started with.
+#[derive(Debug)]
+pub(crate) struct Environ(Vec<u8>);
+
+impl Environ {
+    /// The value of a variable, the first if there are several.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        let value = self
+            .0
+            .split(|byte| *byte == 0)
+            .find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+        value.map(OsStr::from_bytes)
+    }
 }
 
 /// What kind of runtime is loaded. A program in a single file, of whatever kind, does not show.
 pub(crate) fn flavour(process_id: u32) -> Option<Flavour> {
-    let maps = std::fs::read(format!("/proc/{process_id}/maps")).ok()?;
-    let maps = String::from_utf8_lossy(&maps);
-    if maps.contains("/libmonosgen") {
+    let maps = Process::open(process_id).ok()?.maps().ok()?;
+    let has = |name: &[u8]| maps.windows(name.len()).any(|window| window == name);
+    if has(b"/libmonosgen") {
         Some(Flavour::Mono)
-    } else if maps.contains("/libcoreclr.so") {
+    } else if has(b"/libcoreclr.so") {
         Some(Flavour::CoreClr)
     } else {
         None
@@ -29,10 +124,10 @@ pub(crate) fn flavour(process_id: u32) -> Option<Flavour> {
 
 /// Whether the runtime may wait at its start: `Some(false)` if nothing in its environment asks it to.
 pub(crate) fn suspended(process_id: u32) -> Option<bool> {
-    let asks = |name: &str| Some(variable(process_id, name)?.is_some());
+    let environment = Process::open(process_id).ok()?.environment().ok()?;
     for prefix in ["DOTNET_", "COMPlus_"] {
         for name in ["DiagnosticPorts", "DefaultDiagnosticPortSuspend"] {
-            if asks(&format!("{prefix}{name}"))? {
+            if environment.variable(&format!("{prefix}{name}")).is_some() {
                 return None;
             }
         }
@@ -56,4 +151,25 @@ pub(crate) fn has_file(process_id: u32, path: &str) -> Option<bool> {
         }
     }
     Some(path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_of_a_process_in_a_container() {
+        let status = b"Name:\tWorkload\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t4242\t17\t1\nThreads:\t9\n";
+        assert_eq!(Status::read(status), Some(Status { user_id: 1001, local_process_id: Some(1) }));
+        assert_eq!(Status::read(b"Uid:\t5\t6\n"), Some(Status { user_id: 6, local_process_id: None }));
+        assert_eq!(Status::read(b"Name:\tUid:\n"), None);
+    }
+
+    #[test]
+    fn the_first_of_two_variables_counts() {
+        let environment = Environ(b"TMPDIRS=/no\0TMPDIR=/a=b\0TMPDIR=/c\0EMPTY=\0odd".to_vec());
+        assert_eq!(environment.variable("TMPDIR"), Some(OsStr::new("/a=b")));
+        assert_eq!(environment.variable("EMPTY"), Some(OsStr::new("")));
+        assert_eq!(environment.variable("odd"), None);
+    }
 }

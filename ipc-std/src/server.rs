@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use ipc_proto::port::{ConnectPort, PortEvent, PortStep};
 use ipc_proto::Advertise;
+use ipc_proto::port::{ConnectPort, PortEvent, PortStep};
 
+use crate::Stream;
 use crate::client::Deadline;
 use crate::sys::{self, Address, Listener, Poller, Socket};
-use crate::Stream;
 
 /// A runtime's side of its diagnostic ports: listens for tools, calls monitors, and hands over the connections on which
 /// a command comes.
@@ -299,7 +299,9 @@ impl Port {
             Self::Listening { listener, pause } => match listener.accept() {
                 Ok(socket) => Ok(Some(socket)),
                 // Somebody was there and has gone.
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => Ok(None),
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => {
+                    Ok(None)
+                }
                 Err(_) => {
                     // There are too many connections just now; the next one would be asked for at once.
                     *pause = Some(Deadline::after(Duration::from_millis(10)).end);

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 #[cfg(windows)]
-use std::os::windows::io::OwnedHandle;
+use std::os::windows::io::{AsHandle, BorrowedHandle, OwnedHandle};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -95,5 +95,11 @@ impl Write for Stream {
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+#[cfg(windows)]
+impl AsHandle for Stream {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.socket.as_handle()
     }
 }

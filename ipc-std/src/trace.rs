@@ -2,13 +2,15 @@ use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(windows)]
+use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::plan::{self, Lost, Runtime, TraceStep, TraceWishes};
 use ipc_proto::types::{
     EventFilter, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
-    StreamingProvider, StreamingSession, StreamingSession6, UserEventsSession,
+    StreamingProvider, StreamingSession, StreamingSession6,
 };
 use ipc_proto::{
     Answer, Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
@@ -389,6 +391,7 @@ impl TraceSession {
             self.poller.forget(&*self.stream)?;
         }
         self.collect();
+        self.poller.rearm();
         self.ended().transpose()
     }
 
@@ -599,6 +602,13 @@ impl AsFd for TraceSession {
         self.poller.as_fd()
     }
 }
+/// An event that is set when there is something to do.
+#[cfg(windows)]
+impl AsHandle for TraceSession {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.poller.as_handle()
+    }
+}
 
 impl Drop for TraceSession {
     fn drop(&mut self) {
@@ -686,43 +696,11 @@ where
     connection.call(command)
 }
 
-fn check<C: Command>(command: &C) -> Result<(), Error> {
+pub(crate) fn check<C: Command>(command: &C) -> Result<(), Error> {
     let bytes = encode_to_vec(C::CODE, command)?;
     let payload = bytes.get(Message::HEADER_LEN..).unwrap_or_default();
     // It was written a moment ago, so it can be read.
     let request = Message { code: C::CODE, payload }.request();
     let checked = request.map_or(Ok(()), |request| request.check());
     checked.map_err(|violation| Error::Invalid { command: C::CODE, violation })
-}
-
-/// A session that writes to `user_events`. It lives until it is dropped, or stopped by
-/// [`Client::stop_tracing`].
-#[derive(Debug)]
-pub struct UserEvents {
-    /// Runtimes end the session when this is closed.
-    _stream: Stream,
-    session_id: u64,
-}
-
-impl UserEvents {
-    pub(crate) fn start(
-        client: &Client,
-        session: &UserEventsSession<'_>,
-        user_events_data: BorrowedFd<'_>,
-    ) -> Result<Self, Error> {
-        let command = CollectTracing5 { session: SessionConfig::UserEvents(*session) };
-        check(&command)?;
-        let mut connection = client.connect()?;
-        connection.send(&command)?;
-        let sent = sys::send_descriptor(connection.stream(), user_events_data);
-        sent.map_err(|source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Sending, source })?;
-        let SessionId { session_id } = connection.receive(&command)?;
-        Ok(Self { _stream: connection.into_stream(), session_id })
-    }
-
-    /// The session's id.
-    #[must_use]
-    pub const fn session_id(&self) -> u64 {
-        self.session_id
-    }
 }

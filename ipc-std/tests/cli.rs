@@ -1,5 +1,5 @@
 //! The tool as people and scripts see it: arguments, output, exit status, against runtimes that are fake or worse.
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(feature = "cli")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -8,14 +8,19 @@
     clippy::unwrap_used,
     reason = "a test says what it expects by failing"
 )]
+#![cfg_attr(windows, allow(dead_code, unused_imports, reason = "signals, and what else only Unix has"))]
 
+mod peer;
 mod tool;
 
 use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+#[cfg(unix)]
 use std::os::fd::OwnedFd;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
+#[cfg(unix)]
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,12 +29,14 @@ use std::time::Instant;
 
 use ipc_proto::types::{ClientData, ProcessInfo3};
 use ipc_proto::{AttachProfiler, Code, Guid, HResult, ResumeRuntime, Text};
-use ipc_std::Connection;
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_std::{Connection, Stream};
+#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::peer::{Listener, Place};
 use crate::tool::{HANGS, Ran, finish, run, tool};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
@@ -56,25 +63,29 @@ fn until(mut so: impl FnMut() -> bool) {
 
 /// Somebody who listens at a socket and is no runtime.
 struct Impostor {
-    directory: TempDir,
+    place: Place,
 }
 
 impl Impostor {
     /// Who does this with every connection, once a request has come whole.
-    fn new(serve: impl Fn(UnixStream) + Send + 'static) -> Self {
+    fn new(serve: impl Fn(Stream) + Send + 'static) -> Self {
         Self::listening(move |mut stream| {
             stream.read_exact(&mut [0; 20]).unwrap();
             serve(stream);
         })
     }
-    fn listening(serve: impl Fn(UnixStream) + Send + 'static) -> Self {
-        let impostor = Self { directory: TempDir::new().unwrap() };
-        let listener = UnixListener::bind(impostor.socket()).unwrap();
-        thread::spawn(move || listener.incoming().flatten().for_each(serve));
+    fn listening(serve: impl Fn(Stream) + Send + 'static) -> Self {
+        let impostor = Self { place: Place::new() };
+        let listener = Listener::bind(&impostor.socket());
+        thread::spawn(move || {
+            loop {
+                serve(listener.accept());
+            }
+        });
         impostor
     }
     fn socket(&self) -> PathBuf {
-        self.directory.path().join("socket")
+        self.place.path("socket")
     }
 }
 
@@ -174,6 +185,7 @@ fn a_byte_a_second_does_not_prolong_the_deadline() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_socket_that_nobody_listens_at() {
     let directory = TempDir::new().unwrap();
     let socket = directory.path().join("socket");
@@ -182,24 +194,26 @@ fn a_socket_that_nobody_listens_at() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_process_that_is_gone() {
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    fails(&["info", &child.id().to_string()], 3, "not_found", "there is no process");
+    fails(&["info", &child.id().to_string()], 3, "not_found", "there is no such process");
 }
 
 #[test]
 fn a_process_without_a_runtime() {
     let own = std::process::id().to_string();
-    fails(&["info", &own], 3, "not_found", "has no diagnostic socket");
+    fails(&["info", &own], 3, "not_found", "has no diagnostic ");
 }
 
 #[test]
 fn a_path_that_is_not_there() {
-    info_fails(Path::new("/nowhere/socket"), LONG, 3, "not_found", "there is no socket at");
+    info_fails(&Place::new().path("socket"), LONG, 3, "not_found", "there is no socket at");
 }
 
 #[test]
+#[cfg(unix)]
 fn a_socket_of_somebody_else() {
     if rustix::process::geteuid().is_root() {
         return; // may open everything
@@ -266,6 +280,7 @@ fn help_has_examples() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_closed_output_is_no_error() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     let socket = runtime.path().to_str().unwrap();
@@ -348,75 +363,63 @@ fn env_in_json_and_text() {
     assert_eq!(ask(runtime.path(), &["env"]).well().text(), "A=1=2\n=C:=C:\\x\nodd\nA=3\nEMPTY=\n\n");
 }
 
-/// Processes, to have ids for runtimes that are none.
-struct Processes(Vec<Child>);
-
-impl Processes {
-    fn start(n: usize) -> Self {
-        let mut cat = Command::new("cat");
-        cat.stdin(Stdio::piped());
-        Self((0..n).map(|_| cat.spawn().unwrap()).collect())
-    }
-}
-impl Drop for Processes {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            drop(child.stdin.take());
-            let _ = child.wait();
-        }
-    }
-}
-
-/// `ps` in this directory: the rows by process id.
+/// `ps` in this directory.
 fn ps(directory: &Path, args: &[&str]) -> Ran {
     let mut command = tool(&[&["ps"], args].concat());
     finish(command.env("TMPDIR", directory).spawn().unwrap())
 }
 
-#[test]
-fn ps_tells_of_every_runtime() {
-    let directory = TempDir::new().unwrap();
-    let processes = Processes::start(5);
-    let pids: Vec<u32> = processes.0.iter().map(Child::id).collect();
-    let start = |process_id, profile| {
-        FakeRuntime::start_in(directory.path(), Profile { process_id, ..profile }).unwrap()
-    };
-    let well = start(pids[0], Profile::net9());
-    let silent = start(pids[1], Profile::net10());
-    silent.set_fault(Fault::Silent);
-    let _old = start(pids[2], Profile::net31());
-    let broken = start(pids[3], Profile::net10());
-    broken.set_fault(Fault::Garbage(vec![b'?'; 20]));
-    let dead = directory.path().join(format!("dotnet-diagnostic-{}-1-socket", pids[4]));
-    drop(UnixListener::bind(&dead).unwrap());
-    File::create(directory.path().join("dotnet-diagnostic-4000000000-1-socket")).unwrap();
-
-    let ran = ps(directory.path(), &["--json", "--timeout", "1s"]).well();
-    let rows: Vec<Value> = ran.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let row = |pid: u32| rows.iter().find(|row| row["process_id"] == pid).unwrap();
-    let statuses = pids.iter().map(|pid| row(*pid)["status"].as_str().unwrap());
-    assert!(statuses.eq(["ok", "timeout", "refused", "protocol", "gone"]), "{rows:?}");
-    assert_eq!(rows.len(), 5);
-    assert_eq!(row(pids[0])["socket"], well.path().to_str().unwrap());
-    assert_eq!(row(pids[0])["clr_product_version"], "9.0.20");
-    let keys: Vec<_> = row(pids[0]).as_object().unwrap().keys().collect();
-    assert_eq!(keys[..4], ["process_id", "socket", "status", "runtime_cookie"]);
-    let keys: Vec<_> = row(pids[1]).as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["process_id", "socket", "status"]);
-
-    let ran = ps(directory.path(), &["--timeout", "1s"]).well();
-    assert_eq!(ran.text().lines().count(), 6, "{}", ran.text());
-    let line = ran.text().lines().find(|line| line.contains(&format!(" {} ", pids[0]))).unwrap();
-    assert!(line.contains(" ok ") && line.contains(" 9.0.20 ") && line.ends_with("/app/Fake --of-a runtime"));
+#[cfg(unix)]
+/// Its rows about the sockets in this directory: there may be other runtimes on the machine.
+fn ps_rows(directory: &Path, args: &[&str]) -> Vec<Value> {
+    let mut rows = ps(directory, &[&["--json", "--timeout", "1s"], args].concat()).well().lines();
+    let directory = directory.to_str().unwrap();
+    rows.retain(|row| row["socket"].as_str().is_some_and(|socket| socket.starts_with(directory)));
+    rows
 }
 
 #[test]
-fn ps_without_runtimes_is_empty() {
+#[cfg(unix)]
+fn ps_tells_of_every_runtime() {
     let directory = TempDir::new().unwrap();
-    let ran = ps(directory.path(), &[]);
-    assert_eq!((ran.status, ran.text()), (Some(0), ""));
-    assert!(ran.stderr.starts_with("note: "), "{ran:?}");
-    assert_eq!(ps(directory.path(), &["--json"]).well().text(), "");
+    // No process has such an id: as if they were in a container that shares the directory.
+    let ids = [4_000_000_001, 4_000_000_002, 4_000_000_003, 4_000_000_004, 4_000_000_005];
+    let start = |process_id, profile| {
+        FakeRuntime::start_in(directory.path(), Profile { process_id, ..profile }).unwrap()
+    };
+    let well = start(ids[0], Profile::net9());
+    let silent = start(ids[1], Profile::net10());
+    silent.set_fault(Fault::Silent);
+    let _old = start(ids[2], Profile::net31());
+    let broken = start(ids[3], Profile::net10());
+    broken.set_fault(Fault::Garbage(vec![b'?'; 20]));
+    let dead = directory.path().join(format!("dotnet-diagnostic-{}-1-socket", ids[4]));
+    drop(UnixListener::bind(&dead).unwrap());
+    File::create(directory.path().join("dotnet-diagnostic-4000000006-1-socket")).unwrap();
+
+    let rows = ps_rows(directory.path(), &[]);
+    let row = |pid: u32| rows.iter().find(|row| row["process_id"] == pid).unwrap();
+    let statuses = ids[..4].iter().map(|pid| row(*pid)["status"].as_str().unwrap());
+    assert!(statuses.eq(["ok", "timeout", "refused", "protocol"]), "{rows:?}");
+    assert_eq!(rows.len(), 4);
+    assert_eq!(row(ids[0])["socket"], well.path().to_str().unwrap());
+    assert_eq!(row(ids[0])["clr_product_version"], "9.0.20");
+    let keys: Vec<_> = row(ids[0]).as_object().unwrap().keys().collect();
+    assert_eq!(keys[..4], ["process_id", "socket", "status", "runtime_cookie"]);
+    let keys: Vec<_> = row(ids[1]).as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["process_id", "socket", "status"]);
+
+    let rows = ps_rows(directory.path(), &["--why"]);
+    let statuses =
+        rows.iter().map(|row| (row["process_id"].as_u64().unwrap(), row["status"].as_str().unwrap()));
+    let statuses: std::collections::BTreeMap<_, _> = statuses.collect();
+    let expected = ["ok", "timeout", "refused", "protocol", "no_listener", "not_found"];
+    assert!(statuses.into_iter().eq((4_000_000_001..).zip(expected)), "{rows:?}");
+
+    let ran = ps(directory.path(), &["--timeout", "1s"]).well();
+    let line = ran.text().lines().find(|line| line.contains(&format!(" {} ", ids[0]))).unwrap();
+    assert!(line.contains(" ok ") && line.contains(" 9.0.20 ") && line.ends_with("/app/Fake --of-a runtime"));
+    assert!(!ran.text().contains("4000000005"), "{}", ran.text());
 }
 
 #[test]
@@ -447,6 +450,7 @@ fn the_wire_log_holds_what_was_sent() {
 
 #[cfg(target_os = "linux")]
 #[test]
+#[cfg(unix)]
 fn a_wire_log_that_is_full_is_told() {
     let runtime = FakeRuntime::start(Profile::net8()).unwrap();
     let ran = ask(runtime.path(), &["info", "--wire-log", "/dev/full"]);
@@ -508,6 +512,7 @@ fn a_trace_ends_with_its_duration() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_trace_ends_with_a_signal() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let runtime = traced(Profile::net8(), stream());
@@ -552,6 +557,7 @@ fn a_trace_that_cannot_be_resumed_ends_well_all_the_same() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_second_signal_ends_the_tool() {
     let runtime = traced(Profile::net8(), stream());
     runtime.set_fault(Fault::StallStream(1000));
@@ -567,6 +573,7 @@ fn a_second_signal_ends_the_tool() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_signal_before_the_trace_leaves_nothing() {
     let runtime = FakeRuntime::start(Profile::net8()).unwrap();
     runtime.set_fault(Fault::Silent);
@@ -589,6 +596,7 @@ fn a_trace_to_standard_output() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_reader_that_goes_stops_the_trace() {
     let runtime = traced(Profile::net8(), stream());
     let socket = runtime.path().to_str().unwrap();
@@ -603,6 +611,7 @@ fn a_reader_that_goes_stops_the_trace() {
 
 #[cfg(target_os = "linux")]
 #[test]
+#[cfg(unix)]
 fn a_full_disk_stops_the_trace() {
     let runtime = traced(Profile::net8(), stream());
     let ran = ask(runtime.path(), &["trace", "-o", "/dev/full"]);
@@ -686,6 +695,7 @@ fn a_trace_that_never_ends_is_a_timeout() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_stop_that_nobody_hears_is_told() {
     let runtime = traced(Profile::net8(), stream());
     runtime.set_fault(Fault::StallStream(1000));
@@ -782,6 +792,7 @@ fn an_older_runtime_has_no_choice_of_rundown() {
 }
 
 #[test]
+#[cfg(unix)]
 fn the_demo_passes() {
     let directory = TempDir::new().unwrap();
     let mut command = tool(&["demo"]);
@@ -819,6 +830,7 @@ fn fake_runtime(directory: &Path, args: &[&str]) -> (Child, Value) {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_fake_runtime_ends_with_its_input() {
     let directory = TempDir::new().unwrap();
     let (mut child, line) = fake_runtime(directory.path(), &["--runtime", "net9-aot", "--suspend"]);
@@ -839,6 +851,7 @@ fn a_fake_runtime_ends_with_its_input() {
 }
 
 /// The next one to call, once it has said who it is: how, and where.
+#[cfg(unix)]
 fn called(monitor: &UnixListener) -> (Vec<u8>, UnixStream) {
     let (mut stream, _) = monitor.accept().unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
@@ -848,6 +861,7 @@ fn called(monitor: &UnixListener) -> (Vec<u8>, UnixStream) {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_fake_runtime_calls_monitors() {
     let directory = TempDir::new().unwrap();
     let at = |name: &str| directory.path().join(name).into_os_string().into_string().unwrap();
@@ -894,6 +908,7 @@ fn a_fake_runtime_calls_monitors() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_fake_runtime_has_a_cookie_of_its_own() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("monitor");
@@ -909,6 +924,7 @@ fn a_fake_runtime_has_a_cookie_of_its_own() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_fake_runtime_ends_with_a_signal() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let directory = TempDir::new().unwrap();

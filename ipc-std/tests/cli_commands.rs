@@ -1,5 +1,5 @@
 //! The tool's commands beyond asking and tracing, and `decode`: what they send, show, and refuse to send.
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(feature = "cli")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -504,7 +504,7 @@ fn every_vector() {
         let ran = run(&["decode", path.to_str().unwrap()]);
         let name = name(&path);
         let continues = name.ends_with(".continuation.hex") || name.starts_with("header.bytes-behind");
-        let malformed = path.to_str().unwrap().contains("/malformed/") && !name.starts_with("unknown.");
+        let malformed = path.parent().unwrap().ends_with("malformed") && !name.starts_with("unknown.");
         let status = if malformed || continues { 6 } else { 0 };
         assert_eq!(ran.status, Some(status), "{}: {ran:?}", path.display());
     }

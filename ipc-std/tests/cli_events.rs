@@ -1,5 +1,5 @@
 //! `dotnet-ipc events`, `stats` and `rewrite`: every recorded trace, broken ones, and runtimes that record.
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(feature = "cli")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -8,6 +8,7 @@
     clippy::unwrap_used,
     reason = "a test says what it expects by failing"
 )]
+#![cfg_attr(windows, allow(dead_code, unused_imports, reason = "signals, and what else only Unix has"))]
 
 mod tool;
 
@@ -15,8 +16,11 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
+#[cfg(unix)]
 use std::os::fd::OwnedFd;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
+#[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -25,6 +29,7 @@ use std::thread;
 use ipc_proto::Code;
 use ipc_proto::nettrace::{self, Event, Metadata, SequencePoint, Stack, ThreadSequence, Version, Writer};
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -428,6 +433,7 @@ fn a_number_is_a_process_unless_it_is_said_to_be_a_file() {
 }
 
 #[test]
+#[cfg(unix)]
 fn whoever_has_seen_enough() {
     let file = path("gen-net10-odd-payloads.nettrace");
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -461,6 +467,7 @@ fn live() {
 
 /// What has come is shown while the runtime says nothing more, and a signal ends it well.
 #[test]
+#[cfg(unix)]
 fn live_events_come_as_they_happen() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let runtime = traced(fs::read(path("gen-net10-lab-small.nettrace")).unwrap());
@@ -478,6 +485,7 @@ fn live_events_come_as_they_happen() {
 }
 
 #[test]
+#[cfg(unix)]
 fn live_without_a_reader() {
     let runtime = traced(fs::read(path("gen-net10-lab-small.nettrace")).unwrap());
     let socket = runtime.path().to_str().unwrap();
@@ -650,6 +658,7 @@ fn rewritten_through_pipes() {
 }
 
 #[test]
+#[cfg(unix)]
 fn what_cannot_be_written_leaves_what_was_there() {
     let source = path("gen-net10-lab-small.nettrace");
     let (directory, file) = output();
@@ -701,6 +710,7 @@ fn what_cannot_be_written_leaves_what_was_there() {
 
 /// The file of a link that leads nowhere yet comes to be where it leads; one that is there keeps its mode.
 #[test]
+#[cfg(unix)]
 fn a_file_stays_what_it_was() {
     let source = path("gen-net10-lab-small.nettrace");
     let (directory, file) = output();
@@ -726,6 +736,7 @@ fn a_file_stays_what_it_was() {
 }
 
 #[test]
+#[cfg(unix)]
 fn whoever_has_seen_enough_of_what_is_rewritten() {
     let source = path("gen-net10-lab-small.nettrace");
     let (ours, theirs) = UnixStream::pair().unwrap();

@@ -1,5 +1,5 @@
 //! The client against a fake runtime, and against peers that do what none should.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -9,21 +9,22 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod peer;
+
 use core::time::Duration;
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex};
 
 use ipc_proto::types::{EventLevel, Provider, Status};
 use ipc_proto::{
-    Code, Command, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, HResult, Request, ResumeRuntime,
-    StopTracing, types,
+    Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime, StopTracing, types,
 };
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use ipc_std::{
     Client, Connection, Direction, Environment, Error, ErrorKind, Observer, Phase, Timeouts, TraceConfig,
-    discover,
 };
+
+use peer::{Listener, Place, connect, pair};
 
 const PROVIDERS: [Provider<'_>; 1] = [Provider {
     keywords: u64::MAX,
@@ -102,18 +103,19 @@ fn a_deadline_names_its_phase() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_full_backlog_is_waited_for() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("full");
-    let listener = UnixListener::bind(&path).unwrap();
-    rustix::net::listen(&listener, 0).unwrap();
-    let _waiting = UnixStream::connect(&path).unwrap();
+    let place = Place::new();
+    let path = place.path("full");
+    let listener = Listener::bind(&path);
+    rustix::net::listen(&listener.listener, 0).unwrap();
+    let _waiting = connect(&path);
     let client = Client::at(&path);
     let hasty = client.clone().with_timeouts(Timeouts { call: SHORT, ..Timeouts::default() });
     assert!(matches!(hasty.connect().unwrap_err(), Error::Timeout { phase: Phase::Connecting, .. }));
     std::thread::scope(|scope| {
         let late = scope.spawn(|| client.connect());
-        listener.accept().unwrap();
+        listener.accept();
         late.join().unwrap().unwrap();
     });
 }
@@ -366,12 +368,12 @@ fn a_stop_wakes_a_reader_that_waits() {
 
 #[test]
 fn a_stream_that_never_runs_dry_ends_by_the_deadline_of_its_stop() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("flood");
-    let listener = UnixListener::bind(&path).unwrap();
+    let place = Place::new();
+    let path = place.path("flood");
+    let listener = Listener::bind(&path);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let (mut stream, _) = listener.accept().unwrap();
+            let mut stream = listener.accept();
             let _ = stream.read(&mut [0; 1024]).unwrap();
             stream.write_all(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x07\0\0\0\0\0\0\0").unwrap();
             // Until the tool has had enough.
@@ -424,17 +426,39 @@ fn a_trace_cut_off_is_not_complete() {
 
 #[test]
 fn nobody_there_is_told_apart() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("dotnet-diagnostic-1-1-socket");
+    let place = Place::new();
     let kind = |path: &std::path::Path| Client::at(path).resume().unwrap_err().kind();
-    assert_eq!(kind(&path), ErrorKind::NotFound);
-    drop(UnixListener::bind(&path).unwrap());
+    assert_eq!(kind(&place.path("nobody")), ErrorKind::NotFound);
+    // Linux has a way around paths that are too long for a socket's, but not around names.
+    let too_long = if cfg!(target_os = "linux") { ErrorKind::NotFound } else { ErrorKind::Io };
+    assert_eq!(kind(&place.path(&"x".repeat(200))), too_long);
+    for process_id in [u32::MAX, std::process::id()] {
+        let error = Client::for_process(process_id).unwrap_err();
+        assert!(matches!(&error, Error::Undiscovered(why) if why.process_id() == process_id), "{error}");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_dead_socket_is_told_apart() {
+    let place = Place::new();
+    let path = place.path("dotnet-diagnostic-1-1-socket");
+    let kind = |path: &std::path::Path| Client::at(path).resume().unwrap_err().kind();
+    drop(Listener::bind(&path));
     assert_eq!(kind(&path), ErrorKind::NoListener);
     assert_eq!(kind(&path.join("below")), ErrorKind::NotFound);
-    let too_long = directory.path().join("x".repeat(200));
-    assert_eq!(kind(&too_long), ErrorKind::Io);
-    assert!(matches!(Client::for_process(u32::MAX), Err(Error::NoProcess { process_id: u32::MAX })));
-    assert!(matches!(discover::find(std::process::id()), Err(Error::NoSocket { .. })));
+}
+
+#[test]
+#[cfg(windows)]
+fn nobody_else_gets_what_is_for_a_process() {
+    // A process that is there, and has no runtime: whoever started us.
+    let other = Profile { process_id: 4_000_000_000, ..Profile::net10() };
+    let squatter = FakeRuntime::start_in(&discover::directory(), other).unwrap();
+    let error = Client::for_process(4_000_000_000).unwrap().resume().unwrap_err();
+    assert!(matches!(&error, Error::Impostor { .. }), "{error}");
+    assert!(squatter.requests().iter().all(|request| request.bytes.is_empty()));
 }
 
 #[test]
@@ -459,7 +483,8 @@ fn what_runtimes_die_of_is_not_sent() {
 #[cfg(target_os = "linux")]
 fn a_process_id_that_is_somebody_elses_tells_nothing() {
     let runtime = FakeRuntime::start(Profile::net8()).unwrap();
-    let perf_map = Request::EnablePerfMap(EnablePerfMap { perf_map_type: types::PerfMapType::ALL });
+    let perf_map = ipc_proto::EnablePerfMap { perf_map_type: types::PerfMapType::ALL };
+    let perf_map = ipc_proto::Request::EnablePerfMap(perf_map);
     // Nothing in our environment asks a runtime to wait.
     assert_eq!(Client::at(runtime.path()).hazard(&perf_map).unwrap(), None);
     let elsewhere = tempfile::tempdir().unwrap();
@@ -473,7 +498,7 @@ fn a_process_id_that_is_somebody_elses_tells_nothing() {
 fn a_connection_goes_over_any_stream() {
     let runtime = FakeRuntime::without_listener(Profile::net10()).unwrap();
     assert_eq!(runtime.path().as_os_str(), "");
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = pair();
     std::thread::scope(|scope| {
         scope.spawn(|| runtime.serve(theirs));
         let mut connection = Connection::new(ours);
@@ -483,7 +508,7 @@ fn a_connection_goes_over_any_stream() {
 
 #[test]
 fn a_refusal_that_comes_before_the_request_is_sent_is_read() {
-    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (ours, mut theirs) = pair();
     theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80").unwrap();
     drop(theirs);
     let error = Connection::new(ours).call(&StopTracing { session_id: 1 }).unwrap_err();
@@ -492,20 +517,23 @@ fn a_refusal_that_comes_before_the_request_is_sent_is_read() {
 
 #[test]
 fn a_fake_runtime_comes_and_goes_as_a_real_one() {
-    use std::os::unix::fs::PermissionsExt;
-    let directory = tempfile::tempdir().unwrap();
-    let runtime = FakeRuntime::start_in(directory.path(), Profile::net10()).unwrap();
+    let place = Place::new();
+    let runtime = FakeRuntime::start_in(&place.directory(), Profile::net10()).unwrap();
     let path = runtime.path().to_owned();
-    let name: ipc_proto::SocketName = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
-    assert_eq!(name.process_id, std::process::id());
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let again = FakeRuntime::start_in(directory.path(), Profile::net10()).unwrap_err();
-    assert_eq!(again.kind(), IoErrorKind::AddrInUse);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let name: ipc_proto::SocketName = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        assert_eq!(name.process_id, std::process::id());
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let again = FakeRuntime::start_in(&place.directory(), Profile::net10()).unwrap_err();
+        assert_eq!(again.kind(), IoErrorKind::AddrInUse);
+    }
 
     // It goes at once, though somebody is connected, somebody waits for an answer, and somebody for a trace.
     runtime.set_fault(Fault::Silent);
     let client = Client::at(&path);
-    let _idle = UnixStream::connect(&path).unwrap();
+    let _idle = connect(&path);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| client.resume());
         while runtime.requests().is_empty() {
@@ -518,7 +546,7 @@ fn a_fake_runtime_comes_and_goes_as_a_real_one() {
         session.read_to_end(&mut Vec::new()).unwrap();
         assert!(!session.is_complete());
     });
-    assert!(!path.exists());
+    assert_eq!(client.resume().unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]
@@ -538,7 +566,7 @@ fn a_fake_runtime_answers_by_script() {
     // The specification's OK without payload.
     runtime.on(ResumeRuntime::CODE, |_| Response::Ok(Vec::new()));
     client.resume().unwrap();
-    UnixStream::connect(runtime.path()).unwrap().write_all(b"no message at all, but long enough").unwrap();
+    connect(runtime.path()).write_all(b"no message at all, but long enough").unwrap();
     let log = || runtime.requests().last().map(|request| request.bytes.clone()).unwrap();
     while !log().starts_with(b"no message") {
         std::thread::yield_now();

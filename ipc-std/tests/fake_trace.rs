@@ -1,5 +1,5 @@
 //! What a `FakeRuntime` streams is what a reader of any make may expect of a runtime.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
@@ -9,10 +9,11 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod peer;
+
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read};
-use std::os::unix::net::UnixStream;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ipc_proto::nettrace::{
@@ -23,6 +24,8 @@ use ipc_proto::types::{EventFilter, EventLevel, Format, Provider, SessionBufferM
 use ipc_proto::{Array, Code, CollectTracing, CollectTracing2, Guid};
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use ipc_std::{Client, Connection, Timeouts, TraceConfig, TraceReader, TraceSession};
+
+use peer::{connect, pair};
 
 /// Everything of it.
 const fn all(name: &str) -> Provider<'_> {
@@ -512,7 +515,7 @@ fn only_what_is_asked_for_is_sent() {
     assert_eq!(newer.requests()[0].code(), Some(Code(0x0207)));
     // The oldest one.
     let start = CollectTracing { buffer_mb: 1, format: Format::NET_TRACE, providers: APP[..].into() };
-    let mut connection = UnixStream::connect(runtime.path()).unwrap();
+    let mut connection = connect(runtime.path());
     Connection::new(&mut connection).call(&start).unwrap();
     let mut stream = Vec::new();
     while parse(&stream).of("App").len() < 4 {
@@ -597,7 +600,7 @@ fn format_0_is_answered_by_v4() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     let start =
         CollectTracing2 { buffer_mb: 1, format: Format::NET_PERF, rundown: false, providers: APP[..].into() };
-    let mut stream = UnixStream::connect(runtime.path()).unwrap();
+    let mut stream = connect(runtime.path());
     Connection::new(&mut stream).call(&start).unwrap();
     let mut magic = [0; 8];
     stream.read_exact(&mut magic).unwrap();
@@ -731,7 +734,7 @@ fn who_goes_ends_the_session() {
     // Answered only once the session is over.
     client.stop_tracing(id).unwrap();
     // Over a stream that is no socket of the runtime's, too.
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = pair();
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| runtime.serve(theirs));
         let start = CollectTracing2 {

@@ -1,5 +1,5 @@
 //! [`Monitor`] against runtimes, against those that are none, and against itself.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -8,12 +8,12 @@
     clippy::unwrap_used,
     reason = "a test says what it expects by failing"
 )]
+mod peer;
+
 use core::time::Duration;
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
 use std::process::Command;
 use std::thread;
 use std::time::Instant;
@@ -22,24 +22,27 @@ use ipc_proto::types::{EventLevel, Provider};
 use ipc_proto::{Advertise, Guid, HResult, ReceiveAdvertise, encode_to_vec};
 use ipc_std::fake::{FakeRuntime, Port, Profile};
 use ipc_std::{
-    AdvertisedRuntime, Error, ErrorKind, Monitor, MonitorEvent, Phase, Rejection, Timeouts, TraceConfig,
+    AdvertisedRuntime, Client, Error, ErrorKind, Monitor, MonitorEvent, Phase, Rejection, Stream, Timeouts,
+    TraceConfig,
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tempfile::TempDir;
+
+#[cfg(unix)]
+use peer::Listener;
+use peer::{Place, connect, is_ready};
 
 /// Nothing takes so long, but on a machine that does nothing at all.
 const LONG: Duration = Duration::from_secs(20);
 
 struct Lab {
-    _directory: TempDir,
+    _place: Place,
     path: PathBuf,
     monitor: Monitor,
 }
 
 fn lab() -> Lab {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("port");
-    Lab { monitor: Monitor::bind(&path).unwrap(), path, _directory: directory }
+    let place = Place::new();
+    let path = place.path("port");
+    Lab { monitor: Monitor::bind(&path).unwrap(), path, _place: place }
 }
 
 /// A runtime that calls the monitor at `path`.
@@ -60,8 +63,8 @@ fn arrived(monitor: &Monitor) -> AdvertisedRuntime {
 }
 
 /// A connection on which somebody says that he is a runtime with this cookie.
-fn says(path: &Path, cookie: &[u8; 16]) -> UnixStream {
-    let mut stream = UnixStream::connect(path).unwrap();
+fn says(path: &Path, cookie: &[u8; 16]) -> Stream {
+    let mut stream = connect(path);
     let mut frame = [0; Advertise::LEN];
     let advertise = Advertise { runtime_cookie: Guid(*cookie), process_id: 42, future: 0 };
     ipc_proto::Encode::encode(&advertise, &mut ipc_proto::wire::Writer::new(&mut frame));
@@ -78,9 +81,14 @@ fn wait_until_waiting(monitor: &Monitor, cookie: Guid) {
     }
 }
 
+/// Whether somebody listens at `path`.
+fn is_there(path: &Path) -> bool {
+    Client::at(path).connect().is_ok()
+}
+
 /// Whether the other side has closed it, or does within a long time.
-fn is_closed(mut stream: &UnixStream) -> bool {
-    stream.set_read_timeout(Some(LONG)).unwrap();
+fn is_closed(stream: &mut Stream) -> bool {
+    stream.set_deadline(Instant::now() + LONG);
     match stream.read(&mut [0]) {
         Ok(n) => n == 0,
         Err(e) => e.kind() == std::io::ErrorKind::ConnectionReset,
@@ -114,13 +122,15 @@ fn a_runtime_arrives_once_is_commanded_often_and_leaves() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn the_system_says_who_it_is() {
     let Lab { monitor, path, .. } = &lab();
     let _fake = runtime(path, false);
     let credentials = arrived(monitor).credentials.unwrap();
     assert_eq!(credentials.process_id, std::process::id());
+    #[cfg(unix)]
     assert_eq!(credentials.user_id, rustix::process::getuid().as_raw());
+    #[cfg(unix)]
     assert_eq!(credentials.group_id, rustix::process::getgid().as_raw());
 }
 
@@ -211,12 +221,11 @@ fn it_sits_in_somebody_elses_loop() {
     let wait = |until_due: bool| {
         let due = monitor.due().filter(|_| until_due);
         let timeout = due.map_or(LONG, |due| due.saturating_duration_since(Instant::now()));
-        let mut fds = [PollFd::from_borrowed_fd(monitor.as_fd(), PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec::try_from(timeout).unwrap())).unwrap()
+        is_ready(monitor, timeout)
     };
     let fake = runtime(path, false);
     let runtime = loop {
-        assert_eq!(wait(false), 1, "it is readable when somebody comes");
+        assert!(wait(false), "it is readable when somebody comes");
         match monitor.poll_event().unwrap() {
             Some(MonitorEvent::Arrived(runtime)) => break runtime,
             Some(other) => panic!("{other:?}"),
@@ -226,7 +235,7 @@ fn it_sits_in_somebody_elses_loop() {
     // What a client has seen meanwhile makes it readable too, though no connection has anything to say any more.
     let other = says(path, b"one who arrives.");
     monitor.client(runtime.runtime_cookie).resume().unwrap();
-    assert_eq!(wait(false), 1);
+    assert!(wait(false));
     assert!(matches!(next(monitor), MonitorEvent::Arrived(_)));
     wait_until_waiting(monitor, runtime.runtime_cookie);
     drop((fake, other));
@@ -248,14 +257,14 @@ fn those_who_are_none_are_dropped_and_hold_nobody_up() {
     let Lab { monitor, path, .. } = &lab();
     let fake = runtime(path, true);
     let client = monitor.client(arrived(monitor).runtime_cookie);
-    let connect = |bytes: &[u8]| {
-        let mut stream = UnixStream::connect(path).unwrap();
+    let say = |bytes: &[u8]| {
+        let mut stream = connect(path);
         stream.write_all(bytes).unwrap();
         stream
     };
     let mut others = Vec::new();
     for _ in 0..EACH {
-        others.extend([&b""[..], b"A", b"ADVR_V1\0 and some more", b"GET / HTTP/1.1\r\n"].map(connect));
+        others.extend([&b""[..], b"A", b"ADVR_V1\0 and some more", b"GET / HTTP/1.1\r\n"].map(say));
         client.process_info().unwrap();
     }
     client.resume().unwrap();
@@ -272,15 +281,15 @@ fn those_who_are_none_are_dropped_and_hold_nobody_up() {
         }
     }
     assert_eq!((late, bad_magic), ([EACH; 3], EACH));
-    assert!(others.iter().all(is_closed));
+    assert!(others.iter_mut().all(is_closed));
 }
 
 #[test]
 fn too_many_that_say_nothing_make_room() {
     let Lab { monitor, path, .. } = &lab();
-    let silent: Vec<_> = (0..200).map(|_| UnixStream::connect(path).unwrap()).collect();
+    let mut silent: Vec<_> = (0..200).map(|_| connect(path)).collect();
     assert!(monitor.poll_event().unwrap().is_none());
-    let more: Vec<_> = (0..100).map(|_| UnixStream::connect(path).unwrap()).collect();
+    let more: Vec<_> = (0..100).map(|_| connect(path)).collect();
     let crowded = |event| match event {
         MonitorEvent::Rejected { rejection, .. } => rejection == Rejection::Crowded,
         other => panic!("{other:?}"),
@@ -291,7 +300,7 @@ fn too_many_that_say_nothing_make_room() {
     }
     // On a machine that stood still for 250 ms some were too late before.
     assert!(rejected <= 44, "{rejected}");
-    assert!(silent.iter().take(44).all(is_closed));
+    assert!(silent.iter_mut().take(44).all(is_closed));
     drop(more);
 }
 
@@ -308,20 +317,20 @@ fn who_speaks_unasked_is_dropped() {
 #[test]
 fn the_newest_connection_wins() {
     let Lab { monitor, path, .. } = &lab();
-    let old = says(path, b"the same runtime");
+    let mut old = says(path, b"the same runtime");
     let runtime = arrived(monitor);
-    let new = says(path, b"the same runtime");
+    let mut new = says(path, b"the same runtime");
     thread::scope(|scope| {
-        let answering = scope.spawn(|| answer_one(&new));
+        let answering = scope.spawn(|| answer_one(&mut new));
         monitor.client(runtime.runtime_cookie).resume().unwrap();
         answering.join().unwrap();
     });
-    assert!(is_closed(&old));
+    assert!(is_closed(&mut old));
     assert!(monitor.poll_event().unwrap().is_none(), "it has neither left nor arrived again");
 }
 
 /// Answers one command with 24 bytes of OK, whatever it is.
-fn answer_one(mut stream: &UnixStream) {
+fn answer_one(stream: &mut Stream) {
     stream.read_exact(&mut [0; 20]).unwrap();
     let ok = encode_to_vec(ipc_proto::Code::OK, &ipc_proto::types::Status::OK).unwrap();
     stream.write_all(&ok).unwrap();
@@ -330,7 +339,7 @@ fn answer_one(mut stream: &UnixStream) {
 #[test]
 fn a_frame_may_come_byte_by_byte() {
     let Lab { monitor, path, .. } = &lab();
-    let mut stream = UnixStream::connect(path).unwrap();
+    let mut stream = connect(path);
     let frame = [&Advertise::MAGIC[..], b"a slow runtime's", &[42, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     let limit = Duration::from_millis(ReceiveAdvertise::DEADLINE_MS.into());
     let began = Instant::now();
@@ -379,13 +388,13 @@ fn a_runtime_that_was_removed_arrives_again() {
 
 #[test]
 fn runtimes_find_a_monitor_that_is_restarted() {
-    let Lab { monitor, path, _directory } = lab();
+    let Lab { monitor, path, _place } = lab();
     let fakes = [(); 3].map(|()| runtime(&path, true));
     for _ in &fakes {
         arrived(&monitor);
     }
     drop(monitor);
-    assert!(!path.exists());
+    assert!(!is_there(&path));
     let monitor = Monitor::bind(&path).unwrap();
     for _ in &fakes {
         monitor.client(arrived(&monitor).runtime_cookie).resume().unwrap();
@@ -394,13 +403,17 @@ fn runtimes_find_a_monitor_that_is_restarted() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_dead_socket_is_replaced_and_nothing_else() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("port");
-    drop(UnixListener::bind(&path).unwrap());
+    let place = Place::new();
+    let path = place.path("port");
+    drop(Listener::bind(&path));
     assert!(path.exists(), "the socket is left behind");
     let monitor = Monitor::bind(&path).unwrap();
-    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions()) & 0o777,
+        0o600
+    );
     let error = Monitor::bind(&path).unwrap_err();
     assert!(matches!(&error, Error::InUse { .. }), "{error}");
     // Somebody else's that lies there now is not removed.
@@ -417,11 +430,12 @@ fn a_dead_socket_is_replaced_and_nothing_else() {
 }
 
 #[test]
+#[cfg(unix)]
 fn of_many_that_replace_a_dead_socket_one_has_it() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("port");
+    let place = Place::new();
+    let path = place.path("port");
     for _ in 0..200 {
-        drop(UnixListener::bind(&path).unwrap());
+        drop(Listener::bind(&path));
         let bound: Vec<_> = thread::scope(|scope| {
             let threads = [(); 3].map(|()| scope.spawn(|| Monitor::bind(&path)));
             threads.map(|thread| thread.join().unwrap()).into_iter().flatten().collect()
@@ -462,11 +476,9 @@ fn a_loop_of_ones_own_hears_of_what_is_due() {
     let _stream = says(path, b"has a command...");
     let runtime = arrived(monitor);
     assert_eq!(monitor.due(), None);
-    let mut fds = [PollFd::from_borrowed_fd(monitor.as_fd(), PollFlags::IN)];
     thread::scope(|scope| {
         scope.spawn(|| drop(monitor.wait_for(runtime.runtime_cookie).unwrap()));
-        let timeout = Timespec::try_from(LONG).unwrap();
-        assert_eq!(poll(&mut fds, Some(&timeout)).unwrap(), 1, "its descriptor says that there is news");
+        assert!(is_ready(monitor, LONG), "its descriptor says that there is news");
     });
     assert!(monitor.poll_event().unwrap().is_none());
     assert!(monitor.due().is_some());
@@ -474,20 +486,21 @@ fn a_loop_of_ones_own_hears_of_what_is_due() {
 
 #[test]
 fn a_client_outlives_its_monitor() {
-    let Lab { monitor, path, _directory } = lab();
+    let Lab { monitor, path, _place } = lab();
     let _fake = runtime(&path, false);
     let client = monitor.client(arrived(&monitor).runtime_cookie);
     drop(monitor);
     client.resume().unwrap();
-    assert!(path.exists());
+    assert!(is_there(&path));
     drop(client);
-    assert!(!path.exists());
+    assert!(!is_there(&path));
 }
 
 #[test]
+#[cfg(unix)]
 fn a_command_is_told_where_the_port_is() {
-    let Lab { monitor, path, _directory } = &lab();
-    let out = _directory.path().join("out");
+    let Lab { monitor, path, _place } = &lab();
+    let out = _place.file("out");
     let script = format!("printf %s \"$DOTNET_DiagnosticPorts\" > '{}'", out.display());
     let mut command = Command::new("sh");
     command.arg("-c").arg(script);
@@ -501,6 +514,42 @@ fn a_command_is_told_where_the_port_is() {
     assert_eq!(std::fs::read_to_string(&out).unwrap(), all);
     let error = monitor.spawn(&mut Command::new("/no/such program"), true).unwrap_err();
     assert!(error.to_string().starts_with("cannot start /no/such program: "), "{error}");
-    let odd = Monitor::bind(_directory.path().join("a;b")).unwrap();
+    let odd = Monitor::bind(_place.path("a;b")).unwrap();
     assert!(odd.variable(true).unwrap_err().to_string().contains("semicolon"));
+}
+
+#[test]
+fn who_waits_for_events_can_be_woken() {
+    let Lab { monitor, .. } = &lab();
+    let began = Instant::now();
+    let waker = monitor.waker();
+    // Be it before anybody waits, for the next one who does.
+    waker.wake();
+    assert!(monitor.next_event(LONG * 3).unwrap().is_none());
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| monitor.next_event(LONG * 3).unwrap().is_none());
+        waker.wake();
+        assert!(waiting.join().unwrap());
+    });
+    assert!(began.elapsed() < LONG * 3, "it was not woken");
+    assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
+    drop(lab());
+    waker.wake();
+}
+
+#[test]
+#[cfg(windows)]
+fn a_port_has_one_name_and_is_told_by_its_short_one() {
+    let place = Place::new();
+    let whole = place.path("port");
+    let short = whole.to_str().unwrap().strip_prefix(r"\\.\pipe\").unwrap();
+    let monitor = Monitor::bind(short).unwrap();
+    assert_eq!(monitor.path(), whole);
+    assert_eq!(monitor.variable(true).unwrap().1, *format!("{short},suspend"));
+    let _runtime = runtime(short.as_ref(), false);
+    arrived(&monitor);
+    for bad in ["", r"C:\port", r"\\.\pipe\", r"\\.\pipe\a\b"] {
+        assert!(matches!(Monitor::bind(bad).unwrap_err(), Error::Listen { .. }), "{bad}");
+    }
+    assert!(Monitor::bind("a;b").unwrap().variable(true).unwrap_err().to_string().contains("semicolon"));
 }

@@ -1,5 +1,5 @@
 //! A fake runtime that calls, against small monitors made by hand, and against what real runtimes said to one.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -9,12 +9,13 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod peer;
+
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use ipc_proto::types::{ClientData, EventLevel, Format, Provider};
@@ -24,13 +25,10 @@ use ipc_proto::{
     Parsed, ResumeRuntime, StartupProfiler, StopTracing, Text,
 };
 use ipc_std::fake::{FakeRuntime, Fault, Port, Profile};
-use ipc_std::{Client, Connection, Error, ErrorKind};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use ipc_std::{Client, Connection, Error, ErrorKind, Stream};
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// Nothing here takes as long, unless it hangs.
-const HANGS: Duration = Duration::from_secs(60);
+use peer::{Listener, Place, pair};
 
 const PROVIDERS: [Provider<'_>; 1] = [Provider {
     keywords: u64::MAX,
@@ -51,38 +49,29 @@ fn trace() -> CollectTracing2<'static> {
     CollectTracing2 { buffer_mb: 1, format: Format::NET_TRACE, rundown: true, providers: (&PROVIDERS).into() }
 }
 
-/// A socket that runtimes call.
-struct Monitor {
-    listener: UnixListener,
-    path: PathBuf,
-}
+/// What runtimes call.
+struct Monitor(Listener);
 
 impl Monitor {
     fn new(path: &Path) -> Self {
-        let listener = UnixListener::bind(path).unwrap();
-        set_socket_timeout(&listener, Timeout::Recv, Some(HANGS)).unwrap();
-        Self { listener, path: path.to_owned() }
+        Self(Listener::bind(path))
     }
 
     fn port(&self, suspended: bool) -> Port {
-        Port { path: self.path.clone(), suspended }
+        Port { path: self.0.path.clone(), suspended }
     }
 
     /// The next call: what is said first, and the connection.
     #[track_caller]
-    fn called(&self) -> ([u8; Advertise::LEN], UnixStream) {
-        let (mut stream, _) = self.listener.accept().expect("a runtime calls");
-        stream.set_read_timeout(Some(HANGS)).unwrap();
+    fn called(&self) -> ([u8; Advertise::LEN], Stream) {
+        let mut stream = self.0.accept();
         let mut frame = [0; Advertise::LEN];
         stream.read_exact(&mut frame).unwrap();
         (frame, stream)
     }
 
-    /// Whether it is called within a moment: whoever calls at all does so at once.
     fn is_called(&self) -> bool {
-        let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
-        let mut fds = [rustix::event::PollFd::new(&self.listener, rustix::event::PollFlags::IN)];
-        rustix::event::poll(&mut fds, Some(&moment)).unwrap() > 0
+        self.0.is_called()
     }
 
     /// Asks the runtime that calls next.
@@ -97,8 +86,8 @@ impl Monitor {
     }
 }
 
-fn monitor(directory: &TempDir, name: &str) -> Monitor {
-    Monitor::new(&directory.path().join(name))
+fn monitor(place: &Place, name: &str) -> Monitor {
+    Monitor::new(&place.path(name))
 }
 
 fn calling(ports: Vec<Port>) -> FakeRuntime {
@@ -106,7 +95,7 @@ fn calling(ports: Vec<Port>) -> FakeRuntime {
 }
 
 /// The rest of what is sent.
-fn rest(mut stream: UnixStream) -> Vec<u8> {
+fn rest(mut stream: Stream) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     bytes
@@ -114,8 +103,8 @@ fn rest(mut stream: UnixStream) -> Vec<u8> {
 
 #[test]
 fn it_says_who_it_is() {
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let profile = Profile {
         runtime_cookie: Guid(*b"a runtime's name"),
         process_id: 4242,
@@ -130,8 +119,8 @@ fn it_says_who_it_is() {
 
 #[test]
 fn a_connection_carries_one_command() {
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let runtime = calling(vec![monitor.port(true)]);
     let (_, mut stream) = monitor.called();
     // It calls once, until it has something to do.
@@ -148,7 +137,7 @@ fn a_connection_carries_one_command() {
 }
 
 /// The rest of what is sent to one who has said more than was read.
-fn rest_or_reset(mut stream: UnixStream) -> Vec<u8> {
+fn rest_or_reset(mut stream: Stream) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Err(e) = stream.read_to_end(&mut bytes) {
         assert_eq!(e.kind(), IoErrorKind::ConnectionReset);
@@ -158,8 +147,8 @@ fn rest_or_reset(mut stream: UnixStream) -> Vec<u8> {
 
 #[test]
 fn it_calls_again_while_a_trace_streams() {
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let _runtime = calling(vec![monitor.port(true)]);
     let mut tracing = Connection::new(monitor.called().1);
     let session = tracing.call(&trace()).unwrap();
@@ -180,8 +169,8 @@ fn it_calls_again_while_a_trace_streams() {
 
 #[test]
 fn a_suspended_runtime_streams_nothing() {
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let _runtime = calling(vec![monitor.port(true)]);
     let mut tracing = Connection::new(monitor.called().1);
     let session_id = tracing.call(&trace()).unwrap().session_id;
@@ -191,8 +180,8 @@ fn a_suspended_runtime_streams_nothing() {
 
 #[test]
 fn it_calls_again_when_the_monitor_hangs_up() {
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let runtime = calling(vec![monitor.port(true)]);
     for _ in 0..3 {
         drop(monitor.called());
@@ -205,18 +194,20 @@ fn it_calls_again_when_the_monitor_hangs_up() {
 
 #[test]
 fn a_monitor_may_come_late_and_come_again() {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("monitor");
+    let place = Place::new();
+    let path = place.path("monitor");
     let runtime = calling(vec![Port { path: path.clone(), suspended: true }]);
     for _ in 0..2 {
         let monitor = Monitor::new(&path);
         monitor.ask(&GetProcessInfo3 {}).unwrap();
         let waiting = monitor.called();
+        #[cfg(unix)]
         fs::remove_file(&path).unwrap();
         drop((monitor, waiting));
     }
     // Whoever owned it is gone, and its socket is still there.
     drop(Monitor::new(&path));
+    #[cfg(unix)]
     fs::remove_file(&path).unwrap();
     Monitor::new(&path).ask(&ResumeRuntime {}).unwrap();
     assert!(!runtime.is_suspended());
@@ -224,8 +215,8 @@ fn a_monitor_may_come_late_and_come_again() {
 
 #[test]
 fn a_resume_counts_for_its_own_port() {
-    let directory = TempDir::new().unwrap();
-    let [first, second, third] = ["first", "second", "third"].map(|name| monitor(&directory, name));
+    let place = Place::new();
+    let [first, second, third] = ["first", "second", "third"].map(|name| monitor(&place, name));
     let ports = vec![first.port(true), second.port(false), third.port(true)];
     let runtime = FakeRuntime::start(Profile { suspended: true, ports, ..Profile::net10() }).unwrap();
     let tool = Client::at(runtime.path());
@@ -256,8 +247,8 @@ fn a_resume_counts_for_its_own_port() {
 
 #[test]
 fn the_default_port_waits_for_a_resume_of_its_own() {
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let profile = Profile { suspended: true, ports: vec![monitor.port(true)], ..Profile::net10() };
     let listening = FakeRuntime::start(profile.clone()).unwrap();
     monitor.ask(&ResumeRuntime {}).unwrap();
@@ -270,7 +261,7 @@ fn the_default_port_waits_for_a_resume_of_its_own() {
     // The one that is gone had called again.
     while monitor.ask(&ResumeRuntime {}).is_err() {}
     assert!(fed.is_suspended());
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = pair();
     thread::scope(|scope| {
         scope.spawn(|| fed.serve(theirs));
         Connection::new(ours).call(&ResumeRuntime {}).unwrap();
@@ -280,11 +271,11 @@ fn the_default_port_waits_for_a_resume_of_its_own() {
 
 #[test]
 fn a_port_that_nobody_listens_at_hurts_nobody() {
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
-    let dead = directory.path().join("dead");
-    drop(UnixListener::bind(&dead).unwrap());
-    let [dead, nobody] = [dead, directory.path().join("nobody")].map(|path| Port { path, suspended: false });
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
+    let dead = place.path("dead");
+    drop(Listener::bind(&dead));
+    let [dead, nobody] = [dead, place.path("nobody")].map(|path| Port { path, suspended: false });
     let runtime = calling(vec![dead, monitor.port(true), nobody]);
     Client::at(runtime.path()).process_info().unwrap();
     monitor.ask(&ResumeRuntime {}).unwrap();
@@ -294,8 +285,8 @@ fn a_port_that_nobody_listens_at_hurts_nobody() {
 
 #[test]
 fn a_silent_monitor_holds_up_nobody() {
-    let directory = TempDir::new().unwrap();
-    let [silent, monitor] = ["silent", "monitor"].map(|name| monitor(&directory, name));
+    let place = Place::new();
+    let [silent, monitor] = ["silent", "monitor"].map(|name| monitor(&place, name));
     let runtime = calling(vec![silent.port(false), monitor.port(true)]);
     let _silent = silent.called();
     let mut half = silent_half(&monitor);
@@ -307,7 +298,7 @@ fn a_silent_monitor_holds_up_nobody() {
 }
 
 /// A `ResumeRuntime` but for its last two bytes.
-fn silent_half(monitor: &Monitor) -> UnixStream {
+fn silent_half(monitor: &Monitor) -> Stream {
     let (_, mut stream) = monitor.called();
     stream.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01").unwrap();
     stream
@@ -315,8 +306,8 @@ fn silent_half(monitor: &Monitor) -> UnixStream {
 
 #[test]
 fn faults_happen_on_ports_too() {
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let runtime = calling(vec![monitor.port(true)]);
     runtime.set_fault(Fault::CloseAfter(7));
     assert_eq!(monitor.ask(&GetProcessInfo3 {}).unwrap_err().kind(), ErrorKind::Gone);
@@ -337,9 +328,9 @@ fn faults_happen_on_ports_too() {
 
 #[test]
 fn it_ends_at_once() {
-    let directory = TempDir::new().unwrap();
-    let [monitor, another] = ["monitor", "another"].map(|name| monitor(&directory, name));
-    let nobody = Port { path: directory.path().join("nobody"), suspended: true };
+    let place = Place::new();
+    let [monitor, another] = ["monitor", "another"].map(|name| monitor(&place, name));
+    let nobody = Port { path: place.path("nobody"), suspended: true };
     let runtime = calling(vec![monitor.port(true), another.port(true), nobody]);
     let mut tracing = Connection::new(monitor.called().1);
     tracing.call(&trace()).unwrap();
@@ -354,7 +345,7 @@ fn it_ends_at_once() {
 
 #[test]
 fn a_port_that_cannot_be_is_an_error() {
-    let ports = vec![Port { path: "x".repeat(200).into(), suspended: false }];
+    let ports = vec![Port { path: "x".repeat(300).into(), suspended: false }];
     FakeRuntime::without_listener(Profile { ports, ..Profile::net10() }).unwrap_err();
 }
 
@@ -362,8 +353,8 @@ fn a_port_that_cannot_be_is_an_error() {
 fn many_call_one_monitor() {
     /// Few enough for a process that may have 1024 descriptors.
     const MANY: usize = 100;
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let start = |_| {
         let profile = Profile { ports: vec![monitor.port(true)], ..Profile::net9_aot() };
         FakeRuntime::without_listener(profile).unwrap()
@@ -397,8 +388,8 @@ fn outcome(answer: &[u8]) -> (Code, Option<HResult>) {
 /// Every request that a monitor sent to a real, suspended runtime, in order, sent to a fake one.
 fn replay(file: &str, profile: Profile, differs: &[&str]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/conversations").join(file);
-    let directory = TempDir::new().unwrap();
-    let monitor = monitor(&directory, "monitor");
+    let place = Place::new();
+    let monitor = monitor(&place, "monitor");
     let runtime = FakeRuntime::start(Profile { ports: vec![monitor.port(true)], ..profile }).unwrap();
     // The connection that was called last, and those that are kept.
     let (mut next, mut kept) = (None, Vec::new());

@@ -1,6 +1,6 @@
 //! What Microsoft's client sends, to the byte: every call that was recorded of it is made through this library, against
 //! the same answers, and sends the same. Where it does not, the reason stands here.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,

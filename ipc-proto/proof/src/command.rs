@@ -33,7 +33,7 @@ commands! {
 }
 
 proves! { REQUEST:
-    Request::code, Request::check, <Request<'_> as Encode>::encode, <Request<'_> as Encode>::encoded_len,
+    Request::code, Request::continuation, Request::check, <Request<'_> as Encode>::encode, <Request<'_> as Encode>::encoded_len,
     CommandInfo::find,
 }
 

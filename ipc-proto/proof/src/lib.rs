@@ -17,6 +17,7 @@ mod exchange;
 mod legacy;
 mod nettrace;
 mod port;
+mod user_events;
 mod wire;
 
 unsafe extern "C" {

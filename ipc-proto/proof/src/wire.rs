@@ -7,8 +7,8 @@ use ipc_proto::types::*;
 use ipc_proto::wire::{self, Iter, ParseGuidError, Part, Path, Reader, See, Units, Value, Writer};
 use ipc_proto::{
     Advertise, Array, Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Guid, HResult,
-    Message, ParseSocketNameError, ProtocolError, RequestError, ServerError, SocketName, SocketNameText,
-    Text, Violation,
+    Message, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, ProtocolError, RequestError,
+    RouterSocketName, ServerError, SocketName, SocketNameText, Text, Violation,
 };
 
 use crate::{Address, each, proves, proves_each};
@@ -100,6 +100,8 @@ proves! { MESSAGE:
     Format::name, PerfMapType::name, SessionBufferMode::name, Violation::hresult,
     SocketName::to_text, SocketNameText::as_str, <SocketNameText as AsRef<str>>::as_ref,
     <SocketName as FromStr>::from_str,
+    PipeName::to_text, PipeNameText::as_str, <PipeNameText as AsRef<str>>::as_ref, <PipeName as FromStr>::from_str,
+    RouterSocketName::to_text, <RouterSocketName as FromStr>::from_str,
     <HResult as From<DecodeError>>::from, <HResult as From<RequestError>>::from,
     <RequestError as From<DecodeError>>::from, <RequestError as From<Violation>>::from,
     <ProtocolError as From<DecodeError>>::from, <ServerError<'_> as From<HResult>>::from,
@@ -115,7 +117,7 @@ const fn display<T: Display>() -> [Address; 1] {
     [Address(<T as Display>::fmt as *const ())]
 }
 proves_each! { DISPLAY: display,
-    Text<'_>, Guid, Path<'_>, Code, HResult, SocketName, Violation, ParseGuidError, ParseSocketNameError,
+    Text<'_>, Guid, Path<'_>, Code, HResult, SocketName, PipeName, RouterSocketName, Violation, ParseGuidError, ParsePipeNameError, ParseSocketNameError,
     DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError,
 }
 

@@ -5,6 +5,7 @@ use super::types::{
     DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode, SessionConfig,
     SessionConfig6, StreamingProvider, TracepointConfig, UserEventsProvider, UserEventsSession,
 };
+use crate::user_events::TracepointFormat;
 use crate::{Array, HResult, Request, Text};
 
 /// Declares the rules: name, what a runtime answers, what is wrong, and the section of the project's notes on the
@@ -190,12 +191,8 @@ fn tracepoints_register(config: &TracepointConfig<'_>) -> Result<(), Violation> 
     distinct(config.sets.iter().flat_map(|set| set.event_ids))
 }
 
-/// A name, a blank, what every tracepoint of a runtime has, and a NUL have to fit 512 bytes.
 fn tracepoint_length(name: Text<'_>) -> Result<(), Violation> {
-    const ARGUMENTS: &str = "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
-    let read = name.chars().take_while(|c| *c != '\0').map(char::len_utf8);
-    let len = read.fold(ARGUMENTS.len().saturating_add(2), usize::saturating_add);
-    unless(len <= 512, Violation::TracepointNameLength)
+    unless(TracepointFormat::len_with(name) <= TracepointFormat::MAX_LEN, Violation::TracepointNameLength)
 }
 
 /// Whether no id stands twice. A message holds 16,000, and there is nowhere to sort them: each few are kept, and compared

@@ -100,6 +100,16 @@ macro_rules! commands {
                     Self::Unknown(message) => message.code,
                 }
             }
+
+            /// What follows the OK answer on the same connection, and for
+            /// [`UserEvents`]($crate::Continuation::UserEvents) what comes before it; nothing for an unknown command.
+            #[must_use]
+            pub fn continuation(&self) -> $crate::Continuation {
+                match self {
+                    $(Self::$name(command) => $crate::Command::continuation(command),)*
+                    Self::Unknown(_) => $crate::Continuation::Nothing,
+                }
+            }
         }
         /// The payload of the command.
         impl $crate::Encode for Request<'_> {

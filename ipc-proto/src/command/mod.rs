@@ -35,6 +35,16 @@ pub trait Command: Encode {
 }
 
 /// What follows an OK answer on the same connection.
+///
+/// ```
+/// use ipc_proto::types::{SessionConfig, UserEventsSession};
+/// use ipc_proto::{Array, CollectTracing5, Continuation, Request, ResumeRuntime};
+///
+/// let session = SessionConfig::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
+/// let request = Request::CollectTracing5(CollectTracing5 { session });
+/// assert_eq!(request.continuation(), Continuation::UserEvents); // so a descriptor comes before the answer
+/// assert_eq!(Request::ResumeRuntime(ResumeRuntime {}).continuation(), Continuation::Nothing);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continuation {
     /// Nothing: the runtime closes the connection.
@@ -43,8 +53,24 @@ pub enum Continuation {
     Counted,
     /// A NetTrace stream, up to the end of the connection.
     Stream,
-    /// Nothing, but the connection stays open as long as the session lives. Before the answer comes, one descriptor of
-    /// `user_events_data` must follow the request: by a `sendmsg` of its own, with one byte of data that no size counts.
+    /// Nothing, but the connection stays open as long as the session lives; and before the answer a descriptor comes.
+    /// An [`Exchange`](crate::Exchange) passes bytes only, so its driver passes the descriptor beside it:
+    ///
+    /// ```text
+    /// tool                                                runtime
+    /// CollectTracing5, all of it                       →  Serve, to its end
+    /// sendmsg: 1 byte, whatever it is; SCM_RIGHTS with →  recvmsg: 1 byte; the descriptor, to be closed with
+    ///   one descriptor of user_events_data                  the session
+    /// Call, on to its end                              ←  Reply: the id of the session, or a refusal
+    /// (the connection stays open)                         (nothing is sent; the session ends with the connection)
+    /// ```
+    ///
+    /// The `sendmsg` is one of its own: what comes with bytes of the request is lost, as those are taken by plain reads.
+    /// No size counts its byte. Where no descriptor comes, a runtime answers
+    /// [`BAD_ENCODING`](crate::HResult::BAD_ENCODING); where it cannot register tracepoints,
+    /// [`FAIL`](crate::HResult::FAIL), which is also what a driver answers that cannot take descriptors. Section
+    /// "passing_file_descriptor" of the specification. What the tracepoints hold then is in
+    /// [`user_events`](crate::user_events).
     UserEvents,
 }
 

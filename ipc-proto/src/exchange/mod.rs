@@ -70,7 +70,8 @@ pub trait Exchange {
     /// What to do next. Asking again without [`advance`](Self::advance) gives the same.
     fn step(&mut self) -> Step<'_>;
 
-    /// Says how many of the bytes last lent were written or filled; 0 means that the peer closed.
+    /// Says how many of the bytes last lent were written or filled; 0 means that the peer closed. A connection that was
+    /// reset, or can no longer be written to, counts as closed: what the peer sent before is still to be read.
     ///
     /// # Errors
     /// If what came is no message, or the peer closed too early. Each is final, and [`step`](Self::step) is then

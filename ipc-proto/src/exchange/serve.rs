@@ -13,6 +13,9 @@ use crate::{
 /// the payload is received, and only then the magic is looked at. A peer that closes too early gets
 /// [`HResult::BAD_ENCODING`].
 ///
+/// One kind of request is not all bytes: before [`Continuation::UserEvents`](crate::Continuation::UserEvents) is
+/// answered, a descriptor comes. Drivers that cannot take any leave it, and refuse.
+///
 /// ```
 /// use ipc_proto::{Exchange, HResult, Request, Serve, Step, types::Status};
 ///

@@ -240,7 +240,6 @@ impl Session {
             Stop::Idle => {
                 self.stop = Stop::Connecting;
                 self.until = Some(until);
-                self.sent = 0;
                 self.received_before = self.received;
             }
             Stop::Connecting | Stop::Calling(_) | Stop::Bad(_) => self.until = self.until.min(Some(until)),
@@ -275,7 +274,10 @@ impl Session {
             }
             (StopStep::Receive(_), StopEvent::Received(n)) => self.advance(n),
             (StopStep::Nothing, _) => return,
-            (_, StopEvent::Failed) => Stop::Idle,
+            (_, StopEvent::Failed) => {
+                self.sent = 0;
+                Stop::Idle
+            }
             _ => return,
         };
         self.stop = moved;
@@ -320,10 +322,10 @@ impl Session {
             Stop::Calling(progress) => progress.received() as u64,
             _ => 0,
         };
-        let phase = match self.stop_step() {
-            StopStep::Connect => SessionPhase::Connecting,
-            StopStep::Send(_) => SessionPhase::Sending,
-            StopStep::Receive(_) | StopStep::Nothing => SessionPhase::EndOfStream,
+        let phase = match (self.stop, self.stop_step()) {
+            (Stop::Idle | Stop::Connecting, _) => SessionPhase::Connecting,
+            (_, StopStep::Send(_)) => SessionPhase::Sending,
+            _ => SessionPhase::EndOfStream,
         };
         let (sent, drained) = (self.sent, self.received.saturating_sub(self.received_before));
         self.end = Some(if self.stream_ended {

@@ -66,15 +66,26 @@ impl<'a> Metadata<'a> {
         if version == Version::V6 {
             return Self::row(&mut r);
         }
+        let (id, provider) = (r.read()?, utf16_z(&mut r)?);
+        Self { id, provider, ..Self::default() }.behind_provider(r)
+    }
+
+    /// As V4 has it, but without an id, and perhaps without a provider.
+    pub(crate) fn decode_inline(record: &'a [u8], has_provider: bool) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(record);
+        let provider = if has_provider { utf16_z(&mut r)? } else { Str::EMPTY };
+        Self { provider, ..Self::default() }.behind_provider(r)
+    }
+
+    /// What V3 and V4 have behind the provider.
+    fn behind_provider(self, mut r: Reader<'a>) -> Result<Self, DecodeError> {
         let mut metadata = Self {
-            id: r.read()?,
-            provider: utf16_z(&mut r)?,
             event_id: r.read()?,
             name: utf16_z(&mut r)?,
             keywords: r.read()?,
             version: r.read()?,
             level: r.read()?,
-            ..Self::default()
+            ..self
         };
         // A record may end here.
         if !r.rest().is_empty() {

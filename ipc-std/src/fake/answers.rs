@@ -1,6 +1,6 @@
 use ipc_proto::plan::Flavour;
 use ipc_proto::types::{ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-use ipc_proto::{Command, Continuation, HResult, Request, SetEnvironmentVariable, Text};
+use ipc_proto::{Continuation, HResult, Request, SetEnvironmentVariable, Text};
 
 use super::{Profile, Response, Shared};
 
@@ -25,10 +25,10 @@ impl Shared {
             | Request::CollectTracing2(_)
             | Request::CollectTracing3(_)
             | Request::CollectTracing4(_) => Response::Replay(RECORDING.to_vec()),
-            Request::CollectTracing5(_) | Request::CollectTracing6(_) => match continuation(request) {
-                Continuation::Stream => Response::Replay(RECORDING.to_vec()),
-                // As if no descriptor had come.
-                _ => Response::Refuse(HResult::BAD_ENCODING),
+            Request::CollectTracing5(_) | Request::CollectTracing6(_) => match request.continuation() {
+                Continuation::UserEvents if coreclr => Response::UserEvents,
+                Continuation::UserEvents => Response::Refuse(HResult::FAIL),
+                _ => Response::Replay(RECORDING.to_vec()),
             },
             Request::AttachProfiler(_) => Response::Refuse(HResult::MOD_NOT_FOUND),
             // One that never waited takes it all the same.
@@ -80,26 +80,12 @@ impl Shared {
 
     /// Stops a session, and answers once its stream is written, as a runtime does.
     fn stop(&self, session_id: u64) -> Response {
-        if let Some(stop) = self.state().sessions.get_mut(&session_id) {
-            *stop = true;
+        if let Some(session) = self.state().sessions.get_mut(&session_id) {
+            session.stopped = true;
         }
         self.changed.notify_all();
         self.wait_until(None, |state| !state.sessions.contains_key(&session_id));
         Response::ok(&SessionId { session_id })
-    }
-}
-
-/// Whether the request must be followed by a descriptor.
-pub(super) fn wants_descriptor(request: &Request<'_>) -> bool {
-    continuation(request) == Continuation::UserEvents
-}
-
-/// What follows the answer to a session that may be either.
-fn continuation(request: &Request<'_>) -> Continuation {
-    match request {
-        Request::CollectTracing5(start) => start.continuation(),
-        Request::CollectTracing6(start) => start.continuation(),
-        _ => Continuation::Nothing,
     }
 }
 

@@ -115,7 +115,7 @@ pub struct Port {
 }
 
 /// Different each time, though no secret.
-fn random() -> Guid {
+pub(super) fn random() -> Guid {
     let [a, b] = [(); 2].map(|()| RandomState::new().build_hasher().finish());
     Guid(((u128::from(a) << u64::BITS) | u128::from(b)).to_le_bytes())
 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(windows)]
+use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -39,6 +41,8 @@ struct State {
     last_token: u64,
     /// Whether somebody polls, whom a change has to wake.
     polled: bool,
+    /// Whether who waits for an event is to wait no longer.
+    woken: bool,
     /// When to accept again, if there were no descriptors left.
     accept_at: Option<Instant>,
     /// When there is something to do at the latest.
@@ -94,6 +98,7 @@ impl State {
             events: VecDeque::new(),
             last_token: LISTENER,
             polled: false,
+            woken: false,
             accept_at: None,
             due: None,
         }
@@ -156,11 +161,21 @@ impl Shared {
                 self.hub.lower();
             }
             let (None, Some(deadline)) = (&event, deadline) else { return Ok(event) };
+            if core::mem::take(&mut state.woken) {
+                return Ok(None);
+            }
             state = match self.wait(state, deadline) {
                 Err(e) if e.kind() == ErrorKind::TimedOut => return Ok(None),
                 waited => waited?,
             };
         }
+    }
+
+    /// Has who waits for an event, or is the next to do so, go on.
+    pub(super) fn wake(&self) {
+        let mut state = self.state();
+        state.woken = true;
+        self.tell(&state);
     }
 
     /// When there is something to do at the latest.
@@ -474,6 +489,13 @@ fn receive(arriving: &mut Arriving) -> Result<Option<Advertise>, ProtocolError> 
 impl AsFd for Shared {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.hub.as_fd()
+    }
+}
+
+#[cfg(windows)]
+impl AsHandle for Shared {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.hub.as_handle()
     }
 }
 

@@ -1,13 +1,16 @@
+mod address;
+mod descriptor;
 mod flag;
 mod hub;
 mod listener;
 mod poller;
+mod process;
 mod socket;
 
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,25 +18,17 @@ use std::time::Instant;
 use ipc_proto::SocketName;
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+pub(crate) use address::{LONGEST_PATH, Pinned, is_too_long, open_directory};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use address::{open_directory_in, open_place};
+pub(crate) use descriptor::{receive_descriptor, send_descriptor};
 pub(crate) use flag::Flag;
 pub(crate) use hub::Hub;
 pub(crate) use listener::{Listener, is_socket};
 pub(crate) use poller::Poller;
+pub(crate) use process::*;
 pub(crate) use socket::{Address, Socket};
-
-/// Sends a descriptor, with the one byte that carries it.
-pub(crate) fn send_descriptor(socket: &impl AsFd, descriptor: BorrowedFd<'_>) -> io::Result<()> {
-    let mut space = [core::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [descriptor];
-    // It fits: the space is for one.
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    // One byte behind a request that was just taken whole: there is room for it.
-    sendmsg(socket, &[io::IoSlice::new(&[0])], &mut control, SendFlags::empty())?;
-    Ok(())
-}
 
 /// What is left until `deadline`; an error of kind `TimedOut` once it has passed.
 fn left(deadline: Instant) -> io::Result<Duration> {
@@ -54,19 +49,6 @@ fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> {
     }
 }
 
-/// Whether there is a process with this id, ours or not.
-pub(crate) fn process_exists(process_id: u32) -> bool {
-    let pid = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
-}
-
-/// Whether the process has ended, even if nobody has asked yet how.
-pub(crate) fn process_has_ended(process_id: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.trim_start().chars().next());
-    matches!(state, Some('Z' | 'X')) || !process_exists(process_id)
-}
-
 /// Locks a directory until the descriptor is dropped; an error of kind `TimedOut` if somebody else has it for as long.
 fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
@@ -80,15 +62,6 @@ fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
             Err(e) => return Err(e.into()),
         }
     }
-}
-
-/// When a process started, in what its socket's name says of it: clock ticks since boot on Linux; 0 if unknown.
-pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
-    /// Field 22, counted from behind the program's name, which is field 2 and may hold anything.
-    const START_TIME: usize = 22 - 3;
-    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
-    let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_ascii_whitespace());
-    fields.and_then(|mut fields| fields.nth(START_TIME)?.parse().ok()).unwrap_or(0)
 }
 
 /// Where the runtime in this process listens, in this directory.
@@ -117,5 +90,8 @@ pub(crate) fn port_address(path: &Path) -> &OsStr {
 
 /// The pieces of a text between separators, which are ASCII.
 pub(crate) fn split(text: &OsStr, separator: u8) -> Vec<OsString> {
-    text.as_bytes().split(|byte| *byte == separator).map(|piece| OsStr::from_bytes(piece).to_owned()).collect()
+    text.as_bytes()
+        .split(|byte| *byte == separator)
+        .map(|piece| OsStr::from_bytes(piece).to_owned())
+        .collect()
 }

@@ -17,7 +17,11 @@ mod mutations;
 mod ports;
 mod runtime;
 mod sessions;
+#[path = "../strace/mod.rs"]
+mod strace;
+mod syscalls;
 mod traces;
+mod user_events;
 
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 use super::super::field::{Format, code};
 use super::super::{ArrayKind, Field, FieldType, Fields, Metadata, Scalar, Str, Varint32, Version};
+use super::WriteError;
 use super::layout::narrow;
 use crate::{Encode, EncodeError, wire};
 
@@ -31,33 +32,51 @@ pub(super) fn expressible(version: Version, fields: &Fields<'_>) -> bool {
 
 impl Encode for Record<'_> {
     fn encode(&self, w: &mut wire::Writer<'_>) {
-        let metadata = self.0;
-        metadata.id.encode(w);
-        utf16_z(metadata.provider, w);
-        metadata.event_id.encode(w);
-        utf16_z(metadata.name, w);
-        metadata.keywords.encode(w);
-        metadata.version.encode(w);
-        metadata.level.encode(w);
-        // The runtime describes arrays in a tag, and everything else where it always did.
-        let plain = encode_fields(Form::V1, &metadata.fields, &mut wire::Writer::new(&mut []));
-        if plain {
-            encode_fields(Form::V1, &metadata.fields, w);
-        } else {
-            0u32.encode(w);
+        self.0.id.encode(w);
+        utf16_z(self.0.provider, w);
+        behind_provider(self.0, w);
+    }
+}
+
+/// What V4 has behind the provider.
+fn behind_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
+    metadata.event_id.encode(w);
+    utf16_z(metadata.name, w);
+    metadata.keywords.encode(w);
+    metadata.version.encode(w);
+    metadata.level.encode(w);
+    // The runtime describes arrays in a tag, and everything else where it always did.
+    let plain = encode_fields(Form::V1, &metadata.fields, &mut wire::Writer::new(&mut []));
+    if plain {
+        encode_fields(Form::V1, &metadata.fields, w);
+    } else {
+        0u32.encode(w);
+    }
+    if let Some(opcode) = metadata.opcode.filter(|opcode| *opcode != 0) {
+        1u32.encode(w);
+        w.bytes(&[1, opcode]);
+    }
+    if !plain {
+        let tag = w.len();
+        0u32.encode(w);
+        w.bytes(&[2]);
+        let body = w.len();
+        encode_fields(Form::V2, &metadata.fields, w);
+        w.patch(tag, &narrow(w.len().wrapping_sub(body)).to_le_bytes());
+    }
+}
+
+impl Metadata<'_> {
+    /// Writes it as V4 has it, but without its id, and without a provider that has no name.
+    pub(crate) fn encode_inline(&self, w: &mut wire::Writer<'_>) -> Result<(), WriteError> {
+        if !expressible(Version::V4, &self.fields) {
+            return Err(WriteError::Version(Version::V4));
         }
-        if let Some(opcode) = metadata.opcode.filter(|opcode| *opcode != 0) {
-            1u32.encode(w);
-            w.bytes(&[1, opcode]);
+        if self.provider.units().next().is_some_and(|unit| unit != 0) {
+            utf16_z(self.provider, w);
         }
-        if !plain {
-            let tag = w.len();
-            0u32.encode(w);
-            w.bytes(&[2]);
-            let body = w.len();
-            encode_fields(Form::V2, &metadata.fields, w);
-            w.patch(tag, &narrow(w.len().wrapping_sub(body)).to_le_bytes());
-        }
+        behind_provider(self, w);
+        Ok(())
     }
 }
 

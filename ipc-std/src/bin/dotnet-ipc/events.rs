@@ -2,7 +2,6 @@
 use core::cell::RefCell;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -13,6 +12,7 @@ use ipc_std::{Error, Phase, Timeouts, TraceEvent, TraceReader, TraceSession};
 
 use crate::event_line::Lines;
 use crate::failure::{Failure, Kind};
+use crate::output::unbuffered_stdout;
 use crate::recording::{Options, TICK};
 use crate::source::{self, Source};
 use crate::trace::{self, Stage};
@@ -285,8 +285,7 @@ impl Output {
     const FULL: usize = 64 << 10;
 
     fn new(globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
-        let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-        let stdout = stdout.map_err(|e| cannot_write(&e))?;
+        let stdout = unbuffered_stdout().map_err(|e| cannot_write(&e))?;
         Ok(Rc::new(RefCell::new(Self { lines: Lines::new(globals.output.json), stdout: Ok(stdout) })))
     }
 

@@ -85,9 +85,12 @@ impl From<Error> for Failure {
         let kind = e.kind().into();
         // A runtime's own words may have several lines.
         let failure = Self::new(kind, joined(&e.to_string()));
-        // What these say is all that can be said.
-        let failure = match e {
+        let failure = match &e {
+            // What these say is all that can be said.
             Error::InUse { .. } | Error::Spawn { .. } | Error::Left { .. } => failure.without_hint(),
+            Error::Undiscovered(why) => failure
+                .with_hint(format!("`dotnet-ipc find {}` shows each step of the search", why.process_id())),
+            Error::Permission { denied, .. } => failure.with_hint(denied.advice()),
             _ => failure,
         };
         Self { command: e.command(), hresult: e.hresult(), hint: e.hint().or(failure.hint), ..failure }
@@ -100,10 +103,11 @@ const fn advice(kind: Kind) -> Option<&'static str> {
         Kind::Usage => Some("--help shows what there is"),
         Kind::Danger => Some("--force sends it all the same"),
         Kind::NotFound => {
-            Some("`dotnet-ipc ps` lists what can be asked, --socket PATH reaches what it does not see")
+            Some("`dotnet-ipc ps --why` lists all there is, --socket PATH reaches what it does not see")
         }
-        Kind::NoListener => Some("`dotnet-ipc ps` lists what can be asked"),
-        Kind::Permission => Some("be the user who runs the process, or root"),
+        Kind::NoListener => Some("`dotnet-ipc clean` removes what is left of runtimes that are gone"),
+        // What says that, says who to be.
+        Kind::Permission => None,
         Kind::Timeout => {
             Some("if it is only busy, with a dump or in a debugger, try again with a longer --timeout")
         }

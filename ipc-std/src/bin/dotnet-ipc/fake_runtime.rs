@@ -1,14 +1,14 @@
 //! `fake-runtime`: a runtime to try tools on.
 use std::io;
-use std::os::unix::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
 use clap::ValueEnum;
-use ipc_proto::port::{Config, PortType, Variable};
-use ipc_std::discover;
+use ipc_proto::Advertise;
+use ipc_proto::port::{Config, Finding, PortType, Variable};
 use ipc_std::fake::{FakeRuntime, Port, Profile};
+use ipc_std::{Server, discover};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -67,11 +67,15 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let config = Config::read(profile.flavour, |name| {
         (name == Variable::DiagnosticPorts.name()).then_some(list.as_str())
     });
-    config.findings().for_each(|finding| globals.output.note(&finding.to_string()));
+    // A pipe lies in no directory.
+    let matters = |finding: &Finding<'_>| !(cfg!(windows) && matches!(finding, Finding::Relative { .. }));
+    config.findings().filter(matters).for_each(|finding| globals.output.note(&finding.to_string()));
     // A runtime goes on without those that cannot be, and ignores those that listen where it has a default port.
-    let ports = config.ports().filter(|port| {
-        port.port_type() == PortType::Connect && SocketAddr::from_pathname(port.address()).is_ok()
-    });
+    let advertise = Advertise { runtime_cookie: profile.runtime_cookie, process_id: 0, future: 0 };
+    let mut trial = Server::new(&advertise).map_err(|e| Failure::io("cannot make a server", &e))?;
+    let ports = config
+        .ports()
+        .filter(|port| port.port_type() == PortType::Connect && trial.call(port.address().as_ref()).is_ok());
     let ports = ports.map(|port| Port { path: port.address().into(), suspended: port.suspends() }).collect();
     let dir = args.dir.clone().unwrap_or_else(discover::directory);
     // Before there is a socket, so that no signal leaves it behind.

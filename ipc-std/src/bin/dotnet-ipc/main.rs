@@ -1,4 +1,6 @@
 //! `dotnet-ipc`: asks .NET runtimes, over their diagnostic sockets.
+#[cfg(unix)]
+mod clean;
 mod conformance;
 mod decode;
 mod demo;
@@ -9,6 +11,7 @@ mod event_line;
 mod events;
 mod failure;
 mod fake_runtime;
+mod find;
 mod hex;
 mod info;
 mod monitor;
@@ -17,6 +20,7 @@ mod perf_map;
 mod profiler;
 mod providers;
 mod ps;
+mod reasons;
 mod recording;
 mod resume;
 mod rewrite;
@@ -39,7 +43,7 @@ use crate::output::Output;
 ///
 /// A runtime is named by its process id, or by its diagnostic socket with --socket.
 #[derive(Debug, Parser)]
-#[command(name = "dotnet-ipc", version, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "dotnet-ipc", bin_name = "dotnet-ipc", version, max_term_width = 110, after_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -50,6 +54,7 @@ struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   dotnet-ipc ps                                  the runtimes that can be asked
+  dotnet-ipc find 4242                           why one is among them, or is not
   dotnet-ipc info 4242                           who one of them is
   dotnet-ipc trace 4242 -o app.nettrace          record until Ctrl-C
   dotnet-ipc env --socket /tmp/dotnet-diagnostic-4242-99-socket --json
@@ -75,6 +80,9 @@ struct Globals {
 #[derive(Debug, Subcommand)]
 enum Command {
     Ps(ps::Args),
+    Find(find::Args),
+    #[cfg(unix)]
+    Clean(clean::Args),
     Info(info::Args),
     Env(env::Args),
     Trace(trace::Args),
@@ -102,6 +110,9 @@ fn main() -> ExitCode {
     };
     let result = match command {
         Command::Ps(args) => ps::run(&args, &globals),
+        Command::Find(args) => find::run(&args, &globals),
+        #[cfg(unix)]
+        Command::Clean(args) => clean::run(&args, &globals),
         Command::Info(args) => info::run(&args, &globals),
         Command::Env(args) => env::run(&args, &globals),
         Command::Trace(args) => trace::run(&args, &globals),

@@ -4,22 +4,26 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
+#[cfg(unix)]
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::io;
+#[cfg(unix)]
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::net::UnixStream;
+#[cfg(unix)]
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
-use ipc_std::{AdvertisedRuntime, Client, Error, Monitor, MonitorEvent, Timeouts, TraceSession};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use ipc_std::{
+    AdvertisedRuntime, Client, Error, Monitor, MonitorEvent, MonitorWaker, Timeouts, TraceSession,
+};
+#[cfg(unix)]
 use rustix::process::{Pid, Resource, Signal, getpgrp, getrlimit, kill_process, setrlimit};
+#[cfg(unix)]
 use rustix::termios::tcgetpgrp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -107,9 +111,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
     let suspend = !args.options.no_resume;
     let (name, value) = monitor.variable(suspend)?;
 
-    let (woken, wake) = UnixStream::pair().map_err(|e| Failure::io("cannot make a pair of sockets", &e))?;
     let (tell, told) = mpsc::channel();
-    let wake = Wake { tell, wake: Arc::new(wake) };
+    let wake = Wake { tell, waker: monitor.waker() };
     signals::handle({
         let (wake, path) = (wake.clone(), monitor.path().to_owned());
         let directory = directory.as_ref().map(|directory| directory.path().to_owned());
@@ -135,6 +138,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
             Some(Child::start(command.args(arguments), suspend, &monitor, wake.clone())?)
         }
         None => {
+            #[cfg(unix)]
             allow_many_connections();
             globals.output.note(&format!("runtimes connect with {name}={}", quoted(&value)));
             None
@@ -152,7 +156,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
         failure: Mutex::new(None),
     };
     let status = thread::scope(|scope| {
-        let ended = port.run(scope, child, &told, &woken);
+        let ended = port.run(scope, child, &told);
         // However it ended: traces that go on would be waited for.
         port.ending.store(true, Ordering::Relaxed);
         ended
@@ -179,10 +183,16 @@ fn where_to_listen(args: &Args) -> Result<(PathBuf, Option<TempDir>), Failure> {
     }
     let directory = tempfile::Builder::new().prefix("dotnet-ipc-").tempdir();
     let directory = directory.map_err(|e| Failure::io("cannot make a temporary directory", &e))?;
-    Ok((directory.path().join("port"), Some(directory)))
+    #[cfg(unix)]
+    let path = directory.path().join("port");
+    // Pipes lie in no directory, but this one's name is nobody else's.
+    #[cfg(windows)]
+    let path = directory.path().file_name().unwrap_or_default().into();
+    Ok((path, Some(directory)))
 }
 
 /// Each runtime holds a connection. What it may not have it goes without. A command would inherit it.
+#[cfg(unix)]
 fn allow_many_connections() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -203,19 +213,20 @@ enum News {
 #[derive(Debug, Clone)]
 struct Wake {
     tell: mpsc::Sender<News>,
-    wake: Arc<UnixStream>,
+    waker: MonitorWaker,
 }
 
 impl Wake {
     fn tell(&self, news: News) {
         // Nobody listens any more at the very end.
         let _ = self.tell.send(news);
-        let _ = (&*self.wake).write(&[0]);
+        self.waker.wake();
     }
 }
 
 /// The command.
 struct Child {
+    #[cfg(unix)]
     pid: Option<Pid>,
     name: String,
 }
@@ -224,15 +235,21 @@ impl Child {
     fn start(command: &mut Command, suspend: bool, monitor: &Monitor, wake: Wake) -> Result<Self, Failure> {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = monitor.spawn(command, suspend)?;
+        #[cfg(unix)]
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let thread = thread::Builder::new().name("command".to_owned());
         let waiting = thread.spawn(move || wake.tell(News::Ended(child.wait())));
         waiting.map_err(|e| Failure::io("cannot start a thread", &e))?;
-        Ok(Self { pid, name })
+        Ok(Self {
+            #[cfg(unix)]
+            pid,
+            name,
+        })
     }
 
     /// Passes a signal on. Where we are what runs in the foreground of a terminal, it is the terminal that has sent Ctrl-C
     /// to both of us.
+    #[cfg(unix)]
     fn signal(&self, signal: i32) {
         let signal = Signal::from_named_raw(signal);
         let by_terminal = signal == Some(Signal::INT)
@@ -242,10 +259,15 @@ impl Child {
             let _ = kill_process(pid, signal);
         }
     }
+    /// It has the same console, which has told it too.
+    #[cfg(windows)]
+    const fn signal(&self, _: i32) {}
 }
 
 fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status.code().or_else(|| status.signal().map(|signal| signal.saturating_add(128)));
+    let code = status.code();
+    #[cfg(unix)]
+    let code = code.or_else(|| status.signal().map(|signal| signal.saturating_add(128)));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
@@ -283,17 +305,17 @@ impl<'p> Port<'p> {
         scope: &'s Scope<'s, '_>,
         child: Option<Child>,
         told: &Receiver<News>,
-        woken: &UnixStream,
     ) -> Result<Option<ExitStatus>, Failure> {
         let (mut child, mut status, mut seen) = (child, None, false);
         // For the command, once the traces have ended, or do not want to.
         let mut signal: Option<(i32, Instant)> = None;
         let mut waiting = VecDeque::new();
         let mut over: Option<Instant> = None;
-        woken.set_nonblocking(true).map_err(|e| Failure::io("cannot wait", &e))?;
+        let mut first = None;
         loop {
             for _ in 0..EVENTS {
-                let Some(event) = self.monitor.poll_event()? else { break };
+                let event = first.take().map_or_else(|| self.monitor.poll_event(), |event| Ok(Some(event)));
+                let Some(event) = event? else { break };
                 seen |= matches!(event, MonitorEvent::Arrived(_));
                 waiting.extend(self.on_event(event));
             }
@@ -331,7 +353,7 @@ impl<'p> Port<'p> {
                     return Ok(status);
                 }
             }
-            self.wait(woken)?;
+            first = self.monitor.next_event(TICK)?;
         }
     }
 
@@ -345,20 +367,6 @@ impl<'p> Port<'p> {
         }
         let failure = Failure::new(Kind::NotFound, format!("there is no trace: {why}"));
         lock(&self.failure).get_or_insert(failure.without_hint());
-    }
-
-    /// Waits until there is something to do, but not for long.
-    fn wait(&self, woken: &UnixStream) -> Result<(), Failure> {
-        let due = self.monitor.due().map_or(TICK, |due| due.saturating_duration_since(Instant::now()));
-        let timeout = Timespec::try_from(due.min(TICK)).ok();
-        let mut fds =
-            [self.monitor.as_fd(), woken.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(Failure::io("cannot wait", &e.into())),
-        }
-        while matches!((&*woken).read(&mut [0; 64]), Ok(n) if n > 0) {}
-        Ok(())
     }
 
     /// Tells of it; gives a runtime that has arrived.
@@ -487,19 +495,8 @@ impl<'p> Port<'p> {
 
     /// The file for a runtime's trace, which no other of this run has.
     fn file_for(&self, runtime: &AdvertisedRuntime) -> PathBuf {
-        let pattern = self.args.trace.as_ref().map_or(&[][..], |trace| trace.as_os_str().as_bytes());
-        let process_id = runtime.local_process_id().to_string();
-        let (mut path, mut rest) = (Vec::new(), pattern);
-        while let Some((first, behind)) = rest.split_first() {
-            if let Some(behind) = rest.strip_prefix(b"{pid}") {
-                path.extend_from_slice(process_id.as_bytes());
-                rest = behind;
-            } else {
-                path.push(*first);
-                rest = behind;
-            }
-        }
-        let path = PathBuf::from(OsString::from_vec(path));
+        let pattern = self.args.trace.as_deref().map_or_else(|| OsStr::new(""), Path::as_os_str);
+        let path = PathBuf::from(with_process_id(pattern, &runtime.local_process_id().to_string()));
         let mut files = lock(&self.files);
         loop {
             let number = files.entry(path.clone()).or_insert(0);
@@ -579,6 +576,27 @@ impl Event<'_> {
         }
         json
     }
+}
+
+/// The pattern, with the process id in the place of each `{pid}`.
+#[cfg(unix)]
+fn with_process_id(pattern: &OsStr, process_id: &str) -> OsString {
+    let (mut path, mut rest) = (Vec::new(), pattern.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        if let Some(behind) = rest.strip_prefix(b"{pid}") {
+            path.extend_from_slice(process_id.as_bytes());
+            rest = behind;
+        } else {
+            path.push(*first);
+            rest = behind;
+        }
+    }
+    OsString::from_vec(path)
+}
+/// The same. A name that is no text is taken as it is.
+#[cfg(windows)]
+fn with_process_id(pattern: &OsStr, process_id: &str) -> OsString {
+    pattern.to_str().map_or_else(|| pattern.to_owned(), |pattern| pattern.replace("{pid}", process_id).into())
 }
 
 /// `app.nettrace` as `app.2.nettrace`.

@@ -1,6 +1,11 @@
 //! Where results and remarks go.
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
+#[cfg(unix)]
+use std::os::fd::AsFd;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle;
 
 use serde_json::{Value, json};
 
@@ -28,6 +33,15 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(|e| Failure::io("cannot write to standard output", &e)),
     }
+}
+
+/// Standard output, without the buffer that Rust's has, which is made for lines.
+pub(crate) fn unbuffered_stdout() -> io::Result<File> {
+    #[cfg(unix)]
+    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    #[cfg(windows)]
+    let stdout = io::stdout().as_handle().try_clone_to_owned();
+    stdout.map(File::from)
 }
 
 /// Tells what was done: in a sentence, or as an object.

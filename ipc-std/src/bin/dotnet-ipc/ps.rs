@@ -1,88 +1,97 @@
-//! `ps`: every runtime there is.
+//! `ps`: every runtime there is, and what only looks like one.
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
 use comfy_table::{Table, presets};
-use ipc_std::discover::{self, Found};
-use ipc_std::{Client, ProcessInfo};
+use ipc_std::discover::{self, Search, Why};
+use ipc_std::{Error, ProcessInfo};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
 use crate::output::{json_to_stdout, printable, to_stdout};
 use crate::wire_log::WireLog;
-use crate::{Globals, info, wire_log};
+use crate::{Globals, info, reasons, wire_log};
 
 /// List the runtimes that can be asked
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A runtime is found by its socket in TMPDIR, or in /tmp. All are asked at the same
-time. STATUS is `ok`, or why there is no more to tell: `timeout`, `refused` (.NET
-Core 3 has no command for it), `protocol`, `permission`, `gone`.
+A runtime is found by its socket: in TMPDIR or /tmp, and on Linux where its own TMPDIR
+is, in whatever container. All are asked at the same time. STATUS is `ok`, or why there
+is no more to tell: `timeout`, `refused` (.NET Core 3 has no command for it),
+`protocol`, `permission`, `gone`; with --why also `not_found`, `no_listener`.
 
 Examples:
   dotnet-ipc ps
+  dotnet-ipc ps --why
   dotnet-ipc ps --timeout 1s
   dotnet-ipc ps --json | jq -r 'select(.status == \"ok\") | .process_id'")]
 pub(crate) struct Args {
+    /// Show what cannot be asked too, and why: sockets left behind, processes with a runtime and no socket
+    #[arg(long)]
+    why: bool,
     #[command(flatten)]
     wire_log: wire_log::LogFile,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
-    let found = discover::list();
-    if found.is_empty() && !globals.output.json {
-        globals.output.note(
-            "no .NET runtime is found; one that has another TMPDIR is asked by its process id, one in a container by \
-             --socket PATH",
-        );
-    }
+    let mut found = discover::search_all();
+    let mut shown = false;
     let mut rows = Vec::new();
     // Local trouble says nothing about a runtime, but is not to hide the others.
     let mut local = Ok(());
     thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
-        for found in &found {
+        for found in &mut found {
             let (tell, wire_log) = (tell.clone(), &wire_log);
             let asked = thread::Builder::new().spawn_scoped(scope, move || {
                 // There is somebody to tell as long as there are threads.
-                let _ = tell.send((found, ask(found, globals, wire_log)));
+                let _ = tell.send(Row::ask(found, globals, wire_log));
             });
             if let Err(e) = asked {
                 local = Err(Failure::io("cannot start a thread", &e));
             }
         }
         drop(tell);
-        for (found, answer) in told {
-            let row = match answer.map_err(|failure| status(failure.kind()).ok_or(failure)) {
-                Ok(info) => Row { found, answer: Ok(info) },
-                Err(Ok(status)) => Row { found, answer: Err(status) },
-                Err(Err(failure)) => {
+        for row in told {
+            let row = match row {
+                Ok(row) if args.why || row.is_there() => row,
+                Ok(_) => continue,
+                Err(failure) => {
                     local = Err(failure);
                     continue;
                 }
             };
+            shown = true;
             // Each as it comes, so that a slow one holds up nobody who reads; a table has to wait for its widths.
             if globals.output.json {
-                json_to_stdout(&row.to_json())?;
+                json_to_stdout(&row.to_json(args.why))?;
             } else {
                 rows.push(row);
             }
         }
         Ok::<(), Failure>(())
     })?;
-    if !rows.is_empty() {
-        rows.sort_by_key(|row| row.found.process_id);
-        let table = table(&rows);
+    rows.sort_by_key(|row| row.process_id);
+    if rows.iter().any(Row::is_there) {
+        let table = table(rows.iter().filter(|row| row.is_there()));
         to_stdout(|out| table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end())))?;
+    }
+    if args.why {
+        let whys = || rows.iter().filter_map(|row| row.answer.as_ref().err()?.1.as_ref());
+        to_stdout(|out| whys().try_for_each(|why| writeln!(out, "{}", printable(&why.to_string()))))?;
+    }
+    if !shown && !globals.output.json {
+        globals
+            .output
+            .note("no .NET runtime is found; `dotnet-ipc ps --why` shows what is in the way of any");
     }
     local.and_then(|()| wire_log.check())
 }
 
-fn ask(found: &Found, globals: &Globals, wire_log: &WireLog) -> Result<ProcessInfo, Failure> {
-    let client = Client::at(&found.path).with_timeouts(globals.limits.timeouts());
-    Ok(client.with_observer(wire_log.observer()).process_info()?)
-}
+const NOT_FOUND: &str = "not_found";
+const NO_LISTENER: &str = "no_listener";
 
 /// How a failure of this kind shows; `None` if it is none of the runtime's.
 const fn status(kind: Kind) -> Option<&'static str> {
@@ -91,39 +100,66 @@ const fn status(kind: Kind) -> Option<&'static str> {
         Kind::Refused | Kind::Unsupported => Some("refused"),
         Kind::Protocol => Some("protocol"),
         Kind::Permission => Some("permission"),
-        Kind::NotFound | Kind::NoListener | Kind::Gone => Some("gone"),
+        Kind::Gone => Some("gone"),
+        Kind::NotFound => Some(NOT_FOUND),
+        Kind::NoListener => Some(NO_LISTENER),
         Kind::Io | Kind::Other | Kind::Usage | Kind::Danger | Kind::Different => None,
     }
 }
 
-struct Row<'a> {
-    found: &'a Found,
-    /// Or the status that says why there is none.
-    answer: Result<ProcessInfo, &'static str>,
+struct Row {
+    process_id: u32,
+    socket: Option<PathBuf>,
+    /// Or the status that says why there is none, and the reasons.
+    answer: Result<ProcessInfo, (&'static str, Option<Why>)>,
 }
 
-impl Row<'_> {
-    fn status(&self) -> &'static str {
-        self.answer.as_ref().map_or_else(|status| *status, |_| "ok")
+impl Row {
+    fn ask(search: &mut Search, globals: &Globals, wire_log: &WireLog) -> Result<Self, Failure> {
+        let (process_id, socket) = (search.process_id(), search.path().map(Path::to_owned));
+        let row = |socket, answer| Ok(Self { process_id, socket, answer });
+        match search.ask(&globals.limits.timeouts(), wire_log.observer().as_ref()) {
+            Ok(found) => row(Some(found.path), found.info.ok_or(("refused", None))),
+            Err(why) => match status(why.kind().into()) {
+                Some(status) => row(socket, Err((status, Some(why)))),
+                None => Err(Error::from(why).into()),
+            },
+        }
     }
 
-    fn to_json(&self) -> Value {
+    fn status(&self) -> &'static str {
+        self.answer.as_ref().map_or_else(|(status, _)| *status, |_| "ok")
+    }
+
+    /// Whether somebody listens there, be it for others only.
+    fn is_there(&self) -> bool {
+        !matches!(self.status(), NOT_FOUND | NO_LISTENER)
+    }
+
+    fn to_json(&self, with_why: bool) -> Value {
         let mut row = json!({
-            "process_id": self.found.process_id,
-            "socket": self.found.path.to_string_lossy(),
+            "process_id": self.process_id,
+            "socket": self.socket.as_ref().map(|path| path.to_string_lossy()),
             "status": self.status(),
         });
-        if let (Value::Object(row), Ok(info)) = (&mut row, &self.answer) {
+        let Value::Object(fields) = &mut row else { return row };
+        if let Ok(info) = &self.answer {
             // Where the process has another id in its own namespace, the one that others see it by stays.
             info::fields(info).into_iter().for_each(|(key, value)| {
-                row.entry(key).or_insert(value);
+                fields.entry(key).or_insert(value);
             });
+        }
+        if with_why {
+            let why = self.answer.as_ref().err().and_then(|(_, why)| why.as_ref());
+            let all = why.map(|why| why.reasons().iter().map(reasons::to_json).collect::<Vec<_>>());
+            fields.insert("why".to_owned(), why.map(Why::to_string).into());
+            fields.insert("reasons".to_owned(), all.unwrap_or_default().into());
         }
         row
     }
 }
 
-fn table(rows: &[Row<'_>]) -> Table {
+fn table<'r>(rows: impl Iterator<Item = &'r Row>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header([
         "PID",
@@ -134,13 +170,16 @@ fn table(rows: &[Row<'_>]) -> Table {
         "COMMAND LINE",
     ]);
     for row in rows {
-        let of = |text: fn(&ProcessInfo) -> String| row.answer.as_ref().map(text).unwrap_or_default();
+        let of = |text: fn(&ProcessInfo) -> String| row.answer.as_ref().map_or_else(|_| String::new(), text);
         table.add_row([
-            row.found.process_id.to_string(),
+            row.process_id.to_string(),
             row.status().to_owned(),
             of(|info| printable(&info.clr_product_version.to_string()).into_owned()),
             of(|info| printable(&info.arch.to_string()).into_owned()),
-            printable(&row.found.path.to_string_lossy()).into_owned(),
+            row.socket
+                .as_ref()
+                .map(|path| printable(&path.to_string_lossy()).into_owned())
+                .unwrap_or_default(),
             of(|info| printable(&info.command_line.to_string()).into_owned()),
         ]);
     }

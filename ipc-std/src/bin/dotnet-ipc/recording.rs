@@ -2,7 +2,6 @@
 use core::time::Duration;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use ipc_proto::types::{EventFilter, Provider};
@@ -10,6 +9,7 @@ use ipc_std::{Client, Error, Phase, TraceConfig, TraceSession};
 
 use crate::durations;
 use crate::failure::{Failure, Kind};
+use crate::output::unbuffered_stdout;
 use crate::providers::{self, Buffering, EventIds, Profile, Selected};
 
 /// What to record.
@@ -177,10 +177,8 @@ impl Destination {
             return Err(Failure::new(Kind::Usage, "a trace is not for a terminal")
                 .with_hint("give a file, or a pipe"));
         }
-        // Without the buffer that Rust's has, which is made for lines.
-        let stdout = io::stdout().as_fd().try_clone_to_owned();
-        let file = stdout.map_err(|e| Failure::io("cannot write to standard output", &e))?;
-        Ok(Self { path: "-".into(), file: file.into(), created: None })
+        let file = unbuffered_stdout().map_err(|e| Failure::io("cannot write to standard output", &e))?;
+        Ok(Self { path: "-".into(), file, created: None })
     }
 
     pub(crate) fn is_stdout(&self) -> bool {

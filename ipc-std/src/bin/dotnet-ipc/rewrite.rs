@@ -1,9 +1,11 @@
 //! `rewrite`: a trace anew, with less in it or in another format.
 use core::time::Duration;
 use std::ffi::OsStr;
-use std::fs::{self, File, Permissions};
+#[cfg(unix)]
+use std::fs::Permissions;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -17,7 +19,7 @@ use tempfile::NamedTempFile;
 
 use crate::events::Only;
 use crate::failure::{Failure, Kind};
-use crate::output::{json_to_stdout, to_stderr};
+use crate::output::{json_to_stdout, to_stderr, unbuffered_stdout};
 use crate::source::{self, Source};
 use crate::{Globals, durations, signals};
 
@@ -264,8 +266,7 @@ impl Output {
                     .with_hint("give a file, or a pipe"));
             }
             let name = "standard output".to_owned();
-            let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            let stdout = stdout.map_err(|e| cannot_write(&name, &e))?;
+            let stdout = unbuffered_stdout().map_err(|e| cannot_write(&name, &e))?;
             return Ok(Self { name, bytes: 0, closed: false, to: To::Stream(stdout) });
         }
         let name = path.display().to_string();
@@ -303,9 +304,11 @@ impl Output {
             path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
         let mut prefix = path.file_name().unwrap_or_else(|| OsStr::new("trace")).to_owned();
         prefix.push(".");
+        let mut builder = tempfile::Builder::new();
         // A new file gets what the mask leaves of this.
-        let permissions = Permissions::from_mode(if there.is_some() { 0o600 } else { 0o666 });
-        let file = tempfile::Builder::new().prefix(&prefix).permissions(permissions).tempfile_in(folder)?;
+        #[cfg(unix)]
+        builder.permissions(Permissions::from_mode(if there.is_some() { 0o600 } else { 0o666 }));
+        let file = builder.prefix(&prefix).tempfile_in(folder)?;
         if let Some(permissions) = there {
             file.as_file().set_permissions(permissions)?;
         }

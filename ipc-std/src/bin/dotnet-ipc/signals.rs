@@ -1,34 +1,47 @@
 //! Signals that ask the tool to end.
-use std::thread;
+#[cfg(windows)]
+#[path = "../../sys/windows/console.rs"]
+mod console;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
+#[cfg(windows)]
+pub(crate) use console::{handle, obey};
+#[cfg(unix)]
+pub(crate) use unix::{handle, obey};
 
-use crate::failure::Failure;
+#[cfg(unix)]
+mod unix {
+    use std::thread;
 
-/// From now on hands SIGINT, SIGTERM and SIGHUP to `on`, on a thread of its own, in place of what they do.
-pub(crate) fn handle(on: impl FnMut(i32) + Send + 'static) -> Result<(), Failure> {
-    let heard: Vec<i32> =
-        [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
-    let handled = Signals::new(heard).and_then(|mut signals| {
-        let thread = thread::Builder::new().name("signals".to_owned());
-        thread.spawn(move || signals.forever().for_each(on))
-    });
-    handled.map(|_| ()).map_err(|e| Failure::io("cannot handle signals", &e))
-}
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
 
-/// Whether whoever started the tool wants this signal to pass it by, as `nohup` does.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask =
-        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    let bit = u32::try_from(signal).ok().and_then(|signal| 1_u64.checked_shl(signal.checked_sub(1)?));
-    matches!((mask, bit), (Some(mask), Some(bit)) if mask & bit != 0)
-}
+    use crate::failure::Failure;
 
-/// Does what the signal would have done: ends the tool at once.
-pub(crate) fn obey(signal: i32) {
-    // It fails for other signals than those above.
-    let _ = emulate_default_handler(signal);
+    /// From now on hands SIGINT, SIGTERM and SIGHUP to `on`, on a thread of its own, in place of what they do.
+    pub(crate) fn handle(on: impl FnMut(i32) + Send + 'static) -> Result<(), Failure> {
+        let heard: Vec<i32> =
+            [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
+        let handled = Signals::new(heard).and_then(|mut signals| {
+            let thread = thread::Builder::new().name("signals".to_owned());
+            thread.spawn(move || signals.forever().for_each(on))
+        });
+        handled.map(|_| ()).map_err(|e| Failure::io("cannot handle signals", &e))
+    }
+
+    /// Whether whoever started the tool wants this signal to pass it by, as `nohup` does.
+    fn is_ignored(signal: i32) -> bool {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status
+            .lines()
+            .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+        let bit = u32::try_from(signal).ok().and_then(|signal| 1_u64.checked_shl(signal.checked_sub(1)?));
+        matches!((mask, bit), (Some(mask), Some(bit)) if mask & bit != 0)
+    }
+
+    /// Does what the signal would have done: ends the tool at once.
+    pub(crate) fn obey(signal: i32) {
+        // It fails for other signals than those above.
+        let _ = emulate_default_handler(signal);
+    }
 }

@@ -2,7 +2,10 @@
 use core::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+#[cfg(unix)]
 use std::os::fd::AsFd;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 
 use ipc_proto::nettrace::End;
@@ -38,7 +41,11 @@ impl Source {
 
 /// Without the buffer that Rust's has, which would only be one more.
 fn stdin() -> io::Result<File> {
-    io::stdin().as_fd().try_clone_to_owned().map(File::from)
+    #[cfg(unix)]
+    let stdin = io::stdin().as_fd().try_clone_to_owned();
+    #[cfg(windows)]
+    let stdin = io::stdin().as_handle().try_clone_to_owned();
+    stdin.map(File::from)
 }
 
 impl Read for Source {

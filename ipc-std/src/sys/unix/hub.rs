@@ -23,12 +23,8 @@ const RAISED: u64 = 1;
 
 impl Hub {
     pub(crate) fn new() -> io::Result<Self> {
-        let hub = Self {
-            sources: Poller::new()?,
-            all: Poller::new()?,
-            raised: Flag::new()?,
-            woken: Flag::new()?,
-        };
+        let hub =
+            Self { sources: Poller::new()?, all: Poller::new()?, raised: Flag::new()?, woken: Flag::new()? };
         hub.all.watch(&hub.sources, SOURCES)?;
         hub.all.watch(&hub.raised, RAISED)?;
         Ok(hub)
@@ -65,8 +61,8 @@ impl Hub {
 
     /// Waits until a source is ready, or somebody wakes; an error of kind `TimedOut` after `deadline`. One at a time.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
-        let mut fds = [self.sources.as_fd(), self.woken.as_fd()]
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let mut fds =
+            [self.sources.as_fd(), self.woken.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         wait(&mut fds, deadline)
     }
 

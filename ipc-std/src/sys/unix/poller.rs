@@ -22,6 +22,9 @@ impl AsFd for Poller {
 }
 
 impl Poller {
+    /// What was ready was acted upon. Here it is told of for as long as it is, so that there is nothing to be done.
+    pub(crate) const fn rearm(&self) {}
+
     /// Waits until one is ready; an error of kind `TimedOut` after `deadline`.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
         wait(&mut [PollFd::new(&self.0, PollFlags::IN)], deadline)

@@ -1,7 +1,6 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -65,7 +64,7 @@ impl Socket {
     /// A full backlog is waited for, as a runtime accepts only between two commands. There is nothing to poll then, so
     /// it is asked again, ever more seldom.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
-        let address = SocketAddrUnix::new(path)?;
+        let (address, _directory) = super::address::address(path)?;
         let fd = unix_socket()?;
         let mut pause = Duration::from_millis(1);
         loop {
@@ -84,7 +83,7 @@ impl Socket {
         }
     }
 
-    /// Connects, or fails at once, be it that the backlog is full.
+    /// Connects, or fails at once: with an error of kind `WouldBlock` if the backlog is full.
     pub(crate) fn connect_at_once(address: &Address) -> io::Result<Self> {
         let fd = unix_socket()?;
         connect(&fd, &address.0)?;
@@ -134,7 +133,7 @@ impl Socket {
     /// Tells the peer that no more comes, while it may still send.
     #[cfg(feature = "conformance")]
     pub(crate) fn finish(&self) -> io::Result<()> {
-        self.stream.shutdown(Shutdown::Write)
+        self.stream.shutdown(std::net::Shutdown::Write)
     }
 
     /// Ends it, in both directions: whoever reads or writes, on whatever thread, goes on at once, and the peer sees the
@@ -142,20 +141,12 @@ impl Socket {
     #[cfg(feature = "fake")]
     pub(crate) fn shut_down(&self) {
         // One that is gone already need not be shut down.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
-    /// Who is at the other end, if the system tells.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    /// Who is at the other end, if the system tells: of one that we connected, who listened.
     pub(crate) fn credentials(&self) -> Option<Credentials> {
-        // The system's own answer for a process that is not seen from here is 0, which is no process id.
-        let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
-        let process_id = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
-        Some(Credentials { process_id, user_id: peer.uid.as_raw(), group_id: peer.gid.as_raw() })
-    }
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    pub(crate) const fn credentials(&self) -> Option<Credentials> {
-        None
+        super::process::credentials(&self.stream)
     }
 }
 

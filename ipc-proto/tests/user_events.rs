@@ -1,0 +1,345 @@
+//! Tracepoints of `user_events`: bytes written out by hand from the rules, and what is no such bytes.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test says what it expects by unwrapping it"
+)]
+use ipc_proto::nettrace::{Fields, Metadata, Scalar, Str, Version, WriteError};
+use ipc_proto::types::{
+    EventFilter, EventLevel, SessionConfig, TracepointConfig, UserEventsProvider, UserEventsSession,
+};
+use ipc_proto::user_events::{
+    Extension, InlineMetadata, Item, Record, TracepointFormat, TracepointFormatError as FormatError,
+};
+use ipc_proto::{Array, CollectTracing5, DecodeErrorKind, Guid, Request, Text, Violation};
+
+const ID: Guid = Guid([0xa1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+const RELATED: Guid = Guid([0xb1; 16]);
+
+fn utf16_z(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+/// ExceptionThrown_V1 of the runtime, as one that has been released sends it: nothing but what it is.
+fn exception() -> Vec<u8> {
+    let mut bytes = utf16_z("Microsoft-Windows-DotNETRuntime");
+    bytes.extend(exception_of_a_preview());
+    bytes
+}
+
+/// The same without the provider.
+fn exception_of_a_preview() -> Vec<u8> {
+    #[rustfmt::skip]
+    let bytes = [
+        0x50, 0, 0, 0,                  // event id 80
+        0, 0,                           // no name
+        0, 0x80, 0, 0, 2, 0, 0, 0,      // keywords
+        1, 0, 0, 0,                     // version
+        2, 0, 0, 0,                     // level
+        0, 0, 0, 0,                     // no fields
+    ];
+    bytes.to_vec()
+}
+
+#[test]
+fn format() {
+    let format = TracepointFormat::new("MyTracepoint").unwrap();
+    let expected = "MyTracepoint u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
+    assert_eq!(format.as_str(), expected);
+    assert_eq!(format.to_string(), expected);
+    assert_eq!(format.as_c_str().to_str(), Ok(expected));
+    assert_eq!(format.as_c_str().to_bytes_with_nul().len(), expected.len() + 1);
+    assert_eq!(format.name(), "MyTracepoint");
+    assert_eq!(expected.parse(), Ok(format));
+}
+
+#[test]
+fn format_of_what_a_request_has() {
+    let units: Vec<u16> = "Ä\0behind".encode_utf16().collect();
+    assert_eq!(TracepointFormat::new(Text::from_utf16(&units)).unwrap().name(), "Ä");
+    assert_eq!(TracepointFormat::new(Text::NULL), Err(FormatError::BadName));
+    let lone = TracepointFormat::new(Text::from_utf16(&[0xd800])).unwrap();
+    assert_eq!(lone.name(), "\u{fffd}");
+}
+
+#[test]
+fn names_that_are_none() {
+    for bad in ["", " ", "a b", "a ", " a", "a\tb", "a\nb", "\0", "\u{7f}"] {
+        assert_eq!(TracepointFormat::new(bad), Err(FormatError::BadName), "{bad:?}");
+    }
+}
+
+/// 512 bytes with the NUL are allowed; a request is looked at by the same rule.
+#[test]
+fn the_longest_name() {
+    let around = TracepointFormat::FIELDS.len() + 2;
+    assert_eq!(around, 76);
+    for (unit, bytes) in [("n", 1), ("ä", 2), ("€", 3)] {
+        let longest = unit.repeat((512 - around) / bytes);
+        let format = TracepointFormat::new(&*longest).unwrap();
+        assert!(format.as_c_str().to_bytes_with_nul().len() > 512 - bytes);
+        assert_eq!(format.name(), longest);
+        assert_eq!(format.to_string().parse(), Ok(format));
+        let longer = longest.clone() + unit;
+        let len = longer.len() + around;
+        assert_eq!(TracepointFormat::new(&*longer), Err(FormatError::TooLong { len }));
+        let said = FormatError::TooLong { len }.to_string();
+        assert!(said.contains(&len.to_string()), "{said}");
+        let spelled = format!("{longer} {}", TracepointFormat::FIELDS);
+        assert_eq!(spelled.parse::<TracepointFormat>(), Err(FormatError::TooLong { len }));
+        assert_eq!(check(&longest), Ok(()));
+        assert_eq!(check(&longer), Err(Violation::TracepointNameLength));
+    }
+}
+
+fn check(name: &str) -> Result<(), Violation> {
+    let tracepoints = TracepointConfig { default_tracepoint_name: name.into(), sets: Array::EMPTY };
+    let provider = UserEventsProvider {
+        keywords: 1,
+        level: EventLevel::VERBOSE,
+        name: "P".into(),
+        arguments: "".into(),
+        filter: EventFilter::ALL,
+        tracepoints,
+    };
+    let providers = [provider];
+    let session = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
+    Request::CollectTracing5(CollectTracing5 { session: SessionConfig::UserEvents(session) }).check()
+}
+
+#[test]
+fn formats_that_are_none() {
+    let good = TracepointFormat::new("tp").unwrap();
+    for (bad, error) in [
+        (String::new(), FormatError::OtherFields),
+        ("tp".to_owned(), FormatError::OtherFields),
+        (format!("{good};"), FormatError::OtherFields),
+        (format!("{good}\0"), FormatError::OtherFields),
+        (good.to_string().replace("u16", "u32"), FormatError::OtherFields),
+        (good.to_string().replace("; ", ";"), FormatError::OtherFields),
+        (TracepointFormat::FIELDS.to_owned(), FormatError::OtherFields),
+        (format!(" {}", TracepointFormat::FIELDS), FormatError::BadName),
+        (format!(" {good}"), FormatError::BadName),
+        (format!("tp  {}", TracepointFormat::FIELDS), FormatError::BadName),
+        (format!("t\0p {}", TracepointFormat::FIELDS), FormatError::BadName),
+    ] {
+        assert_eq!(bad.parse::<TracepointFormat>(), Err(error), "{bad:?}");
+    }
+}
+
+#[test]
+fn record_with_everything() {
+    let metadata = exception();
+    assert_eq!(metadata.len(), 0x5a);
+    #[rustfmt::skip]
+    let parts = [
+        &[0x78, 0x56, 0x34, 0x12][..],          // write index
+        &[1],                                   // version
+        &[0x50, 0],                             // event id 80
+        &[4, 0, 0x81, 0],                       // extension: 4 behind, 0x81 = 5 + 0x5a + 17 + 17 long
+        &[0x81, 0, 3, 0],                       // payload: behind the extension, 3 long
+        &[1, 0x5a, 0, 0, 0], &metadata,
+        &[2], &ID.0,
+        &[3], &RELATED.0,
+        b"pay",
+    ];
+    let expected = parts.concat();
+    let mut space = [0xa5; 0x81];
+    let inline = InlineMetadata::new(&metadata);
+    let items = [Item::Metadata(inline), Item::ActivityId(ID), Item::RelatedActivityId(RELATED)];
+    let extension = Extension::build(&items, &mut space).unwrap();
+    let record = Record { event_id: 80, extension, payload: b"pay" };
+    let mut buf = [0xa5; 300];
+    let written = record.encode(0x1234_5678, &mut buf).unwrap();
+    assert_eq!(written, expected);
+    assert_eq!(Record::decode_written(written), Ok((0x1234_5678, record)));
+    // As perf has it: no index, and filled up.
+    let shown = [&expected[4..], &[0; 5]].concat();
+    let seen = Record::decode(&shown).unwrap();
+    assert_eq!(seen, record);
+    assert!(seen.extension.iter().eq(items.map(Ok)));
+    let header = Record::header(0x1234_5678, 80, 0x81, 3).unwrap();
+    assert_eq!(header, expected[..Record::HEADER_LEN]);
+}
+
+#[test]
+fn record_with_nothing() {
+    let record = Record { event_id: 0xffff, extension: Extension::EMPTY, payload: &[] };
+    let mut buf = [0xa5; 15];
+    let written = record.encode(0, &mut buf).unwrap();
+    assert_eq!(written, [0, 0, 0, 0, 1, 0xff, 0xff, 4, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(Record::decode(&written[4..]), Ok(record));
+    // An empty part may be said to be nowhere.
+    assert_eq!(Record::decode(&[1, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]), Ok(record));
+}
+
+/// The order of the parts is the runtime's, but a location is what counts.
+#[test]
+fn parts_lie_where_it_is_said() {
+    let shown = [1, 7, 0, 4 + 3, 0, 2, 0, 0, 0, 3, 0, b'p', b'a', b'y', 0x55, 0x66];
+    let record = Record::decode(&shown).unwrap();
+    assert_eq!((record.extension.as_bytes(), record.payload), (&[0x55, 0x66][..], &b"pay"[..]));
+}
+
+#[test]
+fn records_that_are_none() {
+    let record = Record { event_id: 7, extension: Extension::new(&[2; 17]), payload: b"pay" };
+    let mut buf = [0; 64];
+    let bytes = record.encode(9, &mut buf).unwrap().to_vec();
+    for len in 0..bytes.len() {
+        let error = Record::decode_written(&bytes[..len]).unwrap_err();
+        assert_eq!(error.kind, DecodeErrorKind::UnexpectedEnd, "{len}");
+        assert!(error.offset <= len, "{len}: {error}");
+    }
+    let shown = &bytes[4..];
+    for version in [0, 2, 0x81, 0xff] {
+        let mut other = shown.to_vec();
+        other[0] = version;
+        let error = Record::decode(&other).unwrap_err();
+        assert_eq!((error.kind, error.offset), (DecodeErrorKind::UnknownVersion, 0));
+    }
+    // What is beyond the end: by the offset, by the length, of either.
+    for (at, value) in [(3, 0xff), (4, 1), (5, 28), (6, 1), (7, 0xff), (8, 1), (9, 4), (10, 1)] {
+        let mut other = shown.to_vec();
+        other[at] = value;
+        let error = Record::decode(&other).unwrap_err();
+        assert_eq!((error.kind, error.offset), (DecodeErrorKind::UnexpectedEnd, if at < 7 { 3 } else { 7 }));
+    }
+}
+
+#[test]
+fn records_that_are_too_long() {
+    let long = vec![2; 0x1_0000];
+    let (most, mut buf) = (&long[1..], vec![0; 0x2_0010]);
+    let record = Record { event_id: 1, extension: Extension::new(most), payload: most };
+    let written = record.encode(1, &mut buf).unwrap();
+    assert_eq!(Record::decode_written(written), Ok((1, record)));
+    let too_long = Err(WriteError::TooLong { len: 0x1_0000 });
+    assert_eq!(Record { payload: &long, ..record }.encode(1, &mut buf), too_long);
+    let extension = Extension::new(&long);
+    assert_eq!(Record { extension, ..record }.encode(1, &mut buf), too_long);
+    assert_eq!(Record::header(1, 1, 0, 0x1_0000).unwrap_err(), WriteError::TooLong { len: 0x1_0000 });
+    let needed = 15 + 2 * 0xffff;
+    assert_eq!(record.encode(1, &mut buf[..needed - 1]), Err(WriteError::BufferTooSmall { needed }));
+}
+
+#[test]
+fn activity_ids_of_zero_are_none() {
+    let mut buf = [0; 64];
+    let items = [Item::ActivityId(Guid::NIL), Item::RelatedActivityId(RELATED)];
+    let extension = Extension::build(&items, &mut buf).unwrap();
+    assert_eq!(extension.as_bytes(), [&[3][..], &[0xb1; 16]].concat());
+    let none = [Item::ActivityId(Guid::NIL), Item::RelatedActivityId(Guid::NIL)];
+    assert_eq!(Extension::build(&none, &mut buf), Ok(Extension::EMPTY));
+    // Whoever writes them all the same is read.
+    let zero = [&[2][..], &[0; 16]].concat();
+    assert!(Extension::new(&zero).iter().eq([Ok(Item::ActivityId(Guid::NIL))]));
+}
+
+/// What is good comes first, whatever follows.
+#[test]
+fn extensions_that_end_badly() {
+    let metadata = InlineMetadata::new(b"opaque");
+    let items = [Item::RelatedActivityId(RELATED), Item::Metadata(metadata), Item::ActivityId(ID)];
+    let mut buf = [0; 64];
+    let bytes = Extension::build(&items, &mut buf).unwrap().as_bytes();
+    let ends = [0, 17, 28, 45];
+    for len in 0..=bytes.len() {
+        let mut read = Extension::new(&bytes[..len]).iter();
+        let whole = ends.iter().rposition(|end| *end <= len).unwrap();
+        assert!(read.by_ref().take(whole).eq(items[..whole].iter().map(|item| Ok(*item))), "{len}");
+        match read.next() {
+            None => assert_eq!(len, ends[whole]),
+            Some(end) => assert_eq!(end.unwrap_err().kind, DecodeErrorKind::UnexpectedEnd, "{len}"),
+        }
+        assert_eq!(read.next(), None);
+    }
+    for label in [0, 4, 0x81, 0xff] {
+        let unknown = [&bytes[..28], &[label], &bytes[28..]].concat();
+        let read: Vec<_> = Extension::new(&unknown).into_iter().collect();
+        let error = read[2].unwrap_err();
+        assert_eq!((read.len(), error.kind, error.offset), (3, DecodeErrorKind::UnknownType, 28));
+    }
+    let mut endless = bytes.to_vec();
+    endless[18..22].fill(0xff);
+    assert_eq!(Extension::new(&endless).iter().count(), 2);
+}
+
+#[test]
+fn metadata_with_and_without_provider() {
+    for (bytes, provider) in
+        [(exception(), "Microsoft-Windows-DotNETRuntime"), (exception_of_a_preview(), "")]
+    {
+        let read = InlineMetadata::new(&bytes).decode(80).unwrap();
+        assert_eq!((read.id, read.provider, read.event_id), (0, Str::from(provider), 80));
+        assert_eq!((read.name, read.keywords, read.version, read.level), ("".into(), 0x2_0000_8000, 1, 2));
+        assert_eq!((read.fields.len(), read.problem), (0, None));
+        let mut buf = [0xa5; 0x5a];
+        assert_eq!(InlineMetadata::build(&read, &mut buf).unwrap().as_bytes(), bytes);
+    }
+}
+
+/// Ids and names that look like the other form.
+#[test]
+fn metadata_is_told_by_its_event() {
+    for provider in ["", "M", "\u{1}", "My-App"] {
+        for event_id in [0, 1, 0x45, 0x47, 0xffff] {
+            for name in ["", "GCStart", "EventSourceMessage", "EG"] {
+                let mut metadata = Metadata::default();
+                (metadata.provider, metadata.event_id) = (provider.into(), u32::from(event_id));
+                (metadata.name, metadata.keywords, metadata.level) = (name.into(), 0xf00f << 48 | 1, 5);
+                let (mut fields, mut buf) = ([0; 64], [0; 256]);
+                metadata.fields =
+                    Fields::build(&[("a", Scalar::Int32), ("b", Scalar::Utf16String)], &mut fields).unwrap();
+                let read = InlineMetadata::build(&metadata, &mut buf).unwrap().decode(event_id).unwrap();
+                let about = format!("{provider:?} {event_id} {name:?}");
+                assert_eq!(read.provider, metadata.provider, "{about}");
+                assert_eq!((read.event_id, read.name), (metadata.event_id, metadata.name), "{about}");
+                assert_eq!((read.keywords, read.level), (metadata.keywords, 5), "{about}");
+                assert_eq!(format!("{:?}", read.fields), format!("{:?}", metadata.fields), "{about}");
+            }
+        }
+    }
+}
+
+/// What cannot be told is taken for what has been released: a letter with the number of the event.
+#[test]
+fn metadata_that_may_be_either() {
+    let bytes = [&[0x50, 0, 0, 0, b'P', 0, 0, 0][..], &[0; 24]].concat();
+    let read = InlineMetadata::new(&bytes).decode(0x50).unwrap();
+    assert_eq!((read.provider, read.event_id, read.name), ("P".into(), 0x50, "".into()));
+}
+
+/// Of an event whose id does not fit 16 bits, and of a provider without a name.
+#[test]
+fn metadata_of_another_event_is_read_as_it_is() {
+    let bytes = exception();
+    assert_eq!(InlineMetadata::new(&bytes).decode(81).unwrap().event_id, 80);
+    let mut bytes = utf16_z("");
+    bytes.extend(exception_of_a_preview());
+    let read = InlineMetadata::new(&bytes).decode(80).unwrap();
+    assert_eq!((read.provider, read.event_id, read.keywords), ("".into(), 80, 0x2_0000_8000));
+}
+
+#[test]
+fn metadata_that_is_none() {
+    let bytes = exception();
+    // The fields may be missing, all of them.
+    for len in 0..0x5a - 4 {
+        assert!(InlineMetadata::new(&bytes[..len]).decode(80).is_err(), "{len}");
+    }
+    assert_eq!(InlineMetadata::new(&bytes[..0x5a - 4]).decode(80).unwrap().problem, None);
+    assert!(InlineMetadata::new(&bytes[..0x5a - 1]).decode(80).unwrap().problem.is_some());
+    let error = InlineMetadata::default().decode(80).unwrap_err();
+    assert_eq!((error.kind, error.offset), (DecodeErrorKind::Unterminated, 0));
+    let mut metadata = Metadata::default();
+    let mut fields = [0; 16];
+    metadata.fields = Fields::build(&[("v6", Scalar::VarInt)], &mut fields).unwrap();
+    assert_eq!(InlineMetadata::build(&metadata, &mut [0; 99]), Err(WriteError::Version(Version::V4)));
+    metadata.fields = Fields::EMPTY;
+    let too_small = WriteError::BufferTooSmall { needed: 26 };
+    assert_eq!(InlineMetadata::build(&metadata, &mut [0; 25]), Err(too_small));
+    let small = Extension::build(&[Item::ActivityId(ID)], &mut []);
+    assert_eq!(small, Err(WriteError::BufferTooSmall { needed: 17 }));
+}

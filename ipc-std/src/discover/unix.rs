@@ -1,0 +1,613 @@
+//! Where runtimes are looked for on Unix.
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use ipc_proto::{RouterSocketName, SocketName};
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
+
+use super::{Denied, Reason, Search, Signs, Step, Target, What};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::procfs;
+use crate::{Client, Credentials, Error, sys};
+
+/// Where runtimes with our environment make their sockets: `$TMPDIR`, or `/tmp`.
+#[must_use]
+pub fn directory() -> PathBuf {
+    or_tmp(std::env::var_os("TMPDIR").as_deref())
+}
+
+fn or_tmp(tmpdir: Option<&OsStr>) -> PathBuf {
+    PathBuf::from(tmpdir.filter(|dir| !dir.is_empty()).unwrap_or_else(|| OsStr::new("/tmp")))
+}
+
+/// A name that says whose socket it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Name {
+    Runtime(SocketName),
+    Router(RouterSocketName),
+}
+
+impl Name {
+    pub(super) fn parse(name: &OsStr) -> Option<Self> {
+        let name = name.to_str()?;
+        name.parse().map(Self::Runtime).or_else(|_| name.parse().map(Self::Router)).ok()
+    }
+    pub(super) const fn process_id(self) -> u32 {
+        match self {
+            Self::Runtime(name) => name.process_id,
+            Self::Router(name) => name.process_id,
+        }
+    }
+    /// When its process started, in what such a name has for it.
+    pub(super) const fn key(self) -> u64 {
+        match self {
+            Self::Runtime(name) => name.disambiguation_key,
+            Self::Router(name) => name.start_seconds,
+        }
+    }
+    pub(super) const fn is_router(self) -> bool {
+        matches!(self, Self::Router(_))
+    }
+    /// Whether it is of a process that started then, by the system's table of processes.
+    pub(super) fn is_of(self, started: u64) -> bool {
+        match self {
+            // A runtime that could not find out writes 0.
+            Self::Runtime(name) => [0, started].contains(&name.disambiguation_key),
+            Self::Router(name) => sys::seconds_of(started).is_none_or(|seconds| {
+                /// The clock may have been set since, and who computes it may round.
+                const LEEWAY: u64 = 60;
+                seconds.abs_diff(name.start_seconds) <= LEEWAY
+            }),
+        }
+    }
+    pub(super) fn to_os(self) -> OsString {
+        match self {
+            Self::Runtime(name) => name.to_text().as_str().into(),
+            Self::Router(name) => name.to_text().as_str().into(),
+        }
+    }
+}
+
+/// A directory that is looked into. It stays the same whatever becomes of its path.
+#[derive(Debug)]
+pub(super) struct Directory {
+    pub(super) descriptor: Arc<OwnedFd>,
+    pub(super) path: PathBuf,
+    /// Whether the path leads there only for as long as the process lives through which it was found.
+    foreign: bool,
+    identity: (u64, u64),
+    names: OnceLock<Result<Vec<Name>, Errno>>,
+}
+
+impl Directory {
+    /// Opens one by our own path.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        Self::new(sys::open_directory(path)?, path, false)
+    }
+
+    fn new(descriptor: OwnedFd, path: &Path, foreign: bool) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(&descriptor)?;
+        let identity = identity(&stat);
+        let (descriptor, path) = (Arc::new(descriptor), path.to_owned());
+        Ok(Self { descriptor, path, foreign, identity, names: OnceLock::new() })
+    }
+
+    /// The names in it that say whose they are; an error if it cannot be listed.
+    pub(super) fn names(&self) -> Result<&[Name], Errno> {
+        let names = self.names.get_or_init(|| {
+            let mut names = Vec::new();
+            for entry in rustix::fs::Dir::read_from(&self.descriptor)? {
+                names.extend(Name::parse(OsStr::from_bytes(entry?.file_name().to_bytes())));
+            }
+            Ok(names)
+        });
+        names.as_deref().map_err(|e| *e)
+    }
+
+    pub(super) fn stat(&self, name: &OsStr) -> Result<rustix::fs::Stat, Errno> {
+        rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    pub(super) fn pinned(&self, name: Name) -> sys::Pinned {
+        sys::Pinned { directory: Arc::clone(&self.descriptor), name: name.to_os() }
+    }
+}
+
+/// What tells a file from any other.
+#[allow(
+    clippy::useless_conversion,
+    clippy::unnecessary_cast,
+    reason = "its types are not the same everywhere"
+)]
+pub(super) fn identity(stat: &rustix::fs::Stat) -> (u64, u64) {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+/// When a file was changed; of a socket, when it was made. Numbers of files are used again at once.
+#[allow(clippy::unnecessary_cast, reason = "its types are not the same everywhere")]
+pub(super) fn modified(stat: &rustix::fs::Stat) -> (i64, i64) {
+    (stat.st_mtime as i64, stat.st_mtime_nsec as i64)
+}
+
+/// A socket that may be a process's.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    /// The process in its name.
+    pub(super) local_process_id: u32,
+    pub(super) router: bool,
+    /// Whether its name says that it is of this very process, and not of an earlier one.
+    pub(super) is_its_own: bool,
+    name: Name,
+    directory: Arc<Directory>,
+    /// When the process started that is there now.
+    started: Option<u64>,
+    modified: (i64, i64),
+    is_socket: bool,
+}
+
+impl Candidate {
+    /// The socket of this name, unless there is none any more.
+    fn new(directory: &Arc<Directory>, name: Name, started: Option<u64>) -> Option<Self> {
+        let stat = directory.stat(&name.to_os()).ok()?;
+        let modified = modified(&stat);
+        Some(Self {
+            path: directory.path.join(name.to_os()),
+            local_process_id: name.process_id(),
+            router: name.is_router(),
+            is_its_own: started.is_none_or(|started| name.is_of(started)),
+            name,
+            directory: Arc::clone(directory),
+            started,
+            modified,
+            is_socket: FileType::from_raw_mode(stat.st_mode) == FileType::Socket,
+        })
+    }
+
+    /// The way to who listens there.
+    pub(super) fn client(&self, process_id: u32, target: Option<Target>) -> Client {
+        let pinned = self.directory.foreign.then(|| self.directory.pinned(self.name));
+        Client::found(process_id, self.path.clone(), pinned, target)
+    }
+
+    /// What it means for the search that this came of asking there.
+    pub(super) fn reason(&self, error: Error) -> Reason {
+        let path = self.path.clone();
+        match error {
+            Error::NoListener { .. } if self.is_its_own && self.started.is_some() => {
+                Reason::NoListener { path }
+            }
+            Error::NoListener { .. } => Reason::Stale { path, key: self.name.key(), started: self.started },
+            Error::NoSuchPath { .. } if self.is_socket => Reason::Vanished { path },
+            Error::NoSuchPath { .. } => Reason::NotASocket { path },
+            Error::Permission { denied, .. } => Reason::Permission { path, denied },
+            Error::Impostor { peer, .. } => Reason::Impostor { path, peer },
+            Error::PathTooLong { limit, .. } => Reason::PathTooLong { path, limit },
+            error => Reason::Unanswered { path, error: Arc::new(error) },
+        }
+    }
+}
+
+/// Directories that were opened before, in one look around.
+#[derive(Debug, Default)]
+struct Places {
+    opened: Vec<Arc<Directory>>,
+}
+
+impl Places {
+    /// The same directory as was opened before, if it was: it is listed once.
+    fn keep(&mut self, directory: Directory) -> Arc<Directory> {
+        let same = self.opened.iter().find(|opened| opened.identity == directory.identity);
+        same.map(Arc::clone).unwrap_or_else(|| {
+            let directory = Arc::new(directory);
+            self.opened.push(Arc::clone(&directory));
+            directory
+        })
+    }
+
+    /// Those where our own runtimes make their sockets.
+    fn own(&mut self) -> Vec<(PathBuf, io::Result<Arc<Directory>>)> {
+        let paths = [directory()].into_iter().chain(group_containers());
+        paths
+            .map(|path| {
+                let opened = Directory::open(&path).map(|opened| self.keep(opened));
+                (path, opened)
+            })
+            .collect()
+    }
+}
+
+/// Where sandboxed programs make theirs.
+#[cfg(target_os = "macos")]
+fn group_containers() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let containers = home.and_then(|home| std::fs::read_dir(home.join("Library/Group Containers")).ok());
+    containers.into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+#[cfg(not(target_os = "macos"))]
+const fn group_containers() -> [PathBuf; 0] {
+    []
+}
+
+pub(super) fn look(process_id: u32) -> Search {
+    look_at(process_id, &mut Places::default()).0
+}
+
+/// Looks for the runtime in one process. Also tells whether it looks like one at all.
+fn look_at(process_id: u32, places: &mut Places) -> (Search, bool) {
+    let mut search = Search { process_id, steps: Vec::new(), candidates: Vec::new(), target: None };
+    let Some(seen) = Seen::new(process_id, &mut search) else { return (search, false) };
+    let Seen { local_process_id, started, user_id, .. } = seen;
+    search.target = Some(Target { process_id, user_id });
+
+    let mut looked_in = Vec::new();
+    let mut visited: Vec<Arc<Directory>> = Vec::new();
+    let theirs = seen.directory(places, &mut search).into_iter();
+    let mut ours = None;
+    let directories = theirs.chain(core::iter::from_fn(|| {
+        // Only if they are needed: a temporary directory may have many files.
+        ours.get_or_insert_with(|| places.own().into_iter()).next()
+    }));
+    for (path, opened) in directories {
+        let directory = match opened {
+            Ok(directory) if visited.iter().any(|visited| Arc::ptr_eq(visited, &directory)) => continue,
+            Ok(directory) => directory,
+            Err(e) => {
+                search.note(What::Directory { path: path.clone(), sockets: 0 }, unreadable(&path, &e));
+                continue;
+            }
+        };
+        let (mut found, reason) = sockets_of(&directory, local_process_id, started);
+        let what = What::Directory { path: path.clone(), sockets: found.len() };
+        search.steps.push(Step { what, reason });
+        looked_in.push(path);
+        visited.push(directory);
+        search.candidates.append(&mut found);
+        if search.candidates.iter().any(|candidate| candidate.is_its_own && !candidate.router) {
+            break;
+        }
+    }
+    order(&mut search.candidates);
+    if !search.candidates.is_empty() {
+        return (search, true);
+    }
+    let signs = seen.signs();
+    // What ended while we looked explains nothing.
+    let reason =
+        if seen.is_still_there() { Reason::NoSocket { looked_in, signs } } else { Reason::NoProcess };
+    search.note(What::Memory { signs }, reason);
+    (search, matches!(signs, Signs::Loaded | Signs::Listening))
+}
+
+/// The sockets in a directory with the name of a process, and why that may not be all of them.
+fn sockets_of(
+    directory: &Arc<Directory>,
+    local_process_id: u32,
+    started: Option<u64>,
+) -> (Vec<Candidate>, Option<Reason>) {
+    let mut reason = None;
+    let is_its = |name: &&Name| name.process_id() == local_process_id;
+    let names: Vec<_> = match directory.names() {
+        Ok(names) => names.iter().filter(is_its).copied().collect(),
+        Err(e) => {
+            reason = Some(unreadable(&directory.path, &e.into()));
+            // What cannot be listed may still be looked into for a name that is known.
+            let name = |disambiguation_key| {
+                Name::Runtime(SocketName { process_id: local_process_id, disambiguation_key })
+            };
+            started.map(name).into_iter().collect()
+        }
+    };
+    let found: Vec<_> =
+        names.into_iter().filter_map(|name| Candidate::new(directory, name, started)).collect();
+    // It was found all the same.
+    if found.iter().any(|found| found.is_its_own) {
+        reason = None;
+    }
+    (found, reason)
+}
+
+/// The likeliest first: that of this very process, then the newest. A router's counts before all others if it is not
+/// older than its process's own, and not at all without one: as Microsoft's client has it.
+fn order(candidates: &mut Vec<Candidate>) {
+    candidates.sort_by_key(|candidate| {
+        (candidate.router, !candidate.is_its_own, core::cmp::Reverse(candidate.modified))
+    });
+    let own = candidates.first().filter(|own| !own.router).map(|own| own.modified);
+    candidates.retain(|candidate| !candidate.router || own.is_some_and(|own| candidate.modified >= own));
+    candidates.sort_by_key(|candidate| !(candidate.router && candidate.is_its_own));
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Reason {
+    Reason::Unreadable { path: path.to_owned(), denied: Denied::new(path, error) }
+}
+
+impl Denied {
+    /// Why what is at this path was refused.
+    pub(crate) fn new(path: &Path, error: &io::Error) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        // If the file itself may not be looked at, it is the directory that hides it.
+        let seen = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?)));
+        let by = seen.as_ref().map_or(path, |(by, _)| by).to_owned();
+        let metadata = seen.map(|(_, metadata)| metadata);
+        Self {
+            by,
+            owner: metadata.as_ref().map(MetadataExt::uid),
+            mode: metadata.as_ref().map(|metadata| metadata.mode() & 0o7777),
+            own_user: Some(sys::own_user()),
+            errno: error.raw_os_error().unwrap_or_default(),
+        }
+    }
+}
+
+impl Target {
+    /// Whether it is this process that listens at the other end; else who it is.
+    pub(crate) fn check(&self, socket: &sys::Socket) -> Result<(), Credentials> {
+        let Some(peer) = socket.credentials() else { return Ok(()) };
+        let user = [Some(0), self.user_id].contains(&Some(peer.user_id)) || peer.user_id == sys::own_user();
+        // Linux tells the process, or 0 for one that is out of sight, which what has a folder in /proc is not.
+        let untold = peer.process_id == 0 && !cfg!(any(target_os = "linux", target_os = "android"));
+        if user && (untold || peer.process_id == self.process_id) { Ok(()) } else { Err(peer) }
+    }
+}
+
+impl Search {
+    fn note(&mut self, what: What, reason: impl Into<Option<Reason>>) {
+        self.steps.push(Step { what, reason: reason.into() });
+    }
+}
+
+/// A process, as far as the system tells of it.
+#[derive(Debug)]
+struct Seen {
+    process_id: u32,
+    local_process_id: u32,
+    started: Option<u64>,
+    user_id: Option<u32>,
+    /// Where there is such a thing, and it is told.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    process: Option<procfs::Process>,
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+impl Seen {
+    /// `None` if there is no process, or none that goes on; the search knows then.
+    fn new(process_id: u32, search: &mut Search) -> Option<Self> {
+        let opened = procfs::Process::open(process_id);
+        let read = opened.as_ref().ok().map(|process| (process.entry(), process.status()));
+        let (entry, status) = match read {
+            Some((entry, status)) => (entry.ok(), status.ok()),
+            None => (None, None),
+        };
+        let started = entry.map(|entry| entry.started);
+        let user_id = status.map(|status| status.user_id);
+        let local_process_id = status.and_then(|status| status.local_process_id).unwrap_or(process_id);
+        let reason = match (&opened, entry) {
+            (_, Some(entry)) if entry.has_ended => Some(Reason::Ended),
+            (_, Some(_)) => None,
+            // A process that is hidden from us, and not one that is gone.
+            (opened, None) if sys::process_exists(process_id) => {
+                let error = opened.as_ref().err().and_then(io::Error::raw_os_error);
+                let error = io::Error::from_raw_os_error(error.unwrap_or(Errno::ACCESS.raw_os_error()));
+                Some(unreadable(Path::new(&format!("/proc/{process_id}")), &error))
+            }
+            _ => Some(Reason::NoProcess),
+        };
+        let goes_on = !matches!(reason, Some(Reason::NoProcess | Reason::Ended));
+        search.note(What::Process { process_id, local_process_id, user_id, started }, reason);
+        let process = opened.ok();
+        goes_on.then_some(Self { process_id, local_process_id, started, user_id, process })
+    }
+
+    /// The directory where a runtime with the environment of the process makes its socket.
+    fn directory(
+        &self,
+        places: &mut Places,
+        search: &mut Search,
+    ) -> Option<(PathBuf, io::Result<Arc<Directory>>)> {
+        let process = self.process.as_ref()?;
+        let environment = match process.environment() {
+            Ok(environment) => environment,
+            // It has no memory: it belongs to the kernel, or has ended by now.
+            Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) || !self.is_still_there() => {
+                search.note(What::Environment { tmpdir: None }, None);
+                return None;
+            }
+            Err(e) => {
+                let path = PathBuf::from(format!("/proc/{}/environ", self.process_id));
+                search.note(What::Environment { tmpdir: None }, unreadable(&path, &e));
+                return None;
+            }
+        };
+        let tmpdir = environment.variable("TMPDIR");
+        let directory = or_tmp(tmpdir);
+        let reason = diagnostics_off(&environment).or_else(|| {
+            let name = SocketName {
+                process_id: self.local_process_id,
+                disambiguation_key: self.started.unwrap_or_default(),
+            };
+            let name = name.to_text().as_str().len();
+            let limit = sys::LONGEST_PATH.saturating_sub(name).saturating_sub(1);
+            (directory.as_os_str().len() > limit)
+                .then(|| Reason::TmpdirTooLong { tmpdir: directory.clone(), limit })
+        });
+        search.note(What::Environment { tmpdir: tmpdir.map(PathBuf::from) }, reason);
+        let place = if directory.is_absolute() { "root" } else { "cwd" };
+        let below = directory.strip_prefix("/").unwrap_or(&directory);
+        let through = Path::new("/proc").join(self.process_id.to_string()).join(place).join(below);
+        let opened = process.open_directory(&directory).and_then(|descriptor| {
+            let theirs = Directory::new(descriptor, &through, true)?;
+            // What is the same directory from here has the path that everybody knows.
+            let ours = directory.is_absolute().then(|| rustix::fs::stat(&directory).ok()).flatten();
+            if ours.is_some_and(|ours| identity(&ours) == theirs.identity) {
+                return Ok(places.keep(Directory { path: directory.clone(), foreign: false, ..theirs }));
+            }
+            Ok(places.keep(theirs))
+        });
+        match opened {
+            Ok(opened) => Some((opened.path.clone(), Ok(opened))),
+            // Ended while we looked, which is told in the end.
+            Err(_) if !self.is_still_there() => None,
+            Err(e) => Some((through, Err(e))),
+        }
+    }
+
+    fn signs(&self) -> Signs {
+        let Some(Ok(maps)) = self.process.as_ref().map(procfs::Process::maps) else { return Signs::Unknown };
+        let mut signs = Signs::Absent;
+        for line in maps.split(|byte| *byte == b'\n') {
+            let name = line.iter().position(|byte| *byte == b'/').and_then(|start| line.get(start..));
+            let name = name.unwrap_or_default();
+            let has = |part: &[u8]| name.windows(part.len()).any(|window| window == part);
+            if has(b"/memfd:dotnet_ipc_created") {
+                return Signs::Listening;
+            }
+            // The last is what a program in a single file shows.
+            if [&b"/libcoreclr.so"[..], b"/libmonosgen", b"/memfd:doublemapper"].into_iter().any(has) {
+                signs = Signs::Loaded;
+            }
+        }
+        signs
+    }
+
+    fn is_still_there(&self) -> bool {
+        match &self.process {
+            Some(process) => process.entry().is_ok_and(|entry| !entry.has_ended),
+            None => sys::process_exists(self.process_id),
+        }
+    }
+}
+
+/// What the runtime reads in its environment before it makes a socket.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn diagnostics_off(environment: &procfs::Environ) -> Option<Reason> {
+    /// By name, with the older one for when the newer one is not there.
+    const SWITCHES: [[&str; 2]; 2] = [
+        ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"],
+        ["DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics_IPC"],
+    ];
+    SWITCHES.into_iter().find_map(|names| {
+        let set = names.into_iter().find_map(|name| Some((name, environment.variable(name)?.to_str()?)));
+        // It is read as a hexadecimal number.
+        let is_zero = |value: &str| {
+            let digits = value.trim().trim_start_matches("0x");
+            u32::from_str_radix(digits, 16) == Ok(0)
+        };
+        let (variable, value) = set.filter(|(_, value)| is_zero(value))?;
+        Some(Reason::DiagnosticsOff { variable, value: value.to_owned() })
+    })
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+impl Seen {
+    fn new(process_id: u32, search: &mut Search) -> Option<Self> {
+        let entry = sys::process_entry(process_id);
+        let started = entry.map(|entry| entry.started);
+        let user_id = entry.and_then(|entry| entry.user_id);
+        let reason = match entry {
+            Some(entry) if entry.has_ended => Some(Reason::Ended),
+            None if !sys::process_exists(process_id) => Some(Reason::NoProcess),
+            _ => None,
+        };
+        let goes_on = reason.is_none();
+        let local_process_id = process_id;
+        search.note(What::Process { process_id, local_process_id, user_id, started }, reason);
+        goes_on.then_some(Self { process_id, local_process_id, started, user_id })
+    }
+
+    /// What the environment of another process is, is not told here.
+    fn directory(&self, _: &mut Places, _: &mut Search) -> Option<(PathBuf, io::Result<Arc<Directory>>)> {
+        None
+    }
+
+    fn signs(&self) -> Signs {
+        Signs::Unknown
+    }
+
+    fn is_still_there(&self) -> bool {
+        sys::process_exists(self.process_id)
+    }
+}
+
+/// Every process, and every socket that is of none of them.
+pub(super) fn look_around() -> Vec<Search> {
+    let mut places = Places::default();
+    // First, so that what we know by our own path keeps it.
+    places.own();
+    let mut searches: Vec<Search> = Vec::new();
+    for process_id in processes(&places) {
+        let (search, looks_like_one) = look_at(process_id, &mut places);
+        if looks_like_one {
+            searches.push(search);
+        }
+    }
+    let key = |candidate: &Candidate| (candidate.directory.identity, candidate.name);
+    let all = |searches: &[Search], which: fn(&&Candidate) -> bool| -> HashSet<_> {
+        searches.iter().flat_map(|search| &search.candidates).filter(which).map(key).collect()
+    };
+    // A socket of one process is not left of another that has the same id in another PID namespace.
+    let claimed = all(&searches, |candidate| candidate.is_its_own);
+    for search in &mut searches {
+        let local = |candidate: &Candidate| candidate.local_process_id == search.process_id;
+        if !search.candidates.first().is_some_and(local) {
+            // In a PID namespace, without a /proc of its own, a runtime finds out when another process started.
+            continue;
+        }
+        search.candidates.retain(|candidate| candidate.is_its_own || !claimed.contains(&key(candidate)));
+    }
+    let taken = all(&searches, |_| true);
+    for directory in &places.opened {
+        for name in directory.names().unwrap_or_default() {
+            if taken.contains(&(directory.identity, *name)) {
+                continue;
+            }
+            searches.extend(look_at_socket(directory, *name));
+        }
+    }
+    searches.sort_by_key(Search::process_id);
+    searches
+}
+
+/// A socket that is of no process that was found to have it.
+fn look_at_socket(directory: &Arc<Directory>, name: Name) -> Option<Search> {
+    let process_id = name.process_id();
+    let entry = sys::process_entry(process_id).filter(|_| !directory.foreign);
+    let candidate = Candidate::new(directory, name, entry.map(|entry| entry.started))?;
+    // Of a process that is seen it is to be, where it has its name; of one that is not seen, anybody's.
+    let target = entry
+        .filter(|_| candidate.is_its_own)
+        .map(|entry| Target { process_id, user_id: entry.user_id.or_else(|| owner_of(process_id)) });
+    let what = What::Directory { path: directory.path.clone(), sockets: 1 };
+    let steps = vec![Step { what, reason: None }];
+    Some(Search { process_id, steps, candidates: vec![candidate], target })
+}
+
+/// The user of a process, by its folder in `/proc`.
+fn owner_of(process_id: u32) -> Option<u32> {
+    rustix::fs::stat(format!("/proc/{process_id}")).ok().map(|stat| stat.st_uid)
+}
+
+/// The processes there are; where they are not told, those that sockets are named after.
+fn processes(places: &Places) -> Vec<u32> {
+    let proc = if cfg!(any(target_os = "linux", target_os = "android")) {
+        std::fs::read_dir("/proc").ok()
+    } else {
+        None
+    };
+    let ids =
+        proc.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut ids: Vec<u32> = ids.collect();
+    if ids.is_empty() {
+        let names = places.opened.iter().flat_map(|place| place.names().unwrap_or_default());
+        ids = names.map(|name| name.process_id()).filter(|id| sys::process_exists(*id)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    ids
+}

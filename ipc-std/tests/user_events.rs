@@ -1,0 +1,490 @@
+//! The descriptor of `user_events`: that it arrives, from either side and as bytes on the socket. Kernels may lack
+//! `user_events`, so it is a file's or a pipe's.
+#![cfg(all(unix, feature = "fake"))]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing"
+)]
+
+use core::mem::MaybeUninit;
+use core::time::Duration;
+use std::fs::File;
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use ipc_proto::types::{
+    EventFilter, EventLevel, SessionId, TracepointConfig, UserEventsProvider, UserEventsSession,
+};
+use ipc_proto::{
+    Advertise, Array, CollectTracing5, CollectTracing6, Command as _, Continuation, Guid, HResult, Message,
+    Serve, Text,
+};
+use ipc_std::fake::{FakeRuntime, Profile, Response};
+use ipc_std::{Client, Error, Incoming, Server, Stream, UserEvents, drive};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+
+/// Nothing here takes as long, unless it hangs.
+const HANGS: Duration = Duration::from_secs(20);
+
+const PROVIDER: UserEventsProvider<'_> = UserEventsProvider {
+    keywords: 1,
+    level: EventLevel::VERBOSE,
+    name: Text::new("P"),
+    arguments: Text::new(""),
+    filter: EventFilter::ALL,
+    tracepoints: TracepointConfig { default_tracepoint_name: Text::new("tp"), sets: Array::EMPTY },
+};
+
+/// What asks for it: CollectTracing5 (or 6, by its id), as it lies on the socket.
+fn request(id: u8) -> Vec<u8> {
+    #[rustfmt::skip]
+    let parts = [
+        &b"DOTNET_IPC_V1\0\x51\0\x02"[..], &[id], &[0, 0],
+        &[1, 0, 0, 0],                          // session_type
+        &[0; 8],                                // rundownKeyword
+        &[1, 0, 0, 0],                          // one provider
+        &[1, 0, 0, 0, 0, 0, 0, 0],              // keywords
+        &[5, 0, 0, 0],                          // logLevel
+        &[2, 0, 0, 0], b"P\0\0\0",              // provider_name
+        &[1, 0, 0, 0], b"\0\0",                 // arguments
+        &[0, 0, 0, 0, 0],                       // no filter
+        &[3, 0, 0, 0], b"t\0p\0\0\0",           // default_tracepoint_name
+        &[0, 0, 0, 0],                          // no sets
+    ];
+    parts.concat()
+}
+
+fn refusal(hresult: HResult) -> Vec<u8> {
+    [&b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0"[..], &hresult.0.to_le_bytes()].concat()
+}
+
+fn start(client: &Client, data: impl AsFd) -> Result<UserEvents, Error> {
+    let providers = [PROVIDER];
+    let session = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
+    client.start_user_events(&session, data)
+}
+
+fn runtime() -> FakeRuntime {
+    FakeRuntime::start(Profile::net10()).unwrap()
+}
+
+fn connect(runtime: &FakeRuntime) -> UnixStream {
+    let stream = UnixStream::connect(runtime.path()).unwrap();
+    stream.set_read_timeout(Some(HANGS)).unwrap();
+    stream
+}
+
+fn listen(path: &Path) -> UnixListener {
+    let listener = UnixListener::bind(path).unwrap();
+    set_socket_timeout(&listener, Timeout::Recv, Some(HANGS)).unwrap();
+    listener
+}
+
+/// What stands in for a file: its reader sees when the last writer has gone.
+fn pipe() -> (File, OwnedFd) {
+    let (reader, writer) = UnixStream::pair().unwrap();
+    (OwnedFd::from(reader).into(), writer.into())
+}
+
+fn wait(fd: impl AsFd) {
+    let soon = Timespec::try_from(HANGS).unwrap();
+    let mut fds = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)];
+    assert_eq!(poll(&mut fds, Some(&soon)).unwrap(), 1, "nothing happens");
+}
+
+/// Waits until nobody has the other end any more.
+fn has_closed(mut reader: &File) {
+    wait(reader);
+    assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+}
+
+fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
+    let sent = sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).unwrap();
+    assert_eq!(sent, bytes.len());
+}
+
+fn stream(socket: UnixStream, deadline: Duration) -> Stream {
+    Stream::new(socket, Instant::now() + deadline).unwrap()
+}
+
+/// All that comes until the end.
+fn rest(mut socket: &UnixStream) -> Vec<u8> {
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn what_the_runtime_writes_is_in_the_file_that_the_tool_has() {
+    let runtime = runtime();
+    let mut data = tempfile::tempfile().unwrap();
+    let session = start(&Client::at(runtime.path()), &data).unwrap();
+    assert_ne!(session.session_id(), 0);
+    assert!(runtime.user_events_data(session.session_id() + 1).is_none());
+    let there = runtime.user_events_data(session.session_id()).unwrap();
+    File::from(there).write_all(b"from the other side").unwrap();
+    data.rewind().unwrap();
+    let mut seen = String::new();
+    data.read_to_string(&mut seen).unwrap();
+    assert_eq!(seen, "from the other side");
+    assert_eq!(runtime.requests()[0].bytes, request(6));
+}
+
+#[test]
+fn a_stop_closes_the_descriptor() {
+    let runtime = runtime();
+    let (reader, writer) = pipe();
+    let session = start(&Client::at(runtime.path()), writer).unwrap();
+    let id = session.session_id();
+    assert!(!session.has_ended());
+    assert!(runtime.user_events_data(id).is_some());
+    session.stop().unwrap();
+    assert!(runtime.user_events_data(id).is_none(), "it has answered, so it is done");
+    has_closed(&reader);
+}
+
+#[test]
+fn dropping_the_session_ends_it() {
+    let runtime = runtime();
+    let (reader, writer) = pipe();
+    drop(start(&Client::at(runtime.path()), writer).unwrap());
+    has_closed(&reader);
+}
+
+#[test]
+fn a_session_that_somebody_else_stops_says_so() {
+    let runtime = runtime();
+    let client = Client::at(runtime.path());
+    let (reader, writer) = pipe();
+    let session = start(&client, writer).unwrap();
+    let another = start(&client, pipe().1).unwrap();
+    client.stop_tracing(session.session_id()).unwrap();
+    wait(&session);
+    assert!(session.has_ended());
+    has_closed(&reader);
+    assert!(!another.has_ended());
+    drop(runtime);
+    wait(&another);
+    assert!(another.has_ended());
+}
+
+/// Nothing but the id ever comes on the connection.
+#[test]
+fn a_suspended_runtime_takes_it_too() {
+    let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
+    let client = Client::at(runtime.path());
+    let (reader, writer) = pipe();
+    let session = start(&client, writer).unwrap();
+    client.resume().unwrap();
+    assert!(!session.has_ended());
+    session.stop().unwrap();
+    has_closed(&reader);
+}
+
+#[test]
+fn what_a_tool_sends() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runtime");
+    let listener = listen(&path);
+    let mut data = tempfile::tempfile().unwrap();
+    thread::scope(|scope| {
+        let tool = scope.spawn(|| start(&Client::at(&path), &data));
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.set_read_timeout(Some(HANGS)).unwrap();
+        // As a runtime reads: first the header, then the rest.
+        let mut bytes = [0; 81];
+        socket.read_exact(&mut bytes[..20]).unwrap();
+        socket.read_exact(&mut bytes[20..]).unwrap();
+        assert_eq!(bytes[..], request(6));
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut bytes = [0; 9];
+        let received =
+            recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::empty()).unwrap();
+        assert_eq!(received.bytes, 1, "a byte of its own");
+        let mut descriptors = Vec::new();
+        for message in control.drain() {
+            let RecvAncillaryMessage::ScmRights(came) = message else { panic!("something else came") };
+            descriptors.extend(came);
+        }
+        assert_eq!(descriptors.len(), 1);
+        let descriptor = descriptors.remove(0);
+        File::from(descriptor).write_all(b"here").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        assert_eq!(socket.read(&mut bytes).unwrap_err().kind(), ErrorKind::WouldBlock, "it waits");
+        socket.set_nonblocking(false).unwrap();
+        socket.write_all(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x88\x77\x66\x55\x44\x33\x22\x11").unwrap();
+        let session = tool.join().unwrap().unwrap();
+        assert_eq!(session.session_id(), 0x1122_3344_5566_7788);
+        assert!(!session.has_ended());
+        drop(socket);
+        wait(&session);
+        assert!(session.has_ended());
+    });
+    let mut seen = String::new();
+    data.rewind().unwrap();
+    data.read_to_string(&mut seen).unwrap();
+    assert_eq!(seen, "here");
+}
+
+#[test]
+fn what_a_runtime_takes() {
+    let runtime = runtime();
+    runtime.on(CollectTracing6::CODE, |_| Response::UserEvents);
+    for id in [6, 7] {
+        let (reader, writer) = pipe();
+        let mut socket = connect(&runtime);
+        let request = request(id);
+        for piece in request.chunks(7) {
+            socket.write_all(piece).unwrap();
+        }
+        send(&socket, b"!", &[writer.as_fd()]);
+        drop(writer);
+        let mut answer = [0; 28];
+        socket.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[..20], *b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0");
+        let session_id = u64::from_le_bytes(answer[20..].try_into().unwrap());
+        assert!(runtime.user_events_data(session_id).is_some());
+        socket.set_nonblocking(true).unwrap();
+        assert_eq!(socket.read(&mut answer).unwrap_err().kind(), ErrorKind::WouldBlock, "it stays open");
+        drop(socket);
+        has_closed(&reader);
+    }
+}
+
+#[test]
+fn of_two_descriptors_the_first_is_taken() {
+    let runtime = runtime();
+    for others in [1, 2, 7] {
+        let ((first, first_writer), (other, other_writer)) = (pipe(), pipe());
+        let mut socket = connect(&runtime);
+        socket.write_all(&request(6)).unwrap();
+        let mut descriptors = vec![first_writer.as_fd()];
+        descriptors.resize(1 + others, other_writer.as_fd());
+        send(&socket, b"!", &descriptors);
+        let mut answer = [0; 28];
+        socket.read_exact(&mut answer).unwrap();
+        let session_id = u64::from_le_bytes(answer[20..].try_into().unwrap());
+        let there = runtime.user_events_data(session_id).unwrap();
+        drop((first_writer, other_writer));
+        has_closed(&other);
+        File::from(there).write_all(&[7]).unwrap();
+        let mut seen = [0];
+        (&first).read_exact(&mut seen).unwrap();
+        assert_eq!(seen, [7]);
+    }
+}
+
+#[test]
+fn no_descriptor_is_a_bad_encoding() {
+    let runtime = runtime();
+    let bad = refusal(HResult::BAD_ENCODING);
+    // A byte that is none, or the end.
+    let mut socket = connect(&runtime);
+    socket.write_all(&[&request(6)[..], b"!"].concat()).unwrap();
+    assert_eq!(rest(&socket), bad);
+    let mut socket = connect(&runtime);
+    socket.write_all(&request(6)).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(rest(&socket), bad);
+    // Over a stream of which it is not known that it is a socket.
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| runtime.serve(theirs));
+        ours.write_all(&request(6)).unwrap();
+        send(&ours, b"!", &[pipe().1.as_fd()]);
+        assert_eq!(rest(&ours), bad);
+    });
+}
+
+/// What comes with bytes of the request is lost: those are taken by plain reads, which close it.
+#[test]
+fn a_descriptor_glued_to_the_request_is_lost() {
+    let runtime = runtime();
+    let (reader, writer) = pipe();
+    let mut socket = connect(&runtime);
+    send(&socket, &request(6), &[writer.as_fd()]);
+    drop(writer);
+    has_closed(&reader);
+    socket.write_all(b"!").unwrap();
+    assert_eq!(rest(&socket), refusal(HResult::BAD_ENCODING));
+}
+
+#[test]
+fn a_peer_that_goes_does_no_harm() {
+    let runtime = runtime();
+    for with_descriptor in [false, true] {
+        let (reader, writer) = pipe();
+        let mut socket = connect(&runtime);
+        socket.write_all(&request(6)).unwrap();
+        if with_descriptor {
+            send(&socket, b"!", &[writer.as_fd()]);
+        }
+        drop((socket, writer));
+        has_closed(&reader);
+    }
+    Client::at(runtime.path()).process_info().unwrap();
+}
+
+/// The runtime waits for as long as the tool does nothing, but not beyond its own end.
+#[test]
+fn a_silent_peer_does_not_keep_the_runtime() {
+    let runtime = runtime();
+    let mut socket = connect(&runtime);
+    socket.write_all(&request(6)).unwrap();
+    while runtime.requests().is_empty() {
+        thread::yield_now();
+    }
+    drop(runtime);
+    assert_eq!(rest(&socket), b"");
+}
+
+#[test]
+fn refusals_reach_the_tool() {
+    let new = runtime();
+    new.on(CollectTracing5::CODE, |_| Response::Refuse(HResult::FAIL));
+    let old = FakeRuntime::start(Profile::net9()).unwrap();
+    for (runtime, expected) in [(&new, HResult::FAIL), (&old, HResult::UNKNOWN_COMMAND)] {
+        let (reader, writer) = pipe();
+        match start(&Client::at(runtime.path()), writer) {
+            Err(Error::Refused { hresult, .. }) => assert_eq!(hresult, expected),
+            other => panic!("{other:?}"),
+        }
+        has_closed(&reader);
+    }
+}
+
+/// One that does not know the command answers at once, and closes: nearly always before the descriptor is sent.
+#[test]
+fn an_older_runtime_does_not_wait_for_it() {
+    const TIMES: usize = 50;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runtime");
+    let listener = listen(&path);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..TIMES {
+                let (mut socket, _) = listener.accept().unwrap();
+                socket.read_exact(&mut [0; 81]).unwrap();
+                socket.write_all(&refusal(HResult::UNKNOWN_COMMAND)).unwrap();
+            }
+        });
+        for _ in 0..TIMES {
+            match start(&Client::at(&path), pipe().1) {
+                Err(Error::Refused { hresult, .. }) => assert_eq!(hresult, HResult::UNKNOWN_COMMAND),
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+}
+
+/// A runtime of somebody's own, out of a `Server`, with a deadline.
+#[test]
+fn a_server_receives_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let advertise = Advertise { runtime_cookie: Guid([7; 16]), process_id: 42, future: 0 };
+    let mut server = Server::new(&advertise).unwrap();
+    server.listen(directory.path()).unwrap();
+    let path = server.path().unwrap().to_owned();
+    let (reader, writer) = pipe();
+    thread::scope(|scope| {
+        let tool = scope.spawn(|| start(&Client::at(path), writer));
+        let Some(Incoming { mut stream, .. }) = server.accept().unwrap() else { panic!("it was stopped") };
+        stream.set_deadline(Instant::now() + HANGS);
+        let (mut receive, mut send) = ([0; 4096], [0; 64]);
+        let mut serve = Serve::new(&mut receive, &mut send).unwrap();
+        drive(&mut serve, &mut stream).unwrap();
+        let (request, mut reply) = serve.finish();
+        assert_eq!(request.unwrap().continuation(), Continuation::UserEvents);
+        let descriptor = stream.receive_descriptor().unwrap().unwrap();
+        let flags = rustix::io::fcntl_getfd(&descriptor).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC), "children do not inherit it");
+        reply.answer_untyped(&SessionId { session_id: 5 }).unwrap();
+        drive(&mut reply, &mut stream).unwrap();
+        assert_eq!(tool.join().unwrap().unwrap().session_id(), 5);
+        File::from(descriptor).write_all(&[1]).unwrap();
+    });
+    let mut seen = Vec::new();
+    (&reader).read_to_end(&mut seen).unwrap();
+    assert_eq!(seen, [1]);
+}
+
+#[test]
+fn receiving_ends() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let ours = stream(ours, Duration::from_millis(1));
+    assert_eq!(ours.receive_descriptor().unwrap_err().kind(), ErrorKind::TimedOut);
+    (&theirs).write_all(b"!?").unwrap();
+    assert!(ours.receive_descriptor().unwrap().is_none());
+    assert!(ours.receive_descriptor().unwrap().is_none(), "one byte each");
+    drop(theirs);
+    assert_eq!(ours.receive_descriptor().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+}
+
+#[test]
+fn sending_ends() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let full = stream(ours.try_clone().unwrap(), Duration::from_millis(1));
+    while (&ours).write(&[0; 4096]).is_ok() {}
+    assert_eq!(full.send_descriptor(&theirs).unwrap_err().kind(), ErrorKind::TimedOut);
+    drop(theirs);
+    assert_eq!(full.send_descriptor(&ours).unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+/// It is said when a descriptor came that could not be had: in a process of its own, as the limit holds for all of one.
+#[test]
+fn a_process_without_descriptors_left() {
+    const CHILD: &str = "USER_EVENTS_TEST_WITHOUT_DESCRIPTORS";
+    if std::env::var_os(CHILD).is_none() {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "a_process_without_descriptors_left"]).env(CHILD, "1");
+        let output = child.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    send(&theirs, b"!", &[theirs.as_fd()]);
+    send(&theirs, b"!", &[theirs.as_fd()]);
+    let ours = stream(ours, HANGS);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let none = rustix::process::Rlimit { current: Some(0), ..limit };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, none).unwrap();
+    let lost = ours.receive_descriptor();
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
+    let lost = lost.unwrap_err();
+    assert!(lost.to_string().contains("may have no more"), "{lost}");
+    assert!(ours.receive_descriptor().unwrap().is_some());
+}
+
+/// What has to be one message is refused here, as some runtimes die of it.
+#[test]
+fn nothing_is_sent_that_every_runtime_refuses() {
+    let runtime = runtime();
+    let mut provider = PROVIDER;
+    provider.tracepoints.default_tracepoint_name = Text::NULL;
+    let providers = [provider];
+    let session = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
+    let result = Client::at(runtime.path()).start_user_events(&session, pipe().1);
+    assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
+    assert!(runtime.requests().is_empty());
+    assert_eq!(request(6).len(), Message::HEADER_LEN + 61);
+}
