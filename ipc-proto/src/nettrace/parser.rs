@@ -653,8 +653,7 @@ impl Parser {
         }
     }
 
-    /// `n` bytes of the block. Not inlined: it is called for each kind of record, none of them a frequent one.
-    #[inline(never)]
+    /// `n` bytes of the block.
     fn want<'w>(&self, rest: &'w [u8], n: usize) -> Result<Reader<'w>, Stop> {
         if n > self.left() {
             return Err(Stop::Bad(DecodeErrorKind::UnexpectedEnd));

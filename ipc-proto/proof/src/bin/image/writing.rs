@@ -1,17 +1,17 @@
 //! A trace written, of every record.
 use ipc_proto::nettrace::*;
 
-use crate::{number, put, storage, tell, text};
+use crate::{number, put, storage, text};
 
 pub fn run() {
     let version = if number() == 4 { Version::V4 } else { Version::V6 };
     let Ok(mut writer) = Writer::new(version, storage()) else { return };
     loop {
         let written = match number() {
-            0 => writer.trace(&Trace::new(version)),
+            0 => trace(&mut writer),
             1 => describe(&mut writer),
             2 => writer.stack(&Stack { id: number(), bytes: storage() }),
-            3 => writer.event(&Event { timestamp: number().into(), payload: storage(), ..Event::default() }),
+            3 => event(&mut writer),
             4 => writer.sequence_point(&SequencePoint {
                 timestamp: number().into(),
                 flags: number(),
@@ -40,4 +40,14 @@ fn describe<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
     (metadata.id, metadata.event_id, metadata.fields) = (number(), number(), fields);
     (metadata.provider, metadata.name) = (text().into(), text().into());
     writer.describe(&metadata)
+}
+
+#[inline(never)]
+fn trace<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+    writer.trace(&Trace::new(writer.version()))
+}
+
+#[inline(never)]
+fn event<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+    writer.event(&Event { timestamp: number().into(), payload: storage(), ..Event::default() })
 }
