@@ -9,6 +9,9 @@
 //! and `alloc` wants an allocator. `../api.py` compares the tables with the documentation, so that no function is
 //! forgotten.
 //!
+//! It is proved of code as it is released, without checks for overflow. What ipc-proto computes by itself never overflows
+//! unsaid: Clippy's `arithmetic_side_effects` sees to that.
+//!
 //! Outside stand `Debug`, what the compiler derives, and the features `alloc` and `arbitrary`.
 #![no_std]
 
