@@ -228,7 +228,7 @@ impl FromStr for RouterSocketName {
 /// The two numbers behind a prefix.
 fn numbers(s: &str, prefix: &str) -> Result<(u32, u64), ParseSocketNameError> {
     let numbers = s.strip_prefix(prefix).and_then(|s| s.strip_suffix(SUFFIX));
-    let (process_id, second) = numbers.and_then(|s| s.split_once('-')).ok_or(ParseSocketNameError)?;
+    let (process_id, second) = numbers.and_then(|s| split_once(s, b'-')).ok_or(ParseSocketNameError)?;
     number(process_id).zip(number(second)).ok_or(ParseSocketNameError)
 }
 
@@ -236,4 +236,11 @@ fn numbers(s: &str, prefix: &str) -> Result<(u32, u64), ParseSocketNameError> {
 fn number<N: FromStr>(s: &str) -> Option<N> {
     let plain = s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'));
     s.parse().ok().filter(|_| plain)
+}
+
+/// What stands before and behind the first of these bytes, which are ASCII. Not `str::split_once`, in which the compiler
+/// does not see that it never panics.
+pub(crate) fn split_once(text: &str, separator: u8) -> Option<(&str, &str)> {
+    let at = text.bytes().position(|byte| byte == separator)?;
+    Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
 }

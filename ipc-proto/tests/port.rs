@@ -246,6 +246,13 @@ fn what_is_odd_in_a_list_is_said() {
             &["\"nosupend\" in \"/a,nosupend,suspend\" is no tag, and is ignored: write nosuspend"],
         ),
         (
+            "/ä,\"\n\u{1b},suspend",
+            &[
+                "\"\\\"\\n\\u{1b}\" in \"/ä,\\\"\\n\\u{1b},suspend\" is no tag, and is ignored: tags are connect, listen, suspend and \
+                 nosuspend; no address has a comma",
+            ],
+        ),
+        (
             "/a, connect,suspend",
             &["\" connect\" in \"/a, connect,suspend\" is no tag, and is ignored: write connect"],
         ),

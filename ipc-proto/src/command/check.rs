@@ -2,8 +2,8 @@
 use core::fmt;
 
 use super::types::{
-    DumpType, EventFilter, EventLevel, Format, PerfMapType, SessionBufferMode, SessionConfig, SessionConfig6,
-    StreamingProvider, TracepointConfig, UserEventsProvider, UserEventsSession,
+    DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode, SessionConfig,
+    SessionConfig6, StreamingProvider, TracepointConfig, UserEventsProvider, UserEventsSession,
 };
 use crate::user_events::TracepointFormat;
 use crate::{Array, HResult, Request, Text};
@@ -79,22 +79,10 @@ impl Request<'_> {
             Self::GenerateCoreDump(dump) => dump_type(dump.dump_type),
             Self::GenerateCoreDump2(dump) => dump_type(dump.dump_type),
             Self::GenerateCoreDump3(dump) => dump_type(dump.dump_type),
-            Self::CollectTracing(start) => {
-                stream(start.buffer_mb, start.format)?;
-                providers(start.providers, |provider| (provider.level, provider.name))
-            }
-            Self::CollectTracing2(start) => {
-                stream(start.buffer_mb, start.format)?;
-                providers(start.providers, |provider| (provider.level, provider.name))
-            }
-            Self::CollectTracing3(start) => {
-                stream(start.buffer_mb, start.format)?;
-                providers(start.providers, |provider| (provider.level, provider.name))
-            }
-            Self::CollectTracing4(start) => {
-                stream(start.buffer_mb, start.format)?;
-                providers(start.providers, |provider| (provider.level, provider.name))
-            }
+            Self::CollectTracing(start) => session(start.buffer_mb, start.format, start.providers),
+            Self::CollectTracing2(start) => session(start.buffer_mb, start.format, start.providers),
+            Self::CollectTracing3(start) => session(start.buffer_mb, start.format, start.providers),
+            Self::CollectTracing4(start) => session(start.buffer_mb, start.format, start.providers),
             Self::CollectTracing5(start) => match &start.session {
                 SessionConfig::Streaming(session) => {
                     stream(session.buffer_mb, session.format)?;
@@ -148,6 +136,11 @@ fn dump_type(dump_type: DumpType) -> Result<(), Violation> {
 fn stream(buffer_mb: u32, format: Format) -> Result<(), Violation> {
     unless(buffer_mb > 0, Violation::BufferSize)?;
     unless(format <= Format::NET_TRACE, Violation::Format)
+}
+
+fn session(buffer_mb: u32, format: Format, list: Array<'_, Provider<'_>>) -> Result<(), Violation> {
+    stream(buffer_mb, format)?;
+    providers(list, |provider| (provider.level, provider.name))
 }
 
 fn providers<'a, T: crate::Decode<'a> + Copy>(

@@ -2,7 +2,7 @@ use super::{Exchange, Step};
 use crate::message::Header;
 use crate::wire::Reader;
 use crate::{
-    Code, Command, Decode, EncodeError, GenerateCoreDump3, HResult, Message, Parsed, ProtocolError,
+    Code, Command, Decode, Encode, EncodeError, GenerateCoreDump3, HResult, Message, Parsed, ProtocolError,
     ServerError, encode,
 };
 
@@ -77,7 +77,7 @@ impl<'b> Call<'b> {
     /// # Errors
     /// If the command does not fit `buf`, or any message.
     pub fn new<C: Command>(command: &C, buf: &'b mut [u8]) -> Result<Self, EncodeError> {
-        Ok(Self { progress: Progress::new(command, buf)?, buf })
+        Ok(Self { progress: Progress::new(C::CODE, command, buf)?, buf })
     }
 
     /// The code of the command that was sent.
@@ -112,10 +112,10 @@ impl<'b> Call<'b> {
 }
 
 impl Progress {
-    /// Encodes `command` into `buf`.
-    pub(super) fn new<C: Command>(command: &C, buf: &mut [u8]) -> Result<Self, EncodeError> {
-        let len = encode(C::CODE, command, buf)?.len();
-        Ok(Self { command: C::CODE, received: 0, state: State::Sending { sent: 0, len } })
+    /// Encodes a command into `buf`. It is `dyn` so that this is there once for all commands.
+    pub(super) fn new(command: Code, payload: &dyn Encode, buf: &mut [u8]) -> Result<Self, EncodeError> {
+        let len = encode(command, payload, buf)?.len();
+        Ok(Self { command, received: 0, state: State::Sending { sent: 0, len } })
     }
 
     /// How many bytes of the answer have come.
@@ -129,6 +129,13 @@ impl Progress {
     }
 
     pub(super) fn finish<'b, R: Decode<'b>>(&self, buf: &'b [u8]) -> Result<Answer<'b, R>, ProtocolError> {
+        Ok(match self.answer(buf)? {
+            Answer::Ok(message) => Answer::Ok(message.decode()?),
+            Answer::Refused(error) => Answer::Refused(error),
+        })
+    }
+
+    fn answer<'b>(&self, buf: &'b [u8]) -> Result<Answer<'b, Message<'b>>, ProtocolError> {
         match self.state {
             State::Done => {}
             State::Failed(error) => return Err(error),
@@ -140,7 +147,7 @@ impl Progress {
             }
         }
         match Message::parse(buf.get(..self.received).unwrap_or_default())? {
-            Parsed::Complete { value, .. } if value.code == Code::OK => Ok(Answer::Ok(value.decode()?)),
+            Parsed::Complete { value, .. } if value.code == Code::OK => Ok(Answer::Ok(value)),
             Parsed::Complete { value, .. } => {
                 let code: HResult = value.decode()?;
                 let words = self.command == GenerateCoreDump3::CODE;

@@ -71,7 +71,7 @@ impl<'b> Serve<'b> {
         if receive.len() < Message::HEADER_LEN {
             return Err(EncodeError::BufferTooSmall { needed: Message::HEADER_LEN });
         }
-        encode(Code::ERROR, &HResult::FAIL, send)?;
+        encode_refusal(HResult::FAIL, send)?;
         Ok(Self { receive, send, received: 0, state: State::Receiving { needed: Message::HEADER_LEN } })
     }
 
@@ -213,10 +213,16 @@ pub struct Reply<'b> {
     len: usize,
 }
 
+/// The length of a refusal, encoded into `send`. It is `dyn`, as every other answer, so that `encode` is there once.
+fn encode_refusal(refusal: HResult, send: &mut [u8]) -> Result<usize, EncodeError> {
+    let payload: &dyn Encode = &refusal;
+    encode(Code::ERROR, payload, send).map(|bytes| bytes.len())
+}
+
 impl<'b> Reply<'b> {
     fn refusing(code: Code, refusal: HResult, send: &'b mut [u8]) -> Self {
         // `Serve::new` has seen that a refusal fits.
-        let len = encode(Code::ERROR, &refusal, send).map_or(0, |bytes| bytes.len());
+        let len = encode_refusal(refusal, send).unwrap_or(0);
         Self { code, send, sent: 0, len }
     }
 
@@ -241,7 +247,7 @@ impl<'b> Reply<'b> {
     /// # Errors
     /// As [`answer`](Self::answer), but nothing is known here of what the command expects.
     pub fn answer_untyped(&mut self, payload: &(impl Encode + ?Sized)) -> Result<(), EncodeError> {
-        self.set(Code::OK, payload)
+        self.set(Code::OK, &payload)
     }
 
     /// Refuses the request.
@@ -266,14 +272,14 @@ impl<'b> Reply<'b> {
         self.send.get(self.sent..self.len).unwrap_or_default()
     }
 
-    fn set(&mut self, code: Code, payload: &(impl Encode + ?Sized)) -> Result<(), EncodeError> {
+    fn set(&mut self, code: Code, payload: &dyn Encode) -> Result<(), EncodeError> {
         if self.sent > 0 {
             return Err(EncodeError::AlreadySending);
         }
         let encoded = encode(code, payload, self.send).map(|bytes| bytes.len());
         self.len = match encoded {
             Ok(len) => len,
-            Err(_) => encode(Code::ERROR, &HResult::FAIL, self.send).map_or(0, |bytes| bytes.len()),
+            Err(_) => encode_refusal(HResult::FAIL, self.send).unwrap_or(0),
         };
         encoded.map(|_| ())
     }

@@ -3,7 +3,7 @@ use core::fmt;
 use super::call::Progress;
 use super::{Answer, Step};
 use crate::types::SessionId;
-use crate::{ProtocolError, StopTracing};
+use crate::{Command, ProtocolError, StopTracing};
 
 /// A tracing session, from its start to its end, over two connections: the one of its stream, and the one of the
 /// [`StopTracing`] that ends it.
@@ -270,7 +270,7 @@ impl Session {
             (StopStep::Connect, StopEvent::Connected) => {
                 // It fits.
                 let command = StopTracing { session_id: self.session_id };
-                Progress::new(&command, &mut self.buf).map_or(Stop::Idle, Stop::Calling)
+                Progress::new(StopTracing::CODE, &command, &mut self.buf).map_or(Stop::Idle, Stop::Calling)
             }
             (StopStep::Send(_), StopEvent::Sent(n)) => {
                 self.sent = self.sent.saturating_add(n as u64);

@@ -1,4 +1,5 @@
 use super::{Full, Slot, Table};
+use crate::wire::copy;
 
 /// Copies of records by number, in memory that the caller owns: for what events point to when the stream does not stay
 /// in memory, stacks and metadata above all. Where it does, a [`Table`] of slices needs no copies.
@@ -42,10 +43,9 @@ impl<'s> Store<'s> {
     /// [`Full`] if there is no room for it; all is as it was then.
     pub fn insert(&mut self, key: u64, record: &[u8]) -> Result<(), Full> {
         let (start, end) = (self.used, self.used.saturating_add(record.len()));
-        // In two steps, so that no compiler doubts that both are of one length.
         let room = self.bytes.get_mut(start..).and_then(|rest| rest.get_mut(..record.len())).ok_or(Full)?;
         self.places.insert(key, Place { start, end })?;
-        room.copy_from_slice(record);
+        copy(room, record);
         self.used = end;
         Ok(())
     }

@@ -141,7 +141,11 @@ impl<'a> Iterator for Pairs<'a> {
 /// The decimal number that a string of V6 is.
 fn number(text: Str<'_>) -> Option<u32> {
     match text {
-        Str::Utf8(text) => core::str::from_utf8(text).ok()?.parse().ok(),
+        Str::Utf8([]) => None,
+        Str::Utf8(digits) => digits.iter().try_fold(0u32, |number, digit| {
+            let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+            number.checked_mul(10)?.checked_add(digit.into())
+        }),
         Str::Utf16(_) => None,
     }
 }

@@ -730,7 +730,7 @@ impl<'b> Writer<'b> {
 
     fn patch(&mut self, at: usize, bytes: &[u8]) {
         if let Some(to) = self.buf.get_mut(at..).and_then(|to| to.get_mut(..bytes.len())) {
-            to.copy_from_slice(bytes);
+            wire::copy(to, bytes);
         }
     }
 }

@@ -1,7 +1,9 @@
 use core::fmt;
 
 use super::Finding;
+use crate::endpoint::split_once;
 use crate::plan::Flavour;
+use crate::wire::hex_digit;
 
 /// A variable of the environment that a runtime reads at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -180,8 +182,8 @@ impl<'a> Config<'a> {
             Flavour::CoreClr => leading_number(text, 16).map(u64::from),
             Flavour::Mono => Some(leading_number(text, 10).unwrap_or(0).into()),
             Flavour::NativeAot => {
-                let plain = text.len() <= 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-                u64::from_str_radix(text, 16).ok().filter(|_| plain)
+                let plain = (1..=16).contains(&text.len());
+                number(text.bytes().map(hex_digit), 16).filter(|_| plain)
             }
         }
     }
@@ -195,17 +197,27 @@ impl<'a> Config<'a> {
 }
 
 /// The number at the front of a text, as C's `strtoul` reads it.
-fn leading_number(text: &str, radix: u32) -> Option<u32> {
+fn leading_number(text: &str, radix: u64) -> Option<u32> {
     let text = text.trim_start_matches(|c| matches!(c, ' ' | '\t'..='\r'));
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let is_digit = |c: char| c.is_digit(radix);
+    let digit = |byte: u8| hex_digit(byte).filter(|digit| u64::from(*digit) < radix);
+    let is_digit = |c: char| u8::try_from(c).ok().and_then(digit).is_some();
     let digits = match unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
         Some(digits) if radix == 16 && digits.starts_with(is_digit) => digits,
         _ => unsigned,
     };
-    let end = digits.find(|c| !is_digit(c)).unwrap_or(digits.len());
-    let number = u32::from_str_radix(digits.get(..end)?, radix).ok()?;
+    if !digits.starts_with(is_digit) {
+        return None;
+    }
+    let number = number(digits.bytes().map_while(|byte| digit(byte).map(Some)), radix)?;
+    let number = u32::try_from(number).ok()?;
     Some(if text.starts_with('-') { number.wrapping_neg() } else { number })
+}
+
+/// The number of these digits, if all are digits and it is not too large. Not `from_str_radix`, for the reason of
+/// [`hex_digit`].
+fn number(mut digits: impl Iterator<Item = Option<u8>>, radix: u64) -> Option<u64> {
+    digits.try_fold(0u64, |number, digit| number.checked_mul(radix)?.checked_add(digit?.into()))
 }
 
 /// A port of a runtime, as a part of `DOTNET_DiagnosticPorts` has it.
@@ -385,9 +397,9 @@ impl<'a> Iterator for Split<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         let rest = self.rest.take()?;
-        let Some(at) = rest.bytes().position(|byte| byte == self.separator) else { return Some(rest) };
-        self.rest = rest.get(at.saturating_add(1)..);
-        rest.get(..at)
+        let Some((part, rest)) = split_once(rest, self.separator) else { return Some(rest) };
+        self.rest = Some(rest);
+        Some(part)
     }
 }
 impl DoubleEndedIterator for Split<'_> {

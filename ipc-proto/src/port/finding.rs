@@ -1,4 +1,4 @@
-use core::fmt;
+use core::fmt::{self, Write};
 
 use super::config::{Given, Split, tokens};
 use super::tool_port::without_scheme;
@@ -126,85 +126,135 @@ impl fmt::Display for Finding<'_> {
                 write!(f, "{who} does not look at {old_name}: write {name}")
             }
             Self::Number { name, value, read: None, .. } => {
-                write!(f, "{name}={value:?} is no hexadecimal number and counts as not set: write 0 or 1")
+                write!(
+                    f,
+                    "{name}={value} is no hexadecimal number and counts as not set: write 0 or 1",
+                    value = Quoted(value)
+                )
             }
             Self::Number { name, value, read: Some(read), hexadecimal: true } => {
-                write!(f, "{name}={value:?} is read as the hexadecimal number {read:#x}: write 0 or 1")
+                write!(
+                    f,
+                    "{name}={value} is read as the hexadecimal number {read:#x}: write 0 or 1",
+                    value = Quoted(value)
+                )
             }
             Self::Number { name, value, read: Some(read), hexadecimal: false } => {
-                write!(f, "{name}={value:?} is read as the number {read}: write 0 or 1")
+                write!(f, "{name}={value} is read as the number {read}: write 0 or 1", value = Quoted(value))
             }
             Self::Disabled { name, value } => write!(
                 f,
-                "{name}={value:?} switches all ports off, and nothing waits for them: unset it, or write 1"
+                "{name}={value} switches all ports off, and nothing waits for them: unset it, or write 1",
+                value = Quoted(value)
             ),
             Self::NoPorts { name, value } => write!(
                 f,
-                "{name}={value:?} has no port in it: unset it, or write ADDRESS,suspend or ADDRESS,nosuspend"
+                "{name}={value} has no port in it: unset it, or write ADDRESS,suspend or ADDRESS,nosuspend",
+                value = Quoted(value)
             ),
             Self::OnlyCommas { port } => write!(
                 f,
-                "{port:?} has no address, and counts as a port that failed: write ADDRESS,suspend or \
-                 ADDRESS,nosuspend, or leave it out"
+                "{port} has no address, and counts as a port that failed: write ADDRESS,suspend or \
+                 ADDRESS,nosuspend, or leave it out",
+                port = Quoted(port)
             ),
             Self::UnknownTag { port, tag, meant: Some(meant) } => {
-                write!(f, "{tag:?} in {port:?} is no tag, and is ignored: write {meant}")
+                write!(
+                    f,
+                    "{tag} in {port} is no tag, and is ignored: write {meant}",
+                    tag = Quoted(tag),
+                    port = Quoted(port)
+                )
             }
             Self::UnknownTag { port, tag, meant: None } => write!(
                 f,
-                "{tag:?} in {port:?} is no tag, and is ignored: tags are connect, listen, suspend and nosuspend; \
-                 no address has a comma"
+                "{tag} in {port} is no tag, and is ignored: tags are connect, listen, suspend and nosuspend; \
+                 no address has a comma",
+                tag = Quoted(tag),
+                port = Quoted(port)
             ),
             Self::Conflict { port, wins, loses } => write!(
                 f,
-                "{port:?} says both {wins} and {loses}, and the first, {wins}, counts: leave one out"
+                "{port} says both {wins} and {loses}, and the first, {wins}, counts: leave one out",
+                port = Quoted(port)
             ),
             Self::TagForAddress { port, tag } => write!(
                 f,
-                "{tag} in {port:?} stands in the place of the address, and is taken for one: write ADDRESS,{tag}"
+                "{tag} in {port} stands in the place of the address, and is taken for one: write ADDRESS,{tag}",
+                port = Quoted(port)
             ),
             Self::Blanks { address } => {
                 let bare = address.trim();
-                write!(f, "the blanks around {address:?} are a part of the address: write {bare:?}")
+                write!(
+                    f,
+                    "the blanks around {address} are a part of the address: write {bare}",
+                    address = Quoted(address),
+                    bare = Quoted(bare)
+                )
             }
             Self::Scheme { address, meant } => write!(
                 f,
-                "{address:?} is an address as tools take it, of which the runtime takes all for the path: write {meant:?}"
+                "{address} is an address as tools take it, of which the runtime takes all for the path: write {meant}",
+                address = Quoted(address),
+                meant = Quoted(meant)
             ),
             Self::Relative { address } => write!(
                 f,
-                "{address:?} is looked for in the program's working directory, but on Windows, where it is the name of a \
-                 pipe: write the path from / on"
+                "{address} is looked for in the program's working directory, but on Windows, where it is the name of a \
+                 pipe: write the path from / on",
+                address = Quoted(address)
             ),
             Self::TooLong { address } => {
                 let (len, linux) = (address.len(), address.len() > LONGEST_ON_LINUX);
                 let limits = if linux { "Linux takes 107, macOS 103" } else { "macOS takes 103" };
                 write!(
                     f,
-                    "{address:?} is too long for a Unix socket, with {len} bytes ({limits}): choose a shorter path"
+                    "{address} is too long for a Unix socket, with {len} bytes ({limits}): choose a shorter path",
+                    address = Quoted(address)
                 )
             }
             Self::Listen { address, flavour: Flavour::CoreClr } => write!(
                 f,
-                "CoreCLR ignores {address:?}, because it says listen: leave listen out if it is to connect, or leave all \
-                 of it out, as it listens at its default port anyway"
+                "CoreCLR ignores {address}, because it says listen: leave listen out if it is to connect, or leave all \
+                 of it out, as it listens at its default port anyway",
+                address = Quoted(address)
             ),
             Self::Listen { address, flavour } => write!(
                 f,
-                "{} listens at {address:?} only where it has no default port, as on phones, and ignores it elsewhere: \
+                "{} listens at {address} only where it has no default port, as on phones, and ignores it elsewhere: \
                  leave listen out if it is to connect",
-                name_of(flavour)
+                name_of(flavour),
+                address = Quoted(address)
             ),
             Self::SameAddress { address } => write!(
                 f,
-                "{address:?} is there twice, and becomes two ports, each with a resume of its own: leave one out"
+                "{address} is there twice, and becomes two ports, each with a resume of its own: leave one out",
+                address = Quoted(address)
             ),
             Self::Suspends { address } => write!(
                 f,
-                "{address:?} says neither suspend nor nosuspend, so that the program does not start until it is resumed \
-                 there: add ,suspend or ,nosuspend"
+                "{address} says neither suspend nor nosuspend, so that the program does not start until it is resumed \
+                 there: add ,suspend or ,nosuspend",
+                address = Quoted(address)
             ),
         }
+    }
+}
+
+/// A text in quotes, on one line. Not `{:?}`, for core's may panic.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            if c.is_control() || matches!(c, '"' | '\\') {
+                c.escape_default().try_for_each(|c| f.write_char(c))?;
+            } else {
+                f.write_char(c)?;
+            }
+        }
+        f.write_str("\"")
     }
 }
 

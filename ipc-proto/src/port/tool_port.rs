@@ -2,6 +2,7 @@ use core::fmt;
 
 use super::config::Split;
 use super::{PortType, Tag};
+use crate::endpoint::split_once;
 
 /// The port of a tool, as its user writes it behind `--diagnostic-port`.
 ///
@@ -129,13 +130,15 @@ fn transport_of(scheme: &str, native: Transport) -> Option<Transport> {
 
 /// The scheme of a URI and its path, without the host. A single letter is a drive.
 fn split_scheme(address: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = address.split_once(':')?;
+    let (scheme, rest) = split_once(address, b':')?;
     let is_scheme = scheme.len() > 1
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     let path = match rest.strip_prefix("//") {
         None => rest,
-        Some(host) => host.find('/').and_then(|end| host.get(end..)).unwrap_or_default(),
+        Some(host) => {
+            host.bytes().position(|byte| byte == b'/').and_then(|end| host.get(end..)).unwrap_or_default()
+        }
     };
     is_scheme.then_some((scheme, path))
 }

@@ -3,6 +3,7 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 
 use crate::Text;
+use crate::endpoint::split_once;
 
 /// The name of a tracepoint and its fields, as the kernel is told when it is registered.
 ///
@@ -79,7 +80,7 @@ impl TracepointFormat {
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.0.split_once(' ').unwrap_or_default().0
+        split_once(&self.0, b' ').unwrap_or_default().0
     }
 }
 

@@ -72,15 +72,15 @@ impl FromStr for Guid {
     /// Reads the form with dashes, in braces or not, in either case.
     fn from_str(s: &str) -> Result<Self, ParseGuidError> {
         let bare = s.strip_prefix('{').and_then(|s| s.strip_suffix('}')).unwrap_or(s);
-        let mut characters = bare.chars();
+        let mut characters = bare.bytes();
         let mut bytes = [0; 16];
         for (i, place) in TEXT_ORDER.iter().enumerate() {
-            if DASHES.contains(&i) && characters.next() != Some('-') {
+            if DASHES.contains(&i) && characters.next() != Some(b'-') {
                 return Err(ParseGuidError);
             }
-            let mut digit = || characters.next().and_then(|c| c.to_digit(16)).ok_or(ParseGuidError);
+            let mut digit = || characters.next().and_then(hex_digit).ok_or(ParseGuidError);
             let byte = digit()?.wrapping_mul(16).wrapping_add(digit()?);
-            if let (Some(to), Ok(byte)) = (bytes.get_mut(*place), u8::try_from(byte)) {
+            if let Some(to) = bytes.get_mut(*place) {
                 *to = byte;
             }
         }
@@ -88,6 +88,17 @@ impl FromStr for Guid {
             return Err(ParseGuidError);
         }
         Ok(Self(bytes))
+    }
+}
+
+/// What a hexadecimal digit counts. Not `to_digit`, which panics for a base above 36, and not every compiler sees that
+/// this is none.
+pub(crate) const fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
+        b'a'..=b'f' => Some(digit.wrapping_sub(b'a').wrapping_add(10)),
+        b'A'..=b'F' => Some(digit.wrapping_sub(b'A').wrapping_add(10)),
+        _ => None,
     }
 }
 

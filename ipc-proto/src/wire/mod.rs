@@ -31,6 +31,7 @@ mod text;
 mod writer;
 
 pub use array::{Array, Iter};
+pub(crate) use guid::hex_digit;
 pub use guid::{Guid, ParseGuidError};
 pub use inspect::{Part, Path, See, Value};
 pub use reader::Reader;
@@ -38,6 +39,7 @@ pub use reader::Reader;
 pub use text::TextBuf;
 pub use text::{Text, Units};
 pub use writer::Writer;
+pub(crate) use writer::copy;
 
 use crate::DecodeError;
 

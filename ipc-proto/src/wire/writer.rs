@@ -50,10 +50,9 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());
-        // In two steps the compiler sees that the lengths are the same.
         let room = self.buf.get_mut(self.len..).and_then(|room| room.get_mut(..bytes.len()));
         if let (0, Some(room)) = (self.skip, room) {
-            room.copy_from_slice(bytes);
+            copy(room, bytes);
         } else {
             self.visible(bytes);
         }
@@ -65,7 +64,7 @@ impl<'b> Writer<'b> {
     fn visible(&mut self, bytes: &[u8]) {
         let bytes = bytes.get(self.skip.saturating_sub(self.len)..).unwrap_or_default();
         let room = self.buf.get_mut(self.len.saturating_sub(self.skip)..).unwrap_or_default();
-        room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        copy(room, bytes);
     }
 
     /// Appends ASCII text as UTF-16 units.
@@ -73,7 +72,9 @@ impl<'b> Writer<'b> {
         let end = self.len.saturating_add(ascii.len().saturating_mul(2));
         if let (0, Some(room)) = (self.skip, self.buf.get_mut(self.len..end)) {
             for (to, from) in room.chunks_exact_mut(2).zip(ascii) {
-                to.copy_from_slice(&[*from, 0]);
+                if let [low, high] = to {
+                    (*low, *high) = (*from, 0);
+                }
             }
             self.len = end;
         } else {
@@ -84,7 +85,7 @@ impl<'b> Writer<'b> {
     /// Overwrites bytes written before, where all of them fitted.
     pub(crate) fn patch(&mut self, offset: usize, bytes: &[u8]) {
         if let Some(to) = self.buf.get_mut(offset..).and_then(|room| room.get_mut(..bytes.len())) {
-            to.copy_from_slice(bytes);
+            copy(to, bytes);
         }
     }
 
@@ -96,4 +97,11 @@ impl<'b> Writer<'b> {
         let needed = self.len.saturating_sub(self.skip);
         self.buf.get_mut(..needed).ok_or(EncodeError::BufferTooSmall { needed })
     }
+}
+
+/// Copies what there is, as far as there is room. Not `copy_from_slice`, which panics where the compiler does not see that
+/// both are of one length, and it does not always look.
+#[inline]
+pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }

@@ -135,14 +135,17 @@ struct Level<'a> {
     size: usize,
     /// V1: its name, which comes last.
     name: Str<'a>,
-    /// V6: what comes behind the type where it is that of elements of arrays of fixed lengths.
-    lengths: heapless::Vec<u16, MAX_DEPTH>,
+    /// How many lengths are those of fields around that field.
+    lengths: usize,
 }
 
 /// Writes a count and fields; false if this form cannot say what they are.
 fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> bool {
     let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
-    let mut level = Level { fields: fields.iter(), size: 0, name: Str::EMPTY, lengths: heapless::Vec::new() };
+    let mut level = Level { fields: fields.iter(), size: 0, name: Str::EMPTY, lengths: 0 };
+    // V6: what comes behind the type where it is that of elements of arrays of fixed lengths. Objects and arrays are
+    // together nested no deeper.
+    let mut lengths = heapless::Vec::<u16, MAX_DEPTH>::new();
     if form == Form::V6 && fields.len() > MAX_V6_FIELDS {
         return false;
     }
@@ -151,7 +154,8 @@ fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> b
         let Some(Field { name, field_type, .. }) = level.fields.next() else {
             let Some(before) = outer.pop() else { return true };
             let done = core::mem::replace(&mut level, before);
-            end_field(form, done.size, done.name, &done.lengths, w);
+            end_field(form, done.size, done.name, lengths.get(done.lengths..).unwrap_or_default(), w);
+            lengths.truncate(done.lengths);
             continue;
         };
         let size = w.len();
@@ -166,7 +170,7 @@ fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> b
                 utf8(name, w);
             }
         }
-        let (mut field_type, mut lengths) = (field_type, heapless::Vec::new());
+        let (mut field_type, around) = (field_type, lengths.len());
         while let FieldType::Array { kind, element } = field_type {
             let code = match (kind, form) {
                 (_, Form::V1) => return false,
@@ -188,7 +192,8 @@ fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> b
         match field_type {
             FieldType::Scalar(scalar) if form == Form::V6 => {
                 type_code(form, scalar.code(), w);
-                end_field(form, size, name, &lengths, w);
+                end_field(form, size, name, lengths.get(around..).unwrap_or_default(), w);
+                lengths.truncate(around);
             }
             FieldType::Scalar(scalar) => {
                 let Some((array, code)) = before_v6(scalar) else { return false };
@@ -199,12 +204,12 @@ fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> b
                     type_code(form, code::ARRAY, w);
                 }
                 type_code(form, code, w);
-                end_field(form, size, name, &lengths, w);
+                end_field(form, size, name, &[], w); // only V6 has lengths
             }
             FieldType::Object(fields) => {
                 type_code(form, code::OBJECT, w);
                 count(form, fields.len(), w);
-                let inner = Level { fields: fields.iter(), size, name, lengths };
+                let inner = Level { fields: fields.iter(), size, name, lengths: around };
                 if form == Form::V6 && fields.len() > MAX_V6_FIELDS {
                     return false;
                 }

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Compares what images for bare metal cost with bare-metal.txt, and prints it.
+
+usage: bare_metal.py COMPILER IMAGE...
+
+Each image is an ELF file of 32 bits, named by the parts in it, linked with unused sections collected and compiled with
+-Z emit-stack-sizes. The limits in bare-metal.txt always hold; the numbers, within 2 % (flash) and 64 bytes (a frame),
+where COMPILER is the one they are of. BLESS=1 writes them anew. The table in README.md has the same numbers.
+"""
+
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+TABLE = pathlib.Path(__file__).with_name("bare-metal.txt")
+README = TABLE.parents[2] / "README.md"
+ALLOCATED, WRITABLE, WITHOUT_BYTES = 2, 1, 8
+
+
+def measure(path):
+    """Bytes of flash, of static memory, and the largest stack frame with the name of its function."""
+    elf = path.read_bytes()
+    at, size, count, names = struct.unpack_from("<I10xHHH", elf, 32)
+    headers = [struct.unpack_from("<10I", elf, at + i * size) for i in range(count)]
+
+    def string(table, offset):
+        start = headers[table][4] + offset
+        return elf[start : elf.index(0, start)].decode()
+
+    flash = static = 0
+    functions, frames = {}, []
+    for name, kind, flags, _, offset, length, link, *_ in headers:
+        if flags & ALLOCATED:
+            static += length if flags & WRITABLE or kind == WITHOUT_BYTES else 0
+            flash += length if kind != WITHOUT_BYTES else 0
+        match string(names, name):
+            case ".symtab":
+                for symbol in struct.iter_unpack("<IIIBBH", elf[offset : offset + length]):
+                    if symbol[3] & 15 == 2:  # a function; bit 0 of its address says Thumb
+                        functions[symbol[1] & ~1] = string(link, symbol[0])
+            case ".stack_sizes":
+                end = offset + length
+                while offset < end:
+                    (function,) = struct.unpack_from("<I", elf, offset)
+                    offset, frame, shift = offset + 4, 0, 0
+                    while True:
+                        byte = elf[offset]
+                        frame |= (byte & 127) << shift
+                        offset, shift = offset + 1, shift + 7
+                        if byte < 128:
+                            break
+                    frames.append((frame, function & ~1))
+    if not frames:
+        raise SystemExit(f"error: {path} has no stack sizes")
+    frame, function = max(frames)
+    return flash, static, frame, functions.get(function, "?")
+
+
+def plain(function):
+    """The name as written in Rust, without hashes."""
+    out = subprocess.run(["c++filt", function], check=True, capture_output=True, text=True).stdout.strip()
+    return "::".join(part.split("[")[0].lstrip("<") for part in out.split("::"))
+
+
+def main():
+    compiler, images = sys.argv[1], [pathlib.Path(name) for name in sys.argv[2:]]
+    lines = TABLE.read_text().splitlines()
+    heading = [line for line in lines if line.startswith("#")]
+    known = {line.split()[0]: [int(n) if n != "-" else None for n in line.split()[1:]] for line in lines if not line.startswith("#")}
+    same_compiler = heading[-1] == f"# {compiler}"
+    if not same_compiler:
+        print(f"bare-metal.txt is of another compiler ({heading[-1][2:]}): only its limits are compared")
+
+    bad, rows = [], []
+    print(f"{'parts':<22} {'flash':>6} {'static':>6} {'frame':>6}  largest frame")
+    for image in images:
+        flash, static, frame, function = measure(image)
+        most, deepest, flash_then, frame_then = known.get(image.name, [None, None, 0, 0])
+        rows.append(f"{image.name:<20} {most or '-':>6} {deepest or '-':>5} {flash:>6} {frame:>5}")
+        print(f"{image.name:<22} {flash:>6} {static:>6} {frame:>6}  {plain(function)}")
+        if most and flash > most:
+            bad.append(f"{image.name}: {flash} bytes of flash, and the limit is {most}")
+        if deepest and frame > deepest:
+            bad.append(f"{image.name}: a frame of {frame} bytes, and the limit is {deepest}")
+        if static:
+            bad.append(f"{image.name}: static memory")
+        if same_compiler and abs(flash - flash_then) > flash_then * 0.02:
+            bad.append(f"{image.name}: {flash} bytes of flash, and bare-metal.txt says {flash_then}")
+        if same_compiler and abs(frame - frame_then) > 64:
+            bad.append(f"{image.name}: a frame of {frame} bytes, and bare-metal.txt says {frame_then}")
+    if os.environ.get("BLESS") == "1":
+        TABLE.write_text("\n".join([*heading[:-1], f"# {compiler}", *rows, ""]))
+    elif unmeasured := known.keys() - {image.name for image in images}:
+        bad.append(f"not measured: {', '.join(sorted(unmeasured))}")
+    readme = README.read_text()
+    for image, (_, _, flash, frame) in known.items():
+        if f"| {flash:,} | {frame:,} |" not in readme:
+            bad.append(f"README.md does not have what bare-metal.txt says of {image}")
+    for line in bad:
+        print(f"error: {line}", file=sys.stderr)
+    raise SystemExit(1 if bad else 0)
+
+
+main()

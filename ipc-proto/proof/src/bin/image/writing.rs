@@ -1,0 +1,53 @@
+//! A trace written, of every record.
+use ipc_proto::nettrace::*;
+
+use crate::{number, put, storage, text};
+
+pub fn run() {
+    let version = if number() == 4 { Version::V4 } else { Version::V6 };
+    let Ok(mut writer) = Writer::new(version, storage()) else { return };
+    loop {
+        let written = match number() {
+            0 => trace(&mut writer),
+            1 => describe(&mut writer),
+            2 => writer.stack(&Stack { id: number(), bytes: storage() }),
+            3 => event(&mut writer),
+            4 => writer.sequence_point(&SequencePoint {
+                timestamp: number().into(),
+                flags: number(),
+                threads: 0,
+            }),
+            5 => writer.thread_sequence(&ThreadSequence { thread: number().into(), sequence: number() }),
+            6 => writer.remove_thread(&ThreadSequence { thread: number().into(), sequence: number() }),
+            7 => writer.thread(number().into(), storage::<ThreadEntry<'_>>().iter().copied()),
+            8 => writer.label_list(number(), storage::<Label<'_>>().iter().copied()),
+            9 => Ok(writer.flush()),
+            _ => Ok(writer.finish()),
+        };
+        match written {
+            Ok(Some(bytes)) => put(bytes),
+            Ok(None) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[inline(never)]
+fn describe<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+    let fields = [("number", Scalar::Int32), ("text", Scalar::Utf16String)];
+    let Ok(fields) = Fields::build(&fields, storage()) else { return Ok(None) };
+    let mut metadata = Metadata::default();
+    (metadata.id, metadata.event_id, metadata.fields) = (number(), number(), fields);
+    (metadata.provider, metadata.name) = (text().into(), text().into());
+    writer.describe(&metadata)
+}
+
+#[inline(never)]
+fn trace<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+    writer.trace(&Trace::new(writer.version()))
+}
+
+#[inline(never)]
+fn event<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+    writer.event(&Event { timestamp: number().into(), payload: storage(), ..Event::default() })
+}

@@ -1,0 +1,134 @@
+//! Values on the wire, and messages.
+use core::fmt::Display;
+use core::hash::{Hash, Hasher};
+use core::str::FromStr;
+
+use ipc_proto::types::*;
+use ipc_proto::wire::{self, Iter, ParseGuidError, Part, Path, Reader, See, Units, Value, Writer};
+use ipc_proto::{
+    Advertise, Array, Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Guid, HResult,
+    Message, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, ProtocolError, RequestError,
+    RouterSocketName, ServerError, SocketName, SocketNameText, Text, Violation,
+};
+
+use crate::{Address, each, proves, proves_each};
+
+/// What every value with a wire form has.
+pub(crate) const fn value<T: Encode + Decode<'static>>() -> [Address; 9] {
+    [
+        Address(<T as Encode>::encode as *const ()),
+        Address(<T as Encode>::encoded_len as *const ()),
+        Address(<T as Decode<'_>>::decode as *const ()),
+        Address(<T as Decode<'_>>::inspect as *const ()),
+        Address(<T as Decode<'_>>::shown as *const ()),
+        Address(wire::decode::<T> as *const ()),
+        Address(wire::decode_prefix::<T> as *const ()),
+        Address(Message::decode::<T> as *const ()),
+        Address(message::<T> as *const ()),
+    ]
+}
+
+fn message<'b, T: Encode>(code: Code, payload: &T, buf: &'b mut [u8]) -> Result<&'b mut [u8], EncodeError> {
+    ipc_proto::encode(code, payload, buf)
+}
+
+proves_each! { WIRE: value,
+    u8, u16, u32, u64, i32, bool, Guid, HResult, Text<'_>, Advertise, ServerError<'_>,
+    ClientData<'_>, DumpFlags, DumpType, EventFilter<'_>, EventLevel, Format, PerfMapType, ProcessEnvironment,
+    ProcessInfo<'_>, ProcessInfo2<'_>, ProcessInfo3<'_>, Provider<'_>, SessionBufferMode, SessionConfig<'_>,
+    SessionConfig6<'_>, SessionId, Status, StreamingProvider<'_>, StreamingSession<'_>, StreamingSession6<'_>,
+    TracepointConfig<'_>, TracepointSet<'_>, UserEventsProvider<'_>, UserEventsSession<'_>,
+    Environment<'_>, Array<'_, u32>, Array<'_, Provider<'_>>, Array<'_, StreamingProvider<'_>>,
+    Array<'_, UserEventsProvider<'_>>, Array<'_, TracepointSet<'_>>,
+}
+
+/// What every list has.
+const fn array<T: Encode + Decode<'static> + Copy + Eq + Hash + 'static>() -> [Address; 13] {
+    [
+        Address(Array::<T>::len as *const ()),
+        Address(Array::<T>::is_empty as *const ()),
+        Address(Array::<T>::iter as *const ()),
+        Address(<Iter<'_, T> as Iterator>::next as *const ()),
+        Address(<Iter<'_, T> as Iterator>::size_hint as *const ()),
+        Address(<Array<'_, T> as Clone>::clone as *const ()),
+        Address(<Array<'_, T> as Default>::default as *const ()),
+        Address(<Array<'_, T> as PartialEq>::eq as *const ()),
+        Address(<Array<'_, T> as Hash>::hash::<Sum> as *const ()),
+        Address(<Array<'_, T> as IntoIterator>::into_iter as *const ()),
+        Address(<&Array<'_, T> as IntoIterator>::into_iter as *const ()),
+        Address(<Array<'_, T> as From<&[T]>>::from as *const ()),
+        Address(<Array<'_, T> as From<&[T; 3]>>::from as *const ()),
+    ]
+}
+proves_each! { ARRAY: array,
+    u32, Text<'_>, Provider<'_>, StreamingProvider<'_>, UserEventsProvider<'_>, TracepointSet<'_>,
+}
+
+proves! { TEXT:
+    Text::new, Text::from_utf16, Text::is_null, Text::is_empty, Text::non_null, Text::units, chars,
+    <Units<'_> as Iterator>::next,
+    <Text<'_> as From<&str>>::from, <Text<'_> as From<Option<&str>>>::from,
+    <Text<'_> as PartialEq>::eq, <Text<'_> as PartialEq<str>>::eq, <Text<'_> as PartialEq<&str>>::eq,
+    <Text<'_> as PartialOrd>::partial_cmp,
+    <Text<'_> as Ord>::cmp, <Text<'_> as Hash>::hash::<Sum>,
+    <Guid as FromStr>::from_str,
+}
+
+fn chars(text: &Text<'_>, see: &mut dyn FnMut(char)) {
+    each(text.chars(), see);
+}
+
+proves! { READ_WRITE:
+    Reader::new, Reader::at, Reader::offset, Reader::rest, Reader::error, Reader::bytes, Reader::array::<1>,
+    Reader::array::<16>, Reader::read::<Text<'_>>, show,
+    Writer::new, Writer::window, Writer::len, Writer::is_empty, Writer::bytes, Writer::finish,
+    <&Text<'_> as Encode>::encode,
+}
+
+fn show<'a>(
+    r: &mut Reader<'a>,
+    path: Path<'_>,
+    see: &mut See<'_>,
+    read: &dyn Fn(&mut Reader<'a>) -> Result<u32, DecodeError>,
+) -> Result<u32, DecodeError> {
+    r.show(path, see, |r| read(r), |_, bytes| Value::Bytes(bytes))
+}
+
+proves! { MESSAGE:
+    Message::parse, Message::request, inspect, Code::set, Code::id, Advertise::parse,
+    HResult::name, HResult::hint, HResult::from_win32, DumpFlags::name, DumpType::name, EventLevel::name,
+    Format::name, PerfMapType::name, SessionBufferMode::name, Violation::hresult,
+    SocketName::to_text, SocketNameText::as_str, <SocketNameText as AsRef<str>>::as_ref,
+    <SocketName as FromStr>::from_str,
+    PipeName::to_text, PipeNameText::as_str, <PipeNameText as AsRef<str>>::as_ref, <PipeName as FromStr>::from_str,
+    RouterSocketName::to_text, <RouterSocketName as FromStr>::from_str,
+    <HResult as From<DecodeError>>::from, <HResult as From<RequestError>>::from,
+    <RequestError as From<DecodeError>>::from, <RequestError as From<Violation>>::from,
+    <ProtocolError as From<DecodeError>>::from, <ServerError<'_> as From<HResult>>::from,
+    <ProtocolError as core::error::Error>::source, <RequestError as core::error::Error>::source,
+}
+
+/// The parts flow out as they are.
+fn inspect(bytes: &[u8], answer_to: Option<Code>, see: &mut dyn FnMut(&Part<'_>)) -> Result<(), DecodeError> {
+    Message::inspect(bytes, answer_to, see)
+}
+
+const fn display<T: Display>() -> [Address; 1] {
+    [Address(<T as Display>::fmt as *const ())]
+}
+proves_each! { DISPLAY: display,
+    Text<'_>, Guid, Path<'_>, Code, HResult, SocketName, PipeName, RouterSocketName, Violation, ParseGuidError, ParsePipeNameError, ParseSocketNameError,
+    DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError,
+}
+
+/// A hasher that only adds up.
+pub(crate) struct Sum(u64);
+
+impl Hasher for Sum {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(5).wrapping_add(u64::from(*byte)));
+    }
+}
