@@ -99,7 +99,7 @@ def proved(path):
     plain = "\n".join(f"{section.removeprefix('.text.')} {target}" for section, target in references)
     filtered = subprocess.run(["c++filt"], input=plain.replace(" ", "\n"), check=True, capture_output=True, text=True)
     # Without the hash behind the name of each crate.
-    lines = re.sub(r"\[[0-9a-f]{16}\]", "", filtered.stdout).splitlines()
+    lines = re.sub(r"\[[0-9a-f]{8,16}\]", "", filtered.stdout).splitlines()
     own = lambda section: not re.match(r"(\.debug|\.eh_frame|[<&(\[]*ipc_proto::)", section)
     return {target for section, target in zip(lines[::2], lines[1::2]) if own(section)}
 
