@@ -499,11 +499,11 @@ fn live_without_a_reader() {
 #[test]
 fn a_runtime_that_goes_away() {
     const ANSWER: usize = 28;
-    for (len, status, kind) in [(6000, 7, "gone"), (0, 1, "other")] {
+    for len in [6000, 0] {
         let runtime = traced(fs::read(path("gen-net10-lab-small.nettrace")).unwrap());
         runtime.set_fault(Fault::CloseAfter(ANSWER + len));
         let ran = run(&["events", "--socket", runtime.path().to_str().unwrap(), "--json"]);
-        assert_eq!((ran.status, &ran.last_error()["kind"]), (Some(status), &json!(kind)), "{ran:?}");
+        assert_eq!((ran.status, &ran.last_error()["kind"]), (Some(7), &json!("gone")), "{ran:?}");
         assert_eq!(ran.text().lines().count() > 40, len > 0);
     }
 }
