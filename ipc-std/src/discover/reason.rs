@@ -51,6 +51,22 @@ pub enum Reason {
         /// Whose it is and who we are.
         denied: Denied,
     },
+    /// Looking at something took too long: its file system does not answer.
+    Unresponsive {
+        /// What.
+        path: PathBuf,
+    },
+    /// There is a process with this id, but nothing more is told of it.
+    Hidden,
+    /// The socket was made by somebody who has nothing to do with the process. Nobody connected to it.
+    Foreign {
+        /// The socket.
+        path: PathBuf,
+        /// Who made it.
+        owner: u32,
+        /// The user of the process.
+        user_id: u32,
+    },
     /// We may not connect to the socket.
     Permission {
         /// The socket.
@@ -205,6 +221,9 @@ impl Reason {
             Self::NoSocket { .. } => "no_socket",
             Self::TmpdirTooLong { .. } => "tmpdir_too_long",
             Self::Unreadable { .. } => "unreadable",
+            Self::Unresponsive { .. } => "unresponsive",
+            Self::Hidden => "hidden",
+            Self::Foreign { .. } => "foreign",
             Self::Permission { .. } => "permission",
             Self::NoListener { .. } => "no_listener",
             Self::Stale { .. } => "stale",
@@ -222,7 +241,8 @@ impl Reason {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NoListener { .. } | Self::Stale { .. } => ErrorKind::NoListener,
-            Self::Permission { .. } => ErrorKind::Permission,
+            Self::Permission { .. } | Self::Hidden => ErrorKind::Permission,
+            Self::Unresponsive { .. } => ErrorKind::Timeout,
             Self::Unreadable { denied, .. } if denied.is_permission() => ErrorKind::Permission,
             Self::Unanswered { error, .. } => error.kind(),
             _ => ErrorKind::NotFound,
@@ -234,6 +254,8 @@ impl Reason {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Unreadable { path, .. }
+            | Self::Unresponsive { path }
+            | Self::Foreign { path, .. }
             | Self::Permission { path, .. }
             | Self::NoListener { path }
             | Self::Stale { path, .. }
@@ -244,7 +266,11 @@ impl Reason {
             | Self::PathTooLong { path, .. }
             | Self::Unanswered { path, .. } => Some(path),
             Self::TmpdirTooLong { tmpdir, .. } => Some(tmpdir),
-            Self::NoProcess | Self::Ended | Self::DiagnosticsOff { .. } | Self::NoSocket { .. } => None,
+            Self::NoProcess
+            | Self::Ended
+            | Self::Hidden
+            | Self::DiagnosticsOff { .. }
+            | Self::NoSocket { .. } => None,
         }
     }
 
@@ -254,12 +280,12 @@ impl Reason {
             Self::NoProcess | Self::Ended => 0,
             Self::Unanswered { .. } => 1,
             Self::Permission { .. } => 2,
-            Self::Impostor { .. } | Self::OtherProcess { .. } => 3,
+            Self::Impostor { .. } | Self::Foreign { .. } | Self::OtherProcess { .. } => 3,
             Self::PathTooLong { .. } => 4,
             Self::NoListener { .. } | Self::NotASocket { .. } | Self::Vanished { .. } => 5,
             Self::DiagnosticsOff { .. } => 6,
             Self::TmpdirTooLong { .. } => 7,
-            Self::Unreadable { .. } => 8,
+            Self::Unreadable { .. } | Self::Unresponsive { .. } | Self::Hidden => 8,
             Self::Stale { .. } => 9,
             Self::NoSocket { .. } => 10,
         }
@@ -307,6 +333,20 @@ impl fmt::Display for Reason {
             Self::Unreadable { path, denied } => {
                 write!(f, "{} cannot be looked at: {denied}", path.display())
             }
+            Self::Unresponsive { path } => write!(
+                f,
+                "looking into {} took too long: its file system does not answer, see who is to answer for it",
+                path.display()
+            ),
+            Self::Hidden => f.write_str(
+                "it is hidden from us, as where /proc is mounted with hidepid: be its user, or root",
+            ),
+            Self::Foreign { path, owner, user_id } => write!(
+                f,
+                "{} was made by user {owner}, and the process is user {user_id}'s: nobody connected there, see who \
+                 they are",
+                path.display()
+            ),
             Self::Permission { path, denied } => {
                 write!(f, "no permission to connect to {}: {denied}", path.display())
             }

@@ -1,6 +1,5 @@
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
@@ -25,7 +24,7 @@ pub struct Stale {
     /// What else the same process left there: the pipes that it had for debuggers.
     pub pipes: Vec<PathBuf>,
     name: Name,
-    directory: Arc<Directory>,
+    directory: Directory,
     /// Which file it was, and when it was made.
     file: ((u64, u64), (i64, i64)),
 }
@@ -47,15 +46,15 @@ pub struct Stale {
 /// # Errors
 /// If the directory cannot be listed.
 pub fn stale(directory: &Path) -> io::Result<Vec<Stale>> {
-    let directory = Arc::new(Directory::open(directory)?);
-    let names = directory.names()?.iter();
-    let mut stale: Vec<_> = names.filter_map(|name| Stale::prove(&directory, *name)).collect();
+    let directory = Directory::open(directory)?;
+    let entries = directory.entries()?.iter();
+    let mut stale: Vec<_> = entries.filter_map(|entry| Stale::prove(&directory, entry.name)).collect();
     stale.sort_by(|a, b| (a.process_id, &a.path).cmp(&(b.process_id, &b.path)));
     Ok(stale)
 }
 
 impl Stale {
-    fn prove(directory: &Arc<Directory>, name: Name) -> Option<Self> {
+    fn prove(directory: &Directory, name: Name) -> Option<Self> {
         let stat = directory.stat(&name.to_os()).ok()?;
         let owner = stat.st_uid;
         let own_user = sys::own_user();
@@ -67,7 +66,7 @@ impl Stale {
             removable: own_user == 0 || own_user == owner,
             pipes: Vec::new(),
             name,
-            directory: Arc::clone(directory),
+            directory: directory.clone(),
             file: (identity(&stat), modified(&stat)),
         };
         stale.is_proven().ok()?.then(|| Self { pipes: stale.pipes(), ..stale })
@@ -113,7 +112,7 @@ impl Stale {
         let mut removed = Vec::new();
         for path in [&self.path].into_iter().chain(&self.pipes) {
             let Some(name) = path.file_name() else { continue };
-            match rustix::fs::unlinkat(&self.directory.descriptor, name, AtFlags::empty()) {
+            match rustix::fs::unlinkat(self.directory.descriptor(), name, AtFlags::empty()) {
                 Ok(()) => removed.push(path.clone()),
                 Err(Errno::NOENT) => {}
                 Err(e) => return Err(e.into()),

@@ -2,16 +2,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Instant;
 
 use comfy_table::{Table, presets};
 use ipc_std::discover::{self, Search, Why};
-use ipc_std::{Error, ProcessInfo};
+use ipc_std::{Error, ProcessInfo, Timeouts};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
 use crate::output::{json_to_stdout, printable, to_stdout};
 use crate::wire_log::WireLog;
-use crate::{Globals, info, reasons, wire_log};
+use crate::{Globals, info, reasons, runtime, wire_log};
 
 /// List the runtimes that can be asked
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
-    let mut found = discover::search_all();
+    let timeouts = globals.limits.timeouts();
+    let began = Instant::now();
+    let mut found = discover::search_all(&timeouts);
+    let timeouts = runtime::left(timeouts, began);
     let mut shown = false;
     let mut rows = Vec::new();
     // Local trouble says nothing about a runtime, but is not to hide the others.
@@ -47,7 +51,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let (tell, wire_log) = (tell.clone(), &wire_log);
             let asked = thread::Builder::new().spawn_scoped(scope, move || {
                 // There is somebody to tell as long as there are threads.
-                let _ = tell.send(Row::ask(found, globals, wire_log));
+                let _ = tell.send(Row::ask(found, &timeouts, wire_log));
             });
             if let Err(e) = asked {
                 local = Err(Failure::io("cannot start a thread", &e));
@@ -115,10 +119,10 @@ struct Row {
 }
 
 impl Row {
-    fn ask(search: &mut Search, globals: &Globals, wire_log: &WireLog) -> Result<Self, Failure> {
+    fn ask(search: &mut Search, timeouts: &Timeouts, wire_log: &WireLog) -> Result<Self, Failure> {
         let (process_id, socket) = (search.process_id(), search.path().map(Path::to_owned));
         let row = |socket, answer| Ok(Self { process_id, socket, answer });
-        match search.ask(&globals.limits.timeouts(), wire_log.observer().as_ref()) {
+        match search.ask(timeouts, wire_log.observer().as_ref()) {
             Ok(found) => row(Some(found.path), found.info.ok_or(("refused", None))),
             Err(why) => match status(why.kind().into()) {
                 Some(status) => row(socket, Err((status, Some(why)))),

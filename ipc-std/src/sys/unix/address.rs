@@ -67,16 +67,27 @@ pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     open_one_of(|flags| Ok(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
+/// What is done about links on the way.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    Followed,
+    /// It is the error `LOOP` if there is one, or if that cannot be told.
+    None,
+}
+
 /// Opens a directory as a process sees it whose root, or working directory, is `anchor`: no link and no `..` leads out
 /// of it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) -> io::Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     use rustix::io::Errno;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let no_links = if links == Links::None { ResolveFlags::NO_SYMLINKS } else { ResolveFlags::empty() };
     open_one_of(|flags| {
-        match rustix::fs::openat2(&anchor, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
+        match rustix::fs::openat2(&anchor, path, flags, Mode::empty(), ResolveFlags::IN_ROOT | no_links) {
             // Before Linux 5.6, and where a filter of system calls does not know it.
+            Err(Errno::NOSYS | Errno::PERM) if links == Links::None => Err(Errno::LOOP.into()),
             Err(Errno::NOSYS | Errno::PERM) => Ok(rustix::fs::openat(&anchor, path, flags, Mode::empty())?),
             opened => Ok(opened?),
         }
