@@ -706,3 +706,88 @@ fn what_is_made_anew_is_not_cleaned() {
     assert_eq!(stale.remove().unwrap(), [path]);
     assert!(stale.remove().unwrap().is_empty());
 }
+
+#[test]
+fn a_file_system_that_does_not_answer_holds_nobody_up() {
+    let Some(mut command) = unshare(&["-m"]) else { return };
+    if !Path::new("/dev/fuse").exists() || !is_root() {
+        eprintln!("NOT RUN: no permission to mount a file system here");
+        return;
+    }
+    let (mount, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let runtime = FakeProcess::start(ours.path());
+    // Whoever mounted it has it open and says nothing. The shell's child has another environment at first.
+    let script = "exec 3<>/dev/fuse; \
+        mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 silent \"$1\" || exit 99; \
+        TMPDIR=$1/x sleep 600 </dev/null >/dev/null 2>&1 & held=$!; \
+        until tr '\\0' '\\n' </proc/$held/environ | grep -q \"^TMPDIR=$1/x\"; do :; done; \
+        \"$0\" find $held --json --timeout 1s; found=$?; \
+        \"$0\" ps --json --timeout 1s; kill $held; exit $found";
+    let command = command.args(["sh", "-c", script, TOOL]).arg(mount.path()).env("TMPDIR", ours.path());
+    let ran = finish(command.spawn().unwrap());
+    if ran.status == Some(99) {
+        eprintln!("NOT RUN: no FUSE here");
+        return;
+    }
+    let lines = ran.lines();
+    let reasons: Vec<_> =
+        lines[0]["steps"].as_array().unwrap().iter().map(|step| &step["reason"]["reason"]).collect();
+    assert!(reasons.contains(&&json!("unresponsive")), "{ran:?}");
+    assert_eq!(ran.status, Some(4), "{ran:?}");
+    // The others have their rows.
+    let row = lines[1..].iter().find(|row| row["socket"] == json!(runtime.socket));
+    assert_eq!(row.unwrap_or_else(|| panic!("{ran:?}"))["status"], "ok");
+}
+
+#[test]
+fn a_squatter_keeps_nobody_from_the_real_one() {
+    let directory = TempDir::new().unwrap();
+    let runtime = FakeProcess::start(directory.path());
+    let pid = runtime.id().to_string();
+    let squat = directory.path().join(format!("dotnet-diagnostic-{pid}-0-socket"));
+    let _listeners = [squat.clone(), router(directory.path(), runtime.id())].map(|path| {
+        let listener = UnixListener::bind(&path).unwrap();
+        touch(&path, "2040-01-01");
+        listener
+    });
+    run_in(directory.path(), &["info", &pid]).well();
+    let found = run_in(directory.path(), &["find", &pid, "--json"]).well().json();
+    assert_eq!(found["found"]["socket"], json!(runtime.socket), "{found}");
+    if is_root() {
+        // Nobody connects to what a third made, not even to see who it is.
+        std::os::unix::fs::chown(&squat, Some(65534), None).unwrap();
+        fs::remove_file(&runtime.socket).unwrap();
+        not_found(directory.path(), runtime.id(), 3, "not_found", "foreign").says(&["made by user 65534"]);
+    }
+}
+
+#[test]
+fn hidden() {
+    let Some(mut command) = unshare(&["-p", "-f", "-m"]).filter(|_| is_root()) else {
+        eprintln!("NOT RUN: only root can be two users");
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let _ = powerless(directory.path());
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let script = "mount -t proc -o hidepid=2 proc /proc || exit 99; \
+        mkfifo \"$1/hold\"; exec 3<>\"$1/hold\"; \
+        setpriv --reuid 1000 --regid 1000 --clear-groups \"$0\" fake-runtime <&3 >\"$1/told\" & \
+        until test -s \"$1/told\"; do :; done; chmod 666 \"$1\"/dotnet-diagnostic-*; \
+        setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" find $! --json --timeout 5s; \
+        rm \"$1\"/dotnet-diagnostic-*; \
+        setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" find $! --json --timeout 5s; status=$?; kill $!; exit $status";
+    let tool = directory.path().join("tool");
+    command.args(["sh", "-c", script]).args([tool.as_path(), directory.path()]);
+    let ran = finish(command.env("TMPDIR", directory.path()).spawn().unwrap());
+    if ran.status == Some(99) {
+        eprintln!("NOT RUN: no such mount here");
+        return;
+    }
+    // Whose it is, is not known: that it is the process is enough.
+    let lines = ran.lines();
+    assert!(lines[0]["found"]["socket"].is_string(), "{ran:?}");
+    assert_eq!(lines[0]["steps"][0]["reason"]["reason"], "hidden", "{ran:?}");
+    assert_eq!(lines[1]["found"], Value::Null, "{ran:?}");
+    assert!(ran.stderr.contains("hidden from us") && ran.stderr.contains("\"permission\""), "{ran:?}");
+}

@@ -136,7 +136,7 @@ pub enum Reason {
 pub enum Signs {
     /// It cannot be looked at.
     Unknown,
-    /// There are none. A NativeAOT program may be one all the same.
+    /// There are none, as in a NativeAOT program, whose runtime is a part of it.
     Absent,
     /// A runtime is loaded.
     Loaded,
@@ -199,8 +199,11 @@ impl fmt::Display for Why {
             // The second only guesses what the first knows.
             [reason]
             | [
-                reason @ (Reason::DiagnosticsOff { .. } | Reason::TmpdirTooLong { .. }),
-                Reason::NoSocket { signs: Signs::Loaded, .. },
+                reason @ (Reason::DiagnosticsOff { .. }
+                | Reason::TmpdirTooLong { .. }
+                | Reason::Unresponsive { .. }
+                | Reason::Hidden),
+                Reason::NoSocket { .. },
                 ..,
             ] => reason.fmt(f),
             // The others are rarely news.
@@ -313,8 +316,8 @@ impl fmt::Display for Reason {
                          (DOTNET_EnableDiagnostics=0), or it has another TMPDIR"
                     }
                     Signs::Absent => {
-                        ", and no .NET runtime is seen in its memory: it is no .NET process, or it was compiled \
-                         ahead of time without diagnostics"
+                        ", and no .NET runtime is seen in its memory: it is no .NET process; or it was compiled ahead \
+                         of time, and has no diagnostics, is starting or ending just now, or its socket was deleted"
                     }
                     Signs::Loaded => {
                         ", although a .NET runtime is loaded: it is starting or ending just now, its \

@@ -599,7 +599,9 @@ impl Seen {
     }
 
     fn signs(&self) -> Signs {
-        let Some(Ok(maps)) = self.process.as_deref().map(procfs::Process::maps) else { return Signs::Unknown };
+        let Some(Ok(maps)) = self.process.as_deref().map(procfs::Process::maps) else {
+            return Signs::Unknown;
+        };
         let mut signs = Signs::Absent;
         for line in maps.split(|byte| *byte == b'\n') {
             let name = line.iter().position(|byte| *byte == b'/').and_then(|start| line.get(start..));

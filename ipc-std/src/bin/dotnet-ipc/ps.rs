@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use comfy_table::{Table, presets};
-use ipc_std::discover::{self, Search, Why};
+use ipc_std::discover::{self, Reason, Search, Signs, Why};
 use ipc_std::{Error, ProcessInfo, Timeouts};
 use serde_json::{Value, json};
 
@@ -87,9 +87,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         to_stdout(|out| whys().try_for_each(|why| writeln!(out, "{}", printable(&why.to_string()))))?;
     }
     if !shown && !globals.output.json {
-        globals
-            .output
-            .note("no .NET runtime is found; `dotnet-ipc ps --why` shows what is in the way of any");
+        globals.output.note(if args.why {
+            "no .NET runtime is found, and nothing that is in the way of any"
+        } else {
+            "no .NET runtime is found; `dotnet-ipc ps --why` shows what is in the way of any"
+        });
     }
     local.and_then(|()| wire_log.check())
 }
@@ -137,7 +139,11 @@ impl Row {
 
     /// Whether somebody listens there, be it for others only.
     fn is_there(&self) -> bool {
+        // Where it is unknown what is there, it may still be seen that the process has no runtime.
+        let none = |reason: &Reason| matches!(reason, Reason::NoSocket { signs: Signs::Absent, .. });
+        let whys = self.answer.as_ref().err().and_then(|(_, why)| why.as_ref());
         !matches!(self.status(), NOT_FOUND | NO_LISTENER)
+            && !whys.is_some_and(|why| why.reasons().iter().any(none))
     }
 
     fn to_json(&self, with_why: bool) -> Value {
