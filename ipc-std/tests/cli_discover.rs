@@ -668,6 +668,11 @@ fn cleaning() {
         (Some(0), "", "note: there is nothing stale\n")
     );
     run_in(directory.path(), &["clean", "/nowhere"]).fails(1, "cannot look into /nowhere");
+    dead_socket(&stale);
+    let ran =
+        run_in(directory.path(), &["clean", "--dry-run", directory.path().to_str().unwrap(), "/nowhere"]);
+    assert_eq!(ran.text(), format!("stale {}\n", stale.display()), "{ran:?}");
+    ran.fails(1, "cannot look into /nowhere");
 }
 
 #[test]
@@ -790,4 +795,48 @@ fn hidden() {
     assert_eq!(lines[0]["steps"][0]["reason"]["reason"], "hidden", "{ran:?}");
     assert_eq!(lines[1]["found"], Value::Null, "{ran:?}");
     assert!(ran.stderr.contains("hidden from us") && ran.stderr.contains("\"permission\""), "{ran:?}");
+}
+
+#[test]
+fn only_pipes_go_with_a_socket() {
+    let directory = TempDir::new().unwrap();
+    let socket = directory.path().join("dotnet-diagnostic-4000000001-1-socket");
+    dead_socket(&socket);
+    let [file, pipe, others] =
+        ["in", "out", "x"].map(|end| directory.path().join(format!("clr-debug-pipe-4000000001-1-{end}")));
+    for pipe in [&file, &pipe, &others] {
+        assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    }
+    let stale = discover::stale(directory.path()).unwrap().pop().unwrap();
+    assert_eq!(stale.pipes, [file.clone(), pipe.clone()]);
+    // It is no pipe any more once it was shown.
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "precious").unwrap();
+    assert_eq!(stale.remove().unwrap(), [socket.clone(), pipe.clone()]);
+    assert!(file.exists() && others.exists());
+    if is_root() {
+        // Nor is somebody else's.
+        dead_socket(&socket);
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::os::unix::fs::chown(&pipe, Some(65534), None).unwrap();
+        assert!(discover::stale(directory.path()).unwrap().pop().unwrap().pipes.is_empty());
+    }
+}
+
+#[test]
+fn what_somebody_bound_through_another_layer_is_not_cleaned() {
+    let Some(mut command) = unshare(&["-m"]) else { return };
+    let base = TempDir::new().unwrap();
+    // The upper directory of an overlay has the file, but who connects there finds nobody.
+    let script = "cd \"$1\" && mount -t tmpfs none . && cd \"$1\" && mkdir lower upper work merged && \
+        mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged || exit 99; \
+        mkfifo hold; exec 3<>hold; unshare -p -f --kill-child --mount-proc \"$0\" fake-runtime --dir \"$PWD/merged\" <&3 >told & \
+        until test -s told; do :; done; \
+        \"$0\" clean --yes upper; kill $!";
+    let ran = finish(command.args(["sh", "-c", script, TOOL]).arg(base.path()).spawn().unwrap());
+    if ran.status == Some(99) {
+        eprintln!("NOT RUN: no overlay here");
+        return;
+    }
+    assert!(!ran.text().contains("removed"), "{ran:?}");
 }

@@ -1,4 +1,6 @@
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
@@ -43,10 +45,20 @@ pub struct Stale {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
+/// That nobody listens is proven only by the system where the runtime would: not on a file system that others share over a
+/// network or that a program serves, and not in the layer of a container, where a socket is another one than the container's
+/// own of the same name.
+///
 /// # Errors
-/// If the directory cannot be listed.
+/// If the directory cannot be listed; one of kind `Unsupported` if it lies on a file system where nothing can be proven.
 pub fn stale(directory: &Path) -> io::Result<Vec<Stale>> {
     let directory = Directory::open(directory)?;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if !sys::is_local(directory.descriptor())? {
+        let message =
+            "it lies on a file system that others share, where somebody may listen who is not seen from here";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
     let entries = directory.entries()?.iter();
     let mut stale: Vec<_> = entries.filter_map(|entry| Stale::prove(&directory, entry.name)).collect();
     stale.sort_by(|a, b| (a.process_id, &a.path).cmp(&(b.process_id, &b.path)));
@@ -85,7 +97,20 @@ impl Stale {
             None => !sys::process_exists(self.process_id),
         };
         // The process may be in another PID namespace, where it has the id of its name: it may listen all the same.
-        Ok(is_gone && nobody_listens(&self.directory, self.name))
+        Ok(is_gone && nobody_listens(&self.directory, self.name) && !self.is_listed())
+    }
+
+    /// Whether the kernel knows a socket that was bound by this path: through another layer of the same file system it is
+    /// another one for whoever connects, and somebody listens all the same.
+    fn is_listed(&self) -> bool {
+        // Others have no such list, or not for everybody.
+        let Ok(list) = std::fs::read("/proc/net/unix") else { return false };
+        let name = self.name.to_os();
+        // The path may be another one there: a name has process and time in it.
+        list.split(|byte| *byte == b'\n').any(|line| {
+            let path = line.iter().position(|byte| *byte == b'/').and_then(|start| line.get(start..));
+            path.is_some_and(|path| Path::new(OsStr::from_bytes(path)).file_name() == Some(&*name))
+        })
     }
 
     /// The pipes for debuggers of the same process. Nobody has opened them who is not proven gone.
@@ -93,11 +118,16 @@ impl Stale {
         let Name::Runtime(name) = self.name else { return Vec::new() };
         let names = ["in", "out"]
             .map(|end| format!("clr-debug-pipe-{}-{}-{end}", name.process_id, name.disambiguation_key));
-        let is_pipe = |stat: rustix::fs::Stat| {
-            FileType::from_raw_mode(stat.st_mode) == FileType::Fifo && stat.st_uid == self.owner
-        };
-        let there = names.into_iter().filter(|name| self.directory.stat(name.as_ref()).is_ok_and(is_pipe));
+        let there = names.into_iter().filter(|name| self.is_pipe(name.as_ref()));
         there.map(|name| self.directory.path.join(name)).collect()
+    }
+
+    /// Whether there is a pipe of this name, of the same user as the socket.
+    fn is_pipe(&self, name: &OsStr) -> bool {
+        let stat = self.directory.stat(name);
+        stat.is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) == FileType::Fifo && stat.st_uid == self.owner
+        })
     }
 
     /// Removes it, and the pipes, if it is still proven to be stale. Gives what was removed: nothing if it is not, or if
@@ -112,6 +142,10 @@ impl Stale {
         let mut removed = Vec::new();
         for path in [&self.path].into_iter().chain(&self.pipes) {
             let Some(name) = path.file_name() else { continue };
+            // It may be another file by now.
+            if *path != self.path && !self.is_pipe(name) {
+                continue;
+            }
             match rustix::fs::unlinkat(self.directory.descriptor(), name, AtFlags::empty()) {
                 Ok(()) => removed.push(path.clone()),
                 Err(Errno::NOENT) => {}

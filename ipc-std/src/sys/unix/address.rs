@@ -94,6 +94,34 @@ pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) ->
     })
 }
 
+/// Whether nobody but this kernel may use what is in a directory, by the number of its file system's kind.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn is_local(directory: impl AsFd) -> io::Result<bool> {
+    /// NFS, SMB, SMB2, CIFS, 9P, FUSE (which virtiofs has too), AFS, Ceph, Coda, and VirtualBox's shared folders.
+    const SHARED: [u32; 10] = [
+        0x6969,
+        0x517b,
+        0xfe53_4d42,
+        0xff53_4d42,
+        0x0102_1997,
+        0x6573_5546,
+        0x5346_414f,
+        0x00c3_6400,
+        0x7375_7245,
+        0x786f_4256,
+    ];
+    let kind = rustix::fs::fstatfs(directory)?.f_type;
+    // It is a signed number in places, and has 32 bits.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::unnecessary_cast,
+        reason = "its type is not the same everywhere"
+    )]
+    let kind = kind as u32;
+    Ok(!SHARED.contains(&kind))
+}
+
 /// Opens the root of the process, or its working directory, by their names below its folder in `/proc`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn open_place(process: impl AsFd, name: &str) -> io::Result<OwnedFd> {
