@@ -13,7 +13,9 @@ use ipc_proto::plan::Flavour;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::sys::{self, ProcessEntry};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::sys;
+use crate::sys::ProcessEntry;
 
 /// A process's folder in `/proc`. It stays this process's: once that has ended nothing can be read any more, even if
 /// another process has its id by then.
