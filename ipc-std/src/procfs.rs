@@ -146,6 +146,8 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
 pub(crate) struct Status {
     /// Whose it is, as it counts for permissions.
     pub(crate) user_id: u32,
+    /// The process that it is a thread of: itself, if it is one.
+    pub(crate) leader: Option<u32>,
     /// Its id in its own PID namespace; `None` before Linux 4.1, which does not tell.
     pub(crate) local_process_id: Option<u32>,
 }
@@ -159,7 +161,8 @@ impl Status {
         };
         let user_id = line("Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok()?;
         let ids = line("NSpid:").and_then(|ids| ids.split_ascii_whitespace().next_back());
-        Some(Self { user_id, local_process_id: ids.and_then(|id| id.parse().ok()) })
+        let leader = line("Tgid:").and_then(|id| id.trim().parse().ok());
+        Some(Self { user_id, leader, local_process_id: ids.and_then(|id| id.parse().ok()) })
     }
 }
 
@@ -228,9 +231,16 @@ mod tests {
 
     #[test]
     fn status_of_a_process_in_a_container() {
-        let status = b"Name:\tWorkload\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t4242\t17\t1\nThreads:\t9\n";
-        assert_eq!(Status::read(status), Some(Status { user_id: 1001, local_process_id: Some(1) }));
-        assert_eq!(Status::read(b"Uid:\t5\t6\n"), Some(Status { user_id: 6, local_process_id: None }));
+        let status =
+            b"Name:\tWorkload\nTgid:\t4242\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t4242\t17\t1\nThreads:\t9\n";
+        assert_eq!(
+            Status::read(status),
+            Some(Status { user_id: 1001, leader: Some(4242), local_process_id: Some(1) })
+        );
+        assert_eq!(
+            Status::read(b"Uid:\t5\t6\n"),
+            Some(Status { user_id: 6, leader: None, local_process_id: None })
+        );
         assert_eq!(Status::read(b"Name:\tUid:\n"), None);
     }
 

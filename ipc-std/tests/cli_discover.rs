@@ -232,12 +232,19 @@ fn diagnostics_off() {
         ("DOTNET_EnableDiagnostics_IPC", "0x0"),
         ("COMPlus_EnableDiagnostics", "00"),
         ("COMPlus_EnableDiagnostics_IPC", "0"),
+        ("DOTNET_EnableDiagnostics", "0X0"),
+        ("DOTNET_EnableDiagnostics", "0x"),
+        ("DOTNET_EnableDiagnostics", " 0z"),
     ] {
         let idle = Idle::of(Command::new("cat").env(variable, value));
         let why = not_found(directory.path(), idle.id(), 3, "not_found", "diagnostics_off");
         let why = why.says(&["switched off", &format!("{variable}={value}"), "start it without"]);
         assert_eq!((&why.reason["variable"], &why.reason["value"]), (&json!(variable), &json!(value)));
     }
+    // What is no number is as if it were not there.
+    let mut off = Command::new("cat");
+    off.env("DOTNET_EnableDiagnostics", "off").env("COMPlus_EnableDiagnostics", "0");
+    not_found(directory.path(), Idle::of(&mut off).id(), 3, "not_found", "diagnostics_off");
     // The newer name counts, and 1 is on.
     let mut on = Command::new("cat");
     let idle = Idle::of(on.env("DOTNET_EnableDiagnostics", "1").env("COMPlus_EnableDiagnostics", "0"));
@@ -839,4 +846,26 @@ fn what_somebody_bound_through_another_layer_is_not_cleaned() {
         return;
     }
     assert!(!ran.text().contains("removed"), "{ran:?}");
+}
+
+#[test]
+fn no_tmpdir() {
+    let directory = TempDir::new().unwrap();
+    let nowhere = directory.path().join("nowhere");
+    let idle = Idle::of(Command::new("cat").env("TMPDIR", &nowhere));
+    let why = not_found(directory.path(), idle.id(), 3, "not_found", "no_tmpdir");
+    assert_eq!(why.reason["path"], json!(nowhere));
+    why.says(&["does not exist", "start the process again"]);
+}
+
+#[test]
+fn a_thread() {
+    let directory = TempDir::new().unwrap();
+    // The test itself runs in one, whose process has another id.
+    let link = fs::read_link("/proc/thread-self").unwrap();
+    let thread: u32 = link.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    let own = std::process::id();
+    assert_ne!(thread, own);
+    let why = not_found(directory.path(), thread, 3, "not_found", "thread");
+    why.says(&[&format!("it is a thread of process {own}: ask that")]);
 }

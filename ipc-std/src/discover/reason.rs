@@ -23,6 +23,16 @@ pub enum Reason {
     NoProcess,
     /// The process has ended, and its parent has not asked yet how.
     Ended,
+    /// It is the id of a thread of another process.
+    Thread {
+        /// That process.
+        process_id: u32,
+    },
+    /// The `TMPDIR` of the process is not there, so that its runtime could not make a socket in it.
+    NoTmpdir {
+        /// The directory, as the process has it.
+        tmpdir: PathBuf,
+    },
     /// A variable in the environment of the process switches its diagnostics off.
     DiagnosticsOff {
         /// Its name.
@@ -201,6 +211,7 @@ impl fmt::Display for Why {
             | [
                 reason @ (Reason::DiagnosticsOff { .. }
                 | Reason::TmpdirTooLong { .. }
+                | Reason::NoTmpdir { .. }
                 | Reason::Unresponsive { .. }
                 | Reason::Hidden),
                 Reason::NoSocket { .. },
@@ -220,6 +231,8 @@ impl Reason {
         match self {
             Self::NoProcess => "no_process",
             Self::Ended => "ended",
+            Self::Thread { .. } => "thread",
+            Self::NoTmpdir { .. } => "no_tmpdir",
             Self::DiagnosticsOff { .. } => "diagnostics_off",
             Self::NoSocket { .. } => "no_socket",
             Self::TmpdirTooLong { .. } => "tmpdir_too_long",
@@ -268,9 +281,10 @@ impl Reason {
             | Self::Vanished { path }
             | Self::PathTooLong { path, .. }
             | Self::Unanswered { path, .. } => Some(path),
-            Self::TmpdirTooLong { tmpdir, .. } => Some(tmpdir),
+            Self::TmpdirTooLong { tmpdir, .. } | Self::NoTmpdir { tmpdir } => Some(tmpdir),
             Self::NoProcess
             | Self::Ended
+            | Self::Thread { .. }
             | Self::Hidden
             | Self::DiagnosticsOff { .. }
             | Self::NoSocket { .. } => None,
@@ -280,14 +294,14 @@ impl Reason {
     /// How much it tells; the least is the most.
     const fn rank(&self) -> u8 {
         match self {
-            Self::NoProcess | Self::Ended => 0,
+            Self::NoProcess | Self::Ended | Self::Thread { .. } => 0,
             Self::Unanswered { .. } => 1,
             Self::Permission { .. } => 2,
             Self::Impostor { .. } | Self::Foreign { .. } | Self::OtherProcess { .. } => 3,
             Self::PathTooLong { .. } => 4,
             Self::NoListener { .. } | Self::NotASocket { .. } | Self::Vanished { .. } => 5,
             Self::DiagnosticsOff { .. } => 6,
-            Self::TmpdirTooLong { .. } => 7,
+            Self::TmpdirTooLong { .. } | Self::NoTmpdir { .. } => 7,
             Self::Unreadable { .. } | Self::Unresponsive { .. } | Self::Hidden => 8,
             Self::Stale { .. } => 9,
             Self::NoSocket { .. } => 10,
@@ -300,6 +314,13 @@ impl fmt::Display for Reason {
         match self {
             Self::NoProcess => f.write_str("there is no such process"),
             Self::Ended => f.write_str("it has ended, and waits for its parent to ask how"),
+            Self::Thread { process_id } => write!(f, "it is a thread of process {process_id}: ask that"),
+            Self::NoTmpdir { tmpdir } => write!(
+                f,
+                "its TMPDIR {} does not exist, where a runtime cannot make its socket: make it, and start the \
+                 process again",
+                tmpdir.display()
+            ),
             Self::DiagnosticsOff { variable, value } => write!(
                 f,
                 "its diagnostics are switched off by {variable}={value} in its environment: start it without that"

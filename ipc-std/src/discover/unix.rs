@@ -533,7 +533,11 @@ impl Seen {
         let local_process_id = status.and_then(|status| status.local_process_id).unwrap_or(process_id);
         let reason = match (&opened, entry) {
             (_, Some(entry)) if entry.has_ended => Some(Reason::Ended),
-            (_, Some(_)) => None,
+            (_, Some(_)) => {
+                let leader = status.and_then(|status| status.leader);
+                let leader = leader.filter(|leader| *leader != process_id);
+                leader.map(|process_id| Reason::Thread { process_id })
+            }
             // A process that is hidden from us, and not one that is gone.
             (opened, None) if sys::process_exists(process_id) => match opened {
                 Err(e) if e.raw_os_error() == Some(Errno::ACCESS.raw_os_error()) => {
@@ -543,7 +547,7 @@ impl Seen {
             },
             _ => Some(Reason::NoProcess),
         };
-        let goes_on = !matches!(reason, Some(Reason::NoProcess | Reason::Ended));
+        let goes_on = !matches!(reason, Some(Reason::NoProcess | Reason::Ended | Reason::Thread { .. }));
         search.note(What::Process { process_id, local_process_id, user_id, started }, reason);
         let process = opened.ok().map(Arc::new);
         goes_on.then_some(Self { process_id, local_process_id, started, user_id, process })
@@ -664,6 +668,9 @@ impl Theirs {
     fn look(&self, opened: io::Result<Directory>, places: &Places) -> Looked {
         match opened {
             Ok(opened) => Ok(sockets_of(places.keep(opened), self.sought)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Err(Reason::NoTmpdir { tmpdir: self.directory.clone() })
+            }
             Err(e) => Err(unreadable(&self.through, &e)),
         }
     }
@@ -678,15 +685,26 @@ fn diagnostics_off(environment: &procfs::Environ) -> Option<Reason> {
         ["DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics_IPC"],
     ];
     SWITCHES.into_iter().find_map(|names| {
-        let set = names.into_iter().find_map(|name| Some((name, environment.variable(name)?.to_str()?)));
-        // It is read as a hexadecimal number.
-        let is_zero = |value: &str| {
-            let digits = value.trim().trim_start_matches("0x");
-            u32::from_str_radix(digits, 16) == Ok(0)
-        };
-        let (variable, value) = set.filter(|(_, value)| is_zero(value))?;
-        Some(Reason::DiagnosticsOff { variable, value: value.to_owned() })
+        // One that is no number is as if it were not there.
+        let (variable, value, is_zero) = names.into_iter().find_map(|name| {
+            let value = environment.variable(name)?.to_str()?;
+            Some((name, value, is_zero(value)?))
+        })?;
+        is_zero.then(|| Reason::DiagnosticsOff { variable, value: value.to_owned() })
     })
+}
+
+/// Whether the longest hexadecimal number at the beginning is 0, as C's `strtoul` reads it; `None` if there is none.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_zero(value: &str) -> Option<bool> {
+    let number = value.trim_ascii_start();
+    let number = number.strip_prefix(['+', '-']).unwrap_or(number);
+    let is_digit = |c: char| c.is_ascii_hexdigit();
+    let behind = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X"));
+    let number = behind.filter(|behind| behind.starts_with(is_digit)).unwrap_or(number);
+    let mut digits = number.chars().take_while(|c| is_digit(*c)).peekable();
+    digits.peek()?;
+    Some(digits.all(|digit| digit == '0'))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
