@@ -70,7 +70,8 @@ impl Client {
     /// # Errors
     /// [`Error::Undiscovered`].
     pub fn for_process(process_id: u32) -> Result<Self, Error> {
-        discover::search(process_id).client()
+        let timeouts = Timeouts::default();
+        discover::search(process_id, &timeouts).client(&timeouts)
     }
 
     /// To who listens at a socket that a search has found; only to the target, if there is one.

@@ -79,7 +79,8 @@ impl Found {
 /// # Errors
 /// Every reason that there is.
 pub fn find(process_id: u32) -> Result<Found, Why> {
-    search(process_id).ask(&Timeouts::default(), None)
+    let timeouts = Timeouts::default();
+    search(process_id, &timeouts).ask(&timeouts, None)
 }
 
 /// Everything that looks like a runtime, by process id: every socket, and every process that has a runtime in its memory;
@@ -99,7 +100,7 @@ pub fn find(process_id: u32) -> Result<Found, Why> {
 pub fn list() -> Vec<Result<Found, Why>> {
     let timeouts = Timeouts::default();
     std::thread::scope(|scope| {
-        let asked = search_all().into_iter().map(|mut search| {
+        let asked = search_all(&timeouts).into_iter().map(|mut search| {
             let why = search.why();
             let thread = std::thread::Builder::new().spawn_scoped(scope, move || search.ask(&timeouts, None));
             (thread, why)
@@ -114,15 +115,19 @@ pub fn list() -> Vec<Result<Found, Why>> {
 }
 
 /// Looks for the runtime in a process. Nobody is connected to yet.
+///
+/// Half of [`Timeouts::call`] is the deadline for file systems that do not answer: what such a one holds is not looked
+/// into further, and is [`Reason::Unresponsive`].
 #[must_use]
-pub fn search(process_id: u32) -> Search {
-    system::look(process_id)
+pub fn search(process_id: u32, timeouts: &Timeouts) -> Search {
+    system::look(process_id, timeouts)
 }
 
-/// Looks for everything that looks like a runtime, by process id. Nobody is connected to yet.
+/// Looks for everything that looks like a runtime, by process id. Nobody is connected to yet. All have the one deadline that
+/// [`search`] has.
 #[must_use]
-pub fn search_all() -> Vec<Search> {
-    system::look_around()
+pub fn search_all(timeouts: &Timeouts) -> Vec<Search> {
+    system::look_around(timeouts)
 }
 
 /// What was looked at, in search of one runtime.
@@ -130,8 +135,9 @@ pub fn search_all() -> Vec<Search> {
 /// ```no_run
 /// use ipc_std::{Timeouts, discover};
 ///
-/// let mut search = discover::search(4242);
-/// let found = search.ask(&Timeouts::default(), None);
+/// let timeouts = Timeouts::default();
+/// let mut search = discover::search(4242, &timeouts);
+/// let found = search.ask(&timeouts, None);
 /// for step in search.steps() {
 ///     println!("{step}");
 /// }
@@ -226,14 +232,23 @@ impl Search {
     }
 
     /// Asks who listens at the sockets found, one after the other until it is the one looked for, all of them by
-    /// [`Timeouts::call`]. Each is a further step.
+    /// [`Timeouts::call`], of which each has its share. Each is a further step.
     ///
     /// # Errors
     /// Every reason that there is.
     pub fn ask(&mut self, timeouts: &Timeouts, observer: Option<&Observer>) -> Result<Found, Why> {
         let begin = Instant::now();
+        let mut others = self.candidates.len();
         for candidate in &self.candidates {
-            let call = timeouts.call.saturating_sub(begin.elapsed());
+            let what = What::Socket { path: candidate.path.clone() };
+            // One who accepts and says nothing, or does not accept, is not to keep the others from being asked.
+            let left = timeouts.call.saturating_sub(begin.elapsed());
+            let call = left.checked_div(others.try_into().unwrap_or(u32::MAX)).unwrap_or(left);
+            others = others.saturating_sub(1);
+            if let Some(reason) = candidate.objection(self.target) {
+                self.steps.push(Step { what, reason: Some(reason) });
+                continue;
+            }
             let client = candidate.client(self.process_id, self.target);
             let asked = client
                 .clone()
@@ -253,7 +268,6 @@ impl Search {
                 })
             };
             let info = info.and_then(|info| mismatch(&info).map_or(Ok(info), Err));
-            let what = What::Socket { path: candidate.path.clone() };
             self.steps.push(Step { what, reason: info.as_ref().err().cloned() });
             if let Ok(info) = info {
                 let Candidate { local_process_id, ref path, router, .. } = *candidate;
@@ -264,13 +278,19 @@ impl Search {
         Err(self.why())
     }
 
-    /// The way to the runtime, without asking it, where the socket's name leaves no doubt. It is looked at closely where
-    /// it does.
-    pub(crate) fn client(mut self) -> Result<Client, Error> {
-        match self.candidates.first() {
-            Some(candidate) if candidate.is_its_own => Ok(candidate.client(self.process_id, self.target)),
-            _ => Ok(self.ask(&Timeouts::default(), None)?.client),
-        }
+    /// The way to the runtime, with these deadlines. Nobody is asked who it is where one socket has exactly the name of the
+    /// process, and no other might be it; else all are, as by [`ask`](Self::ask).
+    ///
+    /// # Errors
+    /// [`Error::Undiscovered`].
+    pub fn client(mut self, timeouts: &Timeouts) -> Result<Client, Error> {
+        let target = self.target;
+        let mut own = self.candidates.iter().filter(|own| own.is_its_own && own.objection(target).is_none());
+        let client = match (own.next(), own.next()) {
+            (Some(own), None) if own.is_exact => own.client(self.process_id, target),
+            _ => self.ask(timeouts, None)?.client,
+        };
+        Ok(client.with_timeouts(*timeouts))
     }
 
     /// Why it is not found, by what was looked at so far.
@@ -285,7 +305,7 @@ impl fmt::Display for Step {
             (what, None) => what.fmt(f),
             // These say what they are about.
             (What::Memory { .. } | What::Socket { .. }, Some(reason))
-            | (_, Some(reason @ Reason::Unreadable { .. })) => reason.fmt(f),
+            | (_, Some(reason @ (Reason::Unreadable { .. } | Reason::Unresponsive { .. }))) => reason.fmt(f),
             (what, Some(reason)) => write!(f, "{what}: {reason}"),
         }
     }

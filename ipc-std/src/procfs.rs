@@ -7,12 +7,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use ipc_proto::plan::Flavour;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::sys;
 use crate::sys::ProcessEntry;
 
 /// A process's folder in `/proc`. It stays this process's: once that has ended nothing can be read any more, even if
@@ -60,16 +62,83 @@ impl Process {
         self.read("maps")
     }
 
+    /// Where file systems are mounted, as the process sees it.
+    pub(crate) fn mounts(&self) -> io::Result<Mounts> {
+        self.read("mountinfo").map(Mounts)
+    }
+
     /// Opens a directory by the path that the process has for it.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(crate) fn open_directory(&self, path: &Path) -> io::Result<OwnedFd> {
+    pub(crate) fn open_directory(&self, path: &Path, links: sys::Links) -> io::Result<OwnedFd> {
         let (anchor, below) = match path.strip_prefix("/") {
             Ok(below) => ("root", below),
             Err(_) => ("cwd", path),
         };
-        use crate::sys;
-        sys::open_directory_in(sys::open_place(&self.0, anchor)?, below)
+        sys::open_directory_in(sys::open_place(&self.0, anchor)?, below, links)
     }
+}
+
+/// Where file systems are mounted, as `mountinfo` has it: two processes with the same have the same mounts and the same
+/// root, as every mount has a number of its own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mounts(Vec<u8>);
+
+impl Mounts {
+    /// Our own. Without a `/proc` there is nothing in it.
+    pub(crate) fn own() -> Self {
+        Self(std::fs::read("/proc/self/mountinfo").unwrap_or_default())
+    }
+
+    /// Whether nobody but the kernel answers for a path, unless a link leads elsewhere: all that is mounted on the way is of
+    /// a kind that is known to be local. Systems without a table are taken to be local.
+    pub(crate) fn is_local(&self, path: &Path) -> bool {
+        /// Of all others, and of those not known yet, somebody else answers: a server, or a program.
+        const LOCAL: [&[u8]; 17] = [
+            b"bcachefs",
+            b"btrfs",
+            b"devtmpfs",
+            b"erofs",
+            b"ext2",
+            b"ext3",
+            b"ext4",
+            b"f2fs",
+            b"overlay",
+            b"ramfs",
+            b"rootfs",
+            b"squashfs",
+            b"tmpfs",
+            b"ubifs",
+            b"vfat",
+            b"xfs",
+            b"zfs",
+        ];
+        let plain = |component| matches!(component, Component::RootDir | Component::Normal(_));
+        if !path.components().all(plain) {
+            return false;
+        }
+        let mut is_local = true;
+        for line in self.0.split(|byte| *byte == b'\n') {
+            let fields: Vec<_> = line.split(|byte| *byte == b' ').collect();
+            let Some(point) = fields.get(4) else { continue };
+            let kind = fields.iter().skip_while(|field| ***field != *b"-").nth(1);
+            let is_on_the_way = path.starts_with(OsStr::from_bytes(&unescaped(point)));
+            is_local &= !is_on_the_way || kind.is_some_and(|kind| LOCAL.contains(kind));
+        }
+        is_local
+    }
+}
+
+/// The kernel writes space, tab, line feed and backslash as `\040` and so on.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut rest = field;
+    let mut plain = Vec::with_capacity(field.len());
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).filter(|_| *first == b'\\');
+        let value = octal.and_then(|octal| u8::from_str_radix(core::str::from_utf8(octal).ok()?, 8).ok());
+        plain.push(value.unwrap_or(*first));
+        rest = if value.is_some() { behind.get(3..).unwrap_or_default() } else { behind };
+    }
+    plain
 }
 
 /// Of `/proc/PID/status`, what matters here.
@@ -77,6 +146,8 @@ impl Process {
 pub(crate) struct Status {
     /// Whose it is, as it counts for permissions.
     pub(crate) user_id: u32,
+    /// The process that it is a thread of: itself, if it is one.
+    pub(crate) leader: Option<u32>,
     /// Its id in its own PID namespace; `None` before Linux 4.1, which does not tell.
     pub(crate) local_process_id: Option<u32>,
 }
@@ -90,7 +161,8 @@ impl Status {
         };
         let user_id = line("Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok()?;
         let ids = line("NSpid:").and_then(|ids| ids.split_ascii_whitespace().next_back());
-        Some(Self { user_id, local_process_id: ids.and_then(|id| id.parse().ok()) })
+        let leader = line("Tgid:").and_then(|id| id.trim().parse().ok());
+        Some(Self { user_id, leader, local_process_id: ids.and_then(|id| id.parse().ok()) })
     }
 }
 
@@ -159,9 +231,16 @@ mod tests {
 
     #[test]
     fn status_of_a_process_in_a_container() {
-        let status = b"Name:\tWorkload\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t4242\t17\t1\nThreads:\t9\n";
-        assert_eq!(Status::read(status), Some(Status { user_id: 1001, local_process_id: Some(1) }));
-        assert_eq!(Status::read(b"Uid:\t5\t6\n"), Some(Status { user_id: 6, local_process_id: None }));
+        let status =
+            b"Name:\tWorkload\nTgid:\t4242\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t4242\t17\t1\nThreads:\t9\n";
+        assert_eq!(
+            Status::read(status),
+            Some(Status { user_id: 1001, leader: Some(4242), local_process_id: Some(1) })
+        );
+        assert_eq!(
+            Status::read(b"Uid:\t5\t6\n"),
+            Some(Status { user_id: 6, leader: None, local_process_id: None })
+        );
         assert_eq!(Status::read(b"Name:\tUid:\n"), None);
     }
 

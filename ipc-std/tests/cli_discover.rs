@@ -232,12 +232,19 @@ fn diagnostics_off() {
         ("DOTNET_EnableDiagnostics_IPC", "0x0"),
         ("COMPlus_EnableDiagnostics", "00"),
         ("COMPlus_EnableDiagnostics_IPC", "0"),
+        ("DOTNET_EnableDiagnostics", "0X0"),
+        ("DOTNET_EnableDiagnostics", "0x"),
+        ("DOTNET_EnableDiagnostics", " 0z"),
     ] {
         let idle = Idle::of(Command::new("cat").env(variable, value));
         let why = not_found(directory.path(), idle.id(), 3, "not_found", "diagnostics_off");
         let why = why.says(&["switched off", &format!("{variable}={value}"), "start it without"]);
         assert_eq!((&why.reason["variable"], &why.reason["value"]), (&json!(variable), &json!(value)));
     }
+    // What is no number is as if it were not there.
+    let mut off = Command::new("cat");
+    off.env("DOTNET_EnableDiagnostics", "off").env("COMPlus_EnableDiagnostics", "0");
+    not_found(directory.path(), Idle::of(&mut off).id(), 3, "not_found", "diagnostics_off");
     // The newer name counts, and 1 is on.
     let mut on = Command::new("cat");
     let idle = Idle::of(on.env("DOTNET_EnableDiagnostics", "1").env("COMPlus_EnableDiagnostics", "0"));
@@ -668,6 +675,11 @@ fn cleaning() {
         (Some(0), "", "note: there is nothing stale\n")
     );
     run_in(directory.path(), &["clean", "/nowhere"]).fails(1, "cannot look into /nowhere");
+    dead_socket(&stale);
+    let ran =
+        run_in(directory.path(), &["clean", "--dry-run", directory.path().to_str().unwrap(), "/nowhere"]);
+    assert_eq!(ran.text(), format!("stale {}\n", stale.display()), "{ran:?}");
+    ran.fails(1, "cannot look into /nowhere");
 }
 
 #[test]
@@ -705,4 +717,155 @@ fn what_is_made_anew_is_not_cleaned() {
     let stale = discover::stale(directory.path()).unwrap().pop().unwrap();
     assert_eq!(stale.remove().unwrap(), [path]);
     assert!(stale.remove().unwrap().is_empty());
+}
+
+#[test]
+fn a_file_system_that_does_not_answer_holds_nobody_up() {
+    let Some(mut command) = unshare(&["-m"]) else { return };
+    if !Path::new("/dev/fuse").exists() || !is_root() {
+        eprintln!("NOT RUN: no permission to mount a file system here");
+        return;
+    }
+    let (mount, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let runtime = FakeProcess::start(ours.path());
+    // Whoever mounted it has it open and says nothing. The shell's child has another environment at first.
+    let script = "exec 3<>/dev/fuse; \
+        mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 silent \"$1\" || exit 99; \
+        TMPDIR=$1/x sleep 600 </dev/null >/dev/null 2>&1 & held=$!; \
+        until tr '\\0' '\\n' </proc/$held/environ | grep -q \"^TMPDIR=$1/x\"; do :; done; \
+        \"$0\" find $held --json --timeout 1s; found=$?; \
+        \"$0\" ps --json --timeout 1s; kill $held; exit $found";
+    let command = command.args(["sh", "-c", script, TOOL]).arg(mount.path()).env("TMPDIR", ours.path());
+    let ran = finish(command.spawn().unwrap());
+    if ran.status == Some(99) {
+        eprintln!("NOT RUN: no FUSE here");
+        return;
+    }
+    let lines = ran.lines();
+    let reasons: Vec<_> =
+        lines[0]["steps"].as_array().unwrap().iter().map(|step| &step["reason"]["reason"]).collect();
+    assert!(reasons.contains(&&json!("unresponsive")), "{ran:?}");
+    assert_eq!(ran.status, Some(4), "{ran:?}");
+    // The others have their rows.
+    let row = lines[1..].iter().find(|row| row["socket"] == json!(runtime.socket));
+    assert_eq!(row.unwrap_or_else(|| panic!("{ran:?}"))["status"], "ok");
+}
+
+#[test]
+fn a_squatter_keeps_nobody_from_the_real_one() {
+    let directory = TempDir::new().unwrap();
+    let runtime = FakeProcess::start(directory.path());
+    let pid = runtime.id().to_string();
+    let squat = directory.path().join(format!("dotnet-diagnostic-{pid}-0-socket"));
+    let _listeners = [squat.clone(), router(directory.path(), runtime.id())].map(|path| {
+        let listener = UnixListener::bind(&path).unwrap();
+        touch(&path, "2040-01-01");
+        listener
+    });
+    run_in(directory.path(), &["info", &pid]).well();
+    let found = run_in(directory.path(), &["find", &pid, "--json"]).well().json();
+    assert_eq!(found["found"]["socket"], json!(runtime.socket), "{found}");
+    if is_root() {
+        // Nobody connects to what a third made, not even to see who it is.
+        std::os::unix::fs::chown(&squat, Some(65534), None).unwrap();
+        fs::remove_file(&runtime.socket).unwrap();
+        not_found(directory.path(), runtime.id(), 3, "not_found", "foreign").says(&["made by user 65534"]);
+    }
+}
+
+#[test]
+fn hidden() {
+    let Some(mut command) = unshare(&["-p", "-f", "-m"]).filter(|_| is_root()) else {
+        eprintln!("NOT RUN: only root can be two users");
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let _ = powerless(directory.path());
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let script = "mount -t proc -o hidepid=2 proc /proc || exit 99; \
+        mkfifo \"$1/hold\"; exec 3<>\"$1/hold\"; \
+        setpriv --reuid 1000 --regid 1000 --clear-groups \"$0\" fake-runtime <&3 >\"$1/told\" & \
+        until test -s \"$1/told\"; do :; done; chmod 666 \"$1\"/dotnet-diagnostic-*; \
+        setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" find $! --json --timeout 5s; \
+        rm \"$1\"/dotnet-diagnostic-*; \
+        setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" find $! --json --timeout 5s; status=$?; kill $!; exit $status";
+    let tool = directory.path().join("tool");
+    command.args(["sh", "-c", script]).args([tool.as_path(), directory.path()]);
+    let ran = finish(command.env("TMPDIR", directory.path()).spawn().unwrap());
+    if ran.status == Some(99) {
+        eprintln!("NOT RUN: no such mount here");
+        return;
+    }
+    // Whose it is, is not known: that it is the process is enough.
+    let lines = ran.lines();
+    assert!(lines[0]["found"]["socket"].is_string(), "{ran:?}");
+    assert_eq!(lines[0]["steps"][0]["reason"]["reason"], "hidden", "{ran:?}");
+    assert_eq!(lines[1]["found"], Value::Null, "{ran:?}");
+    assert!(ran.stderr.contains("hidden from us") && ran.stderr.contains("\"permission\""), "{ran:?}");
+}
+
+#[test]
+fn only_pipes_go_with_a_socket() {
+    let directory = TempDir::new().unwrap();
+    let socket = directory.path().join("dotnet-diagnostic-4000000001-1-socket");
+    dead_socket(&socket);
+    let [file, pipe, others] =
+        ["in", "out", "x"].map(|end| directory.path().join(format!("clr-debug-pipe-4000000001-1-{end}")));
+    for pipe in [&file, &pipe, &others] {
+        assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    }
+    let stale = discover::stale(directory.path()).unwrap().pop().unwrap();
+    assert_eq!(stale.pipes, [file.clone(), pipe.clone()]);
+    // It is no pipe any more once it was shown.
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "precious").unwrap();
+    assert_eq!(stale.remove().unwrap(), [socket.clone(), pipe.clone()]);
+    assert!(file.exists() && others.exists());
+    if is_root() {
+        // Nor is somebody else's.
+        dead_socket(&socket);
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::os::unix::fs::chown(&pipe, Some(65534), None).unwrap();
+        assert!(discover::stale(directory.path()).unwrap().pop().unwrap().pipes.is_empty());
+    }
+}
+
+#[test]
+fn what_somebody_bound_through_another_layer_is_not_cleaned() {
+    let Some(mut command) = unshare(&["-m"]) else { return };
+    let base = TempDir::new().unwrap();
+    // The upper directory of an overlay has the file, but who connects there finds nobody.
+    let script = "cd \"$1\" && mount -t tmpfs none . && cd \"$1\" && mkdir lower upper work merged && \
+        mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged || exit 99; \
+        mkfifo hold; exec 3<>hold; unshare -p -f --kill-child --mount-proc \"$0\" fake-runtime --dir \"$PWD/merged\" <&3 >told & \
+        until test -s told; do :; done; \
+        \"$0\" clean --yes upper; kill -9 $!";
+    let ran = finish(command.args(["sh", "-c", script, TOOL]).arg(base.path()).spawn().unwrap());
+    if ran.status == Some(99) {
+        eprintln!("NOT RUN: no overlay here");
+        return;
+    }
+    assert!(!ran.text().contains("removed"), "{ran:?}");
+}
+
+#[test]
+fn no_tmpdir() {
+    let directory = TempDir::new().unwrap();
+    let nowhere = directory.path().join("nowhere");
+    let idle = Idle::of(Command::new("cat").env("TMPDIR", &nowhere));
+    let why = not_found(directory.path(), idle.id(), 3, "not_found", "no_tmpdir");
+    assert_eq!(why.reason["path"], json!(nowhere));
+    why.says(&["does not exist", "start the process again"]);
+}
+
+#[test]
+fn a_thread() {
+    let directory = TempDir::new().unwrap();
+    // The test itself runs in one, whose process has another id.
+    let link = fs::read_link("/proc/thread-self").unwrap();
+    let thread: u32 = link.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    let own = std::process::id();
+    assert_ne!(thread, own);
+    let why = not_found(directory.path(), thread, 3, "not_found", "thread");
+    why.says(&[&format!("it is a thread of process {own}: ask that")]);
 }

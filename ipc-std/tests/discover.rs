@@ -78,7 +78,7 @@ fn a_socket_that_vanishes() {
     let idle = idle(directory.path());
     let socket = directory.path().join(socket_name(idle.id()));
     let _listener = UnixListener::bind(&socket).unwrap();
-    let mut search = discover::search(idle.id());
+    let mut search = discover::search(idle.id(), &Timeouts::default());
     assert_eq!(search.path(), Some(socket.as_path()));
     fs::remove_file(&socket).unwrap();
     let why = search.ask(&Timeouts::default(), None).unwrap_err();
@@ -115,7 +115,7 @@ fn processes_come_and_go_while_it_looks() {
             }
         });
         for _ in 0..50 {
-            let found = discover::search_all();
+            let found = discover::search_all(&Timeouts::default());
             assert!(found.iter().any(|search| search.path() == Some(runtime.socket.as_path())));
         }
         done.store(true, Ordering::Relaxed);

@@ -23,6 +23,16 @@ pub enum Reason {
     NoProcess,
     /// The process has ended, and its parent has not asked yet how.
     Ended,
+    /// It is the id of a thread of another process.
+    Thread {
+        /// That process.
+        process_id: u32,
+    },
+    /// The `TMPDIR` of the process is not there, so that its runtime could not make a socket in it.
+    NoTmpdir {
+        /// The directory, as the process has it.
+        tmpdir: PathBuf,
+    },
     /// A variable in the environment of the process switches its diagnostics off.
     DiagnosticsOff {
         /// Its name.
@@ -50,6 +60,22 @@ pub enum Reason {
         path: PathBuf,
         /// Whose it is and who we are.
         denied: Denied,
+    },
+    /// Looking at something took too long: its file system does not answer.
+    Unresponsive {
+        /// What.
+        path: PathBuf,
+    },
+    /// There is a process with this id, but nothing more is told of it.
+    Hidden,
+    /// The socket was made by somebody who has nothing to do with the process. Nobody connected to it.
+    Foreign {
+        /// The socket.
+        path: PathBuf,
+        /// Who made it.
+        owner: u32,
+        /// The user of the process.
+        user_id: u32,
     },
     /// We may not connect to the socket.
     Permission {
@@ -120,7 +146,7 @@ pub enum Reason {
 pub enum Signs {
     /// It cannot be looked at.
     Unknown,
-    /// There are none. A NativeAOT program may be one all the same.
+    /// There are none, as in a NativeAOT program, whose runtime is a part of it.
     Absent,
     /// A runtime is loaded.
     Loaded,
@@ -183,8 +209,12 @@ impl fmt::Display for Why {
             // The second only guesses what the first knows.
             [reason]
             | [
-                reason @ (Reason::DiagnosticsOff { .. } | Reason::TmpdirTooLong { .. }),
-                Reason::NoSocket { signs: Signs::Loaded, .. },
+                reason @ (Reason::DiagnosticsOff { .. }
+                | Reason::TmpdirTooLong { .. }
+                | Reason::NoTmpdir { .. }
+                | Reason::Unresponsive { .. }
+                | Reason::Hidden),
+                Reason::NoSocket { .. },
                 ..,
             ] => reason.fmt(f),
             // The others are rarely news.
@@ -201,10 +231,15 @@ impl Reason {
         match self {
             Self::NoProcess => "no_process",
             Self::Ended => "ended",
+            Self::Thread { .. } => "thread",
+            Self::NoTmpdir { .. } => "no_tmpdir",
             Self::DiagnosticsOff { .. } => "diagnostics_off",
             Self::NoSocket { .. } => "no_socket",
             Self::TmpdirTooLong { .. } => "tmpdir_too_long",
             Self::Unreadable { .. } => "unreadable",
+            Self::Unresponsive { .. } => "unresponsive",
+            Self::Hidden => "hidden",
+            Self::Foreign { .. } => "foreign",
             Self::Permission { .. } => "permission",
             Self::NoListener { .. } => "no_listener",
             Self::Stale { .. } => "stale",
@@ -222,7 +257,8 @@ impl Reason {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NoListener { .. } | Self::Stale { .. } => ErrorKind::NoListener,
-            Self::Permission { .. } => ErrorKind::Permission,
+            Self::Permission { .. } | Self::Hidden => ErrorKind::Permission,
+            Self::Unresponsive { .. } => ErrorKind::Timeout,
             Self::Unreadable { denied, .. } if denied.is_permission() => ErrorKind::Permission,
             Self::Unanswered { error, .. } => error.kind(),
             _ => ErrorKind::NotFound,
@@ -234,6 +270,8 @@ impl Reason {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Unreadable { path, .. }
+            | Self::Unresponsive { path }
+            | Self::Foreign { path, .. }
             | Self::Permission { path, .. }
             | Self::NoListener { path }
             | Self::Stale { path, .. }
@@ -243,23 +281,28 @@ impl Reason {
             | Self::Vanished { path }
             | Self::PathTooLong { path, .. }
             | Self::Unanswered { path, .. } => Some(path),
-            Self::TmpdirTooLong { tmpdir, .. } => Some(tmpdir),
-            Self::NoProcess | Self::Ended | Self::DiagnosticsOff { .. } | Self::NoSocket { .. } => None,
+            Self::TmpdirTooLong { tmpdir, .. } | Self::NoTmpdir { tmpdir } => Some(tmpdir),
+            Self::NoProcess
+            | Self::Ended
+            | Self::Thread { .. }
+            | Self::Hidden
+            | Self::DiagnosticsOff { .. }
+            | Self::NoSocket { .. } => None,
         }
     }
 
     /// How much it tells; the least is the most.
     const fn rank(&self) -> u8 {
         match self {
-            Self::NoProcess | Self::Ended => 0,
+            Self::NoProcess | Self::Ended | Self::Thread { .. } => 0,
             Self::Unanswered { .. } => 1,
             Self::Permission { .. } => 2,
-            Self::Impostor { .. } | Self::OtherProcess { .. } => 3,
+            Self::Impostor { .. } | Self::Foreign { .. } | Self::OtherProcess { .. } => 3,
             Self::PathTooLong { .. } => 4,
             Self::NoListener { .. } | Self::NotASocket { .. } | Self::Vanished { .. } => 5,
             Self::DiagnosticsOff { .. } => 6,
-            Self::TmpdirTooLong { .. } => 7,
-            Self::Unreadable { .. } => 8,
+            Self::TmpdirTooLong { .. } | Self::NoTmpdir { .. } => 7,
+            Self::Unreadable { .. } | Self::Unresponsive { .. } | Self::Hidden => 8,
             Self::Stale { .. } => 9,
             Self::NoSocket { .. } => 10,
         }
@@ -271,6 +314,13 @@ impl fmt::Display for Reason {
         match self {
             Self::NoProcess => f.write_str("there is no such process"),
             Self::Ended => f.write_str("it has ended, and waits for its parent to ask how"),
+            Self::Thread { process_id } => write!(f, "it is a thread of process {process_id}: ask that"),
+            Self::NoTmpdir { tmpdir } => write!(
+                f,
+                "its TMPDIR {} does not exist, where a runtime cannot make its socket: make it, and start the \
+                 process again",
+                tmpdir.display()
+            ),
             Self::DiagnosticsOff { variable, value } => write!(
                 f,
                 "its diagnostics are switched off by {variable}={value} in its environment: start it without that"
@@ -287,8 +337,8 @@ impl fmt::Display for Reason {
                          (DOTNET_EnableDiagnostics=0), or it has another TMPDIR"
                     }
                     Signs::Absent => {
-                        ", and no .NET runtime is seen in its memory: it is no .NET process, or it was compiled \
-                         ahead of time without diagnostics"
+                        ", and no .NET runtime is seen in its memory: it is no .NET process; or it was compiled ahead \
+                         of time, and has no diagnostics, is starting or ending just now, or its socket was deleted"
                     }
                     Signs::Loaded => {
                         ", although a .NET runtime is loaded: it is starting or ending just now, its \
@@ -307,6 +357,20 @@ impl fmt::Display for Reason {
             Self::Unreadable { path, denied } => {
                 write!(f, "{} cannot be looked at: {denied}", path.display())
             }
+            Self::Unresponsive { path } => write!(
+                f,
+                "looking into {} took too long: its file system does not answer, see who is to answer for it",
+                path.display()
+            ),
+            Self::Hidden => f.write_str(
+                "it is hidden from us, as where /proc is mounted with hidepid: be its user, or root",
+            ),
+            Self::Foreign { path, owner, user_id } => write!(
+                f,
+                "{} was made by user {owner}, and the process is user {user_id}'s: nobody connected there, see who \
+                 they are",
+                path.display()
+            ),
             Self::Permission { path, denied } => {
                 write!(f, "no permission to connect to {}: {denied}", path.display())
             }

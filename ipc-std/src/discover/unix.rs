@@ -5,16 +5,19 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::thread;
+use std::time::Instant;
 
 use ipc_proto::{RouterSocketName, SocketName};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use super::{Denied, Reason, Search, Signs, Step, Target, What};
+use crate::procfs::Mounts;
+use crate::{Client, Credentials, Error, Timeouts, sys};
 #[cfg(any(target_os = "linux", target_os = "android"))]
-use crate::procfs;
-use crate::{Client, Credentials, Error, sys};
+use crate::{procfs, sys::Links};
 
 /// Where runtimes with our environment make their sockets: `$TMPDIR`, or `/tmp`.
 #[must_use]
@@ -75,14 +78,29 @@ impl Name {
 }
 
 /// A directory that is looked into. It stays the same whatever becomes of its path.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Directory {
-    pub(super) descriptor: Arc<OwnedFd>,
     pub(super) path: PathBuf,
     /// Whether the path leads there only for as long as the process lives through which it was found.
     foreign: bool,
+    opened: Arc<Opened>,
+}
+
+/// One directory, whatever paths lead there.
+#[derive(Debug)]
+pub(super) struct Opened {
+    descriptor: Arc<OwnedFd>,
     identity: (u64, u64),
-    names: OnceLock<Result<Vec<Name>, Errno>>,
+    entries: OnceLock<Result<Vec<Entry>, Errno>>,
+}
+
+/// What has a name that says whose it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) name: Name,
+    modified: (i64, i64),
+    is_socket: bool,
+    owner: u32,
 }
 
 impl Directory {
@@ -92,30 +110,45 @@ impl Directory {
     }
 
     fn new(descriptor: OwnedFd, path: &Path, foreign: bool) -> io::Result<Self> {
-        let stat = rustix::fs::fstat(&descriptor)?;
-        let identity = identity(&stat);
-        let (descriptor, path) = (Arc::new(descriptor), path.to_owned());
-        Ok(Self { descriptor, path, foreign, identity, names: OnceLock::new() })
+        let identity = identity(&rustix::fs::fstat(&descriptor)?);
+        let opened = Opened { descriptor: Arc::new(descriptor), identity, entries: OnceLock::new() };
+        Ok(Self { path: path.to_owned(), foreign, opened: Arc::new(opened) })
     }
 
-    /// The names in it that say whose they are; an error if it cannot be listed.
-    pub(super) fn names(&self) -> Result<&[Name], Errno> {
-        let names = self.names.get_or_init(|| {
-            let mut names = Vec::new();
-            for entry in rustix::fs::Dir::read_from(&self.descriptor)? {
-                names.extend(Name::parse(OsStr::from_bytes(entry?.file_name().to_bytes())));
+    /// What in it has a name that says whose it is; an error if it cannot be listed. It is looked at once.
+    pub(super) fn entries(&self) -> Result<&[Entry], Errno> {
+        let entries = self.opened.entries.get_or_init(|| {
+            let mut entries = Vec::new();
+            for entry in rustix::fs::Dir::read_from(self.descriptor())? {
+                let name = Name::parse(OsStr::from_bytes(entry?.file_name().to_bytes()));
+                entries.extend(name.and_then(|name| self.entry(name)));
             }
-            Ok(names)
+            Ok(entries)
         });
-        names.as_deref().map_err(|e| *e)
+        entries.as_deref().map_err(|e| *e)
+    }
+
+    /// What has this name, unless there is nothing any more.
+    fn entry(&self, name: Name) -> Option<Entry> {
+        let stat = self.stat(&name.to_os()).ok()?;
+        let is_socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
+        Some(Entry { name, modified: modified(&stat), is_socket, owner: stat.st_uid })
     }
 
     pub(super) fn stat(&self, name: &OsStr) -> Result<rustix::fs::Stat, Errno> {
-        rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
+        rustix::fs::statat(self.descriptor(), name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        &self.opened.descriptor
     }
 
     pub(super) fn pinned(&self, name: Name) -> sys::Pinned {
-        sys::Pinned { directory: Arc::clone(&self.descriptor), name: name.to_os() }
+        sys::Pinned { directory: Arc::clone(&self.opened.descriptor), name: name.to_os() }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.opened.identity == other.opened.identity
     }
 }
 
@@ -144,35 +177,40 @@ pub(super) struct Candidate {
     pub(super) router: bool,
     /// Whether its name says that it is of this very process, and not of an earlier one.
     pub(super) is_its_own: bool,
-    name: Name,
-    directory: Arc<Directory>,
+    /// Whether its name tells exactly when this process started, and not only nothing else.
+    pub(super) is_exact: bool,
+    entry: Entry,
+    directory: Directory,
     /// When the process started that is there now.
     started: Option<u64>,
-    modified: (i64, i64),
-    is_socket: bool,
 }
 
 impl Candidate {
-    /// The socket of this name, unless there is none any more.
-    fn new(directory: &Arc<Directory>, name: Name, started: Option<u64>) -> Option<Self> {
-        let stat = directory.stat(&name.to_os()).ok()?;
-        let modified = modified(&stat);
-        Some(Self {
+    fn new(directory: &Directory, entry: Entry, started: Option<u64>) -> Self {
+        let name = entry.name;
+        Self {
             path: directory.path.join(name.to_os()),
             local_process_id: name.process_id(),
             router: name.is_router(),
             is_its_own: started.is_none_or(|started| name.is_of(started)),
-            name,
-            directory: Arc::clone(directory),
+            is_exact: !name.is_router() && started == Some(name.key()),
+            entry,
+            directory: directory.clone(),
             started,
-            modified,
-            is_socket: FileType::from_raw_mode(stat.st_mode) == FileType::Socket,
-        })
+        }
+    }
+
+    /// Why nobody is to be asked there: it was made by somebody who is neither the process's user, nor root, nor us.
+    pub(super) fn objection(&self, target: Option<Target>) -> Option<Reason> {
+        let owner = self.entry.owner;
+        let user_id = target?.user_id?;
+        let good = [user_id, 0, sys::own_user()].contains(&owner);
+        (!good).then(|| Reason::Foreign { path: self.path.clone(), owner, user_id })
     }
 
     /// The way to who listens there.
     pub(super) fn client(&self, process_id: u32, target: Option<Target>) -> Client {
-        let pinned = self.directory.foreign.then(|| self.directory.pinned(self.name));
+        let pinned = self.directory.foreign.then(|| self.directory.pinned(self.entry.name));
         Client::found(process_id, self.path.clone(), pinned, target)
     }
 
@@ -183,8 +221,10 @@ impl Candidate {
             Error::NoListener { .. } if self.is_its_own && self.started.is_some() => {
                 Reason::NoListener { path }
             }
-            Error::NoListener { .. } => Reason::Stale { path, key: self.name.key(), started: self.started },
-            Error::NoSuchPath { .. } if self.is_socket => Reason::Vanished { path },
+            Error::NoListener { .. } => {
+                Reason::Stale { path, key: self.entry.name.key(), started: self.started }
+            }
+            Error::NoSuchPath { .. } if self.entry.is_socket => Reason::Vanished { path },
             Error::NoSuchPath { .. } => Reason::NotASocket { path },
             Error::Permission { denied, .. } => Reason::Permission { path, denied },
             Error::Impostor { peer, .. } => Reason::Impostor { path, peer },
@@ -194,32 +234,111 @@ impl Candidate {
     }
 }
 
-/// Directories that were opened before, in one look around.
-#[derive(Debug, Default)]
+/// Directories that were opened before, in one look around, and how long to wait for any.
+#[derive(Debug, Clone)]
 struct Places {
-    opened: Vec<Arc<Directory>>,
+    opened: Arc<Mutex<Vec<Directory>>>,
+    /// Where file systems are mounted, for us.
+    mounts: Arc<Mounts>,
+    deadline: Instant,
+}
+
+/// The sockets in a directory with the name of a process, and why that may not be all of them; or why it is not known.
+type Looked = Result<(Directory, Vec<Candidate>, Option<Reason>), Reason>;
+
+/// A directory that is being looked into.
+///
+/// That may take for ever: a file system whose server is gone lets everybody wait who only asks for a name, and no call has
+/// a deadline. What nobody but the kernel answers for is looked into directly: by our own mounts, on a file system of a kind
+/// that is known to be local, and without a link on the way. All else is looked into by a thread, which is waited for by a
+/// deadline and left alone then.
+enum Looking {
+    Done(Looked),
+    Aside(mpsc::Receiver<Looked>),
+}
+
+/// One place where the socket of a process may be.
+struct Place {
+    path: PathBuf,
+    looking: Looking,
+}
+
+impl Looking {
+    fn aside(path: &Path, look: impl FnOnce() -> Looked + Send + 'static) -> Self {
+        let (tell, told) = mpsc::sync_channel(1);
+        let thread = thread::Builder::new().spawn(move || {
+            // Nobody may be waiting any more.
+            let _ = tell.send(look());
+        });
+        match thread {
+            Ok(_) => Self::Aside(told),
+            Err(e) => Self::Done(Err(unreadable(path, &e))),
+        }
+    }
+}
+
+impl Place {
+    /// What is there, if that is known in time.
+    fn look(self, deadline: Instant) -> (PathBuf, Looked) {
+        let looked = match self.looking {
+            Looking::Done(looked) => looked,
+            Looking::Aside(told) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                told.recv_timeout(left)
+                    .unwrap_or_else(|_| Err(Reason::Unresponsive { path: self.path.clone() }))
+            }
+        };
+        (self.path, looked)
+    }
+}
+
+/// Whose sockets are looked for.
+#[derive(Debug, Clone, Copy)]
+struct Sought {
+    local_process_id: u32,
+    started: Option<u64>,
 }
 
 impl Places {
-    /// The same directory as was opened before, if it was: it is listed once.
-    fn keep(&mut self, directory: Directory) -> Arc<Directory> {
-        let same = self.opened.iter().find(|opened| opened.identity == directory.identity);
-        same.map(Arc::clone).unwrap_or_else(|| {
-            let directory = Arc::new(directory);
-            self.opened.push(Arc::clone(&directory));
-            directory
-        })
+    fn new(timeouts: &Timeouts) -> Self {
+        let now = Instant::now();
+        // The other half is for asking.
+        let deadline = now.checked_add(timeouts.call.div_f32(2.0)).unwrap_or(now);
+        Self { opened: Arc::default(), mounts: Arc::new(Mounts::own()), deadline }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Vec<Directory>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of it already, if the same was opened before: it is listed once, and keeps the path by which it was
+    /// found now.
+    fn keep(&self, directory: Directory) -> Directory {
+        let mut opened = self.opened();
+        if let Some(same) = opened.iter().find(|opened| opened.is(&directory)) {
+            return Directory { opened: Arc::clone(&same.opened), ..directory };
+        }
+        opened.push(directory.clone());
+        directory
     }
 
     /// Those where our own runtimes make their sockets.
-    fn own(&mut self) -> Vec<(PathBuf, io::Result<Arc<Directory>>)> {
+    fn own(&self, sought: Sought) -> Vec<Place> {
         let paths = [directory()].into_iter().chain(group_containers());
-        paths
-            .map(|path| {
-                let opened = Directory::open(&path).map(|opened| self.keep(opened));
-                (path, opened)
-            })
-            .collect()
+        let place = |path: PathBuf| {
+            let look = {
+                let (places, path) = (self.clone(), path.clone());
+                move || match Directory::open(&path) {
+                    Ok(opened) => Ok(sockets_of(places.keep(opened), sought)),
+                    Err(e) => Err(unreadable(&path, &e)),
+                }
+            };
+            // Links in our own TMPDIR are ours.
+            let is_local = path.is_absolute() && self.mounts.is_local(&path);
+            let looking = if is_local { Looking::Done(look()) } else { Looking::aside(&path, look) };
+            Place { path, looking }
+        };
+        paths.map(place).collect()
     }
 }
 
@@ -235,92 +354,111 @@ const fn group_containers() -> [PathBuf; 0] {
     []
 }
 
-pub(super) fn look(process_id: u32) -> Search {
-    look_at(process_id, &mut Places::default()).0
+pub(super) fn look(process_id: u32, timeouts: &Timeouts) -> Search {
+    let places = Places::new(timeouts);
+    Looker::new(process_id, &places).finish(&places).0
 }
 
-/// Looks for the runtime in one process. Also tells whether it looks like one at all.
-fn look_at(process_id: u32, places: &mut Places) -> (Search, bool) {
-    let mut search = Search { process_id, steps: Vec::new(), candidates: Vec::new(), target: None };
-    let Some(seen) = Seen::new(process_id, &mut search) else { return (search, false) };
-    let Seen { local_process_id, started, user_id, .. } = seen;
-    search.target = Some(Target { process_id, user_id });
+/// Looks for the runtime in one process. Its own directory may be looked into meanwhile.
+struct Looker {
+    search: Search,
+    /// `None` if there is no process, or none that goes on.
+    seen: Option<Seen>,
+    theirs: Option<Place>,
+}
 
-    let mut looked_in = Vec::new();
-    let mut visited: Vec<Arc<Directory>> = Vec::new();
-    let theirs = seen.directory(places, &mut search).into_iter();
-    let mut ours = None;
-    let directories = theirs.chain(core::iter::from_fn(|| {
-        // Only if they are needed: a temporary directory may have many files.
-        ours.get_or_insert_with(|| places.own().into_iter()).next()
-    }));
-    for (path, opened) in directories {
-        let directory = match opened {
-            Ok(directory) if visited.iter().any(|visited| Arc::ptr_eq(visited, &directory)) => continue,
-            Ok(directory) => directory,
-            Err(e) => {
-                search.note(What::Directory { path: path.clone(), sockets: 0 }, unreadable(&path, &e));
-                continue;
+impl Looker {
+    fn new(process_id: u32, places: &Places) -> Self {
+        let mut search = Search { process_id, steps: Vec::new(), candidates: Vec::new(), target: None };
+        let seen = Seen::new(process_id, &mut search);
+        let theirs = seen.as_ref().and_then(|seen| seen.place(places, &mut search));
+        Self { search, seen, theirs }
+    }
+
+    /// What came of it. Also tells whether it looks like a runtime at all.
+    fn finish(self, places: &Places) -> (Search, bool) {
+        let Self { mut search, seen, theirs } = self;
+        let Some(seen) = seen else { return (search, false) };
+        let (process_id, user_id) = (search.process_id, seen.user_id);
+        search.target = Some(Target { process_id, user_id });
+
+        let mut looked_in = Vec::new();
+        let mut visited: Vec<Directory> = Vec::new();
+        let mut is_unknown = false;
+        let mut ours = None;
+        let all = theirs.into_iter().chain(core::iter::from_fn(|| {
+            // Only if they are needed: a temporary directory may have many files.
+            ours.get_or_insert_with(|| places.own(seen.sought()).into_iter()).next()
+        }));
+        for place in all {
+            let (path, looked) = place.look(places.deadline);
+            let (directory, mut found, reason) = match looked {
+                Ok((directory, ..)) if visited.iter().any(|visited| visited.is(&directory)) => continue,
+                Ok(looked) => looked,
+                // What ended while we looked explains nothing, which is told in the end.
+                Err(_) if !seen.is_still_there() => continue,
+                Err(reason) => {
+                    is_unknown |= matches!(reason, Reason::Unresponsive { .. });
+                    search.note(What::Directory { path, sockets: 0 }, reason);
+                    continue;
+                }
+            };
+            let what = What::Directory { path: directory.path.clone(), sockets: found.len() };
+            search.steps.push(Step { what, reason });
+            looked_in.push(directory.path.clone());
+            visited.push(directory);
+            search.candidates.append(&mut found);
+            if search.candidates.iter().any(|candidate| candidate.is_exact) {
+                break;
             }
-        };
-        let (mut found, reason) = sockets_of(&directory, local_process_id, started);
-        let what = What::Directory { path: path.clone(), sockets: found.len() };
-        search.steps.push(Step { what, reason });
-        looked_in.push(path);
-        visited.push(directory);
-        search.candidates.append(&mut found);
-        if search.candidates.iter().any(|candidate| candidate.is_its_own && !candidate.router) {
-            break;
         }
+        order(&mut search.candidates);
+        if !search.candidates.is_empty() {
+            return (search, true);
+        }
+        let signs = seen.signs();
+        // What ended while we looked explains nothing.
+        let reason =
+            if seen.is_still_there() { Reason::NoSocket { looked_in, signs } } else { Reason::NoProcess };
+        search.note(What::Memory { signs }, reason);
+        (search, is_unknown || matches!(signs, Signs::Loaded | Signs::Listening))
     }
-    order(&mut search.candidates);
-    if !search.candidates.is_empty() {
-        return (search, true);
-    }
-    let signs = seen.signs();
-    // What ended while we looked explains nothing.
-    let reason =
-        if seen.is_still_there() { Reason::NoSocket { looked_in, signs } } else { Reason::NoProcess };
-    search.note(What::Memory { signs }, reason);
-    (search, matches!(signs, Signs::Loaded | Signs::Listening))
 }
 
 /// The sockets in a directory with the name of a process, and why that may not be all of them.
-fn sockets_of(
-    directory: &Arc<Directory>,
-    local_process_id: u32,
-    started: Option<u64>,
-) -> (Vec<Candidate>, Option<Reason>) {
+fn sockets_of(directory: Directory, sought: Sought) -> (Directory, Vec<Candidate>, Option<Reason>) {
+    let Sought { local_process_id, started } = sought;
     let mut reason = None;
-    let is_its = |name: &&Name| name.process_id() == local_process_id;
-    let names: Vec<_> = match directory.names() {
-        Ok(names) => names.iter().filter(is_its).copied().collect(),
+    let is_its = |entry: &&Entry| entry.name.process_id() == local_process_id;
+    let entries: Vec<_> = match directory.entries() {
+        Ok(entries) => entries.iter().filter(is_its).copied().collect(),
         Err(e) => {
             reason = Some(unreadable(&directory.path, &e.into()));
             // What cannot be listed may still be looked into for a name that is known.
             let name = |disambiguation_key| {
                 Name::Runtime(SocketName { process_id: local_process_id, disambiguation_key })
             };
-            started.map(name).into_iter().collect()
+            started.and_then(|started| directory.entry(name(started))).into_iter().collect()
         }
     };
-    let found: Vec<_> =
-        names.into_iter().filter_map(|name| Candidate::new(directory, name, started)).collect();
+    let found: Vec<_> = entries.into_iter().map(|entry| Candidate::new(&directory, entry, started)).collect();
     // It was found all the same.
     if found.iter().any(|found| found.is_its_own) {
         reason = None;
     }
-    (found, reason)
+    (directory, found, reason)
 }
 
 /// The likeliest first: that of this very process, then the newest. A router's counts before all others if it is not
 /// older than its process's own, and not at all without one: as Microsoft's client has it.
 fn order(candidates: &mut Vec<Candidate>) {
     candidates.sort_by_key(|candidate| {
-        (candidate.router, !candidate.is_its_own, core::cmp::Reverse(candidate.modified))
+        let own = (!candidate.is_exact, !candidate.is_its_own);
+        (candidate.router, own, core::cmp::Reverse(candidate.entry.modified))
     });
-    let own = candidates.first().filter(|own| !own.router).map(|own| own.modified);
-    candidates.retain(|candidate| !candidate.router || own.is_some_and(|own| candidate.modified >= own));
+    let own = candidates.first().filter(|own| !own.router).map(|own| own.entry.modified);
+    candidates
+        .retain(|candidate| !candidate.router || own.is_some_and(|own| candidate.entry.modified >= own));
     candidates.sort_by_key(|candidate| !(candidate.router && candidate.is_its_own));
 }
 
@@ -350,10 +488,15 @@ impl Target {
     /// Whether it is this process that listens at the other end; else who it is.
     pub(crate) fn check(&self, socket: &sys::Socket) -> Result<(), Credentials> {
         let Some(peer) = socket.credentials() else { return Ok(()) };
-        let user = [Some(0), self.user_id].contains(&Some(peer.user_id)) || peer.user_id == sys::own_user();
+        let is_user = [Some(0), Some(sys::own_user()), self.user_id].contains(&Some(peer.user_id));
         // Linux tells the process, or 0 for one that is out of sight, which what has a folder in /proc is not.
         let untold = peer.process_id == 0 && !cfg!(any(target_os = "linux", target_os = "android"));
-        if user && (untold || peer.process_id == self.process_id) { Ok(()) } else { Err(peer) }
+        let is_it = match untold {
+            true => is_user,
+            // Whose a process is that is hidden from us, is not known: its id decides alone.
+            false => peer.process_id == self.process_id && (is_user || self.user_id.is_none()),
+        };
+        if is_it { Ok(()) } else { Err(peer) }
     }
 }
 
@@ -372,7 +515,7 @@ struct Seen {
     user_id: Option<u32>,
     /// Where there is such a thing, and it is told.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    process: Option<procfs::Process>,
+    process: Option<Arc<procfs::Process>>,
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -390,27 +533,28 @@ impl Seen {
         let local_process_id = status.and_then(|status| status.local_process_id).unwrap_or(process_id);
         let reason = match (&opened, entry) {
             (_, Some(entry)) if entry.has_ended => Some(Reason::Ended),
-            (_, Some(_)) => None,
-            // A process that is hidden from us, and not one that is gone.
-            (opened, None) if sys::process_exists(process_id) => {
-                let error = opened.as_ref().err().and_then(io::Error::raw_os_error);
-                let error = io::Error::from_raw_os_error(error.unwrap_or(Errno::ACCESS.raw_os_error()));
-                Some(unreadable(Path::new(&format!("/proc/{process_id}")), &error))
+            (_, Some(_)) => {
+                let leader = status.and_then(|status| status.leader);
+                let leader = leader.filter(|leader| *leader != process_id);
+                leader.map(|process_id| Reason::Thread { process_id })
             }
+            // A process that is hidden from us, and not one that is gone.
+            (opened, None) if sys::process_exists(process_id) => match opened {
+                Err(e) if e.raw_os_error() == Some(Errno::ACCESS.raw_os_error()) => {
+                    Some(unreadable(Path::new(&format!("/proc/{process_id}")), e))
+                }
+                _ => Some(Reason::Hidden),
+            },
             _ => Some(Reason::NoProcess),
         };
-        let goes_on = !matches!(reason, Some(Reason::NoProcess | Reason::Ended));
+        let goes_on = !matches!(reason, Some(Reason::NoProcess | Reason::Ended | Reason::Thread { .. }));
         search.note(What::Process { process_id, local_process_id, user_id, started }, reason);
-        let process = opened.ok();
+        let process = opened.ok().map(Arc::new);
         goes_on.then_some(Self { process_id, local_process_id, started, user_id, process })
     }
 
     /// The directory where a runtime with the environment of the process makes its socket.
-    fn directory(
-        &self,
-        places: &mut Places,
-        search: &mut Search,
-    ) -> Option<(PathBuf, io::Result<Arc<Directory>>)> {
+    fn place(&self, places: &Places, search: &mut Search) -> Option<Place> {
         let process = self.process.as_ref()?;
         let environment = match process.environment() {
             Ok(environment) => environment,
@@ -438,28 +582,30 @@ impl Seen {
                 .then(|| Reason::TmpdirTooLong { tmpdir: directory.clone(), limit })
         });
         search.note(What::Environment { tmpdir: tmpdir.map(PathBuf::from) }, reason);
-        let place = if directory.is_absolute() { "root" } else { "cwd" };
+        let anchor = if directory.is_absolute() { "root" } else { "cwd" };
         let below = directory.strip_prefix("/").unwrap_or(&directory);
-        let through = Path::new("/proc").join(self.process_id.to_string()).join(place).join(below);
-        let opened = process.open_directory(&directory).and_then(|descriptor| {
-            let theirs = Directory::new(descriptor, &through, true)?;
-            // What is the same directory from here has the path that everybody knows.
-            let ours = directory.is_absolute().then(|| rustix::fs::stat(&directory).ok()).flatten();
-            if ours.is_some_and(|ours| identity(&ours) == theirs.identity) {
-                return Ok(places.keep(Directory { path: directory.clone(), foreign: false, ..theirs }));
+        let through = Path::new("/proc").join(self.process_id.to_string()).join(anchor).join(below);
+        let is_ours = process.mounts().is_ok_and(|mounts| mounts == *places.mounts);
+        let theirs =
+            Theirs { process: Arc::clone(process), directory, through, is_ours, sought: self.sought() };
+        if is_ours && places.mounts.is_local(&theirs.directory) {
+            match theirs.open(Links::None) {
+                Err(e) if e.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {}
+                opened => {
+                    let looking = Looking::Done(theirs.look(opened, places));
+                    return Some(Place { path: theirs.path(), looking });
+                }
             }
-            Ok(places.keep(theirs))
-        });
-        match opened {
-            Ok(opened) => Some((opened.path.clone(), Ok(opened))),
-            // Ended while we looked, which is told in the end.
-            Err(_) if !self.is_still_there() => None,
-            Err(e) => Some((through, Err(e))),
         }
+        let (path, through, places) = (theirs.path(), theirs.through.clone(), places.clone());
+        let look = move || theirs.look(theirs.open(Links::Followed), &places);
+        Some(Place { path, looking: Looking::aside(&through, look) })
     }
 
     fn signs(&self) -> Signs {
-        let Some(Ok(maps)) = self.process.as_ref().map(procfs::Process::maps) else { return Signs::Unknown };
+        let Some(Ok(maps)) = self.process.as_deref().map(procfs::Process::maps) else {
+            return Signs::Unknown;
+        };
         let mut signs = Signs::Absent;
         for line in maps.split(|byte| *byte == b'\n') {
             let name = line.iter().position(|byte| *byte == b'/').and_then(|start| line.get(start..));
@@ -484,6 +630,52 @@ impl Seen {
     }
 }
 
+/// A directory as a process has it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+struct Theirs {
+    process: Arc<procfs::Process>,
+    directory: PathBuf,
+    /// The way there for us, as long as the process lives.
+    through: PathBuf,
+    /// Whether it has the same file systems at the same places as we have.
+    is_ours: bool,
+    sought: Sought,
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+impl Theirs {
+    /// The path that everybody knows, where that leads there.
+    fn path(&self) -> PathBuf {
+        let known = self.is_ours && self.directory.is_absolute();
+        if known { self.directory.clone() } else { self.through.clone() }
+    }
+
+    fn open(&self, links: Links) -> io::Result<Directory> {
+        let descriptor = self.process.open_directory(&self.directory, links)?;
+        let opened = Directory::new(descriptor, &self.path(), self.path() == self.through)?;
+        if !opened.foreign || !self.directory.is_absolute() {
+            return Ok(opened);
+        }
+        // What is the same directory from here has the path that everybody knows.
+        match rustix::fs::stat(&self.directory) {
+            Ok(ours) if identity(&ours) == opened.opened.identity => {
+                Ok(Directory { path: self.directory.clone(), foreign: false, ..opened })
+            }
+            _ => Ok(opened),
+        }
+    }
+
+    fn look(&self, opened: io::Result<Directory>, places: &Places) -> Looked {
+        match opened {
+            Ok(opened) => Ok(sockets_of(places.keep(opened), self.sought)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Err(Reason::NoTmpdir { tmpdir: self.directory.clone() })
+            }
+            Err(e) => Err(unreadable(&self.through, &e)),
+        }
+    }
+}
+
 /// What the runtime reads in its environment before it makes a socket.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn diagnostics_off(environment: &procfs::Environ) -> Option<Reason> {
@@ -493,15 +685,26 @@ fn diagnostics_off(environment: &procfs::Environ) -> Option<Reason> {
         ["DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics_IPC"],
     ];
     SWITCHES.into_iter().find_map(|names| {
-        let set = names.into_iter().find_map(|name| Some((name, environment.variable(name)?.to_str()?)));
-        // It is read as a hexadecimal number.
-        let is_zero = |value: &str| {
-            let digits = value.trim().trim_start_matches("0x");
-            u32::from_str_radix(digits, 16) == Ok(0)
-        };
-        let (variable, value) = set.filter(|(_, value)| is_zero(value))?;
-        Some(Reason::DiagnosticsOff { variable, value: value.to_owned() })
+        // One that is no number is as if it were not there.
+        let (variable, value, is_zero) = names.into_iter().find_map(|name| {
+            let value = environment.variable(name)?.to_str()?;
+            Some((name, value, is_zero(value)?))
+        })?;
+        is_zero.then(|| Reason::DiagnosticsOff { variable, value: value.to_owned() })
     })
+}
+
+/// Whether the longest hexadecimal number at the beginning is 0, as C's `strtoul` reads it; `None` if there is none.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_zero(value: &str) -> Option<bool> {
+    let number = value.trim_ascii_start();
+    let number = number.strip_prefix(['+', '-']).unwrap_or(number);
+    let is_digit = |c: char| c.is_ascii_hexdigit();
+    let behind = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X"));
+    let number = behind.filter(|behind| behind.starts_with(is_digit)).unwrap_or(number);
+    let mut digits = number.chars().take_while(|c| is_digit(*c)).peekable();
+    digits.peek()?;
+    Some(digits.all(|digit| digit == '0'))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -522,7 +725,7 @@ impl Seen {
     }
 
     /// What the environment of another process is, is not told here.
-    fn directory(&self, _: &mut Places, _: &mut Search) -> Option<(PathBuf, io::Result<Arc<Directory>>)> {
+    fn place(&self, _: &Places, _: &mut Search) -> Option<Place> {
         None
     }
 
@@ -535,19 +738,30 @@ impl Seen {
     }
 }
 
+impl Seen {
+    const fn sought(&self) -> Sought {
+        Sought { local_process_id: self.local_process_id, started: self.started }
+    }
+}
+
 /// Every process, and every socket that is of none of them.
-pub(super) fn look_around() -> Vec<Search> {
-    let mut places = Places::default();
+pub(super) fn look_around(timeouts: &Timeouts) -> Vec<Search> {
+    let places = Places::new(timeouts);
     // First, so that what we know by our own path keeps it.
-    places.own();
+    for own in places.own(Sought { local_process_id: 0, started: None }) {
+        drop(own.look(places.deadline));
+    }
     let mut searches: Vec<Search> = Vec::new();
-    for process_id in processes(&places) {
-        let (search, looks_like_one) = look_at(process_id, &mut places);
+    // All are begun before any is waited for: they have one deadline.
+    let lookers: Vec<_> =
+        processes(&places).into_iter().map(|process_id| Looker::new(process_id, &places)).collect();
+    for looker in lookers {
+        let (search, looks_like_one) = looker.finish(&places);
         if looks_like_one {
             searches.push(search);
         }
     }
-    let key = |candidate: &Candidate| (candidate.directory.identity, candidate.name);
+    let key = |candidate: &Candidate| (candidate.directory.opened.identity, candidate.entry.name);
     let all = |searches: &[Search], which: fn(&&Candidate) -> bool| -> HashSet<_> {
         searches.iter().flat_map(|search| &search.candidates).filter(which).map(key).collect()
     };
@@ -562,12 +776,13 @@ pub(super) fn look_around() -> Vec<Search> {
         search.candidates.retain(|candidate| candidate.is_its_own || !claimed.contains(&key(candidate)));
     }
     let taken = all(&searches, |_| true);
-    for directory in &places.opened {
-        for name in directory.names().unwrap_or_default() {
-            if taken.contains(&(directory.identity, *name)) {
-                continue;
+    for directory in places.opened().iter() {
+        // What is not listed yet is not answered for.
+        let entries = directory.opened.entries.get().and_then(|entries| entries.as_deref().ok());
+        for entry in entries.unwrap_or_default() {
+            if !taken.contains(&(directory.opened.identity, entry.name)) {
+                searches.push(look_at_socket(directory, *entry));
             }
-            searches.extend(look_at_socket(directory, *name));
         }
     }
     searches.sort_by_key(Search::process_id);
@@ -575,17 +790,17 @@ pub(super) fn look_around() -> Vec<Search> {
 }
 
 /// A socket that is of no process that was found to have it.
-fn look_at_socket(directory: &Arc<Directory>, name: Name) -> Option<Search> {
-    let process_id = name.process_id();
+fn look_at_socket(directory: &Directory, found: Entry) -> Search {
+    let process_id = found.name.process_id();
     let entry = sys::process_entry(process_id).filter(|_| !directory.foreign);
-    let candidate = Candidate::new(directory, name, entry.map(|entry| entry.started))?;
+    let candidate = Candidate::new(directory, found, entry.map(|entry| entry.started));
     // Of a process that is seen it is to be, where it has its name; of one that is not seen, anybody's.
     let target = entry
         .filter(|_| candidate.is_its_own)
         .map(|entry| Target { process_id, user_id: entry.user_id.or_else(|| owner_of(process_id)) });
     let what = What::Directory { path: directory.path.clone(), sockets: 1 };
     let steps = vec![Step { what, reason: None }];
-    Some(Search { process_id, steps, candidates: vec![candidate], target })
+    Search { process_id, steps, candidates: vec![candidate], target }
 }
 
 /// The user of a process, by its folder in `/proc`.
@@ -604,8 +819,9 @@ fn processes(places: &Places) -> Vec<u32> {
         proc.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut ids: Vec<u32> = ids.collect();
     if ids.is_empty() {
-        let names = places.opened.iter().flat_map(|place| place.names().unwrap_or_default());
-        ids = names.map(|name| name.process_id()).filter(|id| sys::process_exists(*id)).collect();
+        let opened = places.opened();
+        let entries = opened.iter().filter_map(|place| place.opened.entries.get()?.as_deref().ok()).flatten();
+        ids = entries.map(|entry| entry.name.process_id()).filter(|id| sys::process_exists(*id)).collect();
         ids.sort_unstable();
         ids.dedup();
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipc_proto::PipeName;
 
 use super::{Denied, Reason, Search, Signs, Step, Target, What};
-use crate::{Client, Credentials, Error, sys};
+use crate::{Client, Credentials, Error, Timeouts, sys};
 
 /// Where runtimes make their pipes: `\\.\pipe\`.
 #[must_use]
@@ -22,6 +22,7 @@ pub(super) struct Candidate {
     pub(super) router: bool,
     /// A pipe is gone with its process, so that there are none of earlier ones.
     pub(super) is_its_own: bool,
+    pub(super) is_exact: bool,
 }
 
 impl Candidate {
@@ -32,7 +33,18 @@ impl Candidate {
             false => PipeName { process_id }.to_string(),
         };
         let path = directory().join(name);
-        sys::is_socket(&path).then_some(Self { path, local_process_id: process_id, router, is_its_own: true })
+        sys::is_socket(&path).then_some(Self {
+            path,
+            local_process_id: process_id,
+            router,
+            is_its_own: true,
+            is_exact: !router,
+        })
+    }
+
+    /// Only who listens there can be told to be somebody else.
+    pub(super) const fn objection(&self, _: Option<Target>) -> Option<Reason> {
+        None
     }
 
     /// The way to who listens there.
@@ -53,7 +65,7 @@ impl Candidate {
     }
 }
 
-pub(super) fn look(process_id: u32) -> Search {
+pub(super) fn look(process_id: u32, _: &Timeouts) -> Search {
     // The router's counts before the process's own.
     let candidates: Vec<_> =
         [true, false].into_iter().filter_map(|router| Candidate::new(process_id, router)).collect();
@@ -75,13 +87,13 @@ pub(super) fn look(process_id: u32) -> Search {
 
 /// Every process that a pipe is named after. Wine has no list of pipes: there, none is found, and [`look`] finds them all
 /// the same.
-pub(super) fn look_around() -> Vec<Search> {
+pub(super) fn look_around(timeouts: &Timeouts) -> Vec<Search> {
     let pipes = std::fs::read_dir(directory()).into_iter().flatten().flatten();
     let named = pipes.filter_map(|pipe| pipe.file_name().to_str()?.parse().ok());
     let mut ids: Vec<_> = named.map(|PipeName { process_id }| process_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    ids.into_iter().map(look).collect()
+    ids.into_iter().map(|process_id| look(process_id, timeouts)).collect()
 }
 
 impl Denied {

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 pub(crate) use address::{LONGEST_PATH, Pinned, is_too_long, open_directory};
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use address::{open_directory_in, open_place};
+pub(crate) use address::{Links, is_local, open_directory_in, open_place};
 pub(crate) use descriptor::{receive_descriptor, send_descriptor};
 pub(crate) use flag::Flag;
 pub(crate) use hub::Hub;

@@ -221,6 +221,13 @@ pub(crate) fn info(process_id: u32, socket: &Path) -> (Vec<Call>, String) {
                 for (name, word) in names {
                     *argument = argument.replace(name, word);
                 }
+                // That of the tool, by its own id.
+                let ours = argument.split_once("/proc/").filter(|(_, rest)| {
+                    rest.ends_with("/mountinfo>") && rest.starts_with(|c: char| c.is_ascii_digit())
+                });
+                if let Some((before, _)) = ours {
+                    *argument = format!("{before}/proc/self/mountinfo>");
+                }
                 if *argument == process_id {
                     "PID".clone_into(argument);
                 }

@@ -15,7 +15,9 @@ use crate::output::{json_to_stdout, printable, to_stdout};
 A runtime that crashes leaves its socket behind. One is removed if its process is gone,
 or started at another time than its name says, and nobody listens at it, and it is yours
 or you are root; what is looked at again right before. The debugger's pipes of the same
-process go with it.
+process go with it. Layers of containers are not to be cleaned from outside: whoever
+listens in the container does not show there. Shared file systems (NFS, SMB, 9P, FUSE)
+are refused, as somebody may listen on another machine.
 
 Examples:
   dotnet-ipc clean               shows, asks, removes
@@ -38,14 +40,23 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let default = [discover::directory()];
     let directories = if args.directories.is_empty() { &default[..] } else { &args.directories };
     let mut found = Vec::new();
+    let mut result = Ok(());
     for directory in directories {
-        let stale = discover::stale(directory)
-            .map_err(|e| Failure::io(format_args!("cannot look into {}", directory.display()), &e))?;
-        found.extend(stale);
+        match discover::stale(directory) {
+            Ok(stale) => found.extend(stale),
+            // One that fails does not keep the others.
+            Err(e) => {
+                let what = format_args!("cannot look into {}", directory.display());
+                result = Err(Failure::io(what, &e));
+            }
+        }
     }
     let removable = found.iter().filter(|stale| stale.removable).count();
     if !json {
-        show(&found, globals)?;
+        show(&found)?;
+        if found.is_empty() && result.is_ok() {
+            globals.output.note("there is nothing stale");
+        }
     }
     let asks = removable > 0 && !args.dry_run && !args.yes;
     if asks && (json || !io::stdin().is_terminal()) {
@@ -53,7 +64,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             .with_hint("--yes removes without asking, --dry-run only shows"));
     }
     let agreed = !asks || ask(removable)?;
-    let mut result = Ok(());
     for stale in &found {
         let removed = match stale.removable && agreed && !args.dry_run {
             true => stale.remove(),
@@ -79,10 +89,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// Shows what was found, with what may not be removed.
-fn show(found: &[Stale], globals: &Globals) -> Result<(), Failure> {
-    if found.is_empty() {
-        globals.output.note("there is nothing stale");
-    }
+fn show(found: &[Stale]) -> Result<(), Failure> {
     to_stdout(|out| {
         for stale in found {
             let rest = if stale.removable {

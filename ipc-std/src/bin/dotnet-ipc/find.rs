@@ -1,10 +1,12 @@
 //! `find`: where a runtime is, or why it is not found.
+use std::time::Instant;
+
 use ipc_std::discover::{self, Found};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::output::{json_to_stdout, printable, to_stdout};
-use crate::{Globals, reasons, wire_log};
+use crate::{Globals, reasons, runtime, wire_log};
 
 /// Tell step by step where a runtime is looked for, and why it is found or not
 #[derive(Debug, clap::Args)]
@@ -24,8 +26,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
-    let mut search = discover::search(args.pid);
-    let found = search.ask(&globals.limits.timeouts(), wire_log.observer().as_ref());
+    let timeouts = globals.limits.timeouts();
+    let began = Instant::now();
+    let mut search = discover::search(args.pid, &timeouts);
+    let found = search.ask(&runtime::left(timeouts, began), wire_log.observer().as_ref());
     if globals.output.json {
         let step = |step: &discover::Step| json!({ "step": step.what.to_string(), "reason": step.reason.as_ref().map(reasons::to_json) });
         let steps: Vec<_> = search.steps().iter().map(step).collect();

@@ -2,16 +2,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Instant;
 
 use comfy_table::{Table, presets};
-use ipc_std::discover::{self, Search, Why};
-use ipc_std::{Error, ProcessInfo};
+use ipc_std::discover::{self, Reason, Search, Signs, Why};
+use ipc_std::{Error, ProcessInfo, Timeouts};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
 use crate::output::{json_to_stdout, printable, to_stdout};
 use crate::wire_log::WireLog;
-use crate::{Globals, info, reasons, wire_log};
+use crate::{Globals, info, reasons, runtime, wire_log};
 
 /// List the runtimes that can be asked
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
-    let mut found = discover::search_all();
+    let timeouts = globals.limits.timeouts();
+    let began = Instant::now();
+    let mut found = discover::search_all(&timeouts);
+    let timeouts = runtime::left(timeouts, began);
     let mut shown = false;
     let mut rows = Vec::new();
     // Local trouble says nothing about a runtime, but is not to hide the others.
@@ -47,7 +51,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let (tell, wire_log) = (tell.clone(), &wire_log);
             let asked = thread::Builder::new().spawn_scoped(scope, move || {
                 // There is somebody to tell as long as there are threads.
-                let _ = tell.send(Row::ask(found, globals, wire_log));
+                let _ = tell.send(Row::ask(found, &timeouts, wire_log));
             });
             if let Err(e) = asked {
                 local = Err(Failure::io("cannot start a thread", &e));
@@ -83,9 +87,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         to_stdout(|out| whys().try_for_each(|why| writeln!(out, "{}", printable(&why.to_string()))))?;
     }
     if !shown && !globals.output.json {
-        globals
-            .output
-            .note("no .NET runtime is found; `dotnet-ipc ps --why` shows what is in the way of any");
+        globals.output.note(if args.why {
+            "no .NET runtime is found, and nothing that is in the way of any"
+        } else {
+            "no .NET runtime is found; `dotnet-ipc ps --why` shows what is in the way of any"
+        });
     }
     local.and_then(|()| wire_log.check())
 }
@@ -115,10 +121,10 @@ struct Row {
 }
 
 impl Row {
-    fn ask(search: &mut Search, globals: &Globals, wire_log: &WireLog) -> Result<Self, Failure> {
+    fn ask(search: &mut Search, timeouts: &Timeouts, wire_log: &WireLog) -> Result<Self, Failure> {
         let (process_id, socket) = (search.process_id(), search.path().map(Path::to_owned));
         let row = |socket, answer| Ok(Self { process_id, socket, answer });
-        match search.ask(&globals.limits.timeouts(), wire_log.observer().as_ref()) {
+        match search.ask(timeouts, wire_log.observer().as_ref()) {
             Ok(found) => row(Some(found.path), found.info.ok_or(("refused", None))),
             Err(why) => match status(why.kind().into()) {
                 Some(status) => row(socket, Err((status, Some(why)))),
@@ -133,7 +139,11 @@ impl Row {
 
     /// Whether somebody listens there, be it for others only.
     fn is_there(&self) -> bool {
+        // Where it is unknown what is there, it may still be seen that the process has no runtime.
+        let none = |reason: &Reason| matches!(reason, Reason::NoSocket { signs: Signs::Absent, .. });
+        let whys = self.answer.as_ref().err().and_then(|(_, why)| why.as_ref());
         !matches!(self.status(), NOT_FOUND | NO_LISTENER)
+            && !whys.is_some_and(|why| why.reasons().iter().any(none))
     }
 
     fn to_json(&self, with_why: bool) -> Value {

@@ -22,6 +22,8 @@ pub(crate) fn to_json(reason: &Reason) -> Value {
         }
         Reason::TmpdirTooLong { limit, .. } | Reason::PathTooLong { limit, .. } => json!({ "limit": limit }),
         Reason::Unreadable { denied, .. } | Reason::Permission { denied, .. } => of_denied(denied),
+        Reason::Thread { process_id } => json!({ "process_id": process_id }),
+        Reason::Foreign { owner, user_id, .. } => json!({ "owner": owner, "user_id": user_id }),
         Reason::Stale { key, started, .. } => json!({ "key": key, "started": started }),
         Reason::Impostor { peer, .. } => {
             let process_id = Some(peer.process_id).filter(|id| *id != 0);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ipc_proto::Request;
-use ipc_std::{Client, Timeouts};
+use ipc_std::{Client, Timeouts, discover};
 
 use crate::durations;
 use crate::failure::{Failure, Kind};
@@ -71,19 +71,27 @@ pub(crate) fn client(
     timeouts: Timeouts,
     wire_log: &WireLog,
 ) -> Result<Client, Failure> {
+    let began = Instant::now();
     let client = match socket {
-        Some(path) => Client::at(path),
+        Some(path) => Client::at(path).with_timeouts(timeouts),
         // The parser sees to it that there is one; nobody has the process id 0.
-        None => Client::for_process(pid.unwrap_or_default())?,
+        None => {
+            let search = discover::search(pid.unwrap_or_default(), &timeouts);
+            since(search.client(&left(timeouts, began))?.with_timeouts(timeouts), began)
+        }
     };
-    Ok(client.with_timeouts(timeouts).with_observer(wire_log.observer()))
+    Ok(client.with_observer(wire_log.observer()))
 }
 
 /// The client for the next call of a command that began then: all of its calls have one deadline.
 pub(crate) fn since(client: Client, began: Instant) -> Client {
     let timeouts = *client.timeouts();
-    let call = timeouts.call.saturating_sub(began.elapsed());
-    client.with_timeouts(Timeouts { call, ..timeouts })
+    client.with_timeouts(left(timeouts, began))
+}
+
+/// What is left of the time for a call that began then.
+pub(crate) fn left(timeouts: Timeouts, began: Instant) -> Timeouts {
+    Timeouts { call: timeouts.call.saturating_sub(began.elapsed()), ..timeouts }
 }
 
 impl Operands {

@@ -67,20 +67,59 @@ pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     open_one_of(|flags| Ok(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
+/// What is done about links on the way.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    Followed,
+    /// It is the error `LOOP` if there is one, or if that cannot be told.
+    None,
+}
+
 /// Opens a directory as a process sees it whose root, or working directory, is `anchor`: no link and no `..` leads out
 /// of it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) -> io::Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     use rustix::io::Errno;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let no_links = if links == Links::None { ResolveFlags::NO_SYMLINKS } else { ResolveFlags::empty() };
     open_one_of(|flags| {
-        match rustix::fs::openat2(&anchor, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
+        match rustix::fs::openat2(&anchor, path, flags, Mode::empty(), ResolveFlags::IN_ROOT | no_links) {
             // Before Linux 5.6, and where a filter of system calls does not know it.
+            Err(Errno::NOSYS | Errno::PERM) if links == Links::None => Err(Errno::LOOP.into()),
             Err(Errno::NOSYS | Errno::PERM) => Ok(rustix::fs::openat(&anchor, path, flags, Mode::empty())?),
             opened => Ok(opened?),
         }
     })
+}
+
+/// Whether nobody but this kernel may use what is in a directory, by the number of its file system's kind.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn is_local(directory: impl AsFd) -> io::Result<bool> {
+    /// NFS, SMB, SMB2, CIFS, 9P, FUSE (which virtiofs has too), AFS, Ceph, Coda, and VirtualBox's shared folders.
+    const SHARED: [u32; 10] = [
+        0x6969,
+        0x517b,
+        0xfe53_4d42,
+        0xff53_4d42,
+        0x0102_1997,
+        0x6573_5546,
+        0x5346_414f,
+        0x00c3_6400,
+        0x7375_7245,
+        0x786f_4256,
+    ];
+    let kind = rustix::fs::fstatfs(directory)?.f_type;
+    // It is a signed number in places, and has 32 bits.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::unnecessary_cast,
+        reason = "its type is not the same everywhere"
+    )]
+    let kind = kind as u32;
+    Ok(!SHARED.contains(&kind))
 }
 
 /// Opens the root of the process, or its working directory, by their names below its folder in `/proc`.
