@@ -22,6 +22,7 @@
 //! ```
 use core::fmt;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 use crate::client::is_unknown;
@@ -99,19 +100,51 @@ pub fn find(process_id: u32) -> Result<Found, Why> {
 #[must_use]
 pub fn list() -> Vec<Result<Found, Why>> {
     let timeouts = Timeouts::default();
+    let mut rows = Vec::new();
+    let ask = |mut search: Search| (search.process_id(), search.ask(&timeouts, None));
+    ask_all(search_all(&timeouts), ask, |row| rows.push(row));
+    rows.sort_by_key(|(process_id, _)| *process_id);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Has `ask` called with many searches, 64 at the same time so that there are descriptors for all, and hands over what
+/// comes of each as soon as it is there.
+///
+/// ```no_run
+/// use ipc_std::{Timeouts, discover};
+///
+/// let timeouts = Timeouts::default();
+/// let searches = discover::search_all(&timeouts);
+/// discover::ask_all(searches, |mut search| search.ask(&timeouts, None), |row| match row {
+///     Ok(found) => println!("{}: {}", found.process_id, found.path.display()),
+///     Err(why) => println!("{why}"),
+/// });
+/// ```
+pub fn ask_all<T: Send>(searches: Vec<Search>, ask: impl Fn(Search) -> T + Sync, mut each: impl FnMut(T)) {
+    /// One that is slow holds up one of so many.
+    const AT_ONCE: usize = 64;
+    let threads = searches.len().min(AT_ONCE);
+    let searches = Mutex::new(searches.into_iter());
+    let work = |tell: mpsc::Sender<T>| loop {
+        let next = searches.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let Some(search) = next else { return };
+        // There is somebody to tell as long as there is something to tell of.
+        let _ = tell.send(ask(search));
+    };
     std::thread::scope(|scope| {
-        let asked = search_all(&timeouts).into_iter().map(|mut search| {
-            let why = search.why();
-            let thread = std::thread::Builder::new().spawn_scoped(scope, move || search.ask(&timeouts, None));
-            (thread, why)
-        });
-        let asked: Vec<_> = asked.collect();
-        // Where no thread can be had, it was not asked: what is known without that has to do.
-        let row = |(thread, why): (std::io::Result<std::thread::ScopedJoinHandle<'_, _>>, Why)| {
-            thread.ok().and_then(|thread| thread.join().ok()).unwrap_or(Err(why))
-        };
-        asked.into_iter().map(row).collect()
-    })
+        let (tell, told) = mpsc::channel();
+        let (work, mut started) = (&work, false);
+        for _ in 0..threads {
+            let tell = tell.clone();
+            started |= std::thread::Builder::new().spawn_scoped(scope, move || work(tell)).is_ok();
+        }
+        if !started {
+            // Where no thread can be had, this one does it.
+            work(tell.clone());
+        }
+        drop(tell);
+        told.into_iter().for_each(&mut each);
+    });
 }
 
 /// Looks for the runtime in a process. Nobody is connected to yet.

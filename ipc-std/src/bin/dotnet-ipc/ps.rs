@@ -1,7 +1,5 @@
 //! `ps`: every runtime there is, and what only looks like one.
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
 use std::time::Instant;
 
 use comfy_table::{Table, presets};
@@ -39,44 +37,26 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
     let timeouts = globals.limits.timeouts();
     let began = Instant::now();
-    let mut found = discover::search_all(&timeouts);
+    let found = discover::search_all(&timeouts);
     let timeouts = runtime::left(timeouts, began);
     let mut shown = false;
     let mut rows = Vec::new();
     // Local trouble says nothing about a runtime, but is not to hide the others.
     let mut local = Ok(());
-    thread::scope(|scope| {
-        let (tell, told) = mpsc::channel();
-        for found in &mut found {
-            let (tell, wire_log) = (tell.clone(), &wire_log);
-            let asked = thread::Builder::new().spawn_scoped(scope, move || {
-                // There is somebody to tell as long as there are threads.
-                let _ = tell.send(Row::ask(found, &timeouts, wire_log));
-            });
-            if let Err(e) = asked {
-                local = Err(Failure::io("cannot start a thread", &e));
-            }
-        }
-        drop(tell);
-        for row in told {
-            let row = match row {
-                Ok(row) if args.why || row.is_there() => row,
-                Ok(_) => continue,
-                Err(failure) => {
-                    local = Err(failure);
-                    continue;
-                }
-            };
+    let ask = |found| Row::ask(found, &timeouts, &wire_log);
+    discover::ask_all(found, ask, |row| match row {
+        Ok(row) if args.why || row.is_there() => {
             shown = true;
             // Each as it comes, so that a slow one holds up nobody who reads; a table has to wait for its widths.
-            if globals.output.json {
-                json_to_stdout(&row.to_json(args.why))?;
-            } else {
+            if !globals.output.json {
                 rows.push(row);
+            } else if let Err(failure) = json_to_stdout(&row.to_json(args.why)) {
+                local = Err(failure);
             }
         }
-        Ok::<(), Failure>(())
-    })?;
+        Ok(_) => {}
+        Err(failure) => local = Err(failure),
+    });
     rows.sort_by_key(|row| row.process_id);
     if rows.iter().any(Row::is_there) {
         let table = table(rows.iter().filter(|row| row.is_there()));
@@ -121,7 +101,7 @@ struct Row {
 }
 
 impl Row {
-    fn ask(search: &mut Search, timeouts: &Timeouts, wire_log: &WireLog) -> Result<Self, Failure> {
+    fn ask(mut search: Search, timeouts: &Timeouts, wire_log: &WireLog) -> Result<Self, Failure> {
         let (process_id, socket) = (search.process_id(), search.path().map(Path::to_owned));
         let row = |socket, answer| Ok(Self { process_id, socket, answer });
         match search.ask(timeouts, wire_log.observer().as_ref()) {
