@@ -46,8 +46,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Ok(stale) => found.extend(stale),
             // One that fails does not keep the others.
             Err(e) => {
-                let what = format_args!("cannot look into {}", directory.display());
-                result = Err(Failure::io(what, &e));
+                result = Err(Failure::io(format_args!("cannot look into {}", directory.display()), &e));
             }
         }
     }
