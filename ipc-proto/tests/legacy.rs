@@ -207,8 +207,14 @@ fn no_name_of_today_is_a_name_of_the_draft() {
     assert_eq!(longest.to_string().parse(), Ok(longest));
 }
 
+/// Several times as many cases as by default, or as `PROPTEST_CASES` says.
+fn many() -> ProptestConfig {
+    let cases = ProptestConfig::default().cases.saturating_mul(4);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(many())]
 
     /// Whatever the bytes: what is recognised is written as it came, and a value read is read again from what it writes.
     #[test]

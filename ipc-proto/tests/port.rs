@@ -612,8 +612,14 @@ fn strtok(text: &str, separator: char) -> Vec<String> {
     tokens
 }
 
+/// Several times as many cases as by default, or as `PROPTEST_CASES` says.
+fn many() -> ProptestConfig {
+    let cases = ProptestConfig::default().cases.saturating_mul(8);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(many())]
 
     #[test]
     fn a_list_is_cut_as_by_strtok(list in prop_oneof![words(), ".*"]) {

@@ -58,8 +58,14 @@ fn tracepoint_record() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// Several times as many cases as by default, or as `PROPTEST_CASES` says.
+fn many() -> ProptestConfig {
+    let cases = ProptestConfig::default().cases.saturating_mul(4);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(many())]
 
     #[test]
     fn message_holds(bytes in bytes()) {
