@@ -241,14 +241,12 @@ fn diagnostics_off() {
         let why = why.says(&["switched off", &format!("{variable}={value}"), "start it without"]);
         assert_eq!((&why.reason["variable"], &why.reason["value"]), (&json!(variable), &json!(value)));
     }
-    // What is no number is as if it were not there.
-    let mut off = Command::new("cat");
-    off.env("DOTNET_EnableDiagnostics", "off").env("COMPlus_EnableDiagnostics", "0");
-    not_found(directory.path(), Idle::of(&mut off).id(), 3, "not_found", "diagnostics_off");
-    // The newer name counts, and 1 is on.
-    let mut on = Command::new("cat");
-    let idle = Idle::of(on.env("DOTNET_EnableDiagnostics", "1").env("COMPlus_EnableDiagnostics", "0"));
-    not_found(directory.path(), idle.id(), 3, "not_found", "no_socket");
+    // What is empty is as if it were not there. What is no number is not, and switches nothing off: as .NET 10 has it.
+    for (value, reason) in [("", "diagnostics_off"), ("off", "no_socket"), ("1", "no_socket")] {
+        let mut both = Command::new("cat");
+        both.env("DOTNET_EnableDiagnostics", value).env("COMPlus_EnableDiagnostics", "0");
+        not_found(directory.path(), Idle::of(&mut both).id(), 3, "not_found", reason);
+    }
 }
 
 #[test]
