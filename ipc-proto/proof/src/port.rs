@@ -8,8 +8,9 @@ use ipc_proto::port::*;
 use crate::{each, proves};
 
 proves! { PORT:
-    read, Config::is_enabled, Config::default_port_suspends, ports, findings, Variable::name, Variable::old_name,
-    Tag::name, Port::connect, list, Port::address, Port::port_type, Port::suspends, ToolPort::parse,
+    read, Config::is_enabled, Config::disabled_by, Config::default_port_suspends, ports, findings,
+    Variable::name, Variable::old_name, Tag::name, Port::connect, list, Port::address, Port::port_type,
+    Port::suspends, ToolPort::parse,
     ConnectPort::new, ConnectPort::step, ConnectPort::advance,
     Backoff::new, <Backoff as Default>::default, Backoff::next, Backoff::hung_up, Backoff::reset,
     Suspension::<&mut [bool]>::new, Suspension::<&mut [bool]>::resume, Suspension::<&mut [bool]>::is_suspended, waiting,

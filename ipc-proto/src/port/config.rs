@@ -118,6 +118,23 @@ impl<'a> Config<'a> {
         self.disabled_by().is_none()
     }
 
+    /// The variable that switches the ports off, under the name by which the runtime reads it, and its value.
+    ///
+    /// ```
+    /// use ipc_proto::plan::Flavour;
+    /// use ipc_proto::port::Config;
+    ///
+    /// let config = Config::read(Flavour::CoreClr, |name| (name == "COMPlus_EnableDiagnostics").then_some("0x0"));
+    /// assert_eq!(config.disabled_by(), Some(("COMPlus_EnableDiagnostics", "0x0")));
+    /// ```
+    #[must_use]
+    pub fn disabled_by(&self) -> Option<(&'static str, &'a str)> {
+        [Variable::EnableDiagnostics, Variable::EnableDiagnosticsIpc]
+            .into_iter()
+            .find(|variable| self.number(*variable) == Some(0))
+            .and_then(|variable| self.value(variable))
+    }
+
     /// Whether the default port, which the runtime listens at, keeps it from running.
     #[must_use]
     pub fn default_port_suspends(&self) -> bool {
@@ -186,13 +203,6 @@ impl<'a> Config<'a> {
                 number(text.bytes().map(hex_digit), 16).filter(|_| plain)
             }
         }
-    }
-
-    /// The variable that switches the ports off.
-    pub(super) fn disabled_by(&self) -> Option<Variable> {
-        [Variable::EnableDiagnostics, Variable::EnableDiagnosticsIpc]
-            .into_iter()
-            .find(|variable| self.number(*variable) == Some(0))
     }
 }
 

@@ -314,7 +314,7 @@ fn of_variable<'a>(config: &Config<'a>, variable: Variable) -> impl Iterator<Ite
 fn of_switches<'a>(config: &Config<'a>) -> Option<Finding<'a>> {
     let suspends = config.number(Variable::DefaultDiagnosticPortSuspend).is_some_and(|number| number != 0);
     let asked = suspends || Port::list(config.port_list()).next().is_some();
-    let (name, value) = config.disabled_by().and_then(|variable| config.value(variable))?;
+    let (name, value) = config.disabled_by()?;
     asked.then_some(Finding::Disabled { name, value })
 }
 

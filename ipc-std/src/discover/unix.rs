@@ -18,6 +18,8 @@ use crate::procfs::Mounts;
 use crate::{Client, Credentials, Error, Timeouts, sys};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use crate::{procfs, sys::Links};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use ipc_proto::{plan::Flavour, port::Config};
 
 /// Where runtimes with our environment make their sockets: `$TMPDIR`, or `/tmp`.
 #[must_use]
@@ -676,35 +678,13 @@ impl Theirs {
     }
 }
 
-/// What the runtime reads in its environment before it makes a socket.
+/// What the runtime reads in its environment before it makes a socket. Of what kind it is does not show yet: CoreCLR takes
+/// more for a 0 than the others.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn diagnostics_off(environment: &procfs::Environ) -> Option<Reason> {
-    /// By name, with the older one for when the newer one is not there.
-    const SWITCHES: [[&str; 2]; 2] = [
-        ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"],
-        ["DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics_IPC"],
-    ];
-    SWITCHES.into_iter().find_map(|names| {
-        // One that is no number is as if it were not there.
-        let (variable, value, is_zero) = names.into_iter().find_map(|name| {
-            let value = environment.variable(name)?.to_str()?;
-            Some((name, value, is_zero(value)?))
-        })?;
-        is_zero.then(|| Reason::DiagnosticsOff { variable, value: value.to_owned() })
-    })
-}
-
-/// Whether the longest hexadecimal number at the beginning is 0, as C's `strtoul` reads it; `None` if there is none.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn is_zero(value: &str) -> Option<bool> {
-    let number = value.trim_ascii_start();
-    let number = number.strip_prefix(['+', '-']).unwrap_or(number);
-    let is_digit = |c: char| c.is_ascii_hexdigit();
-    let behind = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X"));
-    let number = behind.filter(|behind| behind.starts_with(is_digit)).unwrap_or(number);
-    let mut digits = number.chars().take_while(|c| is_digit(*c)).peekable();
-    digits.peek()?;
-    Some(digits.all(|digit| digit == '0'))
+    let config = Config::read(Flavour::CoreClr, |name| environment.variable(name)?.to_str());
+    let (variable, value) = config.disabled_by()?;
+    Some(Reason::DiagnosticsOff { variable, value: value.to_owned() })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
