@@ -1,4 +1,6 @@
+#![cfg_attr(windows, doc = "[`UserEvents`]: #windows")]
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 mod connection;
