@@ -175,7 +175,7 @@ pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
     events
 }
 
-/// All of a trace of version 4, step by step.
+/// All that a trace holds.
 #[must_use]
 pub fn steps(bytes: &[u8]) -> Vec<Step<'_>> {
     let mut parser = Parser::new(Limits::default());
@@ -188,7 +188,7 @@ pub fn steps(bytes: &[u8]) -> Vec<Step<'_>> {
     }
 }
 
-/// Writes them; how many bytes that made.
+/// Writes them, as version 4; how many bytes that made.
 pub fn written(steps: &[Step<'_>], buf: &mut [u8]) -> u64 {
     let mut writer = Writer::new(Version::V4, buf).unwrap();
     let mut len = 0;
