@@ -30,7 +30,7 @@ def count(program):
     """The operations in their order, and how many instructions each takes."""
     with tempfile.TemporaryDirectory() as directory:
         command = ["valgrind", "--quiet", "--tool=callgrind", "--callgrind-out-file=counts", "--combine-dumps=yes"]
-        command += ["--dump-before=*instructions*mark*", program]
+        command += ["--dump-before=*part_ends*", program]
         environment = {
             "PATH": os.environ["PATH"],
             "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={TUNABLES},-AVX_Fast_Unaligned_Load",
@@ -38,7 +38,7 @@ def count(program):
         run = subprocess.run(command, cwd=directory, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         counts = pathlib.Path(directory, "counts").read_text()
     names = run.stdout.splitlines()
-    # What was counted up to the first mark, then two parts for each operation, then what was left.
+    # What comes before the first operation, two parts for each, and what comes behind.
     parts = [int(n) for n in re.findall(r"^summary: (\d+)$", counts, re.MULTILINE)]
     if len(parts) != 2 * len(names) + 2:
         raise SystemExit(f"error: callgrind has seen {len(parts)} parts of {len(names)} operations")

@@ -49,12 +49,12 @@ fn main() {
     // A thread's stack begins at a page. The first one's begins behind the arguments and the environment.
     thread::spawn(|| {
         for (_, operation) in OPERATIONS {
-            mark();
+            part_ends();
             operation(2);
-            mark();
+            part_ends();
             operation(12);
         }
-        mark();
+        part_ends();
     })
     .join()
     .unwrap();
@@ -62,7 +62,7 @@ fn main() {
 
 /// Where callgrind writes down what it has counted since the last time.
 #[inline(never)]
-fn mark() {
+fn part_ends() {
     black_box(());
 }
 
