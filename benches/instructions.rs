@@ -6,7 +6,7 @@ use core::hint::black_box;
 use std::thread;
 
 use ipc_benches::messages::{collect_tracing, exchange, process_info, providers, session, whole};
-use ipc_benches::reverse::{PORTS, arrive, config, connect, frames, roster, take};
+use ipc_benches::reverse::{PORTS, arrive, config, connect, frames, take};
 use ipc_benches::traces::{Joins, events, fields, framing, joined, ordered, steps, written};
 use ipc_proto::nettrace::{Held, Slot, Writer};
 use ipc_proto::types::ProcessInfo3;
@@ -129,13 +129,13 @@ fn roster_arrive(times: u32) {
     let frames = frames(1000);
     let mut slots = vec![None; frames.len()];
     for _ in 0..times {
-        assert_eq!(arrive(black_box(&frames), &mut slots), frames.len());
+        assert_eq!(arrive(black_box(&frames), &mut slots[..]).len(), frames.len());
     }
 }
 
 fn roster_take(times: u32) {
     let frames = frames(1000);
-    let mut roster = roster(&frames);
+    let mut roster = arrive(&frames, vec![None; frames.len()]);
     for _ in 0..times {
         take(black_box(&frames), &mut roster);
     }

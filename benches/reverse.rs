@@ -43,34 +43,26 @@ fn parse(frame: &[u8]) -> Advertise {
     value
 }
 
-/// All of them arrive at a monitor that knows nobody yet: how many it knows then.
-pub fn arrive(frames: &[[u8; Advertise::LEN]], slots: &mut [Option<Entry<u32>>]) -> usize {
+/// A place in a roster whose connections are numbers.
+pub type Slot = Option<Entry<u32>>;
+
+/// All of them arrive at a monitor that knows nobody yet.
+pub fn arrive<S: AsRef<[Slot]> + AsMut<[Slot]>>(frames: &[[u8; Advertise::LEN]], slots: S) -> Roster<u32, S> {
     let mut roster = Roster::new(slots);
     for (connection, frame) in (0..).zip(frames) {
         let advertise = parse(frame);
         assert!(roster.arrive(advertise.runtime_cookie, advertise.process_id, connection).unwrap().first);
     }
-    roster.len()
+    roster
 }
 
 /// Each of them is sent a command: its connection is taken, and it comes back with another.
-pub fn take(frames: &[[u8; Advertise::LEN]], roster: &mut Roster<u32, Vec<Option<Entry<u32>>>>) {
+pub fn take(frames: &[[u8; Advertise::LEN]], roster: &mut Roster<u32, Vec<Slot>>) {
     for frame in frames {
         let advertise = parse(frame);
         let connection = roster.take(&advertise.runtime_cookie).unwrap();
         roster.arrive(advertise.runtime_cookie, advertise.process_id, connection).unwrap();
     }
-}
-
-/// A roster in which all of these are.
-#[must_use]
-pub fn roster(frames: &[[u8; Advertise::LEN]]) -> Roster<u32, Vec<Option<Entry<u32>>>> {
-    let mut roster = Roster::new(vec![None; frames.len()]);
-    for (connection, frame) in (0..).zip(frames) {
-        let advertise = parse(frame);
-        roster.arrive(advertise.runtime_cookie, advertise.process_id, connection).unwrap();
-    }
-    roster
 }
 
 /// A runtime's port, whose monitor is not there for so many tries, and then has one command: how long the port waited.
