@@ -132,7 +132,7 @@ impl<'a> TraceConfig<'a> {
 ///   one that has failed to be stopped is closed at once. [`abandon`](Self::abandon) does not wait: it closes the stream,
 ///   and the runtime gives the session up the next time that it has something to send.
 /// * It has no thread of its own and keeps nothing of the stream. To have it in a loop of one's own, poll its descriptor
-///   ([`AsFd`]) for being readable, until [`due`](Self::due) at the latest, and then [`poll_read`](Self::poll_read) until
+///   (`AsFd`) for being readable, until [`due`](Self::due) at the latest, and then [`poll_read`](Self::poll_read) until
 ///   there is nothing.
 ///
 /// Reading fails with an [`Error`] inside of the [`io::Error`]:

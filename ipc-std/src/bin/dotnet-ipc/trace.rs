@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::failure::{self, Failure};
 use crate::live::{self, Live};
-use crate::output::{json_to_stdout, to_stderr};
+use crate::output::{json_to_stderr, json_to_stdout, to_stderr};
 use crate::recording::{self, Destination, Options, TICK};
 use crate::{Globals, runtime, wire_log};
 
@@ -87,7 +87,7 @@ fn summarize(
         "command": failure::name_of(session.command()),
     });
     if file.is_stdout() {
-        to_stderr(&summary.to_string());
+        json_to_stderr(&summary);
         return Ok(());
     }
     json_to_stdout(&summary)
