@@ -127,9 +127,13 @@ fn an_error_hides_nothing_before_it() {
 }
 
 #[test]
-fn the_payload_of_an_unknown_command_is_one_part() {
-    let (seen, _, result) = inspect(b"DOTNET_IPC_V1\0\x16\0\x04\x99\0\0\x07\x08", None);
-    assert_eq!((seen.last().unwrap().0.as_str(), result), ("payload", Ok(())));
+fn the_payload_of_an_unknown_command_and_of_its_answer_is_one_part() {
+    let asked = (b"DOTNET_IPC_V1\0\x16\0\x04\x99\0\0\x07\x08", None);
+    let answered = (b"DOTNET_IPC_V1\0\x16\0\xff\x00\0\0\x07\x08", Some(Code(0x0499)));
+    for (message, answer_to) in [asked, answered] {
+        let (seen, _, result) = inspect(message, answer_to);
+        assert_eq!((seen[5].0.as_str(), result), ("payload", Ok(())));
+    }
 }
 
 #[test]
