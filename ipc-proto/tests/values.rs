@@ -78,6 +78,7 @@ fn an_owned_text_is_the_text() {
 
     let owned = TextBuf::from("Grüße");
     assert_eq!(owned.as_text(), Text::from("Grüße"));
+    assert_eq!(TextBuf::from(owned.as_text()), owned);
     assert!(owned == *"Grüße" && owned == "Grüße" && owned != *"Gruß" && owned != "Gruß");
     assert!(!owned.is_empty());
     assert!(TextBuf::from("").is_empty() && TextBuf::from(Text::NULL).is_empty());
