@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hasher};
 
 use ipc_proto::wire::{Writer, decode};
 use ipc_proto::{
-    Array, Code, DecodeError, DecodeErrorKind, Encode, PipeName, ProtocolError, RequestError,
+    Array, Code, DecodeError, DecodeErrorKind, Encode, HResult, PipeName, ProtocolError, RequestError,
     RouterSocketName, SocketName, Text, Violation,
 };
 
@@ -40,10 +40,10 @@ fn a_text_is_its_code_units_whatever_it_was_made_of() {
         let count = u32::try_from(units.len() + 1).unwrap();
         let mut bytes = count.to_le_bytes().to_vec();
         bytes.extend(units.iter().copied().chain([0]).flat_map(u16::to_le_bytes));
-        let forms = [Text::from(s), Text::from_utf16(&units), decode(&bytes).unwrap()];
+        let forms = [Text::new(s), Text::from(Some(s)), Text::from_utf16(&units), decode(&bytes).unwrap()];
         for text in forms {
             assert_eq!(raw(&text), bytes, "{s:?}");
-            assert_eq!(forms.map(|form| (form == text, hash(&form) == hash(&text))), [(true, true); 3]);
+            assert_eq!(forms.map(|form| (form == text, hash(&form) == hash(&text))), [(true, true); 4]);
             assert!(text == *s && text == s && text != *"other" && text != "other");
             assert_ne!(hash(&text), hash(&Text::from("other")));
         }
@@ -69,6 +69,17 @@ fn an_array_is_its_values_whatever_it_was_made_of() {
     assert_eq!((array, clone(&array), clone(&read)), (read, read, array));
     assert_eq!(hash(&array), hash(&read));
     assert_ne!(hash(&array), hash(&Array::from(&others)));
+}
+
+#[test]
+fn an_array_may_be_read_over_and_over() {
+    let array = Array::from(&[1u32, 2, 3]);
+    let mut sum = 0;
+    for value in &array {
+        sum += value;
+    }
+    assert_eq!((sum, array.into_iter().max()), (6, Some(3)));
+    assert_eq!((Array::<'_, u32>::default(), Array::<'_, u32>::EMPTY.len()), (Array::EMPTY, 0));
 }
 
 #[cfg(feature = "alloc")]
@@ -100,6 +111,16 @@ fn a_writer_counts_what_it_was_given() {
 fn a_code_is_a_set_and_an_id() {
     assert_eq!((Code(0x0407).set(), Code(0x0407).id()), (4, 7));
     assert_eq!((Code::OK.set(), Code::OK.id()), (0xff, 0));
+}
+
+#[test]
+fn a_result_code_may_have_a_name() {
+    assert_eq!(HResult::from_win32(0xcdef), HResult(0x8007_cdef));
+    assert_eq!(HResult::FAIL.name(), Some("DS_IPC_E_FAIL"));
+    for code in HResult::NAMED {
+        assert!(code.name().is_some() && code.hint().is_some_and(|hint| !hint.is_empty()), "{code}");
+    }
+    assert_eq!((HResult(7).name(), HResult(7).hint()), (None, None));
 }
 
 #[test]
