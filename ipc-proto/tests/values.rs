@@ -5,9 +5,10 @@
     clippy::unwrap_used,
     reason = "a test says what it expects by unwrapping it"
 )]
+use core::cmp::Ordering;
 use core::error::Error;
-use core::hash::Hash;
-use std::hash::{DefaultHasher, Hasher};
+use core::hash::{Hash, Hasher};
+use std::hash::DefaultHasher;
 
 use ipc_proto::wire::{Writer, decode};
 use ipc_proto::{
@@ -44,7 +45,8 @@ fn a_text_is_its_code_units_whatever_it_was_made_of() {
         for text in forms {
             assert_eq!(raw(&text), bytes, "{s:?}");
             assert_eq!(forms.map(|form| (form == text, hash(&form) == hash(&text))), [(true, true); 4]);
-            assert!(text == *s && text == s && text != *"other" && text != "other");
+            assert_eq!((text == *s, text == s), (true, true));
+            assert_eq!((text == *"other", text == "other"), (false, false));
             assert_ne!(hash(&text), hash(&Text::from("other")));
         }
     }
@@ -56,7 +58,8 @@ fn a_text_is_its_code_units_whatever_it_was_made_of() {
 fn null_is_before_every_text() {
     let sorted = [Text::NULL, Text::from(""), Text::from("A"), Text::from("AA"), Text::from("B")];
     for pair in sorted.windows(2) {
-        assert!(pair[0] < pair[1] && pair[1] > pair[0], "{pair:?}");
+        assert_eq!(pair[0].partial_cmp(&pair[1]), Some(Ordering::Less), "{pair:?}");
+        assert_eq!(pair[1].partial_cmp(&pair[0]), Some(Ordering::Greater), "{pair:?}");
     }
 }
 
@@ -90,7 +93,8 @@ fn an_owned_text_is_the_text() {
     let owned = TextBuf::from("Grüße");
     assert_eq!(owned.as_text(), Text::from("Grüße"));
     assert_eq!(TextBuf::from(owned.as_text()), owned);
-    assert!(owned == *"Grüße" && owned == "Grüße" && owned != *"Gruß" && owned != "Gruß");
+    assert_eq!((owned == *"Grüße", owned == "Grüße"), (true, true));
+    assert_eq!((owned == *"Gruß", owned == "Gruß"), (false, false));
     assert!(!owned.is_empty());
     assert!(TextBuf::from("").is_empty() && TextBuf::from(Text::NULL).is_empty());
     assert_ne!(TextBuf::from(""), TextBuf::from(Text::NULL));
