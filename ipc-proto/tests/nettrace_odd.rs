@@ -8,7 +8,7 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use ipc_proto::nettrace::{
-    BadBlock, BlockKind, Corruption, End, Label, Limits, Loss, Parser, Slot, Step, Str, ThreadEntry,
+    BadBlock, BlockKind, Corruption, End, Event, Label, Limits, Loss, Parser, Slot, Step, Str, ThreadEntry,
     Truncation, Version,
 };
 use ipc_proto::{DecodeErrorKind, Guid};
@@ -94,12 +94,17 @@ fn blob_header(size: u16, flags: u16) -> Vec<u8> {
 
 /// A compressed event of metadata 1 that carries everything but activity ids.
 fn event(sequence_delta: u8, thread: u8, payload: &[u8]) -> Vec<u8> {
-    let mut blob = vec![0x8f, 1, sequence_delta, thread, 3, thread, 0, 1, payload.len() as u8];
+    let mut blob = vec![0x8f, 1, sequence_delta, thread, 3, thread, 0, 1];
+    blob.extend(match payload.len() {
+        len @ 0..128 => vec![len as u8],
+        len => vec![len as u8 | 0x80, (len >> 7) as u8],
+    });
     blob.extend(payload);
     blob
 }
 
-/// Every step, shown by what matters here, and the end. In two ways, which must agree.
+/// Every step, shown by what matters here, and the end. In three ways, which must agree: all at once, through a window
+/// that is never longer than it must be, and through one that grows and of which nothing is ever given back.
 fn read(bytes: &[u8]) -> (Vec<String>, End) {
     let mut whole = Vec::new();
     let mut parser = Parser::new(Limits::default());
@@ -126,6 +131,18 @@ fn read(bytes: &[u8]) -> (Vec<String>, End) {
         }
     };
     assert_eq!((&whole, end), (&pieces, end_of_pieces));
+    let mut grown = Vec::new();
+    let mut parser = Parser::new(Limits::default());
+    let mut len = 0;
+    let end_of_grown = loop {
+        match parser.next(&bytes[..len]) {
+            Step::More { .. } if len == bytes.len() => break parser.finish(bytes),
+            Step::More { .. } => len += 1,
+            Step::End(end) => break end,
+            step => grown.push(show(parser.version(), &step)),
+        }
+    };
+    assert_eq!((&whole, end), (&grown, end_of_grown));
     (whole, end)
 }
 
@@ -483,6 +500,22 @@ fn blocks_as_they_are() {
     assert!(bodies[0].ends_with(b"first"));
 }
 
+/// The events of a stream that is complete.
+fn events(bytes: &[u8]) -> Vec<Event<'_>> {
+    let mut parser = Parser::new(Limits::default());
+    let mut events = Vec::new();
+    loop {
+        match parser.next(bytes) {
+            Step::Event(event) => events.push(event),
+            Step::End(end) => {
+                assert_eq!(end, End::Complete);
+                return events;
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Activity ids and all that is inherited; nothing is across blocks.
 #[test]
 fn inheritance() {
@@ -499,26 +532,64 @@ fn inheritance() {
     stream.blobs("EventBlock", &blobs);
     stream.blobs("EventBlock", &[0x01, 1, 0]);
     let bytes = stream.end();
-    let mut parser = Parser::new(Limits::default());
-    let mut events = Vec::new();
-    loop {
-        match parser.next(&bytes) {
-            Step::Event(event) => events.push(event),
-            Step::End(end) => break assert_eq!(end, End::Complete),
-            _ => {}
-        }
-    }
+    let events = events(&bytes);
     let [a, b, c, d, e] = events[..] else { panic!("{events:?}") };
     assert_eq!((a.metadata_id, a.sequence, a.capture_thread, a.processor, a.thread), (1, 1, 5, 9, 6));
     assert_eq!((a.stack_id, a.timestamp, a.sorted, a.payload), (2, 8, true, &b"ab"[..]));
     assert_eq!((a.activity_id, a.related_activity_id), (Guid([0x11; 16]), Guid([0x22; 16])));
     assert_eq!(a.known_processor(), Some(9));
-    let inherited =
-        ipc_proto::nettrace::Event { sequence: 2, timestamp: 7, sorted: false, payload: b"cd", ..a };
+    let inherited = Event { sequence: 2, timestamp: 7, sorted: false, payload: b"cd", ..a };
     assert_eq!(b, inherited);
     assert_eq!((c.metadata_id, c.sequence, c.timestamp, c.payload), (0, 2, 7, &b""[..]));
     assert_eq!((d.metadata_id, d.sequence, d.payload), (0, 2, &[7; 200][..]));
     assert_eq!((e.sequence, e.timestamp, e.activity_id, e.payload), (1, 0, Guid::NIL, &b""[..]));
+}
+
+/// Payloads that come after their headers, and look like headers.
+#[test]
+fn long_payloads() {
+    let mut stream = Stream::v4();
+    stream.blobs("EventBlock", &[event(0, 1, b""), event(0, 2, &[0; 200]), event(0, 3, b"c")].concat());
+    let (steps, end) = behind_trace(&stream.end());
+    let want =
+        ["event 1 #1 []".to_owned(), format!("event 2 #2 {:?}", [0; 200]), "event 3 #3 [99]".to_owned()];
+    assert_eq!((&steps[1..], end), (&want[..], End::Complete));
+}
+
+/// Whether activities are there or not says one bit for each. V6 has lists of labels there, and one bit says nothing.
+#[test]
+fn bits_of_activities() {
+    let (a, b) = (Guid([0x11; 16]), Guid([0x22; 16]));
+    let v4 = |flags: u8, ids: &[Guid]| {
+        let ids: Vec<u8> = ids.iter().flat_map(|id| id.0).collect();
+        (Version::V4, [&[flags, 0][..], &ids].concat())
+    };
+    let v6 = |flags: u8, list: &[u8]| (Version::V6, [&[flags, 0][..], list].concat());
+    let cases = [
+        (v4(0x10, &[a]), (a, Guid::NIL, 0)),
+        (v4(0x20, &[b]), (Guid::NIL, b, 0)),
+        (v4(0x30, &[a, b]), (a, b, 0)),
+        (v6(0x10, &[7]), (Guid::NIL, Guid::NIL, 7)),
+        (v6(0x20, &[]), (Guid::NIL, Guid::NIL, 0)),
+        (v6(0x30, &[7]), (Guid::NIL, Guid::NIL, 7)),
+    ];
+    for ((version, blob), want) in cases {
+        // Where much follows, the second event of a block is read the quick way.
+        for behind in [0, 200] {
+            let body = [&blob_header(20, 1)[..], &[0, 0], &blob, &vec![0; behind]].concat();
+            let mut stream = if version == Version::V6 { Stream::v6() } else { Stream::v4() };
+            if version == Version::V6 {
+                stream.block(2, &body);
+                stream.block(0, &[]);
+            } else {
+                stream.object("EventBlock", &body);
+                stream.0.push(1);
+            }
+            let events = events(&stream.0);
+            let found = (events[1].activity_id, events[1].related_activity_id, events[1].label_list);
+            assert_eq!((found, events.len()), (want, 2 + behind / 2), "{version} {blob:x?}");
+        }
+    }
 }
 
 /// The same events, compressed in a block of many, so that the quick way is taken, and one a block, so that it is not.
@@ -577,6 +648,9 @@ fn quickly_bad() {
     let payload = |len: u8| [&[0x80, 0, len, 0x01], &[7; 200][..]].concat();
     let cases = [
         (number(&[0x81, 0x80, 0x80, 0x80, 0x00]), None),
+        // A zero in two bytes.
+        (number(&[0x80, 0x00]), None),
+        (vec![0, 0x80, 0x00], None),
         (number(&[0xff, 0xff, 0xff, 0xff, 0x0f]), None),
         (number(&[0x81, 0x80, 0x80, 0x80, 0x80, 0x00]), Some(DecodeErrorKind::BadVarint)),
         (number(&[0xff, 0xff, 0xff, 0xff, 0x1f]), Some(DecodeErrorKind::BadVarint)),

@@ -804,6 +804,28 @@ fn losses_are_told_before_threads_are_forgotten() {
     }
 }
 
+/// An index may be given to another thread, or to the same once more, without a word of its end: numbers begin anew.
+#[test]
+fn an_index_given_again_counts_anew() {
+    let source = stream!(Version::V6, |writer|
+        describe(&metadata(1, 1));
+        thread(0, [ThreadEntry::ThreadId(70)]);
+        event(&numbered(0, 1, 1));
+        event(&numbered(0, 2, 1));
+        sequence_point(&SequencePoint::default());
+        thread(0, [ThreadEntry::ThreadId(80)]);
+        event(&numbered(0, 3, 1));
+        sequence_point(&SequencePoint::default());
+        thread(0, [ThreadEntry::ThreadId(80)]);
+        event(&numbered(0, 1, 1));
+    );
+    let before = read(&source);
+    assert_eq!(before.lost, 2);
+    for version in [Version::V4, Version::V6] {
+        same(&version.to_string(), &before, &read(&rewrite(&source, to(version)).unwrap().0));
+    }
+}
+
 /// From V6 to V4, a thread that has ended takes no slot, unless something it lost is still to be told.
 #[test]
 fn threads_that_ended_make_room() {

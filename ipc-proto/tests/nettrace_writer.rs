@@ -169,6 +169,35 @@ fn described_as_the_runtime_does() {
     assert!(with_fields > 20 && with_opcode > 2, "{with_fields} {with_opcode}");
 }
 
+/// A description made up here is of the time of what was written before it, and of no processor.
+#[test]
+fn descriptions_have_a_time() {
+    fn stream() -> Result<Vec<u8>, WriteError> {
+        let mut buf = vec![0xa5; Writer::BUFFER];
+        let mut writer = Writer::new(Version::V4, &mut buf)?;
+        let (mut out, metadata) = (Vec::new(), Metadata::default());
+        write!(out, writer.trace(&Trace { sync_ticks: 5, ..Trace::new(Version::V4) }));
+        write!(out, writer.describe(&metadata));
+        write!(out, writer.event(&Event { timestamp: 77, ..Event::default() }));
+        write!(out, writer.describe(&metadata));
+        write!(out, writer.sequence_point(&SequencePoint { timestamp: 99, ..SequencePoint::default() }));
+        write!(out, writer.describe(&metadata));
+        finish(&mut writer, &mut out);
+        Ok(out)
+    }
+    let stream = stream().unwrap();
+    let mut parser = Parser::new(Limits::default());
+    let mut headers = Vec::new();
+    loop {
+        match parser.next(&stream) {
+            Step::Metadata(record) => headers.push((record.timestamp, record.known_processor())),
+            Step::End(end) => break assert_eq!(end, End::Complete),
+            _ => {}
+        }
+    }
+    assert_eq!(headers, [(5, None), (77, None), (99, None)]);
+}
+
 /// A stream, complete.
 fn write(
     version: Version,
@@ -226,6 +255,27 @@ fn what_events_point_to_comes_before_them() {
         let point = format!("SequencePoint(SequencePoint {{ timestamp: 9, flags: {flags}, threads: 2 }})");
         assert!(found.contains(&point), "{found:?}");
     }
+}
+
+/// What is said of threads between two events is in one block, however often it is said.
+#[test]
+fn threads_that_end_together_are_one_block() {
+    let row = |thread| ThreadSequence { thread, sequence: 1 };
+    let stream = write(Version::V6, |writer, out| {
+        write!(out, writer.thread(1, []));
+        write!(out, writer.thread(2, []));
+        write!(out, writer.event(&Event { capture_thread: 1, sequence: 1, ..Event::default() }));
+        write!(out, writer.remove_thread(&row(1)));
+        write!(out, writer.remove_thread(&row(2)));
+        write!(out, writer.thread(3, []));
+        write!(out, writer.remove_thread(&row(3)));
+        write!(out, writer.sequence_point(&SequencePoint::default()));
+        write!(out, writer.sequence_point(&SequencePoint::default()));
+        Ok(())
+    });
+    let kinds: Vec<_> = shape(&stream).into_iter().map(|(kind, _)| format!("{kind:?}")).collect();
+    let want = "Trace Thread Event RemoveThread Thread RemoveThread SequencePoint SequencePoint";
+    assert_eq!(kinds.join(" "), want);
 }
 
 /// Blocks are no longer than a runtime's, and one that none could hold is a block of its own.
@@ -389,6 +439,15 @@ fn what_cannot_be_written() {
     let longer = vec![0; 0x100_0000];
     let event = Event { payload: &longer, ..Event::default() };
     assert!(matches!(v6.event(&event), Err(WriteError::TooLong { .. })));
+    // The longest: behind the block's header, flags, a time and a size of four bytes.
+    let longest = |more: usize| Event { payload: &longer[..0xff_ffff - 20 - 6 + more], ..Event::default() };
+    assert!(matches!(v6.event(&longest(0)), Err(WriteError::BufferTooSmall { .. })));
+    assert_eq!(v6.event(&longest(1)), Err(WriteError::TooLong { len: 0x100_0000 }));
+    let mut enough = vec![0; 0x210_0000];
+    let mut v6 = Writer::new(Version::V6, &mut enough).unwrap();
+    assert_eq!(v6.event(&longest(1)), Err(WriteError::TooLong { len: 0x100_0000 }));
+    assert_eq!(v6.event(&longest(0)), Ok(None));
+    assert_eq!(v6.flush().map(<[u8]>::len), Some(4 + 0xff_ffff));
     let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
     assert!(matches!(v4.event(&event), Err(WriteError::BufferTooSmall { .. })));
 }
