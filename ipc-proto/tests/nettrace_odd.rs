@@ -201,6 +201,31 @@ fn empty_streams() {
     assert_eq!(end, End::Complete);
 }
 
+/// Where a stream is cut, said in its own terms.
+#[test]
+fn cut_streams() {
+    let mut v4 = Stream::v4();
+    let block = v4.blobs("EventBlock", &event(0, 1, b"abc"));
+    let v4 = v4.end();
+    let mut v6 = Stream::v6();
+    let v6_block = v6.block(2, &[&blob_header(20, 1)[..], &event(0, 1, b"abc")].concat());
+    for (bytes, block, header, len, end) in [(&v4, block, 30, 32, 1), (&v6.0, v6_block, 4, 32, 0)] {
+        let body = block + header;
+        assert_eq!(bytes.len() as u64, body + u64::from(len) + 2 * end);
+        for cut in block..=body + u64::from(len) + end {
+            let have = cut.saturating_sub(body) as u32;
+            let reason = match cut {
+                _ if cut == block => Truncation::BetweenBlocks,
+                _ if cut < body => Truncation::BlockHeader,
+                _ if have < len => Truncation::Block { kind: BlockKind::Event, have, len },
+                _ => Truncation::BetweenBlocks,
+            };
+            let (_, end) = read(&bytes[..cut as usize]);
+            assert_eq!(end, End::Truncated { offset: cut, reason }, "{cut}");
+        }
+    }
+}
+
 #[test]
 fn no_stream() {
     for bytes in [&b"x"[..], b"Nettracf", b"Nettrace\x14\0\0\0!Slow", b"\x14\0\0\0?", b"\x15", b"PK\x03\x04"]
@@ -216,6 +241,13 @@ fn no_stream() {
     stream.object_with(4, "Microsoft.DotNet.Runtime.EventPipeFile", [1, 0], &[0; 32], &[6]);
     let (steps, end) = read(&stream.0);
     assert_eq!((steps, end), (vec![], End::Corrupt { offset: 27, reason: Corruption::Version(1) }));
+    // Version 2 was the last to have that name.
+    for (version, reason) in [(2, Corruption::Version(2)), (3, Corruption::Object)] {
+        let mut stream = Stream(Stream::v3().0[..24].to_vec());
+        stream.object_with(4, "Microsoft.DotNet.Runtime.EventPipeFile", [version, 0], &[0; 32], &[6]);
+        let offset = if version == 2 { 27 } else { 24 };
+        assert_eq!(read(&stream.0), (vec![], End::Corrupt { offset, reason }));
+    }
     // A block of V6 before the trace; a block of V4 before it.
     let mut stream = Stream(Stream::v6().0[..20].to_vec());
     stream.block(2, &[]);
@@ -442,6 +474,25 @@ fn v6_blocks() {
     assert_eq!(end, End::Complete);
 }
 
+/// A block may be as long as the limit.
+#[test]
+fn longest_block() {
+    let mut stream = Stream::v4();
+    let offset = stream.blobs("EventBlock", &[0; 80]);
+    let bytes = stream.end();
+    for (block, want) in
+        [(100, End::Complete), (99, End::Corrupt { offset, reason: Corruption::TooLong { len: 100 } })]
+    {
+        let mut parser = Parser::new(Limits { block, ..Limits::default() });
+        let end = loop {
+            if let Step::End(end) = parser.next(&bytes) {
+                break end;
+            }
+        };
+        assert_eq!(end, want);
+    }
+}
+
 /// A record longer than the limit, which is what fits the caller's window, ends its block.
 #[test]
 fn limits() {
@@ -543,6 +594,25 @@ fn inheritance() {
     assert_eq!((c.metadata_id, c.sequence, c.timestamp, c.payload), (0, 2, 7, &b""[..]));
     assert_eq!((d.metadata_id, d.sequence, d.payload), (0, 2, &[7; 200][..]));
     assert_eq!((e.sequence, e.timestamp, e.activity_id, e.payload), (1, 0, Guid::NIL, &b""[..]));
+}
+
+/// V3 has the stack in the event, right behind the payload however long that is, and fills up.
+#[test]
+fn stacks_in_events() {
+    let blob = |payload: &[u8], stack: &[u8]| {
+        let mut blob =
+            [&[1, 0, 0, 0, 5, 0, 0, 0, 9][..], &[0; 7 + 32], &[payload.len() as u8, 0, 0, 0], payload]
+                .concat();
+        blob.extend([&[stack.len() as u8, 0, 0, 0][..], stack].concat());
+        blob.resize(blob.len().next_multiple_of(4), 0);
+        [&(blob.len() as u32).to_le_bytes()[..], &blob].concat()
+    };
+    let mut stream = Stream::v3();
+    let body = [blob(b"abc", &[7; 16]), blob(b"", &[]), blob(b"d", &[8; 8])].concat();
+    stream.object_with(4, "EventBlock", [1, 0], &body, &[6]);
+    let bytes = stream.end();
+    let found: Vec<_> = events(&bytes).iter().map(|e| (e.thread, e.timestamp, e.payload, e.stack)).collect();
+    assert_eq!(found, [(5, 9, &b"abc"[..], &[7; 16][..]), (5, 9, b"", &[]), (5, 9, b"d", &[8; 8])]);
 }
 
 /// Payloads that come after their headers, and look like headers.
@@ -776,6 +846,8 @@ fn loss_v6() {
     stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
     stream.block(6, b"\x01\0\x07\x01\0\x08");
     stream.block(7, b"\x08\x02");
+    // One that was never declared begins at 0 too.
+    stream.block(2, &[blob_header(20, 1), event(4, 9, b"")].concat());
     stream.block(0, &[]);
-    assert_eq!(lost_by_thread(&stream.0), ((1 + 3 + 1 + 2, 4, 1, 0), vec![(5, 0), (7, 0)]));
+    assert_eq!(lost_by_thread(&stream.0), ((1 + 3 + 1 + 2 + 4, 5, 1, 0), vec![(5, 0), (7, 0), (9, 4)]));
 }

@@ -216,7 +216,8 @@ impl<'s, T> Order<'s, T> {
             return;
         }
         let before = self.filled;
-        (self.filled, self.runs, self.growing) = (0, 0, false);
+        // Something is held, and the last of it ends its run.
+        (self.filled, self.runs, self.growing) = (0, 0, true);
         let mut begins = true;
         for from in 0..before {
             let Some(slot) = self.slots.get_mut(from) else { break };
@@ -230,7 +231,6 @@ impl<'s, T> Order<'s, T> {
                 self.add_run(Run { timestamp, place });
             }
             begins = false;
-            self.growing = from.wrapping_add(1) == before;
         }
     }
 }
