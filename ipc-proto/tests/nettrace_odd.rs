@@ -8,8 +8,8 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use ipc_proto::nettrace::{
-    BadBlock, BlockKind, Corruption, End, Event, Label, Limits, Loss, Parser, Slot, Step, Str, ThreadEntry,
-    Truncation, Version,
+    BadBlock, BlockKind, Corruption, End, Event, Label, Labels, Limits, Loss, Pairs, Parser, Slot, Step, Str,
+    Thread, ThreadEntries, ThreadEntry, Truncation, Version,
 };
 use ipc_proto::{DecodeErrorKind, Guid};
 
@@ -472,6 +472,59 @@ fn v6_blocks() {
         ]
     );
     assert_eq!(end, End::Complete);
+}
+
+/// Lists that are kept as they lie in the stream are the same lists.
+#[test]
+fn lists_from_bytes() {
+    let labels = Labels::from_bytes(b"\x07\x01\x8a\x02\x07").unwrap();
+    assert_eq!(labels.as_bytes(), b"\x07\x01\x8a\x02");
+    let mut left = labels;
+    assert_eq!(left.next(), Some(Label::Opcode(1)));
+    assert_eq!(left.as_bytes(), b"\x8a\x02");
+    assert_eq!((left.next(), left.next()), (Some(Label::Version(2)), None));
+    for (bad, kind) in [
+        (&b"\x07\x01\x8b\x02"[..], DecodeErrorKind::UnknownType),
+        (b"\x07\x01\x8a", DecodeErrorKind::UnexpectedEnd),
+        (b"\x07\x01\x0a\x02", DecodeErrorKind::UnexpectedEnd),
+    ] {
+        assert_eq!(Labels::from_bytes(bad).unwrap_err().kind, kind, "{bad:x?}");
+    }
+    let mut entries = ThreadEntries::from_bytes(b"\x02\x05\x01\x01a");
+    assert_eq!(entries.next(), Some(ThreadEntry::ProcessId(5)));
+    assert_eq!(entries.as_bytes(), b"\x01\x01a");
+    let thread = Thread { index: 1, entries: ThreadEntries::from_bytes(b"\x02\x05\x03\x07\x01\x01a") };
+    assert_eq!((thread.process_id(), thread.thread_id(), thread.name()), (Some(5), Some(7), "a".into()));
+    assert_eq!((Thread::default().process_id(), Thread::default().thread_id()), (None, None));
+    assert_eq!(Thread::default().name(), Str::EMPTY);
+    let mut pairs = Pairs::from_bytes(b"\x01k\x01v\x00\x01w");
+    assert_eq!(pairs.next(), Some(("k".into(), "v".into())));
+    assert_eq!(pairs.as_bytes(), b"\x00\x01w");
+    assert_eq!((pairs.next(), pairs.next()), (Some((Str::EMPTY, "w".into())), None));
+}
+
+/// What a later version may put behind a body has the types that the format knows, and is no longer than a record may be.
+#[test]
+fn tails() {
+    let tail =
+        [&b"\x08a\x09ab\x0aabcd\x0babcdefgh\x0d\x03\0\0\0abc\x0e"[..], &[100, 0, 0, 0], &[6; 100], &[6]];
+    let mut stream = Stream::v4();
+    stream.object_with(5, "StackBlock", [2, 2], &[0; 8], &tail.concat());
+    stream.blobs("EventBlock", &event(0, 1, b""));
+    let (steps, end) = behind_trace(&stream.0);
+    assert_eq!(steps, ["StackBlock", "EventBlock", "event 1 #1 []"]);
+    assert!(matches!(end, End::Truncated { .. }));
+    let bytes = stream.end();
+    for (record, complete) in [(100, true), (99, false)] {
+        let mut parser = Parser::new(Limits { record, ..Limits::default() });
+        let end = loop {
+            if let Step::End(end) = parser.next(&bytes) {
+                break end;
+            }
+        };
+        let too_long = |end| matches!(end, End::Corrupt { reason: Corruption::TooLong { len: 100 }, .. });
+        assert!(if complete { end == End::Complete } else { too_long(end) }, "{end}");
+    }
 }
 
 /// A block may be as long as the limit.

@@ -804,6 +804,66 @@ fn losses_are_told_before_threads_are_forgotten() {
     }
 }
 
+/// A thread may be known by a sequence point alone: its numbers go on from there.
+#[test]
+fn known_by_a_sequence_point() {
+    let source = stream!(Version::V4, |writer|
+        describe(&metadata(1, 1));
+        event(&numbered(6, 1, 1));
+        sequence_point(&SequencePoint::default());
+        thread_sequence(&ThreadSequence { thread: 5, sequence: 100 });
+        thread_sequence(&ThreadSequence { thread: 6, sequence: 1 });
+        event(&numbered(5, 103, 1));
+    );
+    let before = read(&source);
+    assert_eq!(before.lost, 2);
+    assert!(rewrite(&source, options()).unwrap().0 == source);
+    same("to V6", &before, &read(&rewrite(&source, to(Version::V6)).unwrap().0));
+}
+
+/// Of a thread that lost nothing and of which no event is kept, nothing need be said.
+#[test]
+fn threads_left_out() {
+    let source = stream!(Version::V4, |writer|
+        describe(&metadata(1, 1));
+        describe(&metadata(2, 2));
+        event(&numbered(7, 1, 2));
+        event(&numbered(8, 1, 1));
+        event(&numbered(7, 2, 2));
+    );
+    let only = [Only { provider: "p", event_id: Some(1) }];
+    for version in [Version::V4, Version::V6] {
+        let options = RewriteOptions { only: &only, version: Some(version), ..options() };
+        let (result, _) = rewrite(&source, options).unwrap();
+        assert_eq!(points(&result), Vec::<Vec<_>>::new(), "{version}");
+        let (mut parser, mut threads) = (Parser::new(Limits::default()), Vec::new());
+        loop {
+            match parser.next(&result) {
+                Step::Thread(thread) => threads.push(thread.index),
+                Step::End(end) => break assert_eq!(end, End::Complete),
+                _ => {}
+            }
+        }
+        assert_eq!(threads, if version == Version::V6 { vec![8] } else { vec![] });
+    }
+}
+
+/// As many as can be told from a number that went back.
+#[test]
+fn the_most_that_can_be_lost() {
+    for (gap, lost) in [(0x7fff_ffff, 0x7fff_ffff), (0x8000_0000, 0)] {
+        let source = stream!(Version::V4, |writer|
+            describe(&metadata(1, 1));
+            event(&numbered(7, 1, 1));
+            event(&numbered(7, 2 + gap, 1));
+        );
+        for version in [Version::V4, Version::V6] {
+            let (result, _) = rewrite(&source, to(version)).unwrap();
+            assert_eq!((read(&source).lost, read(&result).lost), (lost, lost), "{version}");
+        }
+    }
+}
+
 /// An index may be given to another thread, or to the same once more, without a word of its end: numbers begin anew.
 #[test]
 fn an_index_given_again_counts_anew() {

@@ -251,10 +251,19 @@ fn every_scalar() {
             assert_eq!((metadata.provider, metadata.name), ("Prov".into(), "Event".into()));
         }
     }
-    for code in [0u8, 2, 19, 22, 24, 25] {
-        let metadata = record(Format::V1, &one("a", Scalar(code)));
-        let metadata = Metadata::decode(Version::V4, &metadata).unwrap();
-        assert_eq!(metadata.problem.unwrap().kind, DecodeErrorKind::UnknownType, "{code}");
+    for (format, code) in [0u8, 2, 19, 22, 24, 25]
+        .map(|code| (Format::V1, code))
+        .into_iter()
+        .chain([0, 2, 22, 24, 25].map(|code| (Format::V2, code)))
+        // A code that only the table of the runtime's events has.
+        .chain([(Format::V6, 0x41)])
+    {
+        for of in [Scalar(code), array(code, Scalar(9), 1)] {
+            let metadata = record(format, &one("abc", of));
+            let metadata = Metadata::decode(version(format), &metadata).unwrap();
+            let kind = metadata.problem.unwrap().kind;
+            assert_eq!(kind, DecodeErrorKind::UnknownType, "{format:?} {code}");
+        }
     }
 }
 
@@ -403,6 +412,10 @@ fn universal() {
     assert_eq!(items, [value("s", Value::Text("aé".into())), value("t", Value::Text("b".into()))]);
     assert_eq!(end, Ok(vec![]));
     assert_eq!(decode(Format::V6, &record, &[3, 0, b'a', b'b']).1, Err((DecodeErrorKind::UnexpectedEnd, 2)));
+    // On the wire it is called so all the same.
+    let metadata = Metadata::decode(Version::V6, &record).unwrap();
+    let FieldType::Scalar(scalar) = metadata.fields.iter().next().unwrap().field_type else { panic!() };
+    assert_eq!((scalar, scalar.code()), (ipc_proto::nettrace::Scalar::Utf8String, 23));
 }
 
 fn nest(depth: usize, format: Format) -> Type {

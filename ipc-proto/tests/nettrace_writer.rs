@@ -10,7 +10,7 @@
 
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
-    BlockKind, End, Event, Fields, Label, Limits, Metadata, Parser, Scalar, SequencePoint, Stack, Step,
+    BlockKind, End, Event, Fields, Label, Limits, Metadata, Parser, Scalar, SequencePoint, Stack, Step, Str,
     ThreadEntry, ThreadSequence, Trace, Version, WriteError, Writer,
 };
 
@@ -305,6 +305,29 @@ fn blocks_end_where_a_runtimes_do() {
     }
 }
 
+/// So are those of stacks; a sequence point is one record, however many threads it tells of.
+#[test]
+fn other_blocks_end_where_a_runtimes_do() {
+    for version in [Version::V4, Version::V6] {
+        let stream = write(version, |writer, out| {
+            for id in 1..=4000 {
+                write!(out, writer.stack(&Stack { id, bytes: &[1; 80] }));
+            }
+            write!(out, writer.sequence_point(&SequencePoint::default()));
+            for thread in 1 << 40..(1 << 40) + 10_000 {
+                write!(out, writer.thread_sequence(&ThreadSequence { thread, sequence: 1 }));
+            }
+            Ok(())
+        });
+        // As many stacks of 84 bytes as go behind 8 bytes into 102,419.
+        let stacks = [8 + 1219 * 84; 3].into_iter().chain([8 + (4000 - 3 * 1219) * 84]);
+        let point = if version == Version::V6 { 16 + 10_000 * 7 } else { 12 + 10_000 * 12 };
+        let want: Vec<_> =
+            stacks.map(|len| (BlockKind::Stack, len)).chain([(BlockKind::SequencePoint, point)]).collect();
+        assert_eq!(shape(&stream)[1..], want, "{version}");
+    }
+}
+
 /// The last byte of a runtime's buffer stays free.
 #[test]
 fn blocks_end_where_a_runtimes_do_to_the_byte() {
@@ -436,6 +459,20 @@ fn what_cannot_be_written() {
     assert_eq!(v6.metadata(&row(65_535)), Ok(None));
     assert!(v6.flush().is_some());
     assert!(matches!(v6.metadata(&row(65_536)), Err(WriteError::TooLong { .. })));
+    // A thread's row has a byte for its index, and five in front of its name.
+    let name = "n".repeat(65_531);
+    let thread = |len: usize| [ThreadEntry::Name(Str::from(&name[..len]))];
+    assert_eq!(v6.thread(1, thread(65_530)), Ok(None));
+    assert!(v6.flush().is_some());
+    assert_eq!(v6.thread(1, thread(65_531)), Err(WriteError::TooLong { len: 65_538 }));
+    // Nothing else has 16 bits for its length.
+    assert_eq!(v6.stack(&Stack { id: 1, bytes: &long }), Ok(None));
+    assert_eq!(v6.label_list(1, [Label::Text("k".into(), Str::Utf8(&long))]), Ok(None));
+    while v6.flush().is_some() {}
+    let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
+    assert_eq!(v4.metadata(&row(65_536)), Ok(None));
+    assert_eq!(v4.stack(&Stack { id: 1, bytes: &long }), Ok(None));
+    let mut v6 = Writer::new(Version::V6, &mut buf).unwrap();
     let longer = vec![0; 0x100_0000];
     let event = Event { payload: &longer, ..Event::default() };
     assert!(matches!(v6.event(&event), Err(WriteError::TooLong { .. })));
