@@ -215,7 +215,7 @@ proptest! {
                 }
                 _ => {}
             }
-            prop_assert_eq!(table.len(), map.len());
+            prop_assert_eq!((table.len(), table.is_empty()), (map.len(), map.is_empty()));
             for key in (0..40).chain((0..40).map(|key| (key << 33) | (key % 4))) {
                 prop_assert_eq!(table.get(key), map.get(&key));
                 prop_assert_eq!(table.get_mut(key).copied(), map.get(&key).copied());

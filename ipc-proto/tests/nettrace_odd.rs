@@ -9,7 +9,7 @@
 )]
 use ipc_proto::nettrace::{
     BadBlock, BlockKind, Corruption, End, Event, Label, Labels, Limits, Loss, Pairs, Parser, Slot, Step, Str,
-    Thread, ThreadEntries, ThreadEntry, Truncation, Version,
+    Thread, ThreadEntries, ThreadEntry, Truncation, Version, frames,
 };
 use ipc_proto::{DecodeErrorKind, Guid};
 
@@ -432,6 +432,7 @@ fn v6_blocks() {
     stream.block(6, b"\x0e\0\x05\x01\x02hi\x02\x07\x03\x80\x01\x04\x01k\0\x06\0\x06\x09\x01\x02hi\x01\0\x07");
     stream.block(8, b"\x01\0\0\0\x02\0\0\0\x07\x01\x86\x01k\x03\x85\x01a\x01b");
     stream.block(3, b"\x02\0zz\x01\0m");
+    stream.block(3, b"\x02\0zz");
     stream.block(2, &[blob_header(20, 1), vec![0xbf, 1, 0, 5, 9, 6, 2, 8, 1, 3, b'x', b'y', b'z']].concat());
     stream.block(4, b"\x09\0\0\0\0\0\0\0\x01\0\0\0\x02\0\0\0\x05\x02\x06\x01");
     stream.block(7, b"\x05\x02\x80\x01\x03");
@@ -459,6 +460,7 @@ fn v6_blocks() {
             format!("labels 2 {}", labels(&[Label::Text(Str::from("a"), Str::from("b"))])),
             "Metadata".to_owned(),
             "metadata [109]".to_owned(),
+            "Metadata".to_owned(),
             "Event".to_owned(),
             "event 5 #1 [120, 121, 122]".to_owned(),
             "SequencePoint".to_owned(),
@@ -666,6 +668,8 @@ fn stacks_in_events() {
     let bytes = stream.end();
     let found: Vec<_> = events(&bytes).iter().map(|e| (e.thread, e.timestamp, e.payload, e.stack)).collect();
     assert_eq!(found, [(5, 9, &b"abc"[..], &[7; 16][..]), (5, 9, b"", &[]), (5, 9, b"d", &[8; 8])]);
+    assert!(frames(&[7; 16], 8).eq([0x0707_0707_0707_0707; 2]));
+    assert!(frames(&[7; 9], 4).eq([0x0707_0707; 2]));
 }
 
 /// Payloads that come after their headers, and look like headers.

@@ -9,6 +9,8 @@
     reason = "a test says what it expects; numbers made at random may lose bits"
 )]
 
+use std::hash::{Hash, Hasher};
+
 use ipc_proto::nettrace::{FieldType, FileTime, Item, Metadata, Str, Value, Version};
 use ipc_proto::{DecodeErrorKind, Guid};
 use proptest::prelude::*;
@@ -416,6 +418,39 @@ fn universal() {
     let metadata = Metadata::decode(Version::V6, &record).unwrap();
     let FieldType::Scalar(scalar) = metadata.fields.iter().next().unwrap().field_type else { panic!() };
     assert_eq!((scalar, scalar.code()), (ipc_proto::nettrace::Scalar::Utf8String, 23));
+}
+
+/// Texts are the same, before or behind one another, and found in a map, whichever way they are written.
+#[test]
+fn texts_compare() {
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    // U+FF5E is one unit, above the two of U+1F600.
+    let texts = ["", "a", "ab", "b", "\u{1f600}", "\u{ff5e}"];
+    let mut places = std::collections::HashMap::new();
+    for (i, a) in texts.iter().enumerate() {
+        assert_eq!(places.insert(Str::from(*a), i), None);
+        for (j, b) in texts.iter().enumerate() {
+            for (one, other) in [(Str::from(*a), Str::Utf16(&wide(b))), (Str::Utf16(&wide(a)), Str::from(*b))]
+            {
+                assert_eq!(one == other, i == j, "{a} {b}");
+                assert_eq!(
+                    (one.cmp(&other), one.partial_cmp(&other)),
+                    (i.cmp(&j), Some(i.cmp(&j))),
+                    "{a} {b}"
+                );
+            }
+        }
+    }
+    for (i, text) in texts.iter().enumerate() {
+        assert_eq!(places.get(&Str::Utf16(&wide(text))), Some(&i));
+    }
+    // Two texts behind one another are not two others.
+    let hash = |texts: [&str; 2]| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        texts.map(Str::from).hash(&mut hasher);
+        hasher.finish()
+    };
+    assert_ne!(hash(["ab", "c"]), hash(["a", "bc"]));
 }
 
 fn nest(depth: usize, format: Format) -> Type {

@@ -664,5 +664,5 @@ fn fold(Guid(bytes): Guid) -> u64 {
     for byte in bytes {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
-    hash ^ hash.wrapping_shr(29)
+    hash
 }
