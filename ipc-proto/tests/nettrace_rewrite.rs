@@ -540,7 +540,9 @@ fn command_lines_go_wherever_they_are() {
     // Behind what cannot be passed over.
     let fields = [("n", Scalar::VarUInt), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&[7][..], &secret].concat()), (vec![], 1));
-    // Twice.
+    // Twice, and once as something else.
+    let fields = [("CommandLine", Scalar::UInt32), ("CommandLine", text)];
+    assert_eq!(strip("Elsewhere", 1, &fields, &[&[1; 4][..], &secret].concat()), (vec![], 1));
     let fields = [("CommandLine", text), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&secret[..], &secret].concat()), (vec![], 1));
 }
@@ -899,6 +901,37 @@ fn what_is_not_described() {
     }
 }
 
+/// A description that V4 has room for and V6 has not: its event is there, and what it is called.
+#[test]
+fn fields_that_are_too_many() {
+    for (fields, want) in [(16_000, 16_000), (17_000, 0), (70_000, 0)] {
+        let field = [&9u32.to_le_bytes()[..], &[0; 2]].concat();
+        let head = [&[1, 0, 0, 0, b'p', 0, 0, 0, 7, 0, 0, 0, b'n', 0, 0, 0][..], &[0; 16]].concat();
+        let payload =
+            [head, u32::to_le_bytes(fields).to_vec(), field.repeat(fields.try_into().unwrap())].concat();
+        let (mut buf, mut source) = (vec![0; 0x20_0000], Vec::new());
+        let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
+        assert_eq!(writer.trace(&ipc_proto::nettrace::Trace::new(Version::V4)), Ok(None));
+        assert_eq!(writer.metadata(&Event { payload: &payload, ..Event::default() }), Ok(None));
+        assert_eq!(writer.event(&numbered(7, 1, 1)), Ok(None));
+        while let Some(bytes) = writer.finish() {
+            source.extend_from_slice(bytes);
+        }
+        let (result, said) = rewrite(&source, to(Version::V6)).unwrap();
+        assert_eq!((said.kept, said.descriptions), (1, u64::from(want == 0)), "{fields}");
+        let mut parser = Parser::new(Limits::default());
+        let metadata = loop {
+            match parser.next(&result) {
+                Step::Metadata(record) => break Metadata::decode(Version::V6, record.payload).unwrap(),
+                Step::End(end) => panic!("{end}"),
+                _ => {}
+            }
+        };
+        assert_eq!((metadata.provider, metadata.name), ("p".into(), "n".into()));
+        assert_eq!((metadata.fields.len(), metadata.problem), (want, None));
+    }
+}
+
 /// The processor of a metadata record stays; V3 says none.
 #[test]
 fn processors_of_descriptions() {
@@ -1005,13 +1038,13 @@ fn what_is_lost_is_counted() {
     let source = stream!(Version::V6, |writer|
         describe(&metadata(1, 1));
         thread(7, [ThreadEntry::Name("n".into()), ThreadEntry::ThreadId(70), ThreadEntry::ProcessId(1)]);
-        thread(8, [ThreadEntry::ThreadId(80)]);
+        thread(8, [ThreadEntry::ThreadId(80), ThreadEntry::Pair("k".into(), "v".into())]);
         label_list(1, [Label::ActivityId(Guid([1; 16])), Label::Opcode(1), Label::Level(2)]);
         label_list(2, [Label::RelatedActivityId(Guid([1; 16])), Label::Keywords(3)]);
         event(&numbered(7, 1, 1));
     );
     let (_, said) = rewrite(&source, to(Version::V4)).unwrap();
-    assert_eq!((said.thread_entries, said.labels, said.label_lists, said.pairs), (2, 3, 0, 0));
+    assert_eq!((said.thread_entries, said.labels, said.label_lists, said.pairs), (3, 3, 0, 0));
     let (_, said) = rewrite(&source, to(Version::V6)).unwrap();
     assert_eq!((said.thread_entries, said.labels, said.label_lists, said.pairs), (0, 0, 0, 0));
 }

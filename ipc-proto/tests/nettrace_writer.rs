@@ -10,8 +10,8 @@
 
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
-    BlockKind, End, Event, Fields, Label, Limits, Metadata, Parser, Scalar, SequencePoint, Stack, Step, Str,
-    ThreadEntry, ThreadSequence, Trace, Version, WriteError, Writer,
+    ArrayKind, BlockKind, End, Event, FieldType, Fields, Label, Limits, Metadata, Pairs, Parser, Scalar,
+    SequencePoint, Stack, Step, Str, ThreadEntry, ThreadSequence, Trace, Version, WriteError, Writer,
 };
 
 /// Gives a record to the writer until it takes it.
@@ -571,6 +571,65 @@ fn arrays_are_described_in_a_tag() {
     });
     let want = row.concat();
     assert!(stream.windows(want.len()).any(|window| window == want));
+}
+
+/// A string of bytes, as the providers `Universal.*` have it, is an array of bytes before V6.
+#[test]
+fn strings_of_bytes() {
+    let row = [&[1, 11][..], b"Universal.X", &[2, 1, b'n', 1, 0, 3, 0, 1, b's', 23, 0, 0]].concat();
+    let metadata = Metadata::decode(Version::V6, &row).unwrap();
+    assert_eq!(metadata.problem, None);
+    for version in [Version::V4, Version::V6] {
+        let stream = write(version, |writer, out| {
+            write!(out, writer.describe(&metadata));
+            Ok(())
+        });
+        let mut parser = Parser::new(Limits::default());
+        let found = loop {
+            match parser.next(&stream) {
+                Step::Metadata(record) => break Metadata::decode(version, record.payload).unwrap(),
+                Step::End(end) => panic!("{end}"),
+                _ => {}
+            }
+        };
+        assert_eq!(found.problem, None);
+        let mut fields = found.fields.iter().map(|field| field.field_type);
+        match (version, fields.next(), fields.next()) {
+            (Version::V6, Some(FieldType::Scalar(Scalar::Utf8String)), None) => {}
+            (Version::V4, Some(FieldType::Array { kind: ArrayKind::Counted, element }), None) => {
+                assert!(matches!(element.field_type(), FieldType::Scalar(Scalar::Byte)));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What V4 says in numbers V6 says in pairs, but not twice.
+#[test]
+fn pairs_of_the_trace() {
+    let trace = Trace {
+        process_id: Some(7),
+        processors: Some(4_294_967_295),
+        sampling_interval: Some(0),
+        pairs: Pairs::from_bytes(b"\x09ProcessId\x038:9\x01k\x01v"),
+        ..Trace::new(Version::V6)
+    };
+    let mut buf = vec![0xa5; Writer::BUFFER];
+    let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
+    assert_eq!(writer.trace(&trace), Ok(None));
+    let stream = writer.flush().unwrap();
+    let mut parser = Parser::new(Limits::default());
+    let found = loop {
+        if let Step::Trace(trace) = parser.next(stream) {
+            break trace;
+        }
+    };
+    let pairs: Vec<_> = found.pairs.map(|(key, value)| format!("{key}={value}")).collect();
+    let known = ["HardwareThreadCount=4294967295", "ExpectedCPUSamplingRate=0"];
+    assert_eq!(pairs, [&["ProcessId=8:9", "k=v"][..], &known].concat());
+    // What is no number is none.
+    let numbers = (found.process_id, found.processors, found.sampling_interval);
+    assert_eq!(numbers, (None, Some(4_294_967_295), Some(0)));
 }
 
 /// What only V6 has: arrays in arrays, each with the length behind its elements' type, objects in them, and text that

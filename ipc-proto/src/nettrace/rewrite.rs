@@ -396,7 +396,7 @@ impl<'s> Rewrite<'s> {
             metadata.id = self.first_id.wrapping_add(id);
             partly = metadata.problem.is_some();
             match self.writer.put_describe(&metadata) {
-                Err(WriteError::Version(_)) => {
+                Err(WriteError::Version(_) | WriteError::TooLong { .. }) => {
                     partly = true;
                     metadata.fields = Fields::EMPTY;
                     first!(self.writer.put_describe(&metadata));
