@@ -644,6 +644,7 @@ fn inheritance() {
     assert_eq!((a.stack_id, a.timestamp, a.sorted, a.payload), (2, 8, true, &b"ab"[..]));
     assert_eq!((a.activity_id, a.related_activity_id), (Guid([0x11; 16]), Guid([0x22; 16])));
     assert_eq!(a.known_processor(), Some(9));
+    assert_eq!(a.without_payload(), Event { payload: &[], ..a });
     let inherited = Event { sequence: 2, timestamp: 7, sorted: false, payload: b"cd", ..a };
     assert_eq!(b, inherited);
     assert_eq!((c.metadata_id, c.sequence, c.timestamp, c.payload), (0, 2, 7, &b""[..]));

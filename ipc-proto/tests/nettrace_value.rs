@@ -9,7 +9,7 @@
     reason = "a test says what it expects; numbers made at random may lose bits"
 )]
 
-use std::hash::{Hash, Hasher};
+use core::hash::{Hash, Hasher};
 
 use ipc_proto::nettrace::{FieldType, FileTime, Item, Metadata, Str, Value, Version};
 use ipc_proto::{DecodeErrorKind, Guid};
