@@ -7,14 +7,9 @@
 use core::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use ipc_benches::{collect_tracing, process_info, providers};
+use ipc_benches::messages::{collect_tracing, process_info, providers, whole};
 use ipc_proto::types::ProcessInfo3;
-use ipc_proto::{Code, CollectTracing2, Command, Message, Parsed, encode};
-
-fn whole(bytes: &[u8]) -> Message<'_> {
-    let Parsed::Complete { value, .. } = Message::parse(bytes).unwrap() else { unreachable!() };
-    value
-}
+use ipc_proto::{Code, CollectTracing2, Command, encode};
 
 fn codec(c: &mut Criterion) {
     let (providers, mut buf) = (providers(), [0; 4096]);
@@ -27,8 +22,11 @@ fn codec(c: &mut Criterion) {
         b.iter(|| black_box(whole(black_box(bytes)).request().unwrap()));
     });
 
-    let mut buf = [0; 4096];
-    let bytes = encode(Code::OK, &process_info(), &mut buf).unwrap();
+    let (info, mut buf) = (process_info(), [0; 4096]);
+    c.bench_function("encode ProcessInfo3", |b| {
+        b.iter(|| encode(Code::OK, black_box(&info), black_box(&mut buf)).unwrap().len());
+    });
+    let bytes = encode(Code::OK, &info, &mut buf).unwrap();
     c.bench_function("decode ProcessInfo3", |b| {
         b.iter(|| black_box(whole(black_box(bytes)).decode::<ProcessInfo3<'_>>().unwrap()));
     });

@@ -1,47 +1,158 @@
-//! `instructions encode|decode|events|joined|ordered N`: does it N times, for callgrind to count. See README.md.
-#![allow(clippy::unwrap_used, reason = "a benchmark")]
+//! What callgrind counts for `instructions.md`: every operation twice, and then twelve times, so that the difference is
+//! ten of them and nothing else. See `instructions.py`, which reads what comes of it.
+#![allow(clippy::unwrap_used, reason = "a benchmark may fail as it likes")]
+use core::array;
 use core::hint::black_box;
-use std::env;
+use std::thread;
 
-use ipc_benches::traces::{Joins, events, joined, ordered};
-use ipc_benches::{collect_tracing, providers};
-use ipc_proto::nettrace::Held;
-use ipc_proto::{CollectTracing2, Command, Message, Parsed, encode};
+use ipc_benches::messages::{collect_tracing, exchange, process_info, providers, session, whole};
+use ipc_benches::reverse::{PORTS, arrive, config, connect, frames, take};
+use ipc_benches::traces::{Joins, events, fields, framing, joined, ordered, steps, written};
+use ipc_proto::nettrace::{Held, Slot, Writer};
+use ipc_proto::types::ProcessInfo3;
+use ipc_proto::{Advertise, Code, CollectTracing2, Command, Guid, SessionEnd, encode};
+
+type Operation = fn(times: u32);
+
+const OPERATIONS: [(&str, Operation); 16] = [
+    ("decode request", decode_request),
+    ("encode request", encode_request),
+    ("decode answer", decode_answer),
+    ("encode answer", encode_answer),
+    ("exchange", whole_exchange),
+    ("session", whole_session),
+    ("config", read_config),
+    ("connect port", connect_port),
+    ("roster arrive", roster_arrive),
+    ("roster take", roster_take),
+    ("framing", |times| trace(times, framing, 88_484)),
+    ("events", |times| trace(times, events, EVENTS)),
+    ("joined", |times| {
+        let mut joins = Joins::new(64, 256, 16);
+        trace(times, |bytes| joined(bytes, &mut joins), EVENTS);
+    }),
+    ("ordered", |times| {
+        let mut held = vec![Held::default(); 512];
+        trace(times, |bytes| ordered(bytes, &mut held), EVENTS);
+    }),
+    ("fields", |times| {
+        let mut metadata = vec![Slot::default(); 64];
+        trace(times, |bytes| fields(bytes, &mut metadata), 43_096);
+    }),
+    ("written", write_trace),
+];
 
 fn main() {
+    for (name, _) in OPERATIONS {
+        println!("{name}");
+    }
+    // A thread's stack begins at a page. The first one's begins behind the arguments and the environment.
+    thread::spawn(|| {
+        for (_, operation) in OPERATIONS {
+            part_ends();
+            operation(2);
+            part_ends();
+            operation(12);
+        }
+        part_ends();
+    })
+    .join()
+    .unwrap();
+}
+
+/// Where callgrind writes down what it has counted since the last time.
+#[inline(never)]
+fn part_ends() {
+    black_box(());
+}
+
+fn decode_request(times: u32) {
     let (providers, mut buf) = (providers(), [0; 4096]);
-    let command = collect_tracing(&providers);
-    let words: Vec<String> = env::args().collect();
-    // cargo calls it too, with words of its own: then it only shows that it works.
-    let times = words.get(2).and_then(|n| n.parse().ok()).unwrap_or(1);
-    let what = words.get(1).map_or("decode", String::as_str);
-    if let "events" | "joined" | "ordered" = what {
-        trace(what, times);
-    } else if what == "encode" {
-        for _ in 0..times {
-            black_box(encode(CollectTracing2::CODE, black_box(&command), black_box(&mut buf)).unwrap());
-        }
-    } else {
-        let bytes = encode(CollectTracing2::CODE, &command, &mut buf).unwrap();
-        for _ in 0..times {
-            let Parsed::Complete { value, .. } = Message::parse(black_box(bytes)).unwrap() else {
-                unreachable!()
-            };
-            black_box(value.request().unwrap());
-        }
+    let bytes = encode(CollectTracing2::CODE, &collect_tracing(&providers), &mut buf).unwrap();
+    for _ in 0..times {
+        black_box(whole(black_box(bytes)).request().unwrap());
     }
 }
 
-/// Reads a trace of 406 events.
-fn trace(what: &str, times: u32) {
-    let bytes = include_bytes!("../testdata/nettrace/gen-net10-small-mixed.nettrace");
-    let (mut joins, mut held) = (Joins::new(64, 256, 16), vec![Held::default(); 512]);
+fn encode_request(times: u32) {
+    let (providers, mut buf) = (providers(), [0; 4096]);
+    let command = collect_tracing(&providers);
     for _ in 0..times {
-        let events = match what {
-            "events" => events(black_box(bytes)),
-            "joined" => joined(black_box(bytes), &mut joins),
-            _ => ordered(black_box(bytes), &mut held),
-        };
-        assert_eq!(events, 406);
+        black_box(encode(CollectTracing2::CODE, black_box(&command), black_box(&mut buf)).unwrap());
+    }
+}
+
+fn decode_answer(times: u32) {
+    let mut buf = [0; 4096];
+    let bytes = encode(Code::OK, &process_info(), &mut buf).unwrap();
+    for _ in 0..times {
+        black_box(whole(black_box(bytes)).decode::<ProcessInfo3<'_>>().unwrap());
+    }
+}
+
+fn encode_answer(times: u32) {
+    let (info, mut buf) = (process_info(), [0; 4096]);
+    for _ in 0..times {
+        black_box(encode(Code::OK, black_box(&info), black_box(&mut buf)).unwrap());
+    }
+}
+
+fn whole_exchange(times: u32) {
+    let (mut buffers, info) = ([[0; 4096]; 3], process_info());
+    for _ in 0..times {
+        assert_eq!(exchange(black_box(&mut buffers), black_box(&info)), info.process_id);
+    }
+}
+
+fn whole_session(times: u32) {
+    let pieces: [&[u8]; 100] =
+        array::from_fn(|_| &b"Nettrace\x14\0\0\0!FastSerialization.1 ... \x06\x01"[..]);
+    for _ in 0..times {
+        assert_eq!(session(black_box(&pieces)), SessionEnd::Complete);
+    }
+}
+
+fn read_config(times: u32) {
+    for _ in 0..times {
+        assert_eq!(config(black_box(PORTS)), 3);
+    }
+}
+
+fn connect_port(times: u32) {
+    let advertise = Advertise { runtime_cookie: Guid(*b"a random cookie "), process_id: 7217, future: 0 };
+    for _ in 0..times {
+        assert_eq!(connect(black_box(&advertise), 20), 2849);
+    }
+}
+
+fn roster_arrive(times: u32) {
+    let frames = frames(1000);
+    let mut slots = vec![None; frames.len()];
+    for _ in 0..times {
+        assert_eq!(arrive(black_box(&frames), &mut slots[..]).len(), frames.len());
+    }
+}
+
+fn roster_take(times: u32) {
+    let frames = frames(1000);
+    let mut roster = arrive(&frames, vec![None; frames.len()]);
+    for _ in 0..times {
+        take(black_box(&frames), &mut roster);
+    }
+}
+
+const TRACE: &[u8] = include_bytes!("../testdata/nettrace/gen-net10-small-mixed.nettrace");
+const EVENTS: u64 = 406;
+
+fn trace(times: u32, mut read: impl FnMut(&'static [u8]) -> u64, expected: u64) {
+    for _ in 0..times {
+        assert_eq!(read(black_box(TRACE)), expected);
+    }
+}
+
+fn write_trace(times: u32) {
+    let (steps, mut buf) = (steps(TRACE), vec![0; Writer::BUFFER]);
+    for _ in 0..times {
+        assert_eq!(written(black_box(&steps), &mut buf), 88_758);
     }
 }

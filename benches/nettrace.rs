@@ -1,7 +1,8 @@
 //! Traces in memory, one core.
 //!
 //! Goals, in events a second: headers and payload 60 million where payloads are large, 120 where they are small; with
-//! metadata, stacks and loss joined 55, and 100 for a trace of 200 threads; in the order of time 25. Framing: 20 GB/s. Fields: 200 MB of payload a second.
+//! metadata, stacks and loss joined 55, and 100 for a trace of 200 threads; in the order of time 25.
+//! Framing: 20 GB/s. Fields: 200 MB of payload a second.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -11,8 +12,8 @@ use core::hint::black_box;
 use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ipc_benches::traces::{Joins, events, fields, framing, joined, ordered, threads};
-use ipc_proto::nettrace::{Held, Slot};
+use ipc_benches::traces::{Joins, events, fields, framing, joined, ordered, steps, threads, written};
+use ipc_proto::nettrace::{Held, Slot, Step, Version, Writer};
 
 /// The traces to read: the files that `NETTRACE_FILES` names, divided by `:`, else one of the repository's; and one that
 /// is made here, of 200 threads and small payloads.
@@ -46,6 +47,12 @@ fn nettrace(c: &mut Criterion) {
         let mut slots = vec![Held::default(); 1 << 16];
         assert_eq!(ordered(&bytes, &mut slots), count);
         group.bench_function("ordered", |b| b.iter(|| ordered(black_box(&bytes), &mut slots)));
+        let steps = steps(&bytes);
+        // The others are not written here.
+        if steps.iter().any(|step| matches!(step, Step::Trace(trace) if trace.version == Version::V4)) {
+            let mut buf = vec![0; Writer::BUFFER];
+            group.bench_function("written", |b| b.iter(|| written(black_box(&steps), &mut buf)));
+        }
         let mut metadata = vec![Slot::default(); 4096];
         let payload = fields(&bytes, &mut metadata);
         group.throughput(Throughput::Bytes(payload));

@@ -175,6 +175,47 @@ pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
     events
 }
 
+/// All that a trace holds.
+#[must_use]
+pub fn steps(bytes: &[u8]) -> Vec<Step<'_>> {
+    let mut parser = Parser::new(Limits::default());
+    let mut steps = Vec::new();
+    loop {
+        match parser.next(bytes) {
+            Step::More { .. } | Step::End(_) => return steps,
+            step => steps.push(step),
+        }
+    }
+}
+
+/// Writes them, as version 4; how many bytes that made.
+pub fn written(steps: &[Step<'_>], buf: &mut [u8]) -> u64 {
+    let mut writer = Writer::new(Version::V4, buf).unwrap();
+    let mut len = 0;
+    macro_rules! put {
+        ($written:expr) => {
+            while let Some(bytes) = $written.unwrap() {
+                len += black_box(bytes).len() as u64;
+            }
+        };
+    }
+    for step in steps {
+        match step {
+            Step::Trace(trace) => put!(writer.trace(trace)),
+            Step::Metadata(record) => put!(writer.metadata(record)),
+            Step::Stack(stack) => put!(writer.stack(stack)),
+            Step::Event(event) => put!(writer.event(event)),
+            Step::SequencePoint(point) => put!(writer.sequence_point(point)),
+            Step::ThreadSequence(row) => put!(writer.thread_sequence(row)),
+            _ => {}
+        }
+    }
+    while let Some(bytes) = writer.finish() {
+        len += black_box(bytes).len() as u64;
+    }
+    len
+}
+
 /// Writes a trace of many threads and small payloads, as the program of 200 threads gives: a burst of one thread, then of
 /// the next, times that overlap, a sequence point every 100,000 events. The first of a burst is `sorted` if that is
 /// wanted: without, all of them are to be held up to the next point.

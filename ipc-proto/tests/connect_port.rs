@@ -136,6 +136,21 @@ fn the_frame_is_that_of_the_specification() {
 }
 
 #[test]
+fn a_frame_that_has_come_or_has_not_stays_so() {
+    let mut whole = ReceiveAdvertise::new();
+    let Step::Receive(space) = whole.step() else { panic!("it waits for a frame") };
+    space.copy_from_slice(&FRAME);
+    assert_eq!(whole.advance(FRAME.len()), Ok(()));
+    assert_eq!(whole.advance(0), Ok(()), "what comes behind it is another's");
+    assert_eq!(whole.finish(), Ok(ADVERTISE));
+
+    let mut closed = ReceiveAdvertise::new();
+    let error = Err(ProtocolError::Closed { received: 0 });
+    assert_eq!((closed.advance(0), closed.advance(3)), (error, error));
+    assert_eq!(closed.finish(), Err(ProtocolError::Closed { received: 0 }));
+}
+
+#[test]
 fn a_runtime_says_who_it_is_and_then_serves() {
     let (mut receive, mut send) = ([0; 64], [0; 64]);
     let mut serve = Serve::announce(&ADVERTISE, &mut receive, &mut send).expect("large enough");

@@ -66,6 +66,29 @@ mod call {
     }
 
     #[test]
+    fn given_up_on_before_the_answer_is_whole() {
+        let answer = message(0xff00, 24, &[0; 4]);
+        let mut buf = [0; 24]; // which it would have filled
+        let mut call = sent(&ResumeRuntime {}, &mut buf);
+        for len in [20, 2] {
+            let Step::Receive(space) = call.step() else { panic!("waits for the answer") };
+            space[..len].copy_from_slice(&answer[..len]);
+            call.advance(len).unwrap();
+        }
+        assert_eq!(call.finish::<Status>(), Err(ProtocolError::Closed { received: 22 }));
+    }
+
+    #[test]
+    fn lent_it_goes_on_all_the_same() {
+        let answer = message(0xff00, 24, &[0; 4]);
+        let mut buf = [0; 64];
+        let mut call = Call::new(&ResumeRuntime {}, &mut buf).unwrap();
+        assert_eq!(take(&mut &mut call, &mut iter::repeat(3), usize::MAX).len(), 20);
+        assert_eq!(feed(&mut &mut call, &mut &answer[..], &mut iter::repeat(3)), Ok(()));
+        assert_eq!(call.finish(), Ok(Answer::Ok(Status::OK)));
+    }
+
+    #[test]
     fn a_wrong_magic_is_seen_at_its_first_wrong_byte() {
         for offset in 0..14 {
             let mut answer = message(0xff00, 24, &[0; 4]);
@@ -134,6 +157,10 @@ mod call {
         );
         let refusal = message(0xffff, 27, &[0x05, 0x40, 0x00, 0x80, 1, 0, 0]);
         let refused = Answer::Refused(HResult::FAIL.into());
+        assert_eq!(answered(&three, &refusal, &mut buf), Ok(refused));
+        // Four are a count: null.
+        let refusal = message(0xffff, 28, &[0x05, 0x40, 0x00, 0x80, 0, 0, 0, 0]);
+        let refused = Answer::Refused(ServerError { hresult: HResult::FAIL, message: Some(Text::NULL) });
         assert_eq!(answered(&three, &refusal, &mut buf), Ok(refused));
     }
 
@@ -265,6 +292,23 @@ mod serve {
     }
 
     #[test]
+    fn the_code_is_known_whatever_the_payload() {
+        let code = |bytes: &[u8]| {
+            let (mut receive, mut send) = ([0; 64], [0; 24]);
+            let mut serve = Serve::new(&mut receive, &mut send).unwrap();
+            assert_eq!(serve.code(), None);
+            feed(&mut serve, &mut &bytes[..], &mut iter::empty()).unwrap();
+            serve.code()
+        };
+        assert_eq!(code(&message(0x0499, 21, &[9])), Some(Code(0x0499)));
+        assert_eq!(code(&message(0x0203, 21, &[9])), Some(Code(0x0203)));
+        assert_eq!(code(&message(0x0203, 21, &[])), None, "cut off");
+        let mut wrong_magic = message(0x0203, 20, &[]);
+        wrong_magic[3] = b'?';
+        assert_eq!(code(&wrong_magic), None);
+    }
+
+    #[test]
     fn buffers() {
         let new = |receive, send| Serve::new(&mut vec![0; receive], &mut vec![0; send]).map(|_| ());
         assert_eq!(new(20, 24), Ok(()));
@@ -309,6 +353,15 @@ mod serve {
         });
         assert_eq!(sent, encode_to_vec(Code::OK, &info).unwrap());
         assert_eq!(reply(256, |_| {}), failed());
+    }
+
+    #[test]
+    fn an_answer_of_any_type() {
+        let sent = reply(256, |reply| reply.answer_untyped(&15u32).unwrap());
+        assert_eq!(sent, message(0xff00, 24, &[15, 0, 0, 0]));
+        let info = info("x");
+        let sent = reply(256, |reply| reply.answer_untyped(&info).unwrap());
+        assert_eq!(sent, encode_to_vec(Code::OK, &info).unwrap());
     }
 
     #[test]
@@ -364,6 +417,15 @@ mod serve {
             assert!(matches!(reply.step(), Step::Done));
             assert_eq!(reply.bytes(), []);
         });
+    }
+
+    #[test]
+    fn a_peer_that_closes_after_the_answer() {
+        let (mut receive, mut send) = ([0; 64], [0; 24]);
+        let serve = Serve::new(&mut receive, &mut send).unwrap();
+        let (_, mut reply) = serve.finish();
+        assert_eq!(take(&mut reply, &mut iter::empty(), usize::MAX).len(), 24);
+        assert_eq!(reply.advance(0), Ok(()));
     }
 }
 
@@ -501,6 +563,16 @@ mod environment {
         assert_eq!(take(&mut send, &mut iter::repeat(2), 2), [0; 2]); // then closes
         send.advance(0).unwrap();
         assert!(matches!(send.step(), Step::Done), "goes on");
+    }
+
+    #[test]
+    fn a_peer_that_closes_behind_the_last_entry() {
+        let bytes = list(1, &["A=b"]);
+        let mut buf = [0; 64];
+        let mut receive = ReceiveEnvironment::new(&announced(bytes.len()), u32::MAX, &mut buf).unwrap();
+        feed(&mut receive, &mut &bytes[..], &mut iter::empty()).unwrap();
+        assert_eq!(receive.advance(0), Ok(()));
+        assert_eq!(receive.next_entry().unwrap().unwrap(), "A=b");
     }
 
     #[test]

@@ -9,7 +9,8 @@
 use ipc_fuzz::{Vector, testdata};
 use ipc_proto::wire::{Path, Value};
 use ipc_proto::{
-    Code, CommandInfo, Decode, DecodeError, DecodeErrorKind, Message, Parsed, Request, ServerError, wire,
+    Advertise, Code, CommandInfo, Decode, DecodeError, DecodeErrorKind, Message, Parsed, Request,
+    ServerError, wire,
 };
 use proptest::prelude::*;
 
@@ -123,6 +124,53 @@ fn an_error_hides_nothing_before_it() {
     assert_eq!(shown(0x0301, &attach), ("client_data".to_owned(), DecodeErrorKind::TrailingBytes, 49));
     let unknown = [&b"DOTNET_IPC_V1\0\x1a\0\x02\x06\0\0"[..], &[2, 0, 0, 0, 9, 9]].concat();
     assert_eq!(inspect(&unknown, None).0[6].0, "rest");
+}
+
+#[test]
+fn the_payload_of_an_unknown_command_and_of_its_answer_is_one_part() {
+    let asked = (b"DOTNET_IPC_V1\0\x16\0\x04\x99\0\0\x07\x08", None);
+    let answered = (b"DOTNET_IPC_V1\0\x16\0\xff\x00\0\0\x07\x08", Some(Code(0x0499)));
+    for (message, answer_to) in [asked, answered] {
+        let (seen, _, result) = inspect(message, answer_to);
+        assert_eq!((seen[5].0.as_str(), result), ("payload", Ok(())));
+    }
+}
+
+#[test]
+fn words_of_a_refusal_begin_with_a_count() {
+    let shown = |size, words: &[u8]| {
+        let head = [&b"DOTNET_IPC_V1\0"[..], &[size, 0, 0xff, 0xff, 0, 0, 5, 0x40, 0, 0x80], words].concat();
+        let (seen, _, result) = inspect(&head, Some(Code(0x0103)));
+        assert_eq!(result, Ok(()));
+        seen[4..].iter().map(|(path, _)| path.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(24, &[]), ["reserved", "hresult"]);
+    assert_eq!(shown(27, &[0; 3]), ["reserved", "hresult", "rest"]);
+    assert_eq!(shown(28, &[0; 4]), ["reserved", "hresult", "message.count", "message"]);
+}
+
+/// Offsets count from where the reader began, not from the frame.
+#[test]
+fn an_advertise_frame_behind_something() {
+    fn at_frame(bytes: &[u8]) -> wire::Reader<'_> {
+        let mut r = wire::Reader::new(bytes);
+        r.bytes(3).unwrap();
+        r
+    }
+    let mut bytes = [&b"abc"[..], b"ADVR_V1\0", &[9; 16], &[7, 0, 0, 0, 0, 0, 0, 0, 1, 0]].concat();
+    let mut seen = Vec::new();
+    Advertise::inspect(&mut at_frame(&bytes), &Path::Root, &mut |part| {
+        seen.push((part.path.to_string(), part.offset));
+    })
+    .unwrap();
+    let parts = [("magic", 3), ("runtime_cookie", 11), ("process_id", 27), ("future", 35)];
+    assert_eq!(seen, parts.map(|(path, offset)| (path.to_owned(), offset)));
+    assert_eq!(at_frame(&bytes).read::<Advertise>().unwrap().process_id, 7);
+
+    bytes[8] = b'?';
+    let error = Err(DecodeError { kind: DecodeErrorKind::BadAdvertise, offset: 8 });
+    assert_eq!(Advertise::inspect(&mut at_frame(&bytes), &Path::Root, &mut |_| {}), error);
+    assert_eq!(at_frame(&bytes).read::<Advertise>().map(|_| ()), error);
 }
 
 #[test]

@@ -127,12 +127,14 @@ fn the_drafts_errors() {
     let refused = vector("draft.error.specification.refusal").bytes;
     assert_eq!(recognise(&refused), Some(Legacy::Error(ErrorCode::BAD_ENCODING)));
     assert_eq!(message(Code::ERROR, &ErrorCode::BAD_ENCODING), refused);
+    assert_eq!(recognise(&[&refused[..], &[0]].concat()), None, "something is behind it");
     // Real runtimes of today send this too.
     let unknown = vector("draft.error.unknown.refusal").bytes;
     assert_eq!(recognise(&unknown), None);
     assert_eq!(whole(&unknown).decode(), Ok(ErrorCode::UNKNOWN_ERROR));
     for (code, hresult) in [
         (ErrorCode::OK, HResult::OK),
+        (ErrorCode::BAD_ENCODING, HResult::BAD_ENCODING),
         (ErrorCode::UNKNOWN_COMMAND, HResult::UNKNOWN_COMMAND),
         (ErrorCode::UNKNOWN_MAGIC, HResult::UNKNOWN_MAGIC),
         (ErrorCode::BAD_INPUT, HResult::INVALID_ARG),
@@ -155,6 +157,9 @@ fn before_the_draft() {
         assert_eq!(recognise(&vector.bytes), Some(Legacy::Old(request)), "{name}");
         assert_eq!(raw(&request), vector.bytes, "{name}");
     }
+    let mut of_nobody = vector("before-draft.start.request").bytes;
+    of_nobody[4..8].fill(0);
+    assert_eq!(recognise(&of_nobody), None, "no process has the id 0");
     for (name, session_id) in [("session", 0x1122_3344_5566_7788), ("error", 0)] {
         let vector = vector(&format!("before-draft.{name}.answer"));
         assert_eq!((decode(&vector.bytes), vector.bytes.len()), (Ok(SessionId { session_id }), 8));

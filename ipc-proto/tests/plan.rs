@@ -4,7 +4,7 @@
 use ipc_proto::plan::{self, DEFAULT_RUNDOWN, Flavour, Hazard, Loss, Obstacle, Runtime, TraceWishes};
 use ipc_proto::types::{DumpFlags, DumpType, PerfMapType, SessionBufferMode};
 use ipc_proto::{
-    ApplyStartupHook, Code, CommandInfo, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, Request,
+    ApplyStartupHook, Code, CommandInfo, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, HResult, Request,
     SetEnvironmentVariable, Text,
 };
 
@@ -50,6 +50,7 @@ fn a_trace_steps_down_from_all_wishes_to_none_that_is_new() {
             continue;
         }
         assert_eq!(steps[0].command.0, reference(&wishes));
+        assert!(steps[1..].iter().all(|step| !step.lost.is_empty()));
         for pair in steps.windows(2) {
             assert!(pair[1].command < pair[0].command);
             assert_eq!(pair[1].lost.iter().count(), pair[0].lost.iter().count() + 1, "one loss a step");
@@ -158,5 +159,32 @@ fn the_platforms() {
         assert_eq!(plan::obstacle(row.code, &windows), expect(perf_map, Obstacle::NotLinux));
         let before = version(row.since - 1);
         assert_eq!(plan::obstacle(row.code, &before), Some(Obstacle::Version { since: row.since }));
+    }
+}
+
+#[test]
+fn what_a_runtime_refuses_by_the_code() {
+    let coreclr = |of| Runtime { flavour: Some(Flavour::CoreClr), ..version(of) };
+    let native = Runtime { flavour: Some(Flavour::NativeAot), ..version(9) };
+    let windows = Runtime { linux: Some(false), ..coreclr(9) };
+    let [attach, dump, hook] = [Code(0x0301), Code(0x0101), Code(0x0407)];
+    let (perf_map, info, unknown) = (Code(0x0405), Code(0x0404), Code(0x0499));
+    let not_supported = Some(HResult::NOT_SUPPORTED);
+    let unknown_command = Some(HResult::UNKNOWN_COMMAND);
+    for (command, runtime, expected) in [
+        (info, coreclr(9), None),
+        (info, coreclr(5), unknown_command), // before there was one
+        (unknown, coreclr(9), unknown_command),
+        (unknown, Runtime::default(), unknown_command),
+        (hook, coreclr(9), None),
+        (hook, coreclr(7), unknown_command),
+        (hook, native, None), // it reads the path first
+        (attach, native, not_supported),
+        (attach, coreclr(9), None),
+        (dump, native, None),
+        (perf_map, windows, not_supported),
+        (perf_map, coreclr(9), None),
+    ] {
+        assert_eq!(plan::refusal(command, &runtime), expected, "{command} of {runtime:?}");
     }
 }

@@ -158,10 +158,12 @@ fn each_kind_of_runtime_reads_its_variables() {
         (&[(ENABLE, "false"), (PORTS, "/a")], [A, OFF, A]),
         (&[(ENABLE, "off"), (PORTS, "/a")], [A, OFF, A]),
         (&[(ENABLE, ""), (PORTS, "/a")], [A, OFF, A]),
+        (&[(ENABLE, "0a"), (PORTS, "/a")], [A, OFF, A]),
         (&[(ENABLE, "100000000"), (PORTS, "/a")], [A, A, A]),
         (&[(ENABLE, "0x"), (PORTS, "/a")], [OFF, OFF, A]),
         (&[(ENABLE, "-0"), (PORTS, "/a")], [OFF, OFF, A]),
         (&[(OLD_ENABLE, "0"), (PORTS, "/a")], [OFF, OFF, A]),
+        (&[(OLD_ENABLE, ""), (PORTS, "/a")], [A, OFF, A]),
         (&[(ENABLE, "1"), (OLD_ENABLE, "0"), (PORTS, "/a")], [A, A, A]),
         (&[(IPC, "0"), (PORTS, "/a"), (SUSPEND, "1")], [OFF, OFF, OFF]),
         (&[(OLD_IPC, "0"), (PORTS, "/a")], [OFF, OFF, A]),
@@ -390,6 +392,17 @@ fn what_is_odd_in_the_variables_is_said() {
              ignores it elsewhere: leave listen out if it is to connect",
         ),
     ];
+    // On phones an address is a host and its port, elsewhere a path whatever is in it.
+    let relative = "is looked for in the program's working directory";
+    for (flavour, list, is_path) in [
+        (Flavour::CoreClr, "127.0.0.1:9000,suspend", true),
+        (Flavour::Mono, "127.0.0.1:9000,suspend", false),
+        (Flavour::Mono, "a,suspend", true),
+        (Flavour::CoreClr, "a,suspend", true),
+    ] {
+        let said = sentences(&config(flavour, &[("DOTNET_DiagnosticPorts", list)]));
+        assert_eq!(said.iter().any(|sentence| sentence.contains(relative)), is_path, "{flavour:?} {list}");
+    }
     for (flavour, variables, expected) in table {
         assert_eq!(sentences(&config(*flavour, variables)), [*expected], "{variables:?}");
     }
@@ -444,7 +457,20 @@ fn a_tag_is_guessed_from_one_wrong_letter() {
     ] {
         assert_eq!(guess(tag), Some(meant), "{tag:?}");
     }
-    for tag in ["x", " ", "suspended", "conn", "nosus", "tsilen", "resume", "/tmp/b", "csonnect_"] {
+    for tag in [
+        "x",
+        " ",
+        "suspended",
+        "conn",
+        "nosus",
+        "tsilen",
+        "resume",
+        "/tmp/b",
+        "csonnect_",
+        "conexct",
+        "coxnect_",
+        "suspxnd_",
+    ] {
         assert_eq!(guess(tag), None, "{tag:?}");
     }
 }

@@ -106,6 +106,7 @@ fn the_stream_says_how_it_ended_whatever_the_answer() {
     refused.stream_advance(b"\x06\x01");
     refused.stream_advance(b"");
     assert_eq!(refused.end(), Some(SessionEnd::Complete));
+    refused.stop(400); // which is too late to ask for
     assert!(matches!(refused.stop_answer(), Some(Ok(Answer::Refused(e))) if e.hresult == HResult::FAIL));
 
     let mut huge = asked();
@@ -132,6 +133,15 @@ fn a_stop_that_failed_may_be_asked_again() {
 }
 
 #[test]
+fn a_connection_that_fails_behind_its_answer_takes_nothing_back() {
+    let mut session = asked();
+    receive(&mut session, &encode_to_vec(Code::OK, &SessionId { session_id: ID }).unwrap());
+    session.stop_advance(StopEvent::Failed);
+    assert_eq!(session.stop_answer(), Some(Ok(Answer::Ok(SessionId { session_id: ID }))));
+    assert_eq!(session.until(), Some(100), "the stream has not ended");
+}
+
+#[test]
 fn asking_again_only_brings_the_deadline_forward() {
     let mut session = asked();
     session.stop(200);
@@ -144,6 +154,7 @@ fn asking_again_only_brings_the_deadline_forward() {
 #[test]
 fn one_that_is_given_up_wants_nothing() {
     let mut session = asked();
+    assert_eq!(session.session_id(), ID);
     session.abandon();
     session.stream_advance(b"more");
     session.stop(1);

@@ -7,7 +7,8 @@
 )]
 use ipc_proto::nettrace::{Fields, Metadata, Scalar, Str, Version, WriteError};
 use ipc_proto::types::{
-    EventFilter, EventLevel, SessionConfig, TracepointConfig, UserEventsProvider, UserEventsSession,
+    EventFilter, EventLevel, SessionConfig, TracepointConfig, TracepointSet, UserEventsProvider,
+    UserEventsSession,
 };
 use ipc_proto::user_events::{
     Extension, InlineMetadata, Item, Record, TracepointFormat, TracepointFormatError as FormatError,
@@ -94,7 +95,10 @@ fn the_longest_name() {
 }
 
 fn check(name: &str) -> Result<(), Violation> {
-    let tracepoints = TracepointConfig { default_tracepoint_name: name.into(), sets: Array::EMPTY };
+    check_tracepoints(TracepointConfig { default_tracepoint_name: name.into(), sets: Array::EMPTY })
+}
+
+fn check_tracepoints(tracepoints: TracepointConfig<'_>) -> Result<(), Violation> {
     let provider = UserEventsProvider {
         keywords: 1,
         level: EventLevel::VERBOSE,
@@ -106,6 +110,26 @@ fn check(name: &str) -> Result<(), Violation> {
     let providers = [provider];
     let session = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
     Request::CollectTracing5(CollectTracing5 { session: SessionConfig::UserEvents(session) }).check()
+}
+
+#[test]
+fn an_event_id_that_is_there_twice_is_found_wherever() {
+    let check = |ids: &[u32]| {
+        let set = TracepointSet { tracepoint_name: "tp".into(), event_ids: Array::from(ids) };
+        let sets = [set];
+        let tracepoints = TracepointConfig { default_tracepoint_name: Text::NULL, sets: Array::from(&sets) };
+        check_tracepoints(tracepoints)
+    };
+    for len in [1, 2, 63, 64, 65, 127, 128, 129, 200] {
+        let good: Vec<u32> = (1..=len).collect();
+        assert_eq!(check(&good), Ok(()), "{len}");
+    }
+    for (first, second) in [(0, 1), (0, 199), (62, 63), (63, 64), (64, 65), (10, 150), (100, 120), (198, 199)]
+    {
+        let mut ids: Vec<u32> = (1..=200).collect();
+        ids[second] = ids[first];
+        assert_eq!(check(&ids), Err(Violation::DuplicateEventId), "{first} {second}");
+    }
 }
 
 #[test]

@@ -156,14 +156,7 @@ impl Client {
 
     pub(crate) fn connect_for(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
         let phase = self.connecting();
-        let connected = match &self.way {
-            Way::Socket(_) | Way::Found { .. } => Socket::connect(&self.place(), deadline.end),
-            Way::Port { monitor, runtime_cookie } => {
-                let taken = monitor.take(runtime_cookie, deadline.end).transpose();
-                taken.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()))
-            }
-        };
-        let socket = connected.map_err(|e| match e.kind() {
+        let socket = self.reach(deadline.end).map_err(|e| match e.kind() {
             io::ErrorKind::TimedOut => Error::Timeout {
                 peer: self.peer.clone(),
                 phase,
@@ -181,20 +174,22 @@ impl Client {
 
     /// Connects for a session's stop; an error of kind `WouldBlock` if the runtime is not ready for it just now.
     pub(crate) fn connect_at_once(&self) -> io::Result<Socket> {
-        let now = Instant::now();
-        let connected = match &self.way {
-            Way::Socket(_) | Way::Found { .. } => Socket::connect(&self.place(), now),
-            // One that has left ends its stream, too.
-            Way::Port { monitor, runtime_cookie } => monitor
-                .take(runtime_cookie, now)
-                .and_then(|taken| taken.ok_or_else(|| io::ErrorKind::NotFound.into())),
-        };
-        let socket = connected.map_err(|e| match e.kind() {
+        let socket = self.reach(Instant::now()).map_err(|e| match e.kind() {
             io::ErrorKind::TimedOut => io::ErrorKind::WouldBlock.into(),
             _ => e,
         })?;
         self.check(&socket).map_err(io::Error::other)?;
         Ok(socket)
+    }
+
+    /// A new connection: `TimedOut` if there is none by `end`, `NotFound` if nobody is there to connect to.
+    fn reach(&self, end: Instant) -> io::Result<Socket> {
+        match &self.way {
+            Way::Socket(_) | Way::Found { .. } => Socket::connect(&self.place(), end),
+            Way::Port { monitor, runtime_cookie } => {
+                monitor.take(runtime_cookie, end)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+            }
+        }
     }
 
     /// Where to connect to.

@@ -51,7 +51,7 @@ use wishes::Wishes;
 /// | loads a profiler | does not find it to attach (0x8007007E); takes one for its start, and [notes](Self::requests) it |
 /// | runs startup hooks; of one that is not there .NET 9 and 10 end, and .NET 8 says [`HResult::INVALID_ARG`] | notes them |
 /// | writes perf maps | notes that it should |
-/// | registers tracepoints, and writes to them | [keeps](Self::user_events_data) the descriptor, and writes nothing |
+/// | registers tracepoints, and writes to them | keeps the descriptor (`user_events_data`), and writes nothing |
 /// | traces its program | tells a recording of another, again and again: [`Response::Replay`] |
 /// | writes NetPerf (V3) if it is asked for format 0 | writes NetTrace (V4), which readers tell apart by its first bytes |
 /// | reads past the end of a payload that is too short, and often dies | answers [`HResult::BAD_ENCODING`] |
@@ -189,7 +189,7 @@ pub enum Response {
     /// ```
     Replay(Vec<u8>),
     /// OK, with the id of a new session that has the descriptor which came behind the request, and nothing following:
-    /// see [`FakeRuntime::user_events_data`]. The session ends when it is stopped, or the tool closes the connection.
+    /// see `FakeRuntime::user_events_data`. The session ends when it is stopped, or the tool closes the connection.
     /// [`HResult::BAD_ENCODING`] if no descriptor came.
     UserEvents,
     /// These bytes in place of any message.

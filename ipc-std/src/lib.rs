@@ -1,4 +1,7 @@
+// Where it is not there, its name leads to where the README says so.
+#![cfg_attr(windows, doc = "[`UserEvents`]: #windows")]
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 mod connection;

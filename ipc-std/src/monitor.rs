@@ -44,7 +44,7 @@ use shared::{Bell, MAX_ARRIVING};
 /// ```
 ///
 /// It has no thread of its own. Whoever waits for a runtime, or for an event, looks after all of them meanwhile. To have
-/// it in a loop of one's own, poll its descriptor ([`AsFd`]) for being readable, until [`due`](Self::due) at the latest,
+/// it in a loop of one's own, poll its descriptor (`AsFd`) for being readable, until [`due`](Self::due) at the latest,
 /// and then take [events](Self::poll_event) until there are none.
 ///
 /// Anybody who may open the socket, which is its owner, can connect and be silent, or send garbage: such a connection

@@ -129,10 +129,10 @@ impl<'a> TraceConfig<'a> {
 ///   asked.
 /// * [`finish`](Self::finish) stops it and writes the rest. **Dropping** it stops it too, and reads the rest to throw it
 ///   away, by the same deadline: so a reader that fails does not leave the runtime with a session that nobody reads. Only
-///   one that has failed to be stopped is closed at once. [`abandon`](Self::abandon) does not wait: it closes the stream, and the runtime gives the session up the next time
-///   that it has something to send.
+///   one that has failed to be stopped is closed at once. [`abandon`](Self::abandon) does not wait: it closes the stream,
+///   and the runtime gives the session up the next time that it has something to send.
 /// * It has no thread of its own and keeps nothing of the stream. To have it in a loop of one's own, poll its descriptor
-///   ([`AsFd`]) for being readable, until [`due`](Self::due) at the latest, and then [`poll_read`](Self::poll_read) until
+///   (`AsFd`) for being readable, until [`due`](Self::due) at the latest, and then [`poll_read`](Self::poll_read) until
 ///   there is nothing.
 ///
 /// Reading fails with an [`Error`] inside of the [`io::Error`]:
@@ -154,8 +154,6 @@ pub struct TraceSession {
     stream: Arc<Socket>,
     /// On which the stop is asked for.
     stop: Option<Tap<AtOnce>>,
-    /// Whether the stop was heard of, and is under way.
-    is_asking: bool,
     /// When all has to be over, and when the runtime has to be ready to be asked.
     stop_by: Deadline,
     ask_by: Deadline,
@@ -259,7 +257,6 @@ impl TraceSession {
             session: Session::new(session.session_id),
             stream,
             stop: None,
-            is_asking: false,
             stop_by: Deadline::after(Duration::ZERO),
             ask_by: Deadline::after(Duration::ZERO),
             again: None,
@@ -413,14 +410,19 @@ impl TraceSession {
         if said.cancel {
             self.session.abandon();
         }
-        if said.stop && !self.is_asking {
+        if said.stop && !self.is_asking() && self.end().is_none() {
             let timeouts = *self.client.timeouts();
             self.stop_by = Deadline::after(timeouts.stop);
             self.ask_by = Deadline::after(timeouts.call.min(timeouts.stop));
             (self.again, self.pause) = (None, FIRST_PAUSE);
-            (self.is_asking, self.given_up) = (true, false);
+            self.given_up = false;
             self.session.stop(self.since_epoch(self.stop_by.end));
         }
+    }
+
+    /// Whether the stop was heard of, and is under way.
+    const fn is_asking(&self) -> bool {
+        self.session.until().is_some()
     }
 
     /// Connects and sends, as far as that goes without waiting.
@@ -440,7 +442,7 @@ impl TraceSession {
                         *stop = Some(tap);
                         Ok(StopEvent::Connected)
                     });
-                    (connected, Phase::Connecting)
+                    (connected, self.client.connecting())
                 }
                 (StopStep::Send(bytes), Some(tap)) => match tap.write(bytes) {
                     Err(e) if is_closed(&e) => (Ok(StopEvent::Sent(0)), Phase::Sending),
@@ -459,14 +461,11 @@ impl TraceSession {
                 Err(e) => {
                     self.session.stop_advance(StopEvent::Failed);
                     self.give_up();
-                    let (kind, e) = match (e.kind(), phase) {
-                        (ErrorKind::WouldBlock, Phase::Sending) => {
+                    let (kind, e) = match e.kind() {
+                        ErrorKind::WouldBlock => {
                             (ErrorKind::TimedOut, self.timeout(phase, self.ask_by, 0, 0))
                         }
-                        (ErrorKind::WouldBlock, _) => {
-                            (ErrorKind::TimedOut, self.timeout(self.client.connecting(), self.ask_by, 0, 0))
-                        }
-                        (kind, phase) => (kind, self.client.connect_error(e, phase)),
+                        kind => (kind, self.client.connect_error(e, phase)),
                     };
                     return Err(io::Error::new(kind, e));
                 }
@@ -478,7 +477,7 @@ impl TraceSession {
     fn give_up(&mut self) {
         self.close_stop();
         self.told.said().stop = false;
-        (self.is_asking, self.given_up) = (false, true);
+        self.given_up = true;
     }
 
     /// Receives what is there of the answer.
@@ -603,8 +602,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// Whether a failure to ask may pass: the runtime is busy with other connections; or it is about to end, upon which
 /// the stream ends too, and has taken its socket away already.
 fn may_pass(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::NotFound | ErrorKind::ConnectionRefused)
-        || e.kind() == ErrorKind::Interrupted
+    use ErrorKind::{ConnectionRefused, Interrupted, NotFound, WouldBlock};
+    matches!(e.kind(), WouldBlock | NotFound | ConnectionRefused | Interrupted)
 }
 
 impl Read for TraceSession {

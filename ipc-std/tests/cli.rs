@@ -37,7 +37,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::peer::{Listener, Place};
-use crate::tool::{HANGS, Ran, finish, run, tool};
+use crate::tool::{HANGS, Ran, TOOL, finish, run, tool};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
 const GET_PROCESS_INFO: Code = Code(0x0400);
@@ -343,6 +343,20 @@ fn odd_strings_show() {
     assert!(info.text().contains("a\u{fffd}\\u{1b}\\n\n"), "nothing that moves the cursor: {}", info.text());
 }
 
+/// Delete, a command of some terminals in one character, and one that turns the direction of what follows.
+const STEERING: &str = "a\u{7f}b\u{9b}2Jc\u{202e}d";
+
+#[test]
+fn nothing_steers_a_terminal() {
+    let profile = Profile { command_line: STEERING.to_owned(), ..Profile::net10() };
+    let runtime = FakeRuntime::start(profile).unwrap();
+    let info = ask(runtime.path(), &["info"]).well();
+    assert!(info.text().contains("a\\u{7f}b\\u{9b}2Jc\\u{202e}d\n"), "{}", info.text());
+    let info = ask(runtime.path(), &["info", "--json"]).well();
+    assert!(info.text().contains(r"a\u007fb\u009b2Jc\u202ed"), "{}", info.text());
+    assert_eq!(info.json()["command_line"], STEERING);
+}
+
 #[test]
 fn an_older_runtime_knows_less_of_itself() {
     let profile = Profile { version: 5, ..Profile::net8() };
@@ -361,6 +375,23 @@ fn env_in_json_and_text() {
     let expected = r#"{"environment":{"A":"1=2","=C:":"C:\\x","EMPTY":""},"other":["odd","A=3",""]}"#;
     assert_eq!(env.text().trim_end(), expected);
     assert_eq!(ask(runtime.path(), &["env"]).well().text(), "A=1=2\n=C:=C:\\x\nodd\nA=3\nEMPTY=\n\n");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn env_on_a_terminal() {
+    let entries = vec!["A=\u{1b}[2J\nFAKE=1".to_owned(), format!("B={STEERING}")];
+    let runtime = FakeRuntime::start(Profile { environment: entries, ..Profile::net8() }).unwrap();
+    // For other programs it is what it is.
+    let piped = ask(runtime.path(), &["env"]).well();
+    assert_eq!(piped.text(), format!("A=\u{1b}[2J\nFAKE=1\nB={STEERING}\n"));
+    // A terminal of its own: of `script`, which is wherever Linux has a shell.
+    let command = format!("'{TOOL}' env --socket '{}'", runtime.path().display());
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let shown = finish(script.stderr(Stdio::piped()).spawn().unwrap()).well();
+    let expected = "A=\\u{1b}[2J\\nFAKE=1\r\nB=a\\u{7f}b\\u{9b}2Jc\\u{202e}d\r\n";
+    assert_eq!(shown.text(), expected);
 }
 
 /// `ps` in this directory.

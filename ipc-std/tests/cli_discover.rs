@@ -207,6 +207,23 @@ fn in_its_own_tmpdir() {
 }
 
 #[test]
+fn in_a_tmpdir_that_is_relative() {
+    let (theirs, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    fs::create_dir(theirs.path().join("below")).unwrap();
+    let mut command = tool(&["fake-runtime"]);
+    command.current_dir(theirs.path()).env("TMPDIR", "below");
+    let runtime = FakeProcess::of(command);
+    let pid = runtime.id().to_string();
+    let found = run_in(ours.path(), &["find", &pid, "--json"]).well().json();
+    let socket = Path::new("/proc").join(&pid).join("cwd").join(&runtime.socket);
+    assert_eq!(found["found"]["socket"], json!(socket));
+    run_in(ours.path(), &["info", &pid]).well();
+    // Ours may be, too.
+    let mut command = tool(&["info", &pid]);
+    finish(command.current_dir(theirs.path()).env("TMPDIR", "below").spawn().unwrap()).well();
+}
+
+#[test]
 fn no_process() {
     let directory = TempDir::new().unwrap();
     let mut gone = Command::new("true").spawn().unwrap();
@@ -576,10 +593,10 @@ fn nobody_is_there() {
     assert_eq!(ran.well().text(), "");
 }
 
-/// A name of a router's socket, of a process that started when this one did.
-fn router(directory: &Path, process_id: u32) -> PathBuf {
+/// A name of a router's socket, of a process that started so many seconds before this one.
+fn router(directory: &Path, process_id: u32, before: u64) -> PathBuf {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    directory.join(format!("dotnet-diagnostic-dsrouter-{process_id}-{now}-socket"))
+    directory.join(format!("dotnet-diagnostic-dsrouter-{process_id}-{}-socket", now - before))
 }
 
 #[test]
@@ -589,7 +606,11 @@ fn dsrouter() {
     let find = || run_in(directory.path(), &["find", &runtime.id().to_string(), "--json"]).well().json();
     assert_eq!(find()["found"]["router"], false);
     // One file by two names is as new as itself.
-    let router = router(directory.path(), runtime.id());
+    let earlier = router(directory.path(), runtime.id(), 3_600);
+    fs::hard_link(&runtime.socket, &earlier).unwrap();
+    assert_eq!(find()["found"]["router"], false);
+    fs::remove_file(&earlier).unwrap();
+    let router = router(directory.path(), runtime.id(), 0);
     fs::hard_link(&runtime.socket, &router).unwrap();
     assert_eq!((&find()["found"]["router"], &find()["found"]["socket"]), (&json!(true), &json!(router)));
     // An older one does not count, and one that has no process's own beside it neither.
@@ -755,7 +776,7 @@ fn a_squatter_keeps_nobody_from_the_real_one() {
     let runtime = FakeProcess::start(directory.path());
     let pid = runtime.id().to_string();
     let squat = directory.path().join(format!("dotnet-diagnostic-{pid}-0-socket"));
-    let _listeners = [squat.clone(), router(directory.path(), runtime.id())].map(|path| {
+    let _listeners = [squat.clone(), router(directory.path(), runtime.id(), 0)].map(|path| {
         let listener = UnixListener::bind(&path).unwrap();
         touch(&path, "2040-01-01");
         listener

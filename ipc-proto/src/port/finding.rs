@@ -267,47 +267,49 @@ const fn name_of(flavour: Flavour) -> &'static str {
 }
 
 impl<'a> Finding<'a> {
+    // Nothing is found before it is asked for, and no iterator keeps what it has not yet given: the frames are small.
     pub(super) fn of(config: Config<'a>) -> impl Iterator<Item = Self> + use<'a> {
-        let list = config.port_list();
-        let variables = Variable::ALL.into_iter().flat_map(move |variable| of_variable(&config, variable));
-        let ports = Split::new(list, b';').enumerate().filter(|(_, text)| !text.is_empty());
-        variables.chain(of_switches(&config)).chain(ports.flat_map(move |(index, text)| {
-            let earlier = Split::new(list, b';').take(index);
-            let port = Port::parse(text);
-            let nothing = port.is_none().then_some(Finding::OnlyCommas { port: text });
-            let port = port.map(|port| of_port(&config, text, port, earlier));
-            nothing.into_iter().chain(unknown_tags(text)).chain(port.into_iter().flatten().flatten())
-        }))
+        let of_names = Variable::ALL.into_iter().flat_map(move |variable| {
+            [of_name, of_value].into_iter().filter_map(move |check| check(&config, variable))
+        });
+        let of_switches = [of_switches].into_iter().filter_map(move |check| check(&config));
+        let parts = Split::new(config.port_list(), b';').enumerate().filter(|(_, text)| !text.is_empty());
+        let of_ports = parts.flat_map(move |(index, text)| {
+            let written = Written { config, text, index, port: Port::parse(text) };
+            unknown_tags(text).chain(PORT_CHECKS.iter().filter_map(move |check| check(&written)))
+        });
+        of_names.chain(of_switches).chain(of_ports)
     }
 }
 
-fn of_variable<'a>(config: &Config<'a>, variable: Variable) -> impl Iterator<Item = Finding<'a>> + use<'a> {
+fn of_name<'a>(config: &Config<'a>, variable: Variable) -> Option<Finding<'a>> {
     let Given { new, old } = config.given(variable);
-    let name = match (new, old) {
+    match (new, old) {
         (_, None) => None,
         (Some(new), Some(old)) if new == old => None,
         _ if !config.reads_old_name(variable) => Some(Finding::Unread(variable, config.flavour)),
         (None, _) => None,
         _ => Some(Finding::Shadowed(variable)),
+    }
+}
+
+fn of_value<'a>(config: &Config<'a>, variable: Variable) -> Option<Finding<'a>> {
+    let (name, value) = config.value(variable)?;
+    let read = config.number(variable);
+    let number = match config.flavour {
+        Flavour::CoreClr => value.strip_prefix("0x").unwrap_or(value),
+        Flavour::Mono | Flavour::NativeAot => value,
     };
-    let value = config.value(variable).and_then(|(name, value)| {
-        let read = config.number(variable);
-        let number = match config.flavour {
-            Flavour::CoreClr => value.strip_prefix("0x").unwrap_or(value),
-            Flavour::Mono | Flavour::NativeAot => value,
-        };
-        let plain = !value.is_empty() && matches!(number.trim_start_matches('0'), "" | "1");
-        let hexadecimal = config.flavour != Flavour::Mono;
-        match variable {
-            Variable::DiagnosticPorts => {
-                let nothing = !value.is_empty() && value.bytes().all(|byte| byte == b';');
-                nothing.then_some(Finding::NoPorts { name, value })
-            }
-            _ if plain && read.is_some() => None,
-            _ => Some(Finding::Number { name, value, read, hexadecimal }),
+    let plain = !value.is_empty() && matches!(number.trim_start_matches('0'), "" | "1");
+    let hexadecimal = config.flavour != Flavour::Mono;
+    match variable {
+        Variable::DiagnosticPorts => {
+            let nothing = !value.is_empty() && value.bytes().all(|byte| byte == b';');
+            nothing.then_some(Finding::NoPorts { name, value })
         }
-    });
-    [name, value].into_iter().flatten()
+        _ if plain && read.is_some() => None,
+        _ => Some(Finding::Number { name, value, read, hexadecimal }),
+    }
 }
 
 /// Whether what is asked for is switched off.
@@ -347,35 +349,88 @@ fn without_last(bytes: &[u8], n: usize) -> &[u8] {
     bytes.get(..bytes.len().saturating_sub(n)).unwrap_or_default()
 }
 
-fn of_port<'a>(
-    config: &Config<'a>,
+/// A port as it is written, at its place in the list.
+struct Written<'a> {
+    config: Config<'a>,
     text: &'a str,
-    port: Port<'a>,
-    mut earlier: impl Iterator<Item = &'a str>,
-) -> [Option<Finding<'a>>; 10] {
-    let (flavour, address) = (config.flavour, port.address());
-    let scheme = without_scheme(address).map(|meant| Finding::Scheme { address, meant });
-    let tag = Tag::parse(address.trim()).map(|tag| Finding::TagForAddress { port: text, tag });
-    // On phones an address is a host and its port.
-    let path = scheme.is_none() && tag.is_none() && !(flavour == Flavour::Mono && address.contains(':'));
-    let blanks = address.trim() != address;
-    let relative = path && !address.trim_start().starts_with('/');
-    let listens = port.port_type() == PortType::Listen;
+    index: usize,
+    port: Option<Port<'a>>,
+}
+
+type PortCheck = for<'a> fn(&Written<'a>) -> Option<Finding<'a>>;
+
+/// In the order in which they are told.
+static PORT_CHECKS: [PortCheck; 11] =
+    [commas, tag, scheme, blanks, relative, too_long, same_address, types, listen, suspension, suspends];
+
+impl<'a> Written<'a> {
+    fn address(&self) -> Option<&'a str> {
+        self.port.map(|port| port.address())
+    }
+
+    /// Its address, if that can be a path at all.
+    fn path(&self) -> Option<&'a str> {
+        // On phones an address is a host and its port.
+        let host = |address: &str| self.config.flavour == Flavour::Mono && address.contains(':');
+        self.address().filter(|address| !host(address) && scheme(self).is_none() && tag(self).is_none())
+    }
+}
+
+fn commas<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    written.port.is_none().then_some(Finding::OnlyCommas { port: written.text })
+}
+
+fn tag<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    Tag::parse(written.address()?.trim()).map(|tag| Finding::TagForAddress { port: written.text, tag })
+}
+
+fn scheme<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    let address = written.address()?;
+    without_scheme(address).map(|meant| Finding::Scheme { address, meant })
+}
+
+fn blanks<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    let address = written.address()?;
+    (address.trim() != address).then_some(Finding::Blanks { address })
+}
+
+fn relative<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    let address = written.path()?;
+    (!address.trim_start().starts_with('/')).then_some(Finding::Relative { address })
+}
+
+fn too_long<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    let address = written.path()?;
+    (address.len() > LONGEST_ON_MACOS).then_some(Finding::TooLong { address })
+}
+
+fn same_address<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    let address = written.address()?;
+    let mut earlier = Split::new(written.config.port_list(), b';').take(written.index);
     let twice = earlier.any(|other| tokens(other).next() == Some(address));
+    twice.then_some(Finding::SameAddress { address })
+}
+
+fn types<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    conflict(written.text, [Tag::Connect, Tag::Listen])
+}
+
+fn listen<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    let (port, flavour) = (written.port?, written.config.flavour);
+    (port.port_type() == PortType::Listen).then_some(Finding::Listen { address: port.address(), flavour })
+}
+
+fn suspension<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    conflict(written.text, [Tag::Suspend, Tag::NoSuspend])
+}
+
+fn suspends<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+    let Written { config, text, port, .. } = written;
+    let port = (*port)?;
     let says = |tag: &str| matches!(Tag::parse(tag), Some(Tag::Suspend | Tag::NoSuspend));
-    let suspends = config.is_enabled() && port.is_opened_by(flavour) && !tokens(text).skip(1).any(says);
-    [
-        tag,
-        scheme,
-        blanks.then_some(Finding::Blanks { address }),
-        relative.then_some(Finding::Relative { address }),
-        (path && address.len() > LONGEST_ON_MACOS).then_some(Finding::TooLong { address }),
-        twice.then_some(Finding::SameAddress { address }),
-        conflict(text, [Tag::Connect, Tag::Listen]),
-        listens.then_some(Finding::Listen { address, flavour }),
-        conflict(text, [Tag::Suspend, Tag::NoSuspend]),
-        suspends.then_some(Finding::Suspends { address }),
-    ]
+    let suspends =
+        config.is_enabled() && port.is_opened_by(config.flavour) && !tokens(text).skip(1).any(says);
+    suspends.then_some(Finding::Suspends { address: port.address() })
 }
 
 /// Which of two tags counts, if a port has both.

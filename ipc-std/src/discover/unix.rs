@@ -489,16 +489,18 @@ impl Denied {
 impl Target {
     /// Whether it is this process that listens at the other end; else who it is.
     pub(crate) fn check(&self, socket: &sys::Socket) -> Result<(), Credentials> {
-        let Some(peer) = socket.credentials() else { return Ok(()) };
+        socket.credentials().map_or(Ok(()), |peer| if self.is(&peer) { Ok(()) } else { Err(peer) })
+    }
+
+    fn is(&self, peer: &Credentials) -> bool {
         let is_user = [Some(0), Some(sys::own_user()), self.user_id].contains(&Some(peer.user_id));
         // Linux tells the process, or 0 for one that is out of sight, which what has a folder in /proc is not.
         let untold = peer.process_id == 0 && !cfg!(any(target_os = "linux", target_os = "android"));
-        let is_it = match untold {
+        match untold {
             true => is_user,
             // Whose a process is that is hidden from us, is not known: its id decides alone.
             false => peer.process_id == self.process_id && (is_user || self.user_id.is_none()),
-        };
-        if is_it { Ok(()) } else { Err(peer) }
+        }
     }
 }
 
@@ -806,4 +808,27 @@ fn processes(places: &Places) -> Vec<u32> {
         ids.dedup();
     }
     ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process has one user while it listens and may have another later; it takes a privilege to make that happen.
+    #[test]
+    fn who_listens_has_the_id_and_the_user() {
+        let peer = |process_id, user_id| Credentials { process_id, user_id, group_id: 0 };
+        let target = |user_id| Target { process_id: 42, user_id };
+        let (own, theirs, nobody) = (sys::own_user(), 1_234_567, 1_234_568);
+        for user_id in [0, own, theirs] {
+            assert!(target(Some(theirs)).is(&peer(42, user_id)), "{user_id}");
+            assert!(!target(Some(theirs)).is(&peer(43, user_id)), "{user_id}");
+        }
+        assert!(!target(Some(theirs)).is(&peer(42, nobody)));
+        assert!(target(None).is(&peer(42, nobody)));
+        assert!(!target(None).is(&peer(43, own)));
+        let is_linux = cfg!(any(target_os = "linux", target_os = "android"));
+        assert_eq!(target(Some(theirs)).is(&peer(0, theirs)), !is_linux);
+        assert!(!target(Some(theirs)).is(&peer(0, nobody)));
+    }
 }

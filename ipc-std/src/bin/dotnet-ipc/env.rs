@@ -1,16 +1,19 @@
 //! `env`: the environment of a process.
+use std::io::{self, IsTerminal};
 
 use ipc_std::Environment;
 use serde_json::map::Entry;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::output::{json_to_stdout, to_stdout};
+use crate::output::{json_to_stdout, printable, to_stdout};
 use crate::{Globals, runtime, wire_log};
 
 /// Print the environment of a process, as the runtime has it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+On a terminal control characters are shown escaped; into a pipe everything is as it is.
+
 With --json: {\"environment\": {NAME: VALUE}, \"other\": [ENTRY]}. Of two equal names
 the first counts; later ones, and entries without a name, stand in \"other\".
 
@@ -30,7 +33,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if globals.output.json {
         json_to_stdout(&sorted_out(&environment))?;
     } else {
-        to_stdout(|out| environment.entries().iter().try_for_each(|entry| writeln!(out, "{entry}")))?;
+        // Other programs get it as it is.
+        let shown = |entry: String| match io::stdout().is_terminal() {
+            true => printable(&entry).into_owned(),
+            false => entry,
+        };
+        let mut entries = environment.entries().iter().map(ToString::to_string);
+        to_stdout(|out| entries.try_for_each(|entry| writeln!(out, "{}", shown(entry))))?;
     }
     wire_log.check()
 }

@@ -10,6 +10,8 @@ use ipc_proto::Guid;
 use ipc_proto::nettrace::{Item, Metadata, Str, Value, Values};
 use ipc_std::TraceEvent;
 
+use crate::output::steers;
+
 /// Lines, one behind the other.
 #[derive(Debug)]
 pub(crate) struct Lines {
@@ -378,7 +380,7 @@ impl Lines {
     /// The same without quotation marks, in which it would need them; for names.
     fn printable(&mut self, text: Str<'_>) {
         for c in text.chars() {
-            if c.is_control() { self.char(c) } else { self.utf8(c) }
+            if steers(c) { self.char(c) } else { self.utf8(c) }
         }
     }
 
@@ -389,8 +391,7 @@ impl Lines {
             '\n' => self.raw(b"\\n"),
             '\r' => self.raw(b"\\r"),
             '\t' => self.raw(b"\\t"),
-            // A terminal takes those from U+007F to U+009F for commands, too.
-            c if c.is_control() => _ = write!(self.bytes, "\\u{:04x}", u32::from(c)),
+            c if steers(c) => _ = write!(self.bytes, "\\u{:04x}", u32::from(c)),
             c => self.utf8(c),
         }
     }

@@ -4,20 +4,18 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use ipc_proto::nettrace::{End, Metadata, Only as Keep};
 use ipc_std::{Timeouts, TraceEvent, TraceReader, TraceSession};
 
 use crate::event_line::Lines;
 use crate::failure::{Failure, Kind};
+use crate::live::{self, Live};
 use crate::output::unbuffered_stdout;
 use crate::recording::{self, Options, TICK};
 use crate::source::{self, Source};
-use crate::trace::{self, Stage};
 use crate::wire_log::LogFile;
-use crate::{Globals, runtime, signals};
+use crate::{Globals, runtime};
 
 /// Show what a program does, event by event: live, or from a trace
 #[derive(Debug, clap::Args)]
@@ -138,24 +136,7 @@ fn of_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result
     let client = runtime::client(args.socket.as_deref(), process_id, timeouts, &wire_log)?;
     let output = Output::new(globals)?;
 
-    let stage = Arc::new(Mutex::new(Stage::Starting { created: None }));
-    signals::handle({
-        let stage = Arc::clone(&stage);
-        move |signal| trace::on_signal(&stage, signal)
-    })?;
-    let began = Instant::now();
-    let session = wishes.start(&client)?;
-    trace::stop_later(args.options.duration, session.stopper())?;
-    *trace::lock(&stage) = Stage::Recording(session.stopper());
-    let resumed = if args.options.no_resume { Ok(()) } else { trace::resume(client, began) };
-    if resumed.is_err() {
-        // What has begun is ended properly all the same.
-        session.stop();
-    }
-    for loss in session.lost().iter() {
-        globals.output.note(&loss.to_string());
-    }
-
+    let Live { session, resumed, .. } = live::start(client, &wishes, None, globals)?;
     let mut events = Events::new(session, args, &output);
     let mut end = None;
     let read = loop {
@@ -186,12 +167,7 @@ fn of_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result
     resumed.and(written).and(read)?;
     let session = events.source();
     check_end(end, session, args.options.no_resume)?;
-    if !session.is_stopping() {
-        globals.output.note("the program ended, and the trace with it");
-    }
-    if let Some(e) = session.stop_error() {
-        globals.output.note(&format!("the trace is complete, but its end was not confirmed: {e}"));
-    }
+    live::remark_end(session, globals);
     wire_log.check()
 }
 

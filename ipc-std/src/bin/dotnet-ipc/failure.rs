@@ -8,7 +8,7 @@ use ipc_proto::{Code, CommandInfo, HResult};
 use ipc_std::{Error, ErrorKind};
 use serde_json::{Value, json};
 
-use crate::output::{Output, printable, to_stderr};
+use crate::output::{Output, json_to_stderr, printable, to_stderr};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -160,7 +160,11 @@ impl Failure {
 
     /// Tells it on standard error, and the shell by the exit status.
     pub(crate) fn report(&self, output: &Output) -> ExitCode {
-        to_stderr(&if output.json { self.to_json().to_string() } else { format!("error: {self}") });
+        if output.json {
+            json_to_stderr(&self.to_json())
+        } else {
+            to_stderr(&format!("error: {self}"))
+        }
         ExitCode::from(self.kind.row().1)
     }
 }

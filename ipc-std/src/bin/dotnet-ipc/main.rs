@@ -14,6 +14,7 @@ mod fake_runtime;
 mod find;
 mod hex;
 mod info;
+mod live;
 mod monitor;
 mod output;
 mod perf_map;

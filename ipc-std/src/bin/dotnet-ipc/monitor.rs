@@ -29,9 +29,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Kind};
+use crate::live::lock;
 use crate::output::{json_to_stdout, printable, to_stderr, to_stdout};
 use crate::recording::{self, Destination, Options, TICK, Wishes};
-use crate::trace::lock;
 use crate::{Globals, signals, wire_log};
 
 /// Own a diagnostic port: show runtimes as they come and go, and have each do something first

@@ -22,7 +22,7 @@ pub(crate) struct Output {
 impl Output {
     /// A remark on standard error: neither a result nor an error.
     pub(crate) fn note(&self, note: &str) {
-        to_stderr(&if self.json { json!({ "note": note }).to_string() } else { format!("note: {note}") });
+        if self.json { json_to_stderr(&json!({ "note": note })) } else { to_stderr(&format!("note: {note}")) }
     }
 }
 
@@ -51,7 +51,19 @@ pub(crate) fn done(output: &Output, sentence: &str, object: &Value) -> Result<()
 
 /// Writes one object, as a line, to standard output.
 pub(crate) fn json_to_stdout(value: &Value) -> Result<(), Failure> {
-    to_stdout(|out| writeln!(out, "{value}"))
+    to_stdout(|out| writeln!(out, "{}", json_line(value)))
+}
+
+/// Writes one object, as a line, to standard error.
+pub(crate) fn json_to_stderr(value: &Value) {
+    to_stderr(&json_line(value));
+}
+
+/// JSON leaves more as it is than a terminal may be shown.
+fn json_line(value: &Value) -> String {
+    let line = value.to_string();
+    // What is to be escaped stands within a string, and is in the basic plane.
+    escape(&line, |c| format!("\\u{:04x}", u32::from(c))).into_owned()
 }
 
 /// Writes a line to standard error. There is nobody left to tell that it cannot be written.
@@ -59,13 +71,24 @@ pub(crate) fn to_stderr(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// What a program says of itself, without what would move a terminal's cursor or break a line.
+/// What a program says of itself, without what would steer a terminal.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        text.chars()
-            .map(|c| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() })
-            .collect()
+    escape(text, |c| match c {
+        '\n' | '\r' | '\t' => c.escape_default().to_string(),
+        c => c.escape_unicode().to_string(),
+    })
+}
+
+fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {
+    if text.chars().any(steers) {
+        text.chars().map(|c| if steers(c) { escaped(c) } else { c.to_string() }).collect()
     } else {
         text.into()
     }
+}
+
+/// Whether a character may move a terminal's cursor, end a line, or turn the direction of what follows.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,4 +1,4 @@
-//! What `trace` and `monitor` have in common: what is recorded, and the file that it goes to.
+//! What `trace`, `events` and `monitor` have in common: what is recorded, and the file that it goes to.
 use core::time::Duration;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
@@ -53,7 +53,7 @@ pub(crate) struct Options {
 /// What the options come to.
 #[derive(Debug)]
 pub(crate) struct Wishes<'o> {
-    options: &'o Options,
+    pub(crate) options: &'o Options,
     selected: Vec<Selected>,
     rundown_keyword: u64,
 }

@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 
 use crate::events::Only;
 use crate::failure::{Failure, Kind};
-use crate::output::{json_to_stdout, to_stderr, unbuffered_stdout};
+use crate::output::{json_to_stderr, json_to_stdout, to_stderr, unbuffered_stdout};
 use crate::source::{self, Source};
 use crate::{Globals, durations, signals};
 
@@ -232,7 +232,7 @@ fn summarize(
         "complete": end == End::Complete,
     });
     if is_stdout {
-        to_stderr(&summary.to_string());
+        json_to_stderr(&summary);
         return Ok(());
     }
     json_to_stdout(&summary)

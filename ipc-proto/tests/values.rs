@@ -1,0 +1,192 @@
+//! Values by themselves: what equals what, what owns what, what they are made of.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test says what it expects by unwrapping it"
+)]
+use core::error::Error;
+use core::hash::Hash;
+use std::hash::{DefaultHasher, Hasher};
+
+use ipc_proto::wire::{Writer, decode};
+use ipc_proto::{
+    Array, Code, DecodeError, DecodeErrorKind, Encode, PipeName, ProtocolError, RequestError,
+    RouterSocketName, SocketName, Text, Violation,
+};
+
+/// The bytes of a value.
+fn raw(value: &impl Encode) -> Vec<u8> {
+    let mut buf = [0xa5; 256];
+    let mut w = Writer::new(&mut buf);
+    value.encode(&mut w);
+    w.finish().unwrap().to_vec()
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn clone<T: Clone>(value: &T) -> T {
+    value.clone()
+}
+
+#[test]
+fn a_text_is_its_code_units_whatever_it_was_made_of() {
+    for s in ["", "plain", "Grüße", "日本", "\u{1f980}"] {
+        let units: Vec<u16> = s.encode_utf16().collect();
+        let count = u32::try_from(units.len() + 1).unwrap();
+        let mut bytes = count.to_le_bytes().to_vec();
+        bytes.extend(units.iter().copied().chain([0]).flat_map(u16::to_le_bytes));
+        let forms = [Text::from(s), Text::from_utf16(&units), decode(&bytes).unwrap()];
+        for text in forms {
+            assert_eq!(raw(&text), bytes, "{s:?}");
+            assert_eq!(forms.map(|form| (form == text, hash(&form) == hash(&text))), [(true, true); 3]);
+            assert!(text == *s && text == s && text != *"other" && text != "other");
+            assert_ne!(hash(&text), hash(&Text::from("other")));
+        }
+    }
+    assert_ne!(Text::NULL, Text::from(""));
+    assert_ne!(hash(&Text::NULL), hash(&Text::from("")));
+}
+
+#[test]
+fn null_is_before_every_text() {
+    let sorted = [Text::NULL, Text::from(""), Text::from("A"), Text::from("AA"), Text::from("B")];
+    for pair in sorted.windows(2) {
+        assert!(pair[0] < pair[1] && pair[1] > pair[0], "{pair:?}");
+    }
+}
+
+#[test]
+fn an_array_is_its_values_whatever_it_was_made_of() {
+    let (values, others) = ([1u32, 2, 3], [1u32, 2, 4]);
+    let array = Array::from(&values);
+    let bytes = raw(&array);
+    let read: Array<'_, u32> = decode(&bytes).unwrap();
+    assert_eq!((array, clone(&array), clone(&read)), (read, read, array));
+    assert_eq!(hash(&array), hash(&read));
+    assert_ne!(hash(&array), hash(&Array::from(&others)));
+}
+
+#[cfg(feature = "alloc")]
+#[test]
+fn an_owned_text_is_the_text() {
+    use ipc_proto::wire::TextBuf;
+
+    let owned = TextBuf::from("Grüße");
+    assert_eq!(owned.as_text(), Text::from("Grüße"));
+    assert_eq!(TextBuf::from(owned.as_text()), owned);
+    assert!(owned == *"Grüße" && owned == "Grüße" && owned != *"Gruß" && owned != "Gruß");
+    assert!(!owned.is_empty());
+    assert!(TextBuf::from("").is_empty() && TextBuf::from(Text::NULL).is_empty());
+    assert_ne!(TextBuf::from(""), TextBuf::from(Text::NULL));
+}
+
+#[test]
+fn a_writer_counts_what_it_was_given() {
+    let mut buf = [0; 4];
+    let mut w = Writer::new(&mut buf);
+    assert!(w.is_empty());
+    assert_eq!(w.len(), 0);
+    w.bytes(&[1, 2, 3, 4, 5]);
+    assert!(!w.is_empty());
+    assert_eq!(w.len(), 5, "fitting or not");
+}
+
+#[test]
+fn a_code_is_a_set_and_an_id() {
+    assert_eq!((Code(0x0407).set(), Code(0x0407).id()), (4, 7));
+    assert_eq!((Code::OK.set(), Code::OK.id()), (0xff, 0));
+}
+
+#[test]
+fn the_longest_names_are_whole_and_little_longer_than_they_must_be() {
+    let (process_id, key) = (u32::MAX, u64::MAX);
+    let socket = SocketName { process_id, disambiguation_key: key }.to_text();
+    assert_eq!(socket.as_ref(), "dotnet-diagnostic-4294967295-18446744073709551615-socket");
+    let router = RouterSocketName { process_id, start_seconds: key }.to_text();
+    assert_eq!(router.as_ref(), "dotnet-diagnostic-dsrouter-4294967295-18446744073709551615-socket");
+    let pipe = PipeName { process_id }.to_text();
+    assert_eq!(pipe.as_ref(), "dotnet-diagnostic-4294967295");
+    // On the stack, with a length beside them.
+    let two_words = 2 * size_of::<usize>();
+    assert!(size_of_val(&router) < router.as_str().len() + two_words);
+    assert!(size_of_val(&pipe) < pipe.as_str().len() + two_words);
+}
+
+#[test]
+fn an_error_made_of_another_names_it() {
+    let cause = DecodeError { kind: DecodeErrorKind::BadMagic, offset: 3 };
+    let source = |error: &dyn Error| error.source().map(ToString::to_string);
+    assert_eq!(source(&RequestError::Decode(cause)), Some(cause.to_string()));
+    let violation = Violation::DuplicateEventId;
+    assert_eq!(source(&RequestError::Violation(violation)), Some(violation.to_string()));
+    assert_eq!(source(&ProtocolError::Decode(cause)), Some(cause.to_string()));
+    assert_eq!(source(&ProtocolError::Closed { received: 0 }), None);
+}
+
+#[cfg(feature = "arbitrary")]
+mod arbitrary {
+    use super::*;
+    use ::arbitrary::{Arbitrary, Unstructured};
+    use ipc_proto::Decode;
+    use ipc_proto::wire::Reader;
+
+    /// What comes of `first`, many `b'a'` and a length of `last`.
+    fn made<T>(make: impl Fn(&[u8]) -> T) -> Vec<T> {
+        let firsts = (0..=255).flat_map(|first| [8, 16].map(|last| (first, last)));
+        firsts.map(|(first, last)| make(&[&[first][..], &[b'a'; 40], &[last]].concat())).collect()
+    }
+
+    #[test]
+    fn every_kind_of_text_is_made() {
+        let units = made(|bytes| {
+            let text = Text::arbitrary(&mut Unstructured::new(bytes)).unwrap();
+            text.non_null().map(|text| text.units().collect::<Vec<_>>())
+        });
+        let some = |unit: u16| units.iter().flatten().any(|units| units.contains(&unit));
+        assert!(units.contains(&None), "null");
+        assert!(some(0x61), "UTF-8");
+        assert!(some(0x6161), "any code units");
+    }
+
+    #[test]
+    fn an_array_has_as_many_values_as_the_bytes() {
+        let arrays = made(|bytes| {
+            let array = Array::<'_, u32>::arbitrary(&mut Unstructured::new(bytes)).unwrap();
+            assert_eq!(array.iter().count(), array.len());
+            array.iter().collect::<Vec<_>>()
+        });
+        assert!(arrays.iter().any(|values| values.len() > 1 && values[1] == 0x6161_6161));
+    }
+
+    /// A value that claims a byte and reads none.
+    #[derive(Debug, Clone, Copy)]
+    struct Nothing;
+
+    impl Decode<'_> for Nothing {
+        const MIN_LEN: usize = 1;
+
+        fn decode(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+            Ok(Self)
+        }
+
+        fn inspect(
+            _: &mut Reader<'_>,
+            _: &ipc_proto::wire::Path<'_>,
+            _: &mut ipc_proto::wire::See<'_>,
+        ) -> Result<(), DecodeError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn values_without_bytes_are_not_counted_for_ever() {
+        let counts =
+            made(|bytes| Array::<'_, Nothing>::arbitrary(&mut Unstructured::new(bytes)).unwrap().len());
+        assert!(counts.iter().all(|count| *count == 0));
+    }
+}
