@@ -144,7 +144,7 @@ fn a_frame_that_has_come_or_has_not_stays_so() {
     assert_eq!(whole.advance(0), Ok(()), "what comes behind it is another's");
     assert_eq!(whole.finish(), Ok(ADVERTISE));
 
-    let mut closed = ReceiveAdvertise::new();
+    let mut closed = ReceiveAdvertise::default();
     let error = Err(ProtocolError::Closed { received: 0 });
     assert_eq!((closed.advance(0), closed.advance(3)), (error, error));
     assert_eq!(closed.finish(), Err(ProtocolError::Closed { received: 0 }));

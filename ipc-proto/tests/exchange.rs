@@ -62,6 +62,7 @@ mod call {
     fn given_up_on() {
         let mut buf = [0; 64];
         let call = Call::new(&ResumeRuntime {}, &mut buf).unwrap();
+        assert_eq!(call.command(), ResumeRuntime::CODE);
         assert_eq!(call.finish::<Status>(), Err(ProtocolError::Closed { received: 0 }));
     }
 
@@ -563,6 +564,30 @@ mod environment {
         assert_eq!(take(&mut send, &mut iter::repeat(2), 2), [0; 2]); // then closes
         send.advance(0).unwrap();
         assert!(matches!(send.step(), Step::Done), "goes on");
+    }
+
+    #[test]
+    fn a_larger_buffer_takes_over() {
+        let bytes = list(3, &["A=b", "LONG=entry", "C"]);
+        for cut in 4..12 {
+            let (mut small, mut large) = (vec![0; cut + 8], [0; 64]);
+            let mut receive = ReceiveEnvironment::new(&announced(bytes.len()), u32::MAX, &mut small).unwrap();
+            let (mut wire, mut entries) = (&bytes[..], Vec::new());
+            let error = loop {
+                feed(&mut receive, &mut wire, &mut iter::repeat(cut)).unwrap();
+                match receive.next_entry() {
+                    Ok(entry) => entries.extend(entry.map(|entry| entry.to_string())),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error, ProtocolError::BufferTooSmall { needed: 4 + 2 * 11 });
+            let mut receive = receive.into_buffer(&mut large);
+            while !receive.is_finished() {
+                feed(&mut receive, &mut wire, &mut iter::repeat(cut)).unwrap();
+                entries.extend(receive.next_entry().unwrap().map(|entry| entry.to_string()));
+            }
+            assert_eq!(entries, ["A=b", "LONG=entry", "C"], "{cut}");
+        }
     }
 
     #[test]

@@ -17,8 +17,8 @@ use ipc_proto::types::{
 };
 use ipc_proto::wire::{decode, decode_prefix};
 use ipc_proto::{
-    Advertise, Code, Command, CommandInfo, Decode, Encode, GenerateCoreDump3, HResult, Message, Parsed,
-    Request, RequestError, Serve, ServerError, Text, Violation, encode,
+    Advertise, Code, Command, CommandInfo, Continuation, Decode, Encode, GenerateCoreDump3, HResult, Message,
+    Parsed, Request, RequestError, Serve, ServerError, Text, Violation, encode,
 };
 
 /// Compares what was decoded with the file beside the vector, or writes that file.
@@ -145,6 +145,21 @@ fn every_command_has_a_request_and_a_response() {
             let has = vectors.iter().any(|vector| name(vector) == (row.name, kind));
             assert!(has, "testdata/messages/{}[.CASE].{kind}.hex is missing", row.name);
         }
+    }
+}
+
+#[test]
+fn what_follows_the_answer() {
+    for vector in testdata("messages").iter().filter(|vector| name(vector).1 == "request") {
+        let message = whole(&vector.bytes).unwrap();
+        let session_type = message.payload.first();
+        let expected = match (message.code.0, session_type) {
+            (0x0402, _) => Continuation::Counted,
+            (0x0202..=0x0205, _) | (0x0206..=0x0207, Some(0)) => Continuation::Stream,
+            (0x0206..=0x0207, Some(1)) => Continuation::UserEvents,
+            _ => Continuation::Nothing,
+        };
+        assert_eq!(message.request().unwrap().continuation(), expected, "{}", vector.path.display());
     }
 }
 

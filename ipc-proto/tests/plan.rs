@@ -66,6 +66,13 @@ fn a_trace_steps_down_from_all_wishes_to_none_that_is_new() {
 }
 
 #[test]
+fn what_is_wished_by_default_has_every_version() {
+    let steps: Vec<_> = plan::trace(TraceWishes::default(), &Runtime::default()).collect();
+    assert_eq!(steps.len(), 1);
+    assert_eq!(steps[0].command, Code(0x0203));
+}
+
+#[test]
 fn a_known_version_is_spared_what_it_cannot_know() {
     for wishes in all_wishes().into_iter().filter(|wishes| !wishes.user_events) {
         let whole: Vec<_> = plan::trace(wishes, &Runtime::default()).collect();

@@ -5,13 +5,14 @@
     clippy::unwrap_used,
     reason = "a test says what it expects by unwrapping it"
 )]
+use core::cmp::Ordering;
 use core::error::Error;
-use core::hash::Hash;
-use std::hash::{DefaultHasher, Hasher};
+use core::hash::{Hash, Hasher};
+use std::hash::DefaultHasher;
 
 use ipc_proto::wire::{Writer, decode};
 use ipc_proto::{
-    Array, Code, DecodeError, DecodeErrorKind, Encode, PipeName, ProtocolError, RequestError,
+    Array, Code, DecodeError, DecodeErrorKind, Encode, HResult, PipeName, ProtocolError, RequestError,
     RouterSocketName, SocketName, Text, Violation,
 };
 
@@ -40,11 +41,12 @@ fn a_text_is_its_code_units_whatever_it_was_made_of() {
         let count = u32::try_from(units.len() + 1).unwrap();
         let mut bytes = count.to_le_bytes().to_vec();
         bytes.extend(units.iter().copied().chain([0]).flat_map(u16::to_le_bytes));
-        let forms = [Text::from(s), Text::from_utf16(&units), decode(&bytes).unwrap()];
+        let forms = [Text::new(s), Text::from(Some(s)), Text::from_utf16(&units), decode(&bytes).unwrap()];
         for text in forms {
             assert_eq!(raw(&text), bytes, "{s:?}");
-            assert_eq!(forms.map(|form| (form == text, hash(&form) == hash(&text))), [(true, true); 3]);
-            assert!(text == *s && text == s && text != *"other" && text != "other");
+            assert_eq!(forms.map(|form| (form == text, hash(&form) == hash(&text))), [(true, true); 4]);
+            assert_eq!((text == *s, text == s), (true, true));
+            assert_eq!((text == *"other", text == "other"), (false, false));
             assert_ne!(hash(&text), hash(&Text::from("other")));
         }
     }
@@ -56,7 +58,8 @@ fn a_text_is_its_code_units_whatever_it_was_made_of() {
 fn null_is_before_every_text() {
     let sorted = [Text::NULL, Text::from(""), Text::from("A"), Text::from("AA"), Text::from("B")];
     for pair in sorted.windows(2) {
-        assert!(pair[0] < pair[1] && pair[1] > pair[0], "{pair:?}");
+        assert_eq!(pair[0].partial_cmp(&pair[1]), Some(Ordering::Less), "{pair:?}");
+        assert_eq!(pair[1].partial_cmp(&pair[0]), Some(Ordering::Greater), "{pair:?}");
     }
 }
 
@@ -71,6 +74,17 @@ fn an_array_is_its_values_whatever_it_was_made_of() {
     assert_ne!(hash(&array), hash(&Array::from(&others)));
 }
 
+#[test]
+fn an_array_may_be_read_over_and_over() {
+    let array = Array::from(&[1u32, 2, 3]);
+    let mut sum = 0;
+    for value in &array {
+        sum += value;
+    }
+    assert_eq!((sum, array.into_iter().max()), (6, Some(3)));
+    assert_eq!((Array::<'_, u32>::default(), Array::<'_, u32>::EMPTY.len()), (Array::EMPTY, 0));
+}
+
 #[cfg(feature = "alloc")]
 #[test]
 fn an_owned_text_is_the_text() {
@@ -79,7 +93,8 @@ fn an_owned_text_is_the_text() {
     let owned = TextBuf::from("Grüße");
     assert_eq!(owned.as_text(), Text::from("Grüße"));
     assert_eq!(TextBuf::from(owned.as_text()), owned);
-    assert!(owned == *"Grüße" && owned == "Grüße" && owned != *"Gruß" && owned != "Gruß");
+    assert_eq!((owned == *"Grüße", owned == "Grüße"), (true, true));
+    assert_eq!((owned == *"Gruß", owned == "Gruß"), (false, false));
     assert!(!owned.is_empty());
     assert!(TextBuf::from("").is_empty() && TextBuf::from(Text::NULL).is_empty());
     assert_ne!(TextBuf::from(""), TextBuf::from(Text::NULL));
@@ -100,6 +115,16 @@ fn a_writer_counts_what_it_was_given() {
 fn a_code_is_a_set_and_an_id() {
     assert_eq!((Code(0x0407).set(), Code(0x0407).id()), (4, 7));
     assert_eq!((Code::OK.set(), Code::OK.id()), (0xff, 0));
+}
+
+#[test]
+fn a_result_code_may_have_a_name() {
+    assert_eq!(HResult::from_win32(0xcdef), HResult(0x8007_cdef));
+    assert_eq!(HResult::FAIL.name(), Some("DS_IPC_E_FAIL"));
+    for code in HResult::NAMED {
+        assert!(code.name().is_some() && code.hint().is_some_and(|hint| !hint.is_empty()), "{code}");
+    }
+    assert_eq!((HResult(7).name(), HResult(7).hint()), (None, None));
 }
 
 #[test]
