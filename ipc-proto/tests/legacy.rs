@@ -12,7 +12,9 @@ use ipc_proto::legacy::{
 };
 use ipc_proto::types::{EventLevel, SessionId};
 use ipc_proto::wire::{Path, Reader, Writer, decode};
-use ipc_proto::{Array, Code, Decode, Encode, HResult, Message, Parsed, StopTracing, Text, encode};
+use ipc_proto::{
+    Array, Code, Command, Continuation, Decode, Encode, HResult, Message, Parsed, StopTracing, Text, encode,
+};
 use proptest::{collection::vec, prelude::*};
 
 fn vector(name: &str) -> Vector {
@@ -45,6 +47,7 @@ fn collect_tracing(name: &str, start: &CollectTracing<'_>) {
     assert_eq!(recognise(&vector.bytes), Some(Legacy::CollectTracing(*start)), "{name}");
     assert_eq!(whole(&vector.bytes).decode::<CollectTracing<'_>>().unwrap(), *start, "{name}");
     assert_eq!(message(Code(0x0202), start), vector.bytes, "{name}");
+    assert_eq!(start.continuation(), Continuation::Stream, "{name}");
 }
 
 const EXAMPLE: Provider<'_> = Provider {
