@@ -200,6 +200,28 @@ fn counted() {
     assert_eq!(text(values.by_ref()).len(), 7);
     assert!(values.finish().is_err());
 
+    // Objects with pointers of a 32-bit process.
+    let payload: &'static [u8] =
+        &[1, 0, 0, 0, 2, 0, 0, 0, 9, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0];
+    let mut values = event(RUNTIME, 19, 0, 4).fields.values(payload);
+    let expected = [
+        "Index=UInt(1)",
+        "Count=UInt(2)",
+        "ClrInstanceID=UInt(9)",
+        "Values[",
+        "{",
+        "Value=UInt(5)",
+        "ReferencingFieldID=UInt(6)",
+        "}",
+        "{",
+        "Value=UInt(7)",
+        "ReferencingFieldID=UInt(8)",
+        "}",
+        "]",
+    ];
+    assert_eq!(text(values.by_ref()), expected);
+    assert_eq!(values.finish(), Ok(&[][..]));
+
     // Two arrays of one count, and a field behind them.
     let payload: &'static [u8] = &[
         1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 2, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0,

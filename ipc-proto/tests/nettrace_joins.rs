@@ -10,7 +10,8 @@ use std::collections::HashMap;
 
 use ipc_fuzz::RecordedTrace;
 use ipc_proto::nettrace::{
-    Event, Full, Held, Limits, Loss, Order, Parser, Slot, Step, Store, Table, Thread, Trace, Version,
+    Event, Full, Held, Limits, Loss, LossBuf, Order, OrderBuf, Parser, Slot, Step, Store, Table, Thread,
+    Trace, Version,
 };
 use proptest::prelude::*;
 
@@ -125,8 +126,9 @@ proptest! {
                         Ok(()) => list.push((time, i)),
                         Err(item) => {
                             prop_assert_eq!(item, (time, i));
-                            // Places popped count as taken, up to a quarter.
-                            prop_assert!(list.len() >= room - room / 4, "{} of {room}", list.len());
+                            // Places popped count as taken, if they are less than a quarter.
+                            let held = list.len();
+                            prop_assert!(held == room || held > room - room / 4, "{held} of {room}");
                         }
                     }
                     None
@@ -145,7 +147,47 @@ proptest! {
             let (want, held) = list.iter().partition(|item| released.is_some_and(|to| item.0 <= to));
             list = held;
             prop_assert_eq!(popped, want);
-            prop_assert_eq!(order.len(), list.len());
+            prop_assert_eq!((order.len(), order.is_empty()), (list.len(), list.is_empty()));
+        }
+    }
+
+    /// One that owns its slots is another's like, and has as much room as it is given.
+    #[test]
+    fn owned_order(acts in proptest::collection::vec(act(), 0..200)) {
+        let mut slots = vec![Held::default(); 200];
+        let mut want = Order::new(&mut slots);
+        let mut order = OrderBuf::default();
+        prop_assert_eq!(order.capacity(), 0);
+        let mut room = 0;
+        for (i, act) in acts.into_iter().enumerate() {
+            match act {
+                Act::Push(time) => {
+                    want.push(time, i).unwrap();
+                    if let Err(item) = order.push(time, i) {
+                        prop_assert_eq!(item, i);
+                        order.grow(3);
+                        room += 3;
+                        prop_assert!(order.capacity() >= room);
+                        prop_assert_eq!(order.push(time, i), Ok(()));
+                    }
+                }
+                Act::Release(time) => {
+                    want.release(time);
+                    order.release(time);
+                }
+                Act::ReleaseAll => {
+                    want.release_all();
+                    order.release_all();
+                }
+            }
+            // As they came; to change them, and back again.
+            let held: Vec<usize> = order.iter_mut().map(|item| { *item += 1; *item - 1 }).collect();
+            order.iter_mut().for_each(|item| *item -= 1);
+            prop_assert!(held.is_sorted());
+            prop_assert_eq!(held.len(), want.len());
+            let popped = |pop: &mut dyn FnMut() -> Option<usize>| core::iter::from_fn(pop).collect::<Vec<_>>();
+            prop_assert_eq!(popped(&mut || order.pop()), popped(&mut || want.pop()));
+            prop_assert_eq!((order.get().len(), order.get().late()), (want.len(), want.late()));
         }
     }
 
@@ -173,7 +215,7 @@ proptest! {
                 }
                 _ => {}
             }
-            prop_assert_eq!(table.len(), map.len());
+            prop_assert_eq!((table.len(), table.is_empty()), (map.len(), map.is_empty()));
             for key in (0..40).chain((0..40).map(|key| (key << 33) | (key % 4))) {
                 prop_assert_eq!(table.get(key), map.get(&key));
                 prop_assert_eq!(table.get_mut(key).copied(), map.get(&key).copied());
@@ -203,6 +245,34 @@ fn store() {
         store.clear();
         assert_eq!(store.get(1), None);
     }
+}
+
+/// The one that owns its slots counts the same, whatever the number of threads.
+#[test]
+fn owned_loss() {
+    for RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
+        let mut slots = vec![Slot::default(); 1024];
+        let (mut want, mut loss) = (Loss::new(&mut slots), LossBuf::default());
+        let mut parser = Parser::new(Limits::default());
+        loop {
+            let step = parser.next(&bytes);
+            match &step {
+                Step::Event(event) => assert_eq!(loss.event(event), want.event(event), "{name}"),
+                Step::End(_) | Step::More { .. } => break,
+                step => assert_eq!(loss.step(step), want.step(step), "{name}"),
+            }
+        }
+        let numbers = |loss: &Loss<'_>| (loss.lost(), loss.gaps(), loss.went_back(), loss.untracked());
+        assert_eq!(numbers(loss.get()), numbers(&want), "{name}");
+    }
+    let mut loss = LossBuf::default();
+    for sequence in [1, 3] {
+        for capture_thread in 0..1000 {
+            let event = Event { sequence, capture_thread, ..Event::default() };
+            assert_eq!(loss.step(&Step::Event(event)), sequence / 2);
+        }
+    }
+    assert_eq!((loss.get().lost(), loss.get().untracked()), (1000, 0));
 }
 
 #[test]

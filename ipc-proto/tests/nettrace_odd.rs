@@ -8,8 +8,8 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use ipc_proto::nettrace::{
-    BadBlock, BlockKind, Corruption, End, Label, Limits, Loss, Parser, Slot, Step, Str, ThreadEntry,
-    Truncation, Version,
+    BadBlock, BlockKind, Corruption, End, Event, Label, Labels, Limits, Loss, Pairs, Parser, Slot, Step, Str,
+    Thread, ThreadEntries, ThreadEntry, Truncation, Version, frames,
 };
 use ipc_proto::{DecodeErrorKind, Guid};
 
@@ -94,12 +94,17 @@ fn blob_header(size: u16, flags: u16) -> Vec<u8> {
 
 /// A compressed event of metadata 1 that carries everything but activity ids.
 fn event(sequence_delta: u8, thread: u8, payload: &[u8]) -> Vec<u8> {
-    let mut blob = vec![0x8f, 1, sequence_delta, thread, 3, thread, 0, 1, payload.len() as u8];
+    let mut blob = vec![0x8f, 1, sequence_delta, thread, 3, thread, 0, 1];
+    blob.extend(match payload.len() {
+        len @ 0..128 => vec![len as u8],
+        len => vec![len as u8 | 0x80, (len >> 7) as u8],
+    });
     blob.extend(payload);
     blob
 }
 
-/// Every step, shown by what matters here, and the end. In two ways, which must agree.
+/// Every step, shown by what matters here, and the end. In three ways, which must agree: all at once, through a window
+/// that is never longer than it must be, and through one that grows and of which nothing is ever given back.
 fn read(bytes: &[u8]) -> (Vec<String>, End) {
     let mut whole = Vec::new();
     let mut parser = Parser::new(Limits::default());
@@ -126,6 +131,18 @@ fn read(bytes: &[u8]) -> (Vec<String>, End) {
         }
     };
     assert_eq!((&whole, end), (&pieces, end_of_pieces));
+    let mut grown = Vec::new();
+    let mut parser = Parser::new(Limits::default());
+    let mut len = 0;
+    let end_of_grown = loop {
+        match parser.next(&bytes[..len]) {
+            Step::More { .. } if len == bytes.len() => break parser.finish(bytes),
+            Step::More { .. } => len += 1,
+            Step::End(end) => break end,
+            step => grown.push(show(parser.version(), &step)),
+        }
+    };
+    assert_eq!((&whole, end), (&grown, end_of_grown));
     (whole, end)
 }
 
@@ -184,6 +201,31 @@ fn empty_streams() {
     assert_eq!(end, End::Complete);
 }
 
+/// Where a stream is cut, said in its own terms.
+#[test]
+fn cut_streams() {
+    let mut v4 = Stream::v4();
+    let block = v4.blobs("EventBlock", &event(0, 1, b"abc"));
+    let v4 = v4.end();
+    let mut v6 = Stream::v6();
+    let v6_block = v6.block(2, &[&blob_header(20, 1)[..], &event(0, 1, b"abc")].concat());
+    for (bytes, block, header, len, end) in [(&v4, block, 30, 32, 1), (&v6.0, v6_block, 4, 32, 0)] {
+        let body = block + header;
+        assert_eq!(bytes.len() as u64, body + u64::from(len) + 2 * end);
+        for cut in block..=body + u64::from(len) + end {
+            let have = cut.saturating_sub(body) as u32;
+            let reason = match cut {
+                _ if cut == block => Truncation::BetweenBlocks,
+                _ if cut < body => Truncation::BlockHeader,
+                _ if have < len => Truncation::Block { kind: BlockKind::Event, have, len },
+                _ => Truncation::BetweenBlocks,
+            };
+            let (_, end) = read(&bytes[..cut as usize]);
+            assert_eq!(end, End::Truncated { offset: cut, reason }, "{cut}");
+        }
+    }
+}
+
 #[test]
 fn no_stream() {
     for bytes in [&b"x"[..], b"Nettracf", b"Nettrace\x14\0\0\0!Slow", b"\x14\0\0\0?", b"\x15", b"PK\x03\x04"]
@@ -199,6 +241,13 @@ fn no_stream() {
     stream.object_with(4, "Microsoft.DotNet.Runtime.EventPipeFile", [1, 0], &[0; 32], &[6]);
     let (steps, end) = read(&stream.0);
     assert_eq!((steps, end), (vec![], End::Corrupt { offset: 27, reason: Corruption::Version(1) }));
+    // Version 2 was the last to have that name.
+    for (version, reason) in [(2, Corruption::Version(2)), (3, Corruption::Object)] {
+        let mut stream = Stream(Stream::v3().0[..24].to_vec());
+        stream.object_with(4, "Microsoft.DotNet.Runtime.EventPipeFile", [version, 0], &[0; 32], &[6]);
+        let offset = if version == 2 { 27 } else { 24 };
+        assert_eq!(read(&stream.0), (vec![], End::Corrupt { offset, reason }));
+    }
     // A block of V6 before the trace; a block of V4 before it.
     let mut stream = Stream(Stream::v6().0[..20].to_vec());
     stream.block(2, &[]);
@@ -383,6 +432,7 @@ fn v6_blocks() {
     stream.block(6, b"\x0e\0\x05\x01\x02hi\x02\x07\x03\x80\x01\x04\x01k\0\x06\0\x06\x09\x01\x02hi\x01\0\x07");
     stream.block(8, b"\x01\0\0\0\x02\0\0\0\x07\x01\x86\x01k\x03\x85\x01a\x01b");
     stream.block(3, b"\x02\0zz\x01\0m");
+    stream.block(3, b"\x02\0zz");
     stream.block(2, &[blob_header(20, 1), vec![0xbf, 1, 0, 5, 9, 6, 2, 8, 1, 3, b'x', b'y', b'z']].concat());
     stream.block(4, b"\x09\0\0\0\0\0\0\0\x01\0\0\0\x02\0\0\0\x05\x02\x06\x01");
     stream.block(7, b"\x05\x02\x80\x01\x03");
@@ -410,6 +460,7 @@ fn v6_blocks() {
             format!("labels 2 {}", labels(&[Label::Text(Str::from("a"), Str::from("b"))])),
             "Metadata".to_owned(),
             "metadata [109]".to_owned(),
+            "Metadata".to_owned(),
             "Event".to_owned(),
             "event 5 #1 [120, 121, 122]".to_owned(),
             "SequencePoint".to_owned(),
@@ -423,6 +474,78 @@ fn v6_blocks() {
         ]
     );
     assert_eq!(end, End::Complete);
+}
+
+/// Lists that are kept as they lie in the stream are the same lists.
+#[test]
+fn lists_from_bytes() {
+    let labels = Labels::from_bytes(b"\x07\x01\x8a\x02\x07").unwrap();
+    assert_eq!(labels.as_bytes(), b"\x07\x01\x8a\x02");
+    let mut left = labels;
+    assert_eq!(left.next(), Some(Label::Opcode(1)));
+    assert_eq!(left.as_bytes(), b"\x8a\x02");
+    assert_eq!((left.next(), left.next()), (Some(Label::Version(2)), None));
+    for (bad, kind) in [
+        (&b"\x07\x01\x8b\x02"[..], DecodeErrorKind::UnknownType),
+        (b"\x07\x01\x8a", DecodeErrorKind::UnexpectedEnd),
+        (b"\x07\x01\x0a\x02", DecodeErrorKind::UnexpectedEnd),
+    ] {
+        assert_eq!(Labels::from_bytes(bad).unwrap_err().kind, kind, "{bad:x?}");
+    }
+    let mut entries = ThreadEntries::from_bytes(b"\x02\x05\x01\x01a");
+    assert_eq!(entries.next(), Some(ThreadEntry::ProcessId(5)));
+    assert_eq!(entries.as_bytes(), b"\x01\x01a");
+    let thread = Thread { index: 1, entries: ThreadEntries::from_bytes(b"\x02\x05\x03\x07\x01\x01a") };
+    assert_eq!((thread.process_id(), thread.thread_id(), thread.name()), (Some(5), Some(7), "a".into()));
+    assert_eq!((Thread::default().process_id(), Thread::default().thread_id()), (None, None));
+    assert_eq!(Thread::default().name(), Str::EMPTY);
+    let mut pairs = Pairs::from_bytes(b"\x01k\x01v\x00\x01w");
+    assert_eq!(pairs.next(), Some(("k".into(), "v".into())));
+    assert_eq!(pairs.as_bytes(), b"\x00\x01w");
+    assert_eq!((pairs.next(), pairs.next()), (Some((Str::EMPTY, "w".into())), None));
+}
+
+/// What a later version may put behind a body has the types that the format knows, and is no longer than a record may be.
+#[test]
+fn tails() {
+    let tail =
+        [&b"\x08a\x09ab\x0aabcd\x0babcdefgh\x0d\x03\0\0\0abc\x0e"[..], &[100, 0, 0, 0], &[6; 100], &[6]];
+    let mut stream = Stream::v4();
+    stream.object_with(5, "StackBlock", [2, 2], &[0; 8], &tail.concat());
+    stream.blobs("EventBlock", &event(0, 1, b""));
+    let (steps, end) = behind_trace(&stream.0);
+    assert_eq!(steps, ["StackBlock", "EventBlock", "event 1 #1 []"]);
+    assert!(matches!(end, End::Truncated { .. }));
+    let bytes = stream.end();
+    for (record, complete) in [(100, true), (99, false)] {
+        let mut parser = Parser::new(Limits { record, ..Limits::default() });
+        let end = loop {
+            if let Step::End(end) = parser.next(&bytes) {
+                break end;
+            }
+        };
+        let too_long = |end| matches!(end, End::Corrupt { reason: Corruption::TooLong { len: 100 }, .. });
+        assert!(if complete { end == End::Complete } else { too_long(end) }, "{end}");
+    }
+}
+
+/// A block may be as long as the limit.
+#[test]
+fn longest_block() {
+    let mut stream = Stream::v4();
+    let offset = stream.blobs("EventBlock", &[0; 80]);
+    let bytes = stream.end();
+    for (block, want) in
+        [(100, End::Complete), (99, End::Corrupt { offset, reason: Corruption::TooLong { len: 100 } })]
+    {
+        let mut parser = Parser::new(Limits { block, ..Limits::default() });
+        let end = loop {
+            if let Step::End(end) = parser.next(&bytes) {
+                break end;
+            }
+        };
+        assert_eq!(end, want);
+    }
 }
 
 /// A record longer than the limit, which is what fits the caller's window, ends its block.
@@ -483,6 +606,22 @@ fn blocks_as_they_are() {
     assert!(bodies[0].ends_with(b"first"));
 }
 
+/// The events of a stream that is complete.
+fn events(bytes: &[u8]) -> Vec<Event<'_>> {
+    let mut parser = Parser::new(Limits::default());
+    let mut events = Vec::new();
+    loop {
+        match parser.next(bytes) {
+            Step::Event(event) => events.push(event),
+            Step::End(end) => {
+                assert_eq!(end, End::Complete);
+                return events;
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Activity ids and all that is inherited; nothing is across blocks.
 #[test]
 fn inheritance() {
@@ -499,26 +638,86 @@ fn inheritance() {
     stream.blobs("EventBlock", &blobs);
     stream.blobs("EventBlock", &[0x01, 1, 0]);
     let bytes = stream.end();
-    let mut parser = Parser::new(Limits::default());
-    let mut events = Vec::new();
-    loop {
-        match parser.next(&bytes) {
-            Step::Event(event) => events.push(event),
-            Step::End(end) => break assert_eq!(end, End::Complete),
-            _ => {}
-        }
-    }
+    let events = events(&bytes);
     let [a, b, c, d, e] = events[..] else { panic!("{events:?}") };
     assert_eq!((a.metadata_id, a.sequence, a.capture_thread, a.processor, a.thread), (1, 1, 5, 9, 6));
     assert_eq!((a.stack_id, a.timestamp, a.sorted, a.payload), (2, 8, true, &b"ab"[..]));
     assert_eq!((a.activity_id, a.related_activity_id), (Guid([0x11; 16]), Guid([0x22; 16])));
     assert_eq!(a.known_processor(), Some(9));
-    let inherited =
-        ipc_proto::nettrace::Event { sequence: 2, timestamp: 7, sorted: false, payload: b"cd", ..a };
+    assert_eq!(a.without_payload(), Event { payload: &[], ..a });
+    let inherited = Event { sequence: 2, timestamp: 7, sorted: false, payload: b"cd", ..a };
     assert_eq!(b, inherited);
     assert_eq!((c.metadata_id, c.sequence, c.timestamp, c.payload), (0, 2, 7, &b""[..]));
     assert_eq!((d.metadata_id, d.sequence, d.payload), (0, 2, &[7; 200][..]));
     assert_eq!((e.sequence, e.timestamp, e.activity_id, e.payload), (1, 0, Guid::NIL, &b""[..]));
+}
+
+/// V3 has the stack in the event, right behind the payload however long that is, and fills up.
+#[test]
+fn stacks_in_events() {
+    let blob = |payload: &[u8], stack: &[u8]| {
+        let mut blob =
+            [&[1, 0, 0, 0, 5, 0, 0, 0, 9][..], &[0; 7 + 32], &[payload.len() as u8, 0, 0, 0], payload]
+                .concat();
+        blob.extend([&[stack.len() as u8, 0, 0, 0][..], stack].concat());
+        blob.resize(blob.len().next_multiple_of(4), 0);
+        [&(blob.len() as u32).to_le_bytes()[..], &blob].concat()
+    };
+    let mut stream = Stream::v3();
+    let body = [blob(b"abc", &[7; 16]), blob(b"", &[]), blob(b"d", &[8; 8])].concat();
+    stream.object_with(4, "EventBlock", [1, 0], &body, &[6]);
+    let bytes = stream.end();
+    let found: Vec<_> = events(&bytes).iter().map(|e| (e.thread, e.timestamp, e.payload, e.stack)).collect();
+    assert_eq!(found, [(5, 9, &b"abc"[..], &[7; 16][..]), (5, 9, b"", &[]), (5, 9, b"d", &[8; 8])]);
+    assert!(frames(&[7; 16], 8).eq([0x0707_0707_0707_0707; 2]));
+    assert!(frames(&[7; 9], 4).eq([0x0707_0707; 2]));
+}
+
+/// Payloads that come after their headers, and look like headers.
+#[test]
+fn long_payloads() {
+    let mut stream = Stream::v4();
+    stream.blobs("EventBlock", &[event(0, 1, b""), event(0, 2, &[0; 200]), event(0, 3, b"c")].concat());
+    let (steps, end) = behind_trace(&stream.end());
+    let want =
+        ["event 1 #1 []".to_owned(), format!("event 2 #2 {:?}", [0; 200]), "event 3 #3 [99]".to_owned()];
+    assert_eq!((&steps[1..], end), (&want[..], End::Complete));
+}
+
+/// Whether activities are there or not says one bit for each. V6 has lists of labels there, and one bit says nothing.
+#[test]
+fn bits_of_activities() {
+    let (a, b) = (Guid([0x11; 16]), Guid([0x22; 16]));
+    let v4 = |flags: u8, ids: &[Guid]| {
+        let ids: Vec<u8> = ids.iter().flat_map(|id| id.0).collect();
+        (Version::V4, [&[flags, 0][..], &ids].concat())
+    };
+    let v6 = |flags: u8, list: &[u8]| (Version::V6, [&[flags, 0][..], list].concat());
+    let cases = [
+        (v4(0x10, &[a]), (a, Guid::NIL, 0)),
+        (v4(0x20, &[b]), (Guid::NIL, b, 0)),
+        (v4(0x30, &[a, b]), (a, b, 0)),
+        (v6(0x10, &[7]), (Guid::NIL, Guid::NIL, 7)),
+        (v6(0x20, &[]), (Guid::NIL, Guid::NIL, 0)),
+        (v6(0x30, &[7]), (Guid::NIL, Guid::NIL, 7)),
+    ];
+    for ((version, blob), want) in cases {
+        // Where much follows, the second event of a block is read the quick way.
+        for behind in [0, 200] {
+            let body = [&blob_header(20, 1)[..], &[0, 0], &blob, &vec![0; behind]].concat();
+            let mut stream = if version == Version::V6 { Stream::v6() } else { Stream::v4() };
+            if version == Version::V6 {
+                stream.block(2, &body);
+                stream.block(0, &[]);
+            } else {
+                stream.object("EventBlock", &body);
+                stream.0.push(1);
+            }
+            let events = events(&stream.0);
+            let found = (events[1].activity_id, events[1].related_activity_id, events[1].label_list);
+            assert_eq!((found, events.len()), (want, 2 + behind / 2), "{version} {blob:x?}");
+        }
+    }
 }
 
 /// The same events, compressed in a block of many, so that the quick way is taken, and one a block, so that it is not.
@@ -577,6 +776,9 @@ fn quickly_bad() {
     let payload = |len: u8| [&[0x80, 0, len, 0x01], &[7; 200][..]].concat();
     let cases = [
         (number(&[0x81, 0x80, 0x80, 0x80, 0x00]), None),
+        // A zero in two bytes.
+        (number(&[0x80, 0x00]), None),
+        (vec![0, 0x80, 0x00], None),
         (number(&[0xff, 0xff, 0xff, 0xff, 0x0f]), None),
         (number(&[0x81, 0x80, 0x80, 0x80, 0x80, 0x00]), Some(DecodeErrorKind::BadVarint)),
         (number(&[0xff, 0xff, 0xff, 0xff, 0x1f]), Some(DecodeErrorKind::BadVarint)),
@@ -702,6 +904,8 @@ fn loss_v6() {
     stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
     stream.block(6, b"\x01\0\x07\x01\0\x08");
     stream.block(7, b"\x08\x02");
+    // One that was never declared begins at 0 too.
+    stream.block(2, &[blob_header(20, 1), event(4, 9, b"")].concat());
     stream.block(0, &[]);
-    assert_eq!(lost_by_thread(&stream.0), ((1 + 3 + 1 + 2, 4, 1, 0), vec![(5, 0), (7, 0)]));
+    assert_eq!(lost_by_thread(&stream.0), ((1 + 3 + 1 + 2 + 4, 5, 1, 0), vec![(5, 0), (7, 0), (9, 4)]));
 }

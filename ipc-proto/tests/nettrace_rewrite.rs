@@ -10,9 +10,9 @@ use std::collections::HashMap;
 
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
-    End, Event, FieldType, Fields, Label, Limits, Loss, Metadata, Only, Parser, Rewrite, RewriteError,
-    RewriteOptions, RewriteSpace, Rewritten, Scalar, SequencePoint, Slot, Stack, Step, ThreadEntry,
-    ThreadSequence, Version, WriteError, Writer,
+    BlockKind, End, Event, FieldType, Fields, Label, Limits, Loss, Metadata, Only, Parser, Rewrite,
+    RewriteError, RewriteOptions, RewriteSpace, Rewritten, Scalar, SequencePoint, Slot, Stack, Step,
+    ThreadEntry, ThreadSequence, Version, WriteError, Writer,
 };
 
 fn traces() -> Vec<(String, Vec<u8>)> {
@@ -540,7 +540,9 @@ fn command_lines_go_wherever_they_are() {
     // Behind what cannot be passed over.
     let fields = [("n", Scalar::VarUInt), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&[7][..], &secret].concat()), (vec![], 1));
-    // Twice.
+    // Twice, and once as something else.
+    let fields = [("CommandLine", Scalar::UInt32), ("CommandLine", text)];
+    assert_eq!(strip("Elsewhere", 1, &fields, &[&[1; 4][..], &secret].concat()), (vec![], 1));
     let fields = [("CommandLine", text), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&secret[..], &secret].concat()), (vec![], 1));
 }
@@ -801,6 +803,339 @@ fn losses_are_told_before_threads_are_forgotten() {
         let mut got = points(&rewrite(source, options).unwrap().0);
         got.iter_mut().for_each(|rows| rows.sort_unstable());
         assert_eq!(got, rows);
+    }
+}
+
+/// Blocks end where they did, but where something is left out or the version is another, they are as long as they may be.
+#[test]
+fn blocks_close_up() {
+    let (mut buf, mut source) = (vec![0; Writer::BUFFER], Vec::new());
+    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
+    macro_rules! put {
+        ($method:ident($arg:expr)) => {
+            while let Some(bytes) = writer.$method($arg).unwrap() {
+                source.extend_from_slice(bytes);
+            }
+        };
+    }
+    put!(trace(&ipc_proto::nettrace::Trace::new(Version::V4)));
+    put!(describe(&metadata(1, 1)));
+    for sequence in 1..=3 {
+        put!(event(&Event { timestamp: sequence.into(), ..numbered(7, sequence, 1) }));
+        while let Some(bytes) = writer.flush() {
+            source.extend_from_slice(bytes);
+        }
+    }
+    while let Some(bytes) = writer.finish() {
+        source.extend_from_slice(bytes);
+    }
+    let blocks = |bytes: &[u8]| {
+        let (mut parser, mut blocks, mut events) = (Parser::new(Limits::default()), 0, 0);
+        loop {
+            match parser.next(bytes) {
+                Step::Block(block) => blocks += u32::from(block.kind == BlockKind::Event),
+                Step::Event(_) => events += 1,
+                Step::End(end) => {
+                    assert_eq!((end, events), (End::Complete, 3));
+                    return blocks;
+                }
+                _ => {}
+            }
+        }
+    };
+    assert_eq!(blocks(&source), 3);
+    let only = [Only { provider: "p", event_id: None }];
+    for (options, want) in [
+        (options(), 3),
+        (to(Version::V4), 3),
+        (to(Version::V6), 1),
+        (RewriteOptions { only: &only, ..options() }, 1),
+        (RewriteOptions { from: 1, ..options() }, 1),
+        (RewriteOptions { to: 3, ..options() }, 1),
+    ] {
+        assert_eq!(blocks(&rewrite(&source, options).unwrap().0), want, "{options:?}");
+    }
+}
+
+/// A record that cannot be read at all goes only where it can go as it is; events that nothing describes stay, unless
+/// only some are wanted.
+#[test]
+fn what_is_not_described() {
+    for version in [Version::V4, Version::V6] {
+        let record = Event { payload: &[1], processor: 3, ..Event::default() };
+        let source = if version == Version::V4 {
+            stream!(version, |writer|
+                metadata(&record);
+                event(&numbered(7, 1, 9));
+            )
+        } else {
+            stream!(version, |writer|
+                metadata(&record);
+                thread(7, [ThreadEntry::ThreadId(7)]);
+                event(&numbered(7, 1, 9));
+            )
+        };
+        let records = |bytes: &[u8]| {
+            let (mut parser, mut records) = (Parser::new(Limits::default()), Vec::new());
+            loop {
+                match parser.next(bytes) {
+                    Step::Metadata(record) => records.push((record.payload.to_vec(), record.processor)),
+                    Step::End(_) => return records,
+                    _ => {}
+                }
+            }
+        };
+        let processor = if version == Version::V4 { 3 } else { 0 };
+        assert_eq!(records(&source), [(vec![1], processor)]);
+        let only = [Only { provider: "p", event_id: None }];
+        for to in [Version::V4, Version::V6] {
+            let mut options = self::to(to);
+            let (result, said) = rewrite(&source, options).unwrap();
+            let want = if to == version { vec![(vec![1], processor)] } else { vec![] };
+            assert_eq!((records(&result), said.descriptions), (want, u64::from(to != version)));
+            assert_eq!((said.kept, read(&result).events.len()), (1, 1), "{version} to {to}");
+            options.only = &only;
+            let (result, said) = rewrite(&source, options).unwrap();
+            assert_eq!((records(&result), said.descriptions, said.kept), (vec![], 1, 0), "{version} to {to}");
+        }
+    }
+}
+
+/// A description that V4 has room for and V6 has not: its event is there, and what it is called.
+#[test]
+fn fields_that_are_too_many() {
+    for (fields, want) in [(16_000, 16_000), (17_000, 0), (70_000, 0)] {
+        let field = [&9u32.to_le_bytes()[..], &[0; 2]].concat();
+        let head = [&[1, 0, 0, 0, b'p', 0, 0, 0, 7, 0, 0, 0, b'n', 0, 0, 0][..], &[0; 16]].concat();
+        let payload =
+            [head, u32::to_le_bytes(fields).to_vec(), field.repeat(fields.try_into().unwrap())].concat();
+        let (mut buf, mut source) = (vec![0; 0x20_0000], Vec::new());
+        let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
+        assert_eq!(writer.trace(&ipc_proto::nettrace::Trace::new(Version::V4)), Ok(None));
+        assert_eq!(writer.metadata(&Event { payload: &payload, ..Event::default() }), Ok(None));
+        assert_eq!(writer.event(&numbered(7, 1, 1)), Ok(None));
+        while let Some(bytes) = writer.finish() {
+            source.extend_from_slice(bytes);
+        }
+        let (result, said) = rewrite(&source, to(Version::V6)).unwrap();
+        assert_eq!((said.kept, said.descriptions), (1, u64::from(want == 0)), "{fields}");
+        let mut parser = Parser::new(Limits::default());
+        let metadata = loop {
+            match parser.next(&result) {
+                Step::Metadata(record) => break Metadata::decode(Version::V6, record.payload).unwrap(),
+                Step::End(end) => panic!("{end}"),
+                _ => {}
+            }
+        };
+        assert_eq!((metadata.provider, metadata.name), ("p".into(), "n".into()));
+        assert_eq!((metadata.fields.len(), metadata.problem), (want, None));
+    }
+}
+
+/// The processor of a metadata record stays; V3 says none.
+#[test]
+fn processors_of_descriptions() {
+    let mut v3 = b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x03\0\0\0\0\0\0\0\x05\0\0\0Trace\x06".to_vec();
+    v3.extend([0; 48]);
+    v3.extend(b"\x06\x04\x04\x01\x01\0\0\0\0\0\0\0\x0a\0\0\0EventBlock\x06");
+    // An id, no provider, an event's id, no name, and four numbers.
+    let payload = [&[1, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0][..], &[0; 16]].concat();
+    let blob =
+        [&[0; 48][..], &u32::try_from(payload.len()).unwrap().to_le_bytes(), &payload, &[0; 4]].concat();
+    v3.extend(u32::try_from(blob.len() + 4).unwrap().to_le_bytes());
+    v3.resize(v3.len().next_multiple_of(4), 0);
+    v3.extend(u32::try_from(blob.len()).unwrap().to_le_bytes());
+    v3.extend(&blob);
+    v3.extend([6, 1]);
+    let v4 = stream!(Version::V4, |writer|
+        metadata(&Event { payload: &payload, processor: 3, ..Event::default() });
+    );
+    for (source, want) in [(v3, Event::UNKNOWN_PROCESSOR), (v4, 3)] {
+        let (result, said) = rewrite(&source, to(Version::V4)).unwrap();
+        assert_eq!(said.descriptions, 0);
+        let mut parser = Parser::new(Limits::default());
+        let record = loop {
+            match parser.next(&result) {
+                Step::Metadata(record) => break record,
+                Step::End(end) => panic!("{end}"),
+                _ => {}
+            }
+        };
+        assert_eq!((record.payload, record.processor), (&payload[..], want));
+    }
+}
+
+/// Points that are added are of the time of the last event.
+#[test]
+fn points_that_are_added() {
+    let event = |sequence, timestamp| Event { timestamp, ..numbered(7, sequence, 1) };
+    let source = stream!(Version::V4, |writer|
+        describe(&metadata(1, 1));
+        event(&event(1, 50));
+        event(&event(4, 70));
+        event(&event(5, 60));
+    );
+    let times = |bytes: &[u8]| {
+        let (mut parser, mut times) = (Parser::new(Limits::default()), Vec::new());
+        loop {
+            match parser.next(bytes) {
+                Step::SequencePoint(point) => times.push(point.timestamp),
+                Step::End(_) => return times,
+                _ => {}
+            }
+        }
+    };
+    assert!(times(&rewrite(&source, options()).unwrap().0).is_empty());
+    // Without its end.
+    assert_eq!(times(&rewrite(&source[..source.len() - 1], options()).unwrap().0), [70]);
+    // Where a loss is still to be told, of a thread that has to be introduced.
+    let only = [Only { provider: "Nobody", event_id: None }];
+    let options = RewriteOptions { only: &only, ..options() };
+    assert_eq!(times(&rewrite(&source, options).unwrap().0), [70, 70]);
+}
+
+/// Activities that take turns have one list of labels each.
+#[test]
+fn one_list_for_the_same_activities() {
+    let of = |activity: u8, related: u8| {
+        let id = |n: u8| if n == 0 { Guid::NIL } else { Guid([n; 16]) };
+        (id(activity), id(related))
+    };
+    let pairs = [of(1, 0), of(2, 0), of(0, 1), of(1, 2), of(2, 1), of(1, 1)];
+    let (mut buf, mut source) = (vec![0; Writer::BUFFER], Vec::new());
+    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
+    macro_rules! put {
+        ($method:ident($arg:expr)) => {
+            while let Some(bytes) = writer.$method($arg).unwrap() {
+                source.extend_from_slice(bytes);
+            }
+        };
+    }
+    put!(trace(&ipc_proto::nettrace::Trace::new(Version::V4)));
+    put!(describe(&metadata(1, 1)));
+    for (sequence, (activity_id, related_activity_id)) in (1..=60).zip(pairs.into_iter().cycle()) {
+        put!(event(&Event { activity_id, related_activity_id, ..numbered(7, sequence, 1) }));
+    }
+    while let Some(bytes) = writer.finish() {
+        source.extend_from_slice(bytes);
+    }
+    let (result, _) = rewrite(&source, to(Version::V6)).unwrap();
+    same("V4 to V6", &read(&source), &read(&result));
+    let (mut parser, mut lists) = (Parser::new(Limits::default()), 0);
+    loop {
+        match parser.next(&result) {
+            Step::LabelList(_) => lists += 1,
+            Step::End(_) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(lists, pairs.len());
+}
+
+/// What V4 has no place for, item by item.
+#[test]
+fn what_is_lost_is_counted() {
+    let source = stream!(Version::V6, |writer|
+        describe(&metadata(1, 1));
+        thread(7, [ThreadEntry::Name("n".into()), ThreadEntry::ThreadId(70), ThreadEntry::ProcessId(1)]);
+        thread(8, [ThreadEntry::ThreadId(80), ThreadEntry::Pair("k".into(), "v".into())]);
+        label_list(1, [Label::ActivityId(Guid([1; 16])), Label::Opcode(1), Label::Level(2)]);
+        label_list(2, [Label::RelatedActivityId(Guid([1; 16])), Label::Keywords(3)]);
+        event(&numbered(7, 1, 1));
+    );
+    let (_, said) = rewrite(&source, to(Version::V4)).unwrap();
+    assert_eq!((said.thread_entries, said.labels, said.label_lists, said.pairs), (3, 3, 0, 0));
+    let (_, said) = rewrite(&source, to(Version::V6)).unwrap();
+    assert_eq!((said.thread_entries, said.labels, said.label_lists, said.pairs), (0, 0, 0, 0));
+}
+
+#[test]
+fn errors_have_their_source() {
+    use core::error::Error;
+    let error = RewriteError::from(WriteError::Misplaced);
+    assert_eq!(error.source().unwrap().to_string(), WriteError::Misplaced.to_string());
+    assert!(RewriteError::TooManyThreads.source().is_none());
+}
+
+/// A thread may be known by a sequence point alone: its numbers go on from there.
+#[test]
+fn known_by_a_sequence_point() {
+    let source = stream!(Version::V4, |writer|
+        describe(&metadata(1, 1));
+        event(&numbered(6, 1, 1));
+        sequence_point(&SequencePoint::default());
+        thread_sequence(&ThreadSequence { thread: 5, sequence: 100 });
+        thread_sequence(&ThreadSequence { thread: 6, sequence: 1 });
+        event(&numbered(5, 103, 1));
+    );
+    let before = read(&source);
+    assert_eq!(before.lost, 2);
+    assert!(rewrite(&source, options()).unwrap().0 == source);
+    same("to V6", &before, &read(&rewrite(&source, to(Version::V6)).unwrap().0));
+}
+
+/// Of a thread that lost nothing and of which no event is kept, nothing need be said.
+#[test]
+fn threads_left_out() {
+    let source = stream!(Version::V4, |writer|
+        describe(&metadata(1, 1));
+        describe(&metadata(2, 2));
+        event(&numbered(7, 1, 2));
+        event(&numbered(8, 1, 1));
+        event(&numbered(7, 2, 2));
+    );
+    let only = [Only { provider: "p", event_id: Some(1) }];
+    for version in [Version::V4, Version::V6] {
+        let options = RewriteOptions { only: &only, version: Some(version), ..options() };
+        let (result, _) = rewrite(&source, options).unwrap();
+        assert_eq!(points(&result), Vec::<Vec<_>>::new(), "{version}");
+        let (mut parser, mut threads) = (Parser::new(Limits::default()), Vec::new());
+        loop {
+            match parser.next(&result) {
+                Step::Thread(thread) => threads.push(thread.index),
+                Step::End(end) => break assert_eq!(end, End::Complete),
+                _ => {}
+            }
+        }
+        assert_eq!(threads, if version == Version::V6 { vec![8] } else { vec![] });
+    }
+}
+
+/// As many as can be told from a number that went back.
+#[test]
+fn the_most_that_can_be_lost() {
+    for (gap, lost) in [(0x7fff_ffff, 0x7fff_ffff), (0x8000_0000, 0)] {
+        let source = stream!(Version::V4, |writer|
+            describe(&metadata(1, 1));
+            event(&numbered(7, 1, 1));
+            event(&numbered(7, 2 + gap, 1));
+        );
+        for version in [Version::V4, Version::V6] {
+            let (result, _) = rewrite(&source, to(version)).unwrap();
+            assert_eq!((read(&source).lost, read(&result).lost), (lost, lost), "{version}");
+        }
+    }
+}
+
+/// An index may be given to another thread, or to the same once more, without a word of its end: numbers begin anew.
+#[test]
+fn an_index_given_again_counts_anew() {
+    let source = stream!(Version::V6, |writer|
+        describe(&metadata(1, 1));
+        thread(0, [ThreadEntry::ThreadId(70)]);
+        event(&numbered(0, 1, 1));
+        event(&numbered(0, 2, 1));
+        sequence_point(&SequencePoint::default());
+        thread(0, [ThreadEntry::ThreadId(80)]);
+        event(&numbered(0, 3, 1));
+        sequence_point(&SequencePoint::default());
+        thread(0, [ThreadEntry::ThreadId(80)]);
+        event(&numbered(0, 1, 1));
+    );
+    let before = read(&source);
+    assert_eq!(before.lost, 2);
+    for version in [Version::V4, Version::V6] {
+        same(&version.to_string(), &before, &read(&rewrite(&source, to(version)).unwrap().0));
     }
 }
 

@@ -9,6 +9,8 @@
     reason = "a test says what it expects; numbers made at random may lose bits"
 )]
 
+use core::hash::{Hash, Hasher};
+
 use ipc_proto::nettrace::{FieldType, FileTime, Item, Metadata, Str, Value, Version};
 use ipc_proto::{DecodeErrorKind, Guid};
 use proptest::prelude::*;
@@ -251,11 +253,26 @@ fn every_scalar() {
             assert_eq!((metadata.provider, metadata.name), ("Prov".into(), "Event".into()));
         }
     }
-    for code in [0u8, 2, 19, 22, 24, 25] {
-        let metadata = record(Format::V1, &one("a", Scalar(code)));
-        let metadata = Metadata::decode(Version::V4, &metadata).unwrap();
-        assert_eq!(metadata.problem.unwrap().kind, DecodeErrorKind::UnknownType, "{code}");
+    for (format, code) in [0u8, 2, 19, 22, 24, 25]
+        .map(|code| (Format::V1, code))
+        .into_iter()
+        .chain([0, 2, 22, 24, 25].map(|code| (Format::V2, code)))
+        // A code that only the table of the runtime's events has.
+        .chain([(Format::V6, 0x41)])
+    {
+        for of in [Scalar(code), array(code, Scalar(9), 1)] {
+            let metadata = record(format, &one("abc", of));
+            let metadata = Metadata::decode(version(format), &metadata).unwrap();
+            let kind = metadata.problem.unwrap().kind;
+            assert_eq!(kind, DecodeErrorKind::UnknownType, "{format:?} {code}");
+        }
     }
+}
+
+#[test]
+fn file_times_before_and_behind_1970() {
+    assert_eq!(FileTime(0).unix_100ns(), -116_444_736_000_000_000);
+    assert_eq!(FileTime(116_444_736_000_000_005).unix_100ns(), 5);
 }
 
 #[test]
@@ -403,6 +420,43 @@ fn universal() {
     assert_eq!(items, [value("s", Value::Text("aé".into())), value("t", Value::Text("b".into()))]);
     assert_eq!(end, Ok(vec![]));
     assert_eq!(decode(Format::V6, &record, &[3, 0, b'a', b'b']).1, Err((DecodeErrorKind::UnexpectedEnd, 2)));
+    // On the wire it is called so all the same.
+    let metadata = Metadata::decode(Version::V6, &record).unwrap();
+    let FieldType::Scalar(scalar) = metadata.fields.iter().next().unwrap().field_type else { panic!() };
+    assert_eq!((scalar, scalar.code()), (ipc_proto::nettrace::Scalar::Utf8String, 23));
+}
+
+/// Texts are the same, before or behind one another, and found in a map, whichever way they are written.
+#[test]
+fn texts_compare() {
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    // U+FF5E is one unit, above the two of U+1F600.
+    let texts = ["", "a", "ab", "b", "\u{1f600}", "\u{ff5e}"];
+    let mut places = std::collections::HashMap::new();
+    for (i, a) in texts.iter().enumerate() {
+        assert_eq!(places.insert(Str::from(*a), i), None);
+        for (j, b) in texts.iter().enumerate() {
+            for (one, other) in [(Str::from(*a), Str::Utf16(&wide(b))), (Str::Utf16(&wide(a)), Str::from(*b))]
+            {
+                assert_eq!(one == other, i == j, "{a} {b}");
+                assert_eq!(
+                    (one.cmp(&other), one.partial_cmp(&other)),
+                    (i.cmp(&j), Some(i.cmp(&j))),
+                    "{a} {b}"
+                );
+            }
+        }
+    }
+    for (i, text) in texts.iter().enumerate() {
+        assert_eq!(places.get(&Str::Utf16(&wide(text))), Some(&i));
+    }
+    // Two texts behind one another are not two others.
+    let hash = |texts: [&str; 2]| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        texts.map(Str::from).hash(&mut hasher);
+        hasher.finish()
+    };
+    assert_ne!(hash(["ab", "c"]), hash(["a", "bc"]));
 }
 
 fn nest(depth: usize, format: Format) -> Type {

@@ -10,8 +10,8 @@
 
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
-    BlockKind, End, Event, Fields, Label, Limits, Metadata, Parser, Scalar, SequencePoint, Stack, Step,
-    ThreadEntry, ThreadSequence, Trace, Version, WriteError, Writer,
+    ArrayKind, BlockKind, End, Event, FieldType, Fields, Label, Limits, Metadata, Pairs, Parser, Scalar,
+    SequencePoint, Stack, Step, Str, ThreadEntry, ThreadSequence, Trace, Version, WriteError, Writer,
 };
 
 /// Gives a record to the writer until it takes it.
@@ -169,6 +169,35 @@ fn described_as_the_runtime_does() {
     assert!(with_fields > 20 && with_opcode > 2, "{with_fields} {with_opcode}");
 }
 
+/// A description made up here is of the time of what was written before it, and of no processor.
+#[test]
+fn descriptions_have_a_time() {
+    fn stream() -> Result<Vec<u8>, WriteError> {
+        let mut buf = vec![0xa5; Writer::BUFFER];
+        let mut writer = Writer::new(Version::V4, &mut buf)?;
+        let (mut out, metadata) = (Vec::new(), Metadata::default());
+        write!(out, writer.trace(&Trace { sync_ticks: 5, ..Trace::new(Version::V4) }));
+        write!(out, writer.describe(&metadata));
+        write!(out, writer.event(&Event { timestamp: 77, ..Event::default() }));
+        write!(out, writer.describe(&metadata));
+        write!(out, writer.sequence_point(&SequencePoint { timestamp: 99, ..SequencePoint::default() }));
+        write!(out, writer.describe(&metadata));
+        finish(&mut writer, &mut out);
+        Ok(out)
+    }
+    let stream = stream().unwrap();
+    let mut parser = Parser::new(Limits::default());
+    let mut headers = Vec::new();
+    loop {
+        match parser.next(&stream) {
+            Step::Metadata(record) => headers.push((record.timestamp, record.known_processor())),
+            Step::End(end) => break assert_eq!(end, End::Complete),
+            _ => {}
+        }
+    }
+    assert_eq!(headers, [(5, None), (77, None), (99, None)]);
+}
+
 /// A stream, complete.
 fn write(
     version: Version,
@@ -228,6 +257,27 @@ fn what_events_point_to_comes_before_them() {
     }
 }
 
+/// What is said of threads between two events is in one block, however often it is said.
+#[test]
+fn threads_that_end_together_are_one_block() {
+    let row = |thread| ThreadSequence { thread, sequence: 1 };
+    let stream = write(Version::V6, |writer, out| {
+        write!(out, writer.thread(1, []));
+        write!(out, writer.thread(2, []));
+        write!(out, writer.event(&Event { capture_thread: 1, sequence: 1, ..Event::default() }));
+        write!(out, writer.remove_thread(&row(1)));
+        write!(out, writer.remove_thread(&row(2)));
+        write!(out, writer.thread(3, []));
+        write!(out, writer.remove_thread(&row(3)));
+        write!(out, writer.sequence_point(&SequencePoint::default()));
+        write!(out, writer.sequence_point(&SequencePoint::default()));
+        Ok(())
+    });
+    let kinds: Vec<_> = shape(&stream).into_iter().map(|(kind, _)| format!("{kind:?}")).collect();
+    let want = "Trace Thread Event RemoveThread Thread RemoveThread SequencePoint SequencePoint";
+    assert_eq!(kinds.join(" "), want);
+}
+
 /// Blocks are no longer than a runtime's, and one that none could hold is a block of its own.
 #[test]
 fn blocks_end_where_a_runtimes_do() {
@@ -252,6 +302,29 @@ fn blocks_end_where_a_runtimes_do() {
         let stacks = longest(BlockKind::Stack);
         assert!(stacks.iter().all(|len| *len <= 102_419), "{stacks:?}");
         assert_eq!(records(&stream).iter().filter(|record| record.starts_with("Event")).count(), 4002);
+    }
+}
+
+/// So are those of stacks; a sequence point is one record, however many threads it tells of.
+#[test]
+fn other_blocks_end_where_a_runtimes_do() {
+    for version in [Version::V4, Version::V6] {
+        let stream = write(version, |writer, out| {
+            for id in 1..=4000 {
+                write!(out, writer.stack(&Stack { id, bytes: &[1; 80] }));
+            }
+            write!(out, writer.sequence_point(&SequencePoint::default()));
+            for thread in 1 << 40..(1 << 40) + 10_000 {
+                write!(out, writer.thread_sequence(&ThreadSequence { thread, sequence: 1 }));
+            }
+            Ok(())
+        });
+        // As many stacks of 84 bytes as go behind 8 bytes into 102,419.
+        let stacks = [8 + 1219 * 84; 3].into_iter().chain([8 + (4000 - 3 * 1219) * 84]);
+        let point = if version == Version::V6 { 16 + 10_000 * 7 } else { 12 + 10_000 * 12 };
+        let want: Vec<_> =
+            stacks.map(|len| (BlockKind::Stack, len)).chain([(BlockKind::SequencePoint, point)]).collect();
+        assert_eq!(shape(&stream)[1..], want, "{version}");
     }
 }
 
@@ -386,9 +459,32 @@ fn what_cannot_be_written() {
     assert_eq!(v6.metadata(&row(65_535)), Ok(None));
     assert!(v6.flush().is_some());
     assert!(matches!(v6.metadata(&row(65_536)), Err(WriteError::TooLong { .. })));
+    // A thread's row has a byte for its index, and five in front of its name.
+    let name = "n".repeat(65_531);
+    let thread = |len: usize| [ThreadEntry::Name(Str::from(&name[..len]))];
+    assert_eq!(v6.thread(1, thread(65_530)), Ok(None));
+    assert!(v6.flush().is_some());
+    assert_eq!(v6.thread(1, thread(65_531)), Err(WriteError::TooLong { len: 65_538 }));
+    // Nothing else has 16 bits for its length.
+    assert_eq!(v6.stack(&Stack { id: 1, bytes: &long }), Ok(None));
+    assert_eq!(v6.label_list(1, [Label::Text("k".into(), Str::Utf8(&long))]), Ok(None));
+    while v6.flush().is_some() {}
+    let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
+    assert_eq!(v4.metadata(&row(65_536)), Ok(None));
+    assert_eq!(v4.stack(&Stack { id: 1, bytes: &long }), Ok(None));
+    let mut v6 = Writer::new(Version::V6, &mut buf).unwrap();
     let longer = vec![0; 0x100_0000];
     let event = Event { payload: &longer, ..Event::default() };
     assert!(matches!(v6.event(&event), Err(WriteError::TooLong { .. })));
+    // The longest: behind the block's header, flags, a time and a size of four bytes.
+    let longest = |more: usize| Event { payload: &longer[..0xff_ffff - 20 - 6 + more], ..Event::default() };
+    assert!(matches!(v6.event(&longest(0)), Err(WriteError::BufferTooSmall { .. })));
+    assert_eq!(v6.event(&longest(1)), Err(WriteError::TooLong { len: 0x100_0000 }));
+    let mut enough = vec![0; 0x210_0000];
+    let mut v6 = Writer::new(Version::V6, &mut enough).unwrap();
+    assert_eq!(v6.event(&longest(1)), Err(WriteError::TooLong { len: 0x100_0000 }));
+    assert_eq!(v6.event(&longest(0)), Ok(None));
+    assert_eq!(v6.flush().map(<[u8]>::len), Some(4 + 0xff_ffff));
     let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
     assert!(matches!(v4.event(&event), Err(WriteError::BufferTooSmall { .. })));
 }
@@ -475,6 +571,65 @@ fn arrays_are_described_in_a_tag() {
     });
     let want = row.concat();
     assert!(stream.windows(want.len()).any(|window| window == want));
+}
+
+/// A string of bytes, as the providers `Universal.*` have it, is an array of bytes before V6.
+#[test]
+fn strings_of_bytes() {
+    let row = [&[1, 11][..], b"Universal.X", &[2, 1, b'n', 1, 0, 3, 0, 1, b's', 23, 0, 0]].concat();
+    let metadata = Metadata::decode(Version::V6, &row).unwrap();
+    assert_eq!(metadata.problem, None);
+    for version in [Version::V4, Version::V6] {
+        let stream = write(version, |writer, out| {
+            write!(out, writer.describe(&metadata));
+            Ok(())
+        });
+        let mut parser = Parser::new(Limits::default());
+        let found = loop {
+            match parser.next(&stream) {
+                Step::Metadata(record) => break Metadata::decode(version, record.payload).unwrap(),
+                Step::End(end) => panic!("{end}"),
+                _ => {}
+            }
+        };
+        assert_eq!(found.problem, None);
+        let mut fields = found.fields.iter().map(|field| field.field_type);
+        match (version, fields.next(), fields.next()) {
+            (Version::V6, Some(FieldType::Scalar(Scalar::Utf8String)), None) => {}
+            (Version::V4, Some(FieldType::Array { kind: ArrayKind::Counted, element }), None) => {
+                assert!(matches!(element.field_type(), FieldType::Scalar(Scalar::Byte)));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What V4 says in numbers V6 says in pairs, but not twice.
+#[test]
+fn pairs_of_the_trace() {
+    let trace = Trace {
+        process_id: Some(7),
+        processors: Some(4_294_967_295),
+        sampling_interval: Some(0),
+        pairs: Pairs::from_bytes(b"\x09ProcessId\x038:9\x01k\x01v"),
+        ..Trace::new(Version::V6)
+    };
+    let mut buf = vec![0xa5; Writer::BUFFER];
+    let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
+    assert_eq!(writer.trace(&trace), Ok(None));
+    let stream = writer.flush().unwrap();
+    let mut parser = Parser::new(Limits::default());
+    let found = loop {
+        if let Step::Trace(trace) = parser.next(stream) {
+            break trace;
+        }
+    };
+    let pairs: Vec<_> = found.pairs.map(|(key, value)| format!("{key}={value}")).collect();
+    let known = ["HardwareThreadCount=4294967295", "ExpectedCPUSamplingRate=0"];
+    assert_eq!(pairs, [&["ProcessId=8:9", "k=v"][..], &known].concat());
+    // What is no number is none.
+    let numbers = (found.process_id, found.processors, found.sampling_interval);
+    assert_eq!(numbers, (None, Some(4_294_967_295), Some(0)));
 }
 
 /// What only V6 has: arrays in arrays, each with the length behind its elements' type, objects in them, and text that

@@ -242,6 +242,12 @@ impl Chunk<'_> {
     }
 }
 
+/// Whether an integer is of one byte, the first of these.
+#[inline(always)]
+const fn is_short(word: u64) -> bool {
+    word & 0x80 == 0
+}
+
 /// An integer of nine or ten bytes, and how many they are. Apart, and by value, so that `at` can stay in a register.
 #[cold]
 #[inline(never)]
@@ -263,7 +269,7 @@ impl Source for Chunk<'_> {
     #[inline(always)]
     fn varint32(&mut self) -> Result<u32, DecodeErrorKind> {
         let word = self.word();
-        if word & 0x80 == 0 {
+        if is_short(word) {
             self.at = self.at.wrapping_add(1);
             return Ok(low_half(word & 0x7f));
         }
@@ -277,7 +283,7 @@ impl Source for Chunk<'_> {
     #[inline(always)]
     fn varint64(&mut self) -> Result<u64, DecodeErrorKind> {
         let word = self.word();
-        if word & 0x80 == 0 {
+        if is_short(word) {
             self.at = self.at.wrapping_add(1);
             return Ok(word & 0x7f);
         }
@@ -291,37 +297,38 @@ impl Header {
     fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<(), DecodeErrorKind> {
         let event = &mut self.event;
         let [flags] = s.bytes()?;
-        if flags & 0x01 != 0 {
+        let has = |bits: u8| flags & bits != 0;
+        if has(0x01) {
             event.metadata_id = s.varint32()?;
         }
-        if flags & 0x02 != 0 {
+        if has(0x02) {
             event.sequence = event.sequence.wrapping_add(s.varint32()?).wrapping_add(1);
             event.capture_thread = s.varint64()?;
             event.processor = s.varint32()?;
         } else if event.metadata_id != 0 {
             event.sequence = event.sequence.wrapping_add(1);
         }
-        if flags & 0x04 != 0 {
+        if has(0x04) {
             event.thread = s.varint64()?;
         }
-        if flags & 0x08 != 0 {
+        if has(0x08) {
             event.stack_id = s.varint32()?;
         }
         event.timestamp = event.timestamp.wrapping_add(s.varint64()?);
-        if flags & 0x30 != 0 {
+        if has(0x30) {
             if !labels {
-                if flags & 0x10 != 0 {
+                if has(0x10) {
                     event.activity_id = Guid(s.bytes()?);
                 }
-                if flags & 0x20 != 0 {
+                if has(0x20) {
                     event.related_activity_id = Guid(s.bytes()?);
                 }
-            } else if flags & 0x10 != 0 {
+            } else if has(0x10) {
                 event.label_list = s.varint32()?;
             }
         }
-        event.sorted = flags & 0x40 != 0;
-        if flags & 0x80 != 0 {
+        event.sorted = has(0x40);
+        if has(0x80) {
             self.payload_size = s.varint32()?;
         }
         Ok(())

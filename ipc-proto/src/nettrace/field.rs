@@ -491,7 +491,7 @@ pub(super) fn compound<'a>(
             let count = if wide { r.read()? } else { r.read::<u16>()?.into() };
             return Ok(Some(FieldType::Object(Fields::new(format, count, r))));
         }
-        code::ARRAY if format != Format::V1 => ArrayKind::Counted,
+        code::ARRAY => ArrayKind::Counted,
         _ if wide => return Ok(None),
         code::REL_LOC => ArrayKind::RelLoc,
         code::DATA_LOC => ArrayKind::DataLoc,

@@ -142,7 +142,9 @@ impl<'s, T> Order<'s, T> {
                 self.sink(run);
             }
             None => {
-                self.growing &= next < self.filled;
+                if next == self.filled {
+                    self.growing = false;
+                }
                 self.runs = self.runs.wrapping_sub(1);
                 if let Some(last) = self.slots.get(self.runs) {
                     let run = last.run;
@@ -163,13 +165,10 @@ impl<'s, T> Order<'s, T> {
         for _ in 0..usize::BITS {
             let left = at.wrapping_mul(2).wrapping_add(1);
             let right = left.wrapping_add(1);
-            if left >= self.runs {
-                break;
-            }
             let Some(mut child) = self.run(left) else { break };
             let mut place = left;
             if let Some(other) = self.run(right) {
-                if right < self.runs && other < child {
+                if other < child {
                     (child, place) = (other, right);
                 }
             }
@@ -196,9 +195,10 @@ impl<'s, T> Order<'s, T> {
         self.set_run(at, run);
     }
 
+    /// An entry of the heap, if it goes so far.
     #[inline]
     fn run(&self, at: usize) -> Option<Run> {
-        self.slots.get(at).map(|slot| slot.run)
+        self.slots.get(at).filter(|_| at < self.runs).map(|slot| slot.run)
     }
 
     #[inline]
@@ -216,7 +216,8 @@ impl<'s, T> Order<'s, T> {
             return;
         }
         let before = self.filled;
-        (self.filled, self.runs, self.growing) = (0, 0, false);
+        // Something is held, and the last of it ends its run.
+        (self.filled, self.runs, self.growing) = (0, 0, true);
         let mut begins = true;
         for from in 0..before {
             let Some(slot) = self.slots.get_mut(from) else { break };
@@ -230,7 +231,6 @@ impl<'s, T> Order<'s, T> {
                 self.add_run(Run { timestamp, place });
             }
             begins = false;
-            self.growing = from.wrapping_add(1) == before;
         }
     }
 }

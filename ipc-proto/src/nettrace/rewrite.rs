@@ -396,7 +396,7 @@ impl<'s> Rewrite<'s> {
             metadata.id = self.first_id.wrapping_add(id);
             partly = metadata.problem.is_some();
             match self.writer.put_describe(&metadata) {
-                Err(WriteError::Version(_)) => {
+                Err(WriteError::Version(_) | WriteError::TooLong { .. }) => {
                     partly = true;
                     metadata.fields = Fields::EMPTY;
                     first!(self.writer.put_describe(&metadata));
@@ -664,5 +664,5 @@ fn fold(Guid(bytes): Guid) -> u64 {
     for byte in bytes {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
-    hash ^ hash.wrapping_shr(29)
+    hash
 }

@@ -52,7 +52,7 @@ fn read(r: &mut Reader<'_>, bits: u32) -> Result<u64, DecodeError> {
         let byte = r.read::<u8>()?;
         let low = u64::from(byte & 0x7f);
         let room = bits.wrapping_sub(shift);
-        if room < 7 && low.wrapping_shr(room) != 0 {
+        if low.checked_shr(room).is_some_and(|beyond| beyond != 0) {
             return Err(start.error(DecodeErrorKind::BadVarint));
         }
         value |= low.wrapping_shl(shift);

@@ -337,10 +337,9 @@ impl<'b> Writer<'b> {
         Ok(self.bytes(piece))
     }
 
+    /// Everything has to go out; gives the first of it.
     pub(super) fn put_flush(&mut self) -> Option<Range<usize>> {
-        if self.flush == Flush::No && !self.is_empty() {
-            self.flush = Flush::Both;
-        }
+        self.flush = Flush::Both;
         self.piece()
     }
 
@@ -428,8 +427,7 @@ impl<'b> Writer<'b> {
     }
 
     pub(super) fn put_sequence_point(&mut self, point: &SequencePoint) -> Put {
-        self.barrier(true);
-        if let Some(piece) = self.piece() {
+        if let Some(piece) = self.put_flush() {
             return Ok(Some(piece));
         }
         self.now = point.timestamp;
@@ -461,7 +459,9 @@ impl<'b> Writer<'b> {
 
     pub(super) fn put_remove_thread(&mut self, row: &ThreadSequence) -> Put {
         self.only_v6()?;
-        self.barrier(false);
+        if !self.events.is_empty() {
+            self.flush = Flush::Both;
+        }
         self.define(BlockKind::RemoveThread, 0, |w, _| counted(row, w))
     }
 
@@ -502,11 +502,10 @@ impl<'b> Writer<'b> {
         let len = payload.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         if self.events.confused_by(event) {
-            return Ok(self.full());
+            return Ok(self.put_flush());
         }
-        let front = self.events_front();
         let at = if self.events.is_empty() { blob::BLOCK_HEADER } else { self.events_len };
-        let start = self.half.saturating_add(front).saturating_add(at);
+        let start = self.half.saturating_add(OBJECT_HEADER).saturating_add(at);
         // The last byte is for the tag behind the block.
         let end = self.buf.len().saturating_sub(1);
         let room = self.buf.get_mut(start..end).unwrap_or_default();
@@ -520,7 +519,7 @@ impl<'b> Writer<'b> {
             return Ok(None);
         }
         self.events = before;
-        let half = front.saturating_add(len).saturating_add(1);
+        let half = OBJECT_HEADER.saturating_add(len).saturating_add(1);
         // Of an odd length, the larger half is for events.
         self.refuse(len, half.saturating_mul(2).saturating_sub(1))
     }
@@ -551,38 +550,17 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// What goes in front of the body of a block of events, at most.
-    const fn events_front(&self) -> usize {
-        match self.version {
-            Version::V6 => V6_HEADER,
-            _ => OBJECT_HEADER,
-        }
-    }
-
-    /// What was written must go out before anything else is: `all` of it, or the events with all before.
-    fn barrier(&mut self, all: bool) {
-        if self.flush == Flush::No && (!self.events.is_empty() || all && self.len > 0) {
-            self.flush = Flush::Both;
-        }
-    }
-
     /// A record does not fit, which would make its block `len` bytes long in a buffer of `needed`: room is made for it,
     /// if there is anything to go out.
     fn refuse(&mut self, len: usize, needed: usize) -> Put {
         if !self.is_empty() {
-            return Ok(self.full());
+            return Ok(self.put_flush());
         }
         Err(if len > self.limit(false) {
             WriteError::TooLong { len }
         } else {
             WriteError::BufferTooSmall { needed }
         })
-    }
-
-    /// Everything has to go out; gives the first of it.
-    fn full(&mut self) -> Option<Range<usize>> {
-        self.flush = Flush::Both;
-        self.piece()
     }
 
     pub(super) fn bytes(&self, piece: Option<Range<usize>>) -> Option<&[u8]> {
@@ -611,7 +589,7 @@ impl<'b> Writer<'b> {
 
     /// Puts what belongs around the block of events, and says where it is.
     fn close_events(&mut self) -> Range<usize> {
-        let body = self.half.saturating_add(self.events_front());
+        let body = self.half.saturating_add(OBJECT_HEADER);
         let end = body.saturating_add(self.events_len);
         self.patch(body, &self.events.block_header());
         let mut bytes = [0; OBJECT_HEADER];
