@@ -149,7 +149,8 @@ fn skipping(stream: &[u8], which: u8) {
             } else if left_out {
                 let body = usize::try_from(block.body).expect("it is in memory");
                 let len = usize::try_from(block.len).expect("it is in memory");
-                assert_eq!(some.take_block(stream), Some(&stream[body..body + len]));
+                let has_body = block.kind != BlockKind::EndOfStream;
+                assert_eq!(some.take_block(stream), has_body.then(|| &stream[body..body + len]));
             }
         } else if !left_out || matches!(step, Step::More { .. } | Step::End(_)) {
             assert_eq!(some.next(stream), step);
