@@ -97,7 +97,12 @@ fn made_up(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         });
         assert!(read.providers.iter().eq(written), "providers were read otherwise than written");
     }
-    let old: OldRequest<'_> = u.arbitrary()?;
+    let mut old: OldRequest<'_> = u.arbitrary()?;
+    if u.arbitrary()? {
+        // Around those that there were.
+        old.message_type = OldMessageType(u.int_in_range(1023..=1027)?);
+        old.process_id = u.int_in_range(0..=1)?;
+    }
     let mut buf = vec![0; ipc_proto::Encode::encoded_len(&old)];
     let mut w = ipc_proto::wire::Writer::new(&mut buf);
     ipc_proto::Encode::encode(&old, &mut w);
