@@ -224,7 +224,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 }
             }
             2 if v6 => {
-                let name: &str = u.arbitrary()?;
+                let name = short_text(u)?;
                 let index: u64 = u.arbitrary()?;
                 let entries = [ThreadEntry::Name(name.into()), ThreadEntry::ThreadId(u.arbitrary()?)];
                 put!(out, writer.thread(index, entries)).expect("there is room");
@@ -232,7 +232,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 made.others.push(format!("{index:?}{said}").into_bytes());
             }
             3 if v6 => {
-                let text: &str = u.arbitrary()?;
+                let text = short_text(u)?;
                 let labels = [
                     Label::TraceId(u.arbitrary()?),
                     Label::Text(text.into(), "v".into()),
@@ -264,6 +264,12 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
         made.stream.extend_from_slice(bytes);
     }
     Ok(made)
+}
+
+/// A text of a hundred letters at most: the smallest buffer holds a record of several.
+fn short_text<'a>(u: &mut Unstructured<'a>) -> Result<&'a str> {
+    let text: &str = u.arbitrary()?;
+    Ok(text.char_indices().nth(100).map_or(text, |(end, _)| &text[..end]))
 }
 
 /// Fields, and values for them.
@@ -305,7 +311,7 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
                 (Scalar::Utf16CodeUnit, format!("CodeUnit({n})"))
             }
             6 => {
-                let text = u.arbitrary::<&str>()?.replace('\0', "");
+                let text = short_text(u)?.replace('\0', "");
                 payload.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
                 (Scalar::Utf16String, format!("Text({:?})", ipc_proto::nettrace::Str::from(&text[..])))
             }
