@@ -326,7 +326,7 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
     }
     if fields.is_empty() {
         // An event of the runtime, whose payload is anything.
-        let len = u.arbitrary_len::<u8>()?;
+        let len = u.arbitrary_len::<u8>()?.min(1000);
         kind.payload = u.bytes(len)?.to_vec();
     }
     Ok((kind, fields))
