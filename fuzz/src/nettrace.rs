@@ -240,6 +240,13 @@ impl<'s> Reading<'s> {
                 self.seen.others.push(format!("{:?}", SequencePoint { threads: 0, ..*point }).into_bytes());
                 format!("{step:?}").into_bytes()
             }
+            // Label by label: a number may take more bytes than it needs.
+            Step::LabelList(list) => {
+                let mut bytes = format!("{:?}", list.id).into_bytes();
+                list.labels.for_each(|label| bytes.extend(format!("{label:?}").into_bytes()));
+                self.seen.others.push(bytes.clone());
+                bytes
+            }
             Step::Thread(thread) => {
                 let mut bytes = format!("{:?}", thread.index).into_bytes();
                 thread.entries.for_each(|entry| bytes.extend(format!("{entry:?}").into_bytes()));
