@@ -1,4 +1,5 @@
-//! The properties over every file of `testdata/`, and over each of them with a byte changed or the end cut off.
+//! The properties over what fuzzing has found, and over every file of `testdata/`, each also with a byte changed or the
+//! end cut off.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -48,6 +49,10 @@ fn every_property_is_a_target() {
         let target =
             fs::read_to_string(format!("{}/fuzz_targets/{name}.rs", env!("CARGO_MANIFEST_DIR"))).unwrap();
         assert!(target.contains(&format!("|bytes: &[u8]| ipc_fuzz::{name}(bytes)")), "{target}");
+    }
+    for found in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/regressions")).unwrap() {
+        let found = found.unwrap().file_name();
+        assert!(PROPERTIES.iter().any(|(name, _)| found == *name), "{found:?} is no target");
     }
 }
 
