@@ -50,12 +50,11 @@ fn recognised(bytes: &[u8]) {
         Some(other) => panic!("{other:?} is not in this list"),
         None => match whole {
             Some(Message { code: CollectTracing::CODE, payload }) => {
-                let mut buf = Vec::new();
                 let len = |of: &dyn ipc_proto::Encode| of.encoded_len();
                 let today = decode::<ipc_proto::CollectTracing<'_>>(payload).ok().map(|today| len(&today));
                 let then = decode::<CollectTracing<'_>>(payload).ok().map(|then| len(&then));
                 assert!(then != Some(payload.len()) || today == Some(payload.len()), "it is of the draft");
-                value::<CollectTracing<'_>>(payload, &mut buf);
+                value::<CollectTracing<'_>>(payload, &mut Vec::new());
             }
             Some(Message { code: Code::ERROR, payload }) => {
                 assert!(payload.len() != 4 || !(1..=4).contains(&word(20)), "an error of the draft");

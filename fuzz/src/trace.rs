@@ -15,7 +15,7 @@ pub fn trace(bytes: &[u8]) {
     parts(bytes);
     let mut u = Unstructured::new(bytes);
     let version = if u.arbitrary().unwrap_or_default() { Version::V6 } else { Version::V4 };
-    let damage = u.arbitrary();
+    let damage: Result<Damage<'_>> = u.arbitrary();
     let Ok(made) = made_up(&mut u, version) else { return };
     let whole = read(&made.stream);
     let said: Vec<&Vec<u8>> = whole.iter().map(|record| &record.bytes).collect();
@@ -28,7 +28,7 @@ pub fn trace(bytes: &[u8]) {
     described(&made, version);
     skipping(&made.stream, bytes.last().copied().unwrap_or_default());
     let Ok(damage) = damage else { return };
-    let (at, damaged) = Damage::do_to(&damage, &made.stream);
+    let (at, damaged) = damage.do_to(&made.stream);
     // What was read to its end before the damage begins.
     let before = whole.iter().take_while(|record| record.end <= at as u64);
     let after = read(&damaged);
