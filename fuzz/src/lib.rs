@@ -11,24 +11,61 @@
     clippy::panic,
     reason = "a property says that it does not hold by panicking"
 )]
+mod connect_port;
 mod conversation;
+mod hostile;
+mod legacy;
 mod message;
 mod nettrace;
+mod plan;
 mod port;
 mod session;
 mod split;
+mod stores;
+mod trace;
 mod user_events;
 pub mod wire;
 
 use std::{fs, path::PathBuf};
 
+pub use connect_port::connect_port;
 pub use conversation::conversation;
+pub use hostile::hostile;
+pub use legacy::legacy;
 pub use message::message;
 pub use nettrace::{events, metadata, nettrace, payload, rewrite};
+pub use plan::plan;
 pub use port::{monitor, port_config};
 pub use session::session;
 pub use split::split;
+pub use stores::stores;
+pub use trace::trace;
 pub use user_events::user_events;
+
+/// A property: what must hold for these bytes.
+pub type Property = fn(&[u8]);
+
+/// Every property by its name, which is that of its fuzz target too.
+pub const PROPERTIES: [(&str, Property); 18] = [
+    ("connect_port", connect_port),
+    ("conversation", conversation),
+    ("events", events),
+    ("hostile", hostile),
+    ("legacy", legacy),
+    ("message", message),
+    ("metadata", metadata),
+    ("monitor", monitor),
+    ("nettrace", nettrace),
+    ("payload", payload),
+    ("plan", plan),
+    ("port_config", port_config),
+    ("rewrite", rewrite),
+    ("session", session),
+    ("split", split),
+    ("stores", stores),
+    ("trace", trace),
+    ("user_events", user_events),
+];
 
 /// A file of `testdata/`.
 #[derive(Debug)]
@@ -67,11 +104,15 @@ pub fn traces() -> Vec<RecordedTrace> {
     traces
 }
 
+fn in_testdata(folder: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata")).join(folder)
+}
+
 /// The files of a folder of `testdata/` whose names end so, in the order of their names.
 fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata")).join(folder);
-    let files =
-        fs::read_dir(&folder).expect("the folder exists").map(|entry| entry.expect("it lists").path());
+    let files = fs::read_dir(in_testdata(folder))
+        .expect("the folder exists")
+        .map(|entry| entry.expect("it lists").path());
     let is_one = |path: &PathBuf| extensions.iter().any(|e| path.extension().is_some_and(|of| of == *e));
     let mut files: Vec<_> = files.filter(is_one).collect();
     files.sort();
@@ -86,6 +127,22 @@ pub fn testdata(folder: &str) -> Vec<Vector> {
         Vector { bytes: unhex(&text), path, text }
     };
     files(folder, &["hex"]).into_iter().map(read).collect()
+}
+
+/// What fuzzing has kept for a target, in `testdata/corpus/`: an input a line.
+#[must_use]
+pub fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let file = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/corpus/{}.txt"), target);
+    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let byte = |line: &str, at| u8::from_str_radix(&line[at..at + 2], 16).expect("two hex digits");
+    text.lines().map(|line| (0..line.len()).step_by(2).map(|at| byte(line, at)).collect()).collect()
+}
+
+/// What a target has found, in `testdata/regressions/`, in the order of the names.
+#[must_use]
+pub fn regressions(target: &str) -> Vec<Vector> {
+    let folder = format!("regressions/{target}");
+    if in_testdata(&folder).exists() { testdata(&folder) } else { Vec::new() }
 }
 
 /// The bytes of a file of `testdata/`: pairs of hex digits, comments from `#` to the end of the line.

@@ -88,7 +88,7 @@ fn answers(bytes: &[u8]) {
 }
 
 /// What was decoded encodes to the bytes that it came from, if it took any: no part of an answer has two forms.
-fn value<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], buf: &'a mut Vec<u8>) {
+pub(crate) fn value<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], buf: &'a mut Vec<u8>) {
     match decode_prefix::<T>(bytes) {
         Ok((value, rest)) => {
             encoded(&value, buf);

@@ -113,6 +113,11 @@ pub fn rewrite(bytes: &[u8]) {
         let made = made_up(&mut u, from, true, 120).unwrap_or_default();
         rewrite_made_up(&made, from, choice);
     }
+    rewrite_any(bytes);
+}
+
+/// Any bytes as a stream become a whole stream.
+pub(crate) fn rewrite_any(bytes: &[u8]) {
     for version in [None, Some(Version::V4), Some(Version::V6)] {
         let options = RewriteOptions { version, strip_command_line: true, ..RewriteOptions::default() };
         if let Some((result, said)) = rewritten(bytes, options) {
@@ -193,20 +198,20 @@ struct Seen {
 /// Of an event what neither its number nor the version changes: what it is, its time and payload.
 type Plain = (u32, u64, Vec<u8>);
 
-struct Reading<'s> {
+pub(crate) struct Reading<'s> {
     seen: Seen,
     loss: Loss<'s>,
     version: Version,
 }
 
 impl<'s> Reading<'s> {
-    fn new(slots: &'s mut [Slot<ipc_proto::nettrace::Counter>]) -> Self {
+    pub(crate) fn new(slots: &'s mut [Slot<ipc_proto::nettrace::Counter>]) -> Self {
         let (records, events, others, plain) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let seen = Seen { records, events, others, plain, lost: 0, end: End::Complete };
         Self { seen, loss: Loss::new(slots), version: Version::V4 }
     }
 
-    fn step(&mut self, step: &Step<'_>) {
+    pub(crate) fn step(&mut self, step: &Step<'_>) {
         self.loss.step(step);
         let bytes = match step {
             Step::Event(event) => {
@@ -235,6 +240,13 @@ impl<'s> Reading<'s> {
                 self.seen.others.push(format!("{:?}", SequencePoint { threads: 0, ..*point }).into_bytes());
                 format!("{step:?}").into_bytes()
             }
+            // Label by label: a number may take more bytes than it needs.
+            Step::LabelList(list) => {
+                let mut bytes = format!("{:?}", list.id).into_bytes();
+                list.labels.for_each(|label| bytes.extend(format!("{label:?}").into_bytes()));
+                self.seen.others.push(bytes.clone());
+                bytes
+            }
             Step::Thread(thread) => {
                 let mut bytes = format!("{:?}", thread.index).into_bytes();
                 thread.entries.for_each(|entry| bytes.extend(format!("{entry:?}").into_bytes()));
@@ -250,6 +262,11 @@ impl<'s> Reading<'s> {
         self.seen.records.push(bytes);
     }
 
+    /// Every record in its order.
+    pub(crate) fn records(self) -> Vec<Vec<u8>> {
+        self.seen.records
+    }
+
     fn end(mut self, end: End) -> Seen {
         self.seen.end = end;
         self.seen.lost = self.loss.lost();
@@ -257,7 +274,7 @@ impl<'s> Reading<'s> {
     }
 }
 
-fn of_event(event: &Event<'_>) -> Vec<u8> {
+pub(crate) fn of_event(event: &Event<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for n in [event.metadata_id, event.sequence, event.processor, event.stack_id, event.label_list] {
         bytes.extend(n.to_le_bytes());
@@ -326,6 +343,8 @@ macro_rules! put {
         }
     };
 }
+
+pub(crate) use put;
 
 /// Writes the records of a stream again, block for block; `None` if they make none that can be written.
 fn copy(bytes: &[u8]) -> Option<Vec<u8>> {

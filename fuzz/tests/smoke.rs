@@ -1,4 +1,5 @@
-//! The properties over every file of `testdata/`, and over each of them with a byte changed or the end cut off.
+//! The properties over what fuzzing has found, and over every file of `testdata/`, each also with a byte changed or the
+//! end cut off.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -6,14 +7,56 @@
     clippy::unwrap_used,
     reason = "a test may panic, and these are short"
 )]
+use std::{fs, panic, thread};
+
 use ipc_fuzz::{
-    RecordedTrace, conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite,
-    session, split, testdata, traces, user_events,
+    PROPERTIES, Property, RecordedTrace, conversation, corpus, events, legacy, message, metadata, monitor,
+    nettrace, payload, port_config, regressions, rewrite, session, split, testdata, traces, user_events,
 };
 use ipc_proto::nettrace::{Limits, Metadata, Parser, Step, Version};
 use ipc_proto::user_events::{Extension, InlineMetadata, Item, Record, TracepointFormat};
 
-fn each_input(property: fn(&[u8])) {
+/// What fuzzing has found, good or bad.
+#[test]
+fn what_was_found_holds() {
+    thread::scope(|scope| {
+        for (name, property) in PROPERTIES {
+            scope.spawn(move || found(name, property));
+        }
+    });
+}
+
+fn found(name: &str, property: Property) {
+    let holds = |bytes: &[u8]| panic::catch_unwind(|| property(bytes)).is_ok();
+    let inputs = corpus(name);
+    assert!(inputs.len() > 10, "{name}: there is more");
+    for (at, input) in inputs.iter().enumerate() {
+        assert!(holds(input), "testdata/corpus/{name}.txt, line {}", at + 1);
+    }
+    for vector in regressions(name) {
+        assert!(holds(&vector.bytes), "{}", vector.path.display());
+    }
+}
+
+/// Each property is a fuzz target, and the other way round.
+#[test]
+fn every_property_is_a_target() {
+    let manifest = include_str!("../Cargo.toml");
+    let mut targets: Vec<&str> = manifest.lines().filter_map(|line| line.strip_prefix("path = ")).collect();
+    targets.sort_unstable();
+    assert_eq!(targets, PROPERTIES.map(|(name, _)| format!("\"fuzz_targets/{name}.rs\"")));
+    for (name, _) in PROPERTIES {
+        let target =
+            fs::read_to_string(format!("{}/fuzz_targets/{name}.rs", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        assert!(target.contains(&format!("|bytes: &[u8]| ipc_fuzz::{name}(bytes)")), "{target}");
+    }
+    for found in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/regressions")).unwrap() {
+        let found = found.unwrap().file_name();
+        assert!(PROPERTIES.iter().any(|(name, _)| found == *name), "{found:?} is no target");
+    }
+}
+
+fn each_input(property: Property) {
     let mut inputs = 0;
     for vector in ["messages", "malformed", "refused", "tolerated"].into_iter().flat_map(testdata) {
         property(&vector.bytes);
@@ -62,8 +105,13 @@ fn session_holds() {
     each_input(session);
 }
 
+#[test]
+fn legacy_holds() {
+    each_input(legacy);
+}
+
 /// The traces of `testdata/nettrace/` that are short enough to be damaged in many places.
-fn each_trace(property: fn(&[u8])) {
+fn each_trace(property: Property) {
     let mut inputs = 0;
     for RecordedTrace { bytes, .. } in traces() {
         property(&bytes);

@@ -6,8 +6,8 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 use ipc_fuzz::{
-    conversation, events, message, metadata, monitor, nettrace, payload, port_config, rewrite, session,
-    split, user_events,
+    connect_port, conversation, events, hostile, legacy, message, metadata, monitor, nettrace, payload, plan,
+    port_config, rewrite, session, split, stores, trace, user_events,
 };
 use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
@@ -125,5 +125,35 @@ proptest! {
     #[test]
     fn user_events_holds(bytes in prop_oneof![vec(any::<u8>(), 0..600), tracepoint_record()]) {
         user_events(&bytes);
+    }
+
+    #[test]
+    fn hostile_holds(bytes in vec(any::<u8>(), 0..600)) {
+        hostile(&bytes);
+    }
+
+    #[test]
+    fn legacy_holds(bytes in vec(any::<u8>(), 0..200)) {
+        legacy(&bytes);
+    }
+
+    #[test]
+    fn connect_port_holds(bytes in vec(any::<u8>(), 0..400)) {
+        connect_port(&bytes);
+    }
+
+    #[test]
+    fn plan_holds(bytes in vec(any::<u8>(), 0..100)) {
+        plan(&bytes);
+    }
+
+    #[test]
+    fn stores_holds(bytes in vec(any::<u8>(), 0..1000)) {
+        stores(&bytes);
+    }
+
+    #[test]
+    fn trace_holds(bytes in vec(any::<u8>(), 0..1000)) {
+        trace(&bytes);
     }
 }

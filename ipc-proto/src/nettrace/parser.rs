@@ -304,7 +304,7 @@ impl Parser {
     }
 
     /// Takes what is left of this block's body as it is, if the window holds all of it: the whole body, right behind
-    /// [`Step::Block`].
+    /// [`Step::Block`]. The end mark of V6 has none.
     pub fn take_block<'w>(&mut self, window: &'w [u8]) -> Option<&'w [u8]> {
         let State::Body = self.state else { return None };
         let body = window.get(self.at..self.end)?;

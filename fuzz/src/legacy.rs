@@ -1,0 +1,218 @@
+use core::fmt::Display;
+use core::str::FromStr;
+
+use arbitrary::Unstructured;
+use ipc_proto::legacy::{self, CollectTracing, ErrorCode, Legacy, OldMessageType, OldRequest, recognise};
+use ipc_proto::wire::decode;
+use ipc_proto::{
+    Array, Code, Command, Guid, HResult, Message, Parsed, PipeName, RouterSocketName, SocketName, Text,
+    encode_to_vec,
+};
+
+use crate::message::value;
+
+/// What was spoken before is recognised for what it is and nothing else is, by a plain reading; and a text is the name
+/// of a socket, of then or now, of a pipe, or a GUID, exactly if it is one that is written so.
+pub fn legacy(bytes: &[u8]) {
+    recognised(bytes);
+    names(&String::from_utf8_lossy(bytes));
+    let mut u = Unstructured::new(bytes);
+    let _ = made_up(&mut u);
+}
+
+fn recognised(bytes: &[u8]) {
+    let whole = match Message::parse(bytes) {
+        Ok(Parsed::Complete { value, used }) if used == bytes.len() => Some(value),
+        Ok(_) => return assert_eq!(recognise(bytes), None),
+        Err(_) => None,
+    };
+    let word = |at: usize| {
+        bytes.get(at..at + 4).map_or(0, |word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+    };
+    match recognise(bytes) {
+        Some(Legacy::Old(old)) => {
+            assert!(whole.is_none() && (1024..=1026).contains(&word(0)) && word(4) != 0);
+            assert_eq!((old.message_type, old.process_id), (OldMessageType(word(0)), word(4)));
+            assert_eq!(old.rest, &bytes[8..]);
+        }
+        Some(Legacy::Error(code)) => {
+            assert_eq!(whole, Some(Message { code: Code::ERROR, payload: &code.0.to_le_bytes() }));
+            assert!(code.name().is_some() && HResult::from(code).name().is_some());
+        }
+        Some(Legacy::CollectTracing(start)) => {
+            let message = whole.expect("a message");
+            assert_eq!(message.code, CollectTracing::CODE);
+            assert_eq!(
+                encode_to_vec(CollectTracing::CODE, &start).map(|again| again[20..].to_vec()),
+                Ok(message.payload.to_vec())
+            );
+        }
+        Some(other) => panic!("{other:?} is not in this list"),
+        None => match whole {
+            Some(Message { code: CollectTracing::CODE, payload }) => {
+                let len = |of: &dyn ipc_proto::Encode| of.encoded_len();
+                let today = decode::<ipc_proto::CollectTracing<'_>>(payload).ok().map(|today| len(&today));
+                let then = decode::<CollectTracing<'_>>(payload).ok().map(|then| len(&then));
+                assert!(then != Some(payload.len()) || today == Some(payload.len()), "it is of the draft");
+                value::<CollectTracing<'_>>(payload, &mut Vec::new());
+            }
+            Some(Message { code: Code::ERROR, payload }) => {
+                assert!(payload.len() != 4 || !(1..=4).contains(&word(20)), "an error of the draft");
+            }
+            Some(_) => {}
+            None => assert!(bytes.len() < 8 || word(4) == 0 || !(1024..=1026).contains(&word(0))),
+        },
+    }
+    value::<CollectTracing<'_>>(bytes, &mut Vec::new());
+    value::<legacy::Provider<'_>>(bytes, &mut Vec::new());
+    value::<OldRequest<'_>>(bytes, &mut Vec::new());
+    value::<ErrorCode>(bytes, &mut Vec::new());
+}
+
+fn made_up(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    names(&text(u)?);
+    let providers: Vec<legacy::Provider<'_>> = u.arbitrary()?;
+    let start = CollectTracing {
+        circular_buffer_mb: u.arbitrary()?,
+        output_path: u.arbitrary()?,
+        providers: Array::from(&providers[..]),
+    };
+    if let Ok(message) = encode_to_vec(CollectTracing::CODE, &start) {
+        recognised(&message);
+        let read: CollectTracing<'_> = decode(&message[20..]).expect("it was written a moment ago");
+        assert_eq!(
+            (read.circular_buffer_mb, read.output_path),
+            (start.circular_buffer_mb, start.output_path)
+        );
+        // Absent filter data are null ones where something follows.
+        let last = providers.len().wrapping_sub(1);
+        let written = providers.iter().enumerate().map(|(at, provider)| legacy::Provider {
+            filter_data: if at == last {
+                provider.filter_data
+            } else {
+                provider.filter_data.or(Some(Text::NULL))
+            },
+            ..*provider
+        });
+        assert!(read.providers.iter().eq(written), "providers were read otherwise than written");
+    }
+    let mut old: OldRequest<'_> = u.arbitrary()?;
+    if u.arbitrary()? {
+        // Around those that there were.
+        old.message_type = OldMessageType(u.int_in_range(1023..=1027)?);
+        old.process_id = u.int_in_range(0..=1)?;
+    }
+    let mut buf = vec![0; ipc_proto::Encode::encoded_len(&old)];
+    let mut w = ipc_proto::wire::Writer::new(&mut buf);
+    ipc_proto::Encode::encode(&old, &mut w);
+    assert_eq!(decode(&buf), Ok(old));
+    recognised(&buf);
+    for code in [u.arbitrary()?, ErrorCode(u.int_in_range(0..=5)?)] {
+        recognised(&encode_to_vec(Code::ERROR, &code).expect("24 bytes"));
+    }
+    Ok(())
+}
+
+/// A text is at most one of these names; and then it is the one that its parts make.
+fn names(text: &str) {
+    let parts: Vec<&str> = text.split('-').collect();
+    let socket = name(
+        text,
+        match parts[..] {
+            ["dotnet", "diagnostic", id, key, "socket"] => numbers(id, key),
+            _ => None,
+        },
+        |(process_id, disambiguation_key)| SocketName { process_id, disambiguation_key },
+    );
+    let router = name(
+        text,
+        match parts[..] {
+            ["dotnet", "diagnostic", "dsrouter", id, key, "socket"] => numbers(id, key),
+            _ => None,
+        },
+        |(process_id, start_seconds)| RouterSocketName { process_id, start_seconds },
+    );
+    let then = name(
+        text,
+        match parts[..] {
+            ["dotnetcore", "diagnostic", id, key, "socket"] => numbers(id, key),
+            _ => None,
+        },
+        |(process_id, disambiguation_key)| legacy::SocketName(SocketName { process_id, disambiguation_key }),
+    );
+    let pipe = name(
+        text,
+        match parts[..] {
+            ["dotnet", "diagnostic", id] => numbers(id, "0"),
+            _ => None,
+        },
+        |(process_id, _)| PipeName { process_id },
+    );
+    assert!(
+        [socket, router, then, pipe].iter().filter(|is| **is).count() <= 1,
+        "{text:?} is more than one name"
+    );
+
+    let bare = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
+    let groups: Vec<&str> = bare.split('-').collect();
+    let hex = groups.iter().all(|group| group.chars().all(|c| c.is_ascii_hexdigit()));
+    let is_one = hex && groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]);
+    let guid: Result<Guid, _> = text.parse();
+    assert_eq!(guid.is_ok(), is_one);
+    if let Ok(guid) = guid {
+        assert_eq!(guid.to_string(), bare.to_ascii_lowercase());
+        let first = u32::from_str_radix(groups[0], 16).map(u32::to_le_bytes);
+        assert_eq!(first.as_ref().map(|first| &first[..]), Ok(&guid.0[..4]));
+    }
+}
+
+/// Whether it is a name: exactly if there are parts.
+fn name<N: FromStr + Display + PartialEq + core::fmt::Debug, P>(
+    text: &str,
+    parts: Option<P>,
+    of: fn(P) -> N,
+) -> bool {
+    let name = text.parse::<N>().ok();
+    assert_eq!(name, parts.map(of), "{text:?}");
+    if let Some(name) = &name {
+        assert_eq!(name.to_string(), text);
+    }
+    name.is_some()
+}
+
+/// Two numbers as they are written.
+fn numbers(id: &str, key: &str) -> Option<(u32, u64)> {
+    let numbers: (u32, u64) = (id.parse().ok()?, key.parse().ok()?);
+    (numbers.0.to_string() == id && numbers.1.to_string() == key).then_some(numbers)
+}
+
+/// A text of what names are made of, and of anything.
+fn text(u: &mut Unstructured<'_>) -> arbitrary::Result<String> {
+    const WORDS: [&str; 16] = [
+        "dotnet-diagnostic-",
+        "dotnetcore-diagnostic-",
+        "dotnet-diagnostic-dsrouter-",
+        "-socket",
+        "-",
+        "0",
+        "4294967295",
+        "4294967296",
+        "18446744073709551615",
+        "18446744073709551616",
+        "+1",
+        "dead",
+        "BEEF",
+        "{",
+        "}",
+        "123e4567-e89b-12d3-a456-426614174000",
+    ];
+    let mut text = String::new();
+    for _ in 0..u.int_in_range(0..=10)? {
+        match u.choose_index(WORDS.len() + 2)? {
+            index if index < WORDS.len() => text.push_str(WORDS[index]),
+            16 => text.push_str(&u.arbitrary::<u64>()?.to_string()),
+            _ => text.push_str(u.arbitrary()?),
+        }
+    }
+    Ok(text)
+}

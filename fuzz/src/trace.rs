@@ -1,0 +1,400 @@
+use arbitrary::{Arbitrary, Result, Unstructured};
+use ipc_proto::Guid;
+use ipc_proto::nettrace::{
+    BlockKind, Event, Fields, FileTime, Item, Label, Labels, Limits, Metadata, MetadataBuf, Pairs, Parser,
+    Scalar, SequencePoint, Slot, Stack, Step, ThreadEntries, ThreadEntry, ThreadSequence, Trace, Version,
+    Writer, clr, frames,
+};
+
+use crate::nettrace::{Reading, nettrace, of_event, put, rewrite_any};
+
+/// A whole trace, made of a description of any trace, says what was put into it, down to the values in its payloads;
+/// and when it is damaged, all that lies before the damage is read as if it were not. Blocks that are skipped or taken
+/// whole change nothing of the others. Any bytes as a part of a record do no harm.
+pub fn trace(bytes: &[u8]) {
+    parts(bytes);
+    let mut u = Unstructured::new(bytes);
+    let version = if u.arbitrary().unwrap_or_default() { Version::V6 } else { Version::V4 };
+    let damage: Result<Damage<'_>> = u.arbitrary();
+    let Ok(made) = made_up(&mut u, version) else { return };
+    let whole = read(&made.stream);
+    let said: Vec<&Vec<u8>> = whole.iter().map(|record| &record.bytes).collect();
+    // The writer puts what events point to in front of them.
+    for records in [&made.events, &made.stacks, &made.others] {
+        let mut said = said.iter();
+        let is_said = |record: &Vec<u8>| said.any(|said| *said == record);
+        assert!(records.iter().all(is_said), "{version}: records were read otherwise than written");
+    }
+    described(&made, version);
+    skipping(&made.stream, bytes.last().copied().unwrap_or_default());
+    let Ok(damage) = damage else { return };
+    let (at, damaged) = damage.do_to(&made.stream);
+    // What was read to its end before the damage begins.
+    let before = whole.iter().take_while(|record| record.end <= at as u64);
+    let after = read(&damaged);
+    for (at, record) in before.enumerate() {
+        assert!(after.get(at) == Some(record), "record {at} lies before {damage:?} and is gone");
+    }
+    nettrace(&damaged);
+    rewrite_any(&damaged);
+}
+
+/// What stands in records, alone: read in bounded time, up to the first thing that does not fit.
+fn parts(bytes: &[u8]) {
+    if let Ok(labels) = Labels::from_bytes(bytes) {
+        assert!(bytes.starts_with(labels.as_bytes()) && labels.count() > 0);
+    }
+    assert!(ThreadEntries::from_bytes(bytes).count() <= bytes.len());
+    assert!(Pairs::from_bytes(bytes).count() <= bytes.len());
+    for (pointer_size, len) in [(4, 4), (8, 8), (0, 8)] {
+        assert_eq!(frames(bytes, pointer_size).count(), bytes.len() / len);
+    }
+    // What owns its record says what borrows it does.
+    for version in [Version::V3, Version::V4, Version::V6] {
+        let (owned, lent) = (MetadataBuf::decode(version, bytes), Metadata::decode(version, bytes));
+        assert_eq!(owned.as_ref().err(), lent.as_ref().err());
+        if let (Ok(mut owned), Ok(lent)) = (owned, lent) {
+            assert_eq!(format!("{owned:?}"), format!("{lent:?}"));
+            owned.describe(8);
+            assert_eq!(format!("{owned:?}"), format!("{:?}", clr::describe(lent, 8)));
+        }
+    }
+}
+
+/// What happens to a file.
+#[derive(Debug, Arbitrary)]
+enum Damage<'a> {
+    Cut {
+        at: u16,
+    },
+    Overwrite {
+        at: u16,
+        with: &'a [u8],
+    },
+    Insert {
+        at: u16,
+        bytes: &'a [u8],
+    },
+    Remove {
+        at: u16,
+        n: u8,
+    },
+    /// A piece of it comes twice, as when a tool writes a buffer again.
+    Twice {
+        at: u16,
+        n: u16,
+    },
+}
+
+impl Damage<'_> {
+    /// From where on the bytes may differ, and the bytes.
+    fn do_to(&self, stream: &[u8]) -> (usize, Vec<u8>) {
+        let (Self::Cut { at }
+        | Self::Overwrite { at, .. }
+        | Self::Insert { at, .. }
+        | Self::Remove { at, .. }
+        | Self::Twice { at, .. }) = self;
+        let at = usize::from(*at) % (stream.len() + 1);
+        let (before, behind) = stream.split_at(at);
+        let skip = |n: usize| &behind[n.min(behind.len())..];
+        let damaged = match self {
+            Self::Cut { .. } => before.to_vec(),
+            Self::Overwrite { with, .. } => {
+                [before, &with[..with.len().min(behind.len())], skip(with.len())].concat()
+            }
+            Self::Insert { bytes, .. } => [before, bytes, behind].concat(),
+            Self::Remove { n, .. } => [before, skip(usize::from(*n))].concat(),
+            Self::Twice { n, .. } => [before, &behind[..usize::from(*n).min(behind.len())], behind].concat(),
+        };
+        (at, damaged)
+    }
+}
+
+/// A record as it was read, and where in the stream it ends.
+#[derive(PartialEq)]
+struct Record {
+    bytes: Vec<u8>,
+    end: u64,
+}
+
+fn read(stream: &[u8]) -> Vec<Record> {
+    let mut slots = vec![Slot::default(); 64];
+    let mut reading = Reading::new(&mut slots);
+    let (mut parser, mut ends) = (Parser::new(Limits::default()), Vec::new());
+    loop {
+        match parser.next(stream) {
+            Step::More { .. } | Step::End(_) => break,
+            step => {
+                reading.step(&step);
+                ends.push(parser.offset());
+            }
+        }
+    }
+    let records = reading.records().into_iter().zip(ends);
+    records.map(|(bytes, end)| Record { bytes, end }).collect()
+}
+
+/// The bodies of the blocks that `which` has a bit for, taken or skipped, are no matter to the others.
+fn skipping(stream: &[u8], which: u8) {
+    let (mut whole, mut some) = (Parser::new(Limits::default()), Parser::new(Limits::default()));
+    let (mut blocks, mut left_out) = (0u32, false);
+    loop {
+        let step = whole.next(stream);
+        if let Step::Block(block) = step {
+            assert_eq!(some.next(stream), step);
+            blocks += 1;
+            left_out = block.kind != BlockKind::Trace && which >> (blocks % 8) & 1 != 0;
+            if left_out && blocks & 8 == 0 {
+                some.skip_block();
+            } else if left_out {
+                let body = usize::try_from(block.body).expect("it is in memory");
+                let len = usize::try_from(block.len).expect("it is in memory");
+                let has_body = block.kind != BlockKind::EndOfStream;
+                assert_eq!(some.take_block(stream), has_body.then(|| &stream[body..body + len]));
+            }
+        } else if !left_out || matches!(step, Step::More { .. } | Step::End(_)) {
+            assert_eq!(some.next(stream), step);
+        }
+        if matches!(step, Step::More { .. } | Step::End(_)) {
+            break;
+        }
+    }
+}
+
+/// A trace, the records that it was given, and of each kind of event what its payloads hold.
+#[derive(Default)]
+struct MadeUp {
+    stream: Vec<u8>,
+    events: Vec<Vec<u8>>,
+    stacks: Vec<Vec<u8>>,
+    /// Threads and how far they have counted.
+    others: Vec<Vec<u8>>,
+    kinds: Vec<Kind>,
+}
+
+/// A kind of event: each event has the same values.
+struct Kind {
+    values: Vec<String>,
+    payload: Vec<u8>,
+}
+
+fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
+    let v6 = version == Version::V6;
+    let mut buf = vec![0xa5; usize::from(u.int_in_range(1u8..=8)?) * 2048 + 2000];
+    let mut writer = Writer::new(version, &mut buf).expect("a version that can be written");
+    let mut made = MadeUp::default();
+    let out = &mut made.stream;
+    let mut trace = Trace::new(version);
+    (trace.sync_ticks, trace.frequency) = (u.arbitrary()?, u.arbitrary()?);
+    trace.pointer_size = if u.arbitrary()? { 8 } else { 4 };
+    put!(out, writer.trace(&trace)).expect("there is room");
+    for id in 1..=u.int_in_range(1..=4)? {
+        let (kind, fields) = kind(u, v6)?;
+        let fields: Vec<(&str, Scalar)> = fields.iter().map(|(name, scalar)| (&name[..], *scalar)).collect();
+        let mut description = vec![0; 1000];
+        let mut metadata = Metadata::default();
+        metadata.fields = Fields::build(&fields, &mut description).expect("there is room");
+        (metadata.id, metadata.provider, metadata.name) = (id, "p".into(), "n".into());
+        if fields.is_empty() {
+            let providers = ["Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown"];
+            (metadata.provider, metadata.name) = ((*u.choose(&providers)?).into(), "".into());
+        }
+        (metadata.event_id, metadata.version) = (u.int_in_range(0..=300)?, u.int_in_range(0..=3)?);
+        (metadata.keywords, metadata.level) = (u.arbitrary()?, u.int_in_range(0..=6)?);
+        put!(out, writer.describe(&metadata)).expect("there is room");
+        made.kinds.push(kind);
+    }
+    for _ in 0..u.int_in_range(0..=60)? {
+        match u.int_in_range(0..=15)? {
+            0 => {
+                let stack = Stack {
+                    id: u.arbitrary()?,
+                    bytes: &[7; 80][..usize::from(u.int_in_range(0u8..=10)?) * 8],
+                };
+                put!(out, writer.stack(&stack)).expect("there is room");
+                made.stacks.push(format!("{:?}", Step::Stack(stack)).into_bytes());
+            }
+            1 => {
+                let point = SequencePoint { timestamp: u.arbitrary()?, flags: 0, threads: 0 };
+                put!(out, writer.sequence_point(&point)).expect("there is room");
+                for _ in 0..u.int_in_range(0..=3)? {
+                    let row = ThreadSequence { thread: u.arbitrary()?, sequence: u.arbitrary()? };
+                    put!(out, writer.thread_sequence(&row)).expect("there is room");
+                    made.others.push(format!("{:?}", Step::ThreadSequence(row)).into_bytes());
+                }
+            }
+            2 if v6 => {
+                let name = short_text(u)?;
+                let index: u64 = u.arbitrary()?;
+                let entries = [ThreadEntry::Name(name.into()), ThreadEntry::ThreadId(u.arbitrary()?)];
+                put!(out, writer.thread(index, entries)).expect("there is room");
+                let said = entries.iter().map(|entry| format!("{entry:?}")).collect::<String>();
+                made.others.push(format!("{index:?}{said}").into_bytes());
+            }
+            3 if v6 => {
+                let text = short_text(u)?;
+                let labels = [
+                    Label::TraceId(u.arbitrary()?),
+                    Label::Text(text.into(), "v".into()),
+                    Label::Number("n".into(), u.arbitrary()?),
+                ];
+                put!(out, writer.label_list(u.arbitrary()?, labels)).expect("there is room");
+            }
+            4 => {
+                while let Some(bytes) = writer.flush() {
+                    out.extend_from_slice(bytes);
+                }
+            }
+            _ => {
+                let at = u.choose_index(made.kinds.len())?;
+                let mut event = Event { payload: &made.kinds[at].payload, ..Event::default() };
+                event.metadata_id = u32::try_from(at + 1).expect("four at most");
+                (event.sequence, event.timestamp) = (u.arbitrary()?, u.arbitrary()?);
+                (event.thread, event.capture_thread) = (u.arbitrary()?, u.int_in_range(0..=3)?);
+                event.sorted = u.arbitrary()?;
+                if !v6 {
+                    event.activity_id = Guid(if u.arbitrary()? { u.arbitrary()? } else { [0; 16] });
+                }
+                put!(out, writer.event(&event)).expect("there is room");
+                made.events.push(of_event(&event));
+            }
+        }
+    }
+    while let Some(bytes) = writer.finish() {
+        made.stream.extend_from_slice(bytes);
+    }
+    Ok(made)
+}
+
+/// A text of a hundred letters at most: the smallest buffer holds a record of several.
+fn short_text<'a>(u: &mut Unstructured<'a>) -> Result<&'a str> {
+    let text: &str = u.arbitrary()?;
+    Ok(text.char_indices().nth(100).map_or(text, |(end, _)| &text[..end]))
+}
+
+/// Fields, and values for them.
+fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar)>)> {
+    let mut kind = Kind { values: Vec::new(), payload: Vec::new() };
+    let mut fields = Vec::new();
+    for at in 0..u.int_in_range(0..=6)? {
+        let payload = &mut kind.payload;
+        let (scalar, value) = match u.int_in_range(0..=if v6 { 7 } else { 6 })? {
+            0 => {
+                let n: i32 = u.arbitrary()?;
+                payload.extend(n.to_le_bytes());
+                (Scalar::Int32, format!("Int({n})"))
+            }
+            1 => {
+                let n: u64 = u.arbitrary()?;
+                payload.extend(n.to_le_bytes());
+                (Scalar::UInt64, format!("UInt({n})"))
+            }
+            2 => {
+                let n: f64 = u.arbitrary()?;
+                payload.extend(n.to_le_bytes());
+                (Scalar::Double, format!("Double({n:?})"))
+            }
+            3 => {
+                let id: Guid = u.arbitrary()?;
+                payload.extend(id.0);
+                (Scalar::Guid, format!("Guid({id})"))
+            }
+            4 => {
+                let n: u64 = u.arbitrary()?;
+                payload.extend(n.to_le_bytes());
+                time(n);
+                (Scalar::DateTime, format!("DateTime({:?})", FileTime(n)))
+            }
+            5 => {
+                let n: u16 = u.arbitrary()?;
+                payload.extend(n.to_le_bytes());
+                (Scalar::Utf16CodeUnit, format!("CodeUnit({n})"))
+            }
+            6 => {
+                let text = short_text(u)?.replace('\0', "");
+                payload.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+                (Scalar::Utf16String, format!("Text({:?})", ipc_proto::nettrace::Str::from(&text[..])))
+            }
+            _ => {
+                let is: bool = u.arbitrary()?;
+                payload.push(is.into());
+                (Scalar::Boolean8, format!("Boolean({is})"))
+            }
+        };
+        kind.values.push(value);
+        fields.push((format!("f{at}"), scalar));
+    }
+    if fields.is_empty() {
+        // An event of the runtime, whose payload is anything.
+        let len = u.arbitrary_len::<u8>()?.min(1000);
+        kind.payload = u.bytes(len)?.to_vec();
+    }
+    Ok((kind, fields))
+}
+
+/// What the descriptions in the stream say of the payloads.
+fn described(made: &MadeUp, version: Version) {
+    let (mut parser, mut kinds) = (Parser::new(Limits::default()), made.kinds.iter());
+    loop {
+        match parser.next(&made.stream) {
+            Step::Metadata(record) => {
+                let metadata = Metadata::decode(version, record.payload).expect("it was written here");
+                let kind = kinds.next().expect("no more than were described");
+                if metadata.fields.is_empty() {
+                    for pointer_size in [4, 8] {
+                        balanced(&clr::describe(metadata, pointer_size), &kind.payload);
+                    }
+                    continue;
+                }
+                let mut values = metadata.fields.values(&kind.payload);
+                let said = values.by_ref().map(|item| match item {
+                    Item::Value { value, .. } => format!("{value:?}"),
+                    other => panic!("{other:?} in a list of values"),
+                });
+                assert!(said.eq(kind.values.iter().cloned()), "values were read otherwise than written");
+                assert_eq!(values.finish(), Ok(&[][..]));
+            }
+            Step::More { .. } | Step::End(_) => break,
+            _ => {}
+        }
+    }
+    assert!(kinds.next().is_none(), "a description is lost");
+}
+
+/// Reading the payload takes no more steps than it has bytes and the description fields, and closes what it opens.
+fn balanced(metadata: &Metadata<'_>, payload: &[u8]) {
+    let (mut open, mut items) = (0u32, 0);
+    for item in metadata.fields.values(payload) {
+        items += 1;
+        match item {
+            Item::BeginObject { .. } | Item::BeginArray { .. } => open += 1,
+            Item::EndObject | Item::EndArray => open -= 1,
+            Item::Value { .. } => {}
+        }
+    }
+    assert_eq!(open, 0, "something is left open");
+    assert!(items <= 20 * payload.len() + 2000, "{items} items");
+}
+
+/// A point in time is written as the day is that so many days behind 1601 have.
+fn time(ticks: u64) {
+    let text = FileTime(ticks).to_string();
+    let (date, rest) = text.split_once('T').expect("a date and a time");
+    let date: Vec<u64> = date.split('-').map(|part| part.parse().expect("a number")).collect();
+    let clock = rest.strip_suffix('Z').expect("UTC").replace('.', ":");
+    let clock: Vec<u64> = clock.split(':').map(|part| part.parse().expect("a number")).collect();
+    let (&[year, month, day], &[hour, minute, second, fraction]) = (&date[..], &clock[..]) else {
+        panic!("{text}");
+    };
+    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let months = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let month = usize::try_from(month).expect("small");
+    assert!((1..=12).contains(&month) && (1..=months[month - 1]).contains(&day), "{text}");
+    let years = year - 1;
+    let days = 365 * years + years / 4 - years / 100 + years / 400
+        - (365 * 1600 + 1600 / 4 - 1600 / 100 + 1600 / 400);
+    let days = days + months[..month - 1].iter().sum::<u64>() + day - 1;
+    assert!(hour < 24 && minute < 60 && second < 60, "{text}");
+    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+    assert_eq!(u128::from(seconds) * 10_000_000 + u128::from(fraction), u128::from(ticks), "{text}");
+}
