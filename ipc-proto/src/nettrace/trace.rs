@@ -2,7 +2,7 @@ use core::fmt;
 
 use super::Str;
 use super::field::utf8;
-use crate::wire::Reader;
+use crate::wire::{self, Reader};
 use crate::{Decode, DecodeError};
 
 /// Which layout a stream has.
@@ -141,11 +141,7 @@ impl<'a> Iterator for Pairs<'a> {
 /// The decimal number that a string of V6 is.
 fn number(text: Str<'_>) -> Option<u32> {
     match text {
-        Str::Utf8([]) => None,
-        Str::Utf8(digits) => digits.iter().try_fold(0u32, |number, digit| {
-            let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
-            number.checked_mul(10)?.checked_add(digit.into())
-        }),
+        Str::Utf8(digits) => wire::number(digits, 10)?.try_into().ok(),
         Str::Utf16(_) => None,
     }
 }

@@ -3,7 +3,7 @@ use core::fmt;
 use super::Finding;
 use crate::endpoint::split_once;
 use crate::plan::Flavour;
-use crate::wire::hex_digit;
+use crate::wire::{hex_digit, number};
 
 /// A variable of the environment that a runtime reads at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -198,36 +198,23 @@ impl<'a> Config<'a> {
         match self.flavour {
             Flavour::CoreClr => leading_number(text, 16).map(u64::from),
             Flavour::Mono => Some(leading_number(text, 10).unwrap_or(0).into()),
-            Flavour::NativeAot => {
-                let plain = (1..=16).contains(&text.len());
-                number(text.bytes().map(hex_digit), 16).filter(|_| plain)
-            }
+            Flavour::NativeAot => number(text.as_bytes(), 16).filter(|_| text.len() <= 16),
         }
     }
 }
 
 /// The number at the front of a text, as C's `strtoul` reads it.
-fn leading_number(text: &str, radix: u64) -> Option<u32> {
+fn leading_number(text: &str, base: u8) -> Option<u32> {
     let text = text.trim_start_matches(|c| matches!(c, ' ' | '\t'..='\r'));
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let digit = |byte: u8| hex_digit(byte).filter(|digit| u64::from(*digit) < radix);
-    let is_digit = |c: char| u8::try_from(c).ok().and_then(digit).is_some();
+    let is_digit = |byte: &u8| hex_digit(*byte).is_some_and(|digit| digit < base);
     let digits = match unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
-        Some(digits) if radix == 16 && digits.starts_with(is_digit) => digits,
+        Some(digits) if base == 16 && digits.as_bytes().first().is_some_and(is_digit) => digits,
         _ => unsigned,
     };
-    if !digits.starts_with(is_digit) {
-        return None;
-    }
-    let number = number(digits.bytes().map_while(|byte| digit(byte).map(Some)), radix)?;
-    let number = u32::try_from(number).ok()?;
+    let len = digits.as_bytes().iter().take_while(|byte| is_digit(byte)).count();
+    let number = u32::try_from(number(digits.as_bytes().get(..len)?, base)?).ok()?;
     Some(if text.starts_with('-') { number.wrapping_neg() } else { number })
-}
-
-/// The number of these digits, if all are digits and it is not too large. Not `from_str_radix`, for the reason of
-/// [`hex_digit`].
-fn number(mut digits: impl Iterator<Item = Option<u8>>, radix: u64) -> Option<u64> {
-    digits.try_fold(0u64, |number, digit| number.checked_mul(radix)?.checked_add(digit?.into()))
 }
 
 /// A port of a runtime, as a part of `DOTNET_DiagnosticPorts` has it.

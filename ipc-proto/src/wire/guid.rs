@@ -1,6 +1,6 @@
 use core::{fmt, str::FromStr};
 
-use super::{Reader, Value, Writer};
+use super::{Reader, Value, Writer, hex_digit};
 use crate::{Decode, DecodeError, Encode};
 
 /// A GUID: 16 bytes as they lie on the wire.
@@ -88,17 +88,6 @@ impl FromStr for Guid {
             return Err(ParseGuidError);
         }
         Ok(Self(bytes))
-    }
-}
-
-/// What a hexadecimal digit counts. Not `to_digit`, which panics for a base above 36, and not every compiler sees that
-/// this is none.
-pub(crate) const fn hex_digit(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
-        b'a'..=b'f' => Some(digit.wrapping_sub(b'a').wrapping_add(10)),
-        b'A'..=b'F' => Some(digit.wrapping_sub(b'A').wrapping_add(10)),
-        _ => None,
     }
 }
 

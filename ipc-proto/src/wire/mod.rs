@@ -23,6 +23,7 @@
 //! # Ok::<(), ipc_proto::DecodeError>(())
 //! ```
 mod array;
+mod digits;
 mod guid;
 mod inspect;
 mod int;
@@ -31,7 +32,7 @@ mod text;
 mod writer;
 
 pub use array::{Array, Iter};
-pub(crate) use guid::hex_digit;
+pub(crate) use digits::{hex_digit, number};
 pub use guid::{Guid, ParseGuidError};
 pub use inspect::{Part, Path, See, Value};
 pub use reader::Reader;

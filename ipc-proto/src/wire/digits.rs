@@ -1,0 +1,21 @@
+//! Digits read without what may panic: `to_digit` and `from_str_radix` do for a base above 36, and not every compiler sees
+//! that this is none.
+
+/// What a hexadecimal digit counts.
+pub(crate) const fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
+        b'a'..=b'f' => Some(digit.wrapping_sub(b'a').wrapping_add(10)),
+        b'A'..=b'F' => Some(digit.wrapping_sub(b'A').wrapping_add(10)),
+        _ => None,
+    }
+}
+
+/// The number of these digits, if there are any, all are digits of the base, which is 16 at most, and it is not too large.
+pub(crate) fn number(digits: &[u8], base: u8) -> Option<u64> {
+    let digit = |digit: &u8| hex_digit(*digit).filter(|digit| *digit < base);
+    let number = digits
+        .iter()
+        .try_fold(0u64, |number, next| number.checked_mul(base.into())?.checked_add(digit(next)?.into()));
+    number.filter(|_| !digits.is_empty())
+}
