@@ -414,8 +414,7 @@ impl TraceSession {
             let timeouts = *self.client.timeouts();
             self.stop_by = Deadline::after(timeouts.stop);
             self.ask_by = Deadline::after(timeouts.call.min(timeouts.stop));
-            (self.again, self.pause) = (None, FIRST_PAUSE);
-            self.given_up = false;
+            (self.again, self.pause, self.given_up) = (None, FIRST_PAUSE, false);
             self.session.stop(self.since_epoch(self.stop_by.end));
         }
     }

@@ -489,7 +489,7 @@ impl Denied {
 impl Target {
     /// Whether it is this process that listens at the other end; else who it is.
     pub(crate) fn check(&self, socket: &sys::Socket) -> Result<(), Credentials> {
-        socket.credentials().map_or(Ok(()), |peer| if self.is(&peer) { Ok(()) } else { Err(peer) })
+        socket.credentials().filter(|peer| !self.is(peer)).map_or(Ok(()), Err)
     }
 
     fn is(&self, peer: &Credentials) -> bool {

@@ -34,10 +34,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         json_to_stdout(&sorted_out(&environment))?;
     } else {
         // Other programs get it as it is.
-        let shown = |entry: String| match io::stdout().is_terminal() {
-            true => printable(&entry).into_owned(),
-            false => entry,
-        };
+        let is_terminal = io::stdout().is_terminal();
+        let shown = |entry: String| if is_terminal { printable(&entry).into_owned() } else { entry };
         let mut entries = environment.entries().iter().map(ToString::to_string);
         to_stdout(|out| entries.try_for_each(|entry| writeln!(out, "{}", shown(entry))))?;
     }
