@@ -307,3 +307,26 @@ impl Watched for Pipe {
         *self.probe() = None;
     }
 }
+
+#[cfg(all(test, feature = "fake"))]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::Listener;
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_once_it_is_shut_down() {
+        let path = PathBuf::from(format!("dotnet-ipc-shut-down-{}", std::process::id()));
+        let _listener = Listener::bind(&path).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let socket = Socket::connect(&path, deadline).unwrap();
+        assert_eq!(socket.write_by(b"before", deadline).unwrap(), 6);
+        socket.shut_down();
+        // There is room for it, so that the system would take it at once.
+        for _ in 0..100 {
+            assert_eq!(socket.write_by(b"behind", deadline).unwrap_err().kind(), ErrorKind::BrokenPipe);
+        }
+        assert_eq!(socket.read_by(&mut [0], deadline).unwrap(), 0);
+    }
+}
