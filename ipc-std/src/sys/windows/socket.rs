@@ -140,6 +140,10 @@ impl Socket {
         deadline: Instant,
         start: impl FnOnce(HANDLE, *mut OVERLAPPED) -> i32,
     ) -> io::Result<usize> {
+        // What can be done at once would not be cancelled.
+        if self.has_ended() {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
         thread_local! {
             /// For one operation after the other.
             static EVENT: io::Result<Arc<Event>> = Event::new().map(Arc::new);
