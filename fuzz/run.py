@@ -27,8 +27,8 @@ parser.add_argument("programs", type=pathlib.Path, help="the folder of the targe
 parser.add_argument("corpus", type=pathlib.Path, help="the folder that keeps what each target finds")
 parser.add_argument("targets", nargs="+")
 parser.add_argument("--seconds", type=float, default=10, help="for how long each runs (10)")
-parser.add_argument("--quiet", type=float, default=0, help="and on, until nothing new came for so long (0)")
-parser.add_argument("--most", type=float, help="but no longer than this (six times --seconds)")
+parser.add_argument("--quiet", type=float, default=0,
+                    help="and on, until nothing new came for so long, but no longer than six times --seconds (0)")
 parser.add_argument("--jobs", type=int, default=1, help="how many run at once (1)")
 parser.add_argument("--minimise", action="store_true")
 options = parser.parse_args()
@@ -91,7 +91,7 @@ class Run:
     def is_over(self):
         now = time.monotonic() - self.begin
         enough = now >= options.seconds and now - self.last >= options.quiet
-        return enough or now >= (options.most or 6 * options.seconds)
+        return enough or now >= 6 * options.seconds
 
     def read(self):
         for line in self.process.stderr:
@@ -117,7 +117,6 @@ class Run:
 
 
 def fuzz(work):
-    seeds(work / "seeds")
     print("| target | executions | edges | last new edge | findings |\n|---|---|---|---|---|", flush=True)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = [pool.submit(Run, target, work) for target in options.targets]
@@ -126,7 +125,6 @@ def fuzz(work):
 
 
 def minimise(work):
-    seeds(work / "seeds")
     for target in options.targets:
         control, unused = work / f"{target}.control", work / f"{target}.unused"
         unused.mkdir()
@@ -172,4 +170,6 @@ def least(lines):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    sys.exit(0 if (minimise if options.minimise else fuzz)(pathlib.Path(folder)) else 1)
+    work = pathlib.Path(folder)
+    seeds(work / "seeds")
+    sys.exit(0 if (minimise if options.minimise else fuzz)(work) else 1)

@@ -1,8 +1,8 @@
 use arbitrary::{Arbitrary, Unstructured};
 use ipc_proto::port::{Backoff, ConnectPort, PortEvent, PortStep, Suspension};
-use ipc_proto::{
-    Advertise, Command, Exchange, ReceiveAdvertise, Request, ResumeRuntime, Serve, Step, encode_to_vec,
-};
+use ipc_proto::{Advertise, Command, Request, ResumeRuntime, Serve, encode_to_vec};
+
+use crate::message::encoded;
 
 /// A runtime's connect ports, whatever monitors do to them: each does what a plain reading of the specification says,
 /// waits as the runtime's own arithmetic has it, says who it is on every connection, and keeps the runtime from running
@@ -46,6 +46,7 @@ impl Waits {
 /// Events in sense or not, told to a port and to the plain reading.
 fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let advertise: Advertise = u.arbitrary()?;
+    let frame = encoded(&advertise);
     let mut port = ConnectPort::new(&advertise);
     let (mut next, mut waits, mut sent) = (Next::Connect, Waits::default(), 0usize);
     let mut backoff = Backoff::default();
@@ -67,7 +68,7 @@ fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             (Next::Wait, PortEvent::Waited) => Next::Connect,
             (Next::Send, PortEvent::Sent(n)) => {
                 sent += n;
-                if sent < 34 {
+                if sent < Advertise::LEN {
                     Next::Send
                 } else {
                     waits.0.clear();
@@ -85,7 +86,6 @@ fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             (same, _) => same,
         };
         port.advance(event);
-        let frame = encode_to_vec(ResumeRuntime::CODE, &advertise).expect("it fits")[20..].to_vec();
         let expected = match next {
             Next::Connect => PortStep::Connect,
             Next::Wait => PortStep::Wait { milliseconds: *waits.0.last().expect("it waits") },
@@ -113,6 +113,7 @@ enum Monitor {
 fn monitors(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let advertise: Advertise = u.arbitrary()?;
     let flags: Vec<bool> = (0..u.int_in_range(1..=4)?).map(|_| u.arbitrary()).collect::<Result<_, _>>()?;
+    let frame = encoded(&advertise);
     let mut ports: Vec<_> = flags.iter().map(|_| ConnectPort::new(&advertise)).collect();
     let (mut suspension, mut waiting) = (Suspension::new(flags.clone()), flags);
     while !u.is_empty() {
@@ -127,14 +128,14 @@ fn monitors(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             Monitor::IsNotThere => port.advance(PortEvent::Failed),
             Monitor::Takes(n) => {
                 port.advance(PortEvent::Connected);
-                let taken = take(port, usize::from(n % 34), u)?;
-                assert_eq!(taken.finish().map_err(|_| ()), Err(()), "it has not come in whole");
+                let most = usize::from(n) % Advertise::LEN;
+                assert_eq!(take(port, most, u), frame[..most], "it has not come in whole");
                 port.advance(PortEvent::Failed);
                 assert!(matches!(port.step(), PortStep::Wait { .. }));
             }
             does => {
                 port.advance(PortEvent::Connected);
-                assert_eq!(take(port, 34, u)?.finish(), Ok(advertise));
+                assert_eq!(take(port, Advertise::LEN, u), frame);
                 assert_eq!(port.step(), PortStep::Await);
                 if matches!(does, Monitor::HangsUp) {
                     port.advance(PortEvent::HungUp);
@@ -162,33 +163,18 @@ fn monitors(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-/// Takes so many bytes of what the port sends, in pieces.
-fn take(
-    port: &mut ConnectPort,
-    mut left: usize,
-    u: &mut Unstructured<'_>,
-) -> arbitrary::Result<ReceiveAdvertise> {
-    let mut receive = ReceiveAdvertise::new();
+/// What the port sends, so many bytes at most, in pieces.
+fn take(port: &mut ConnectPort, most: usize, u: &mut Unstructured<'_>) -> Vec<u8> {
+    let mut taken = Vec::new();
     while let PortStep::Send(bytes) = port.step() {
-        if left == 0 {
+        if taken.len() == most {
             break;
         }
-        let n = u.int_in_range(1..=bytes.len().min(left)).unwrap_or(1);
-        let mut rest = &bytes[..n];
-        while let Step::Receive(space) = receive.step() {
-            let n = space.len().min(rest.len());
-            if n == 0 {
-                break;
-            }
-            space[..n].copy_from_slice(&rest[..n]);
-            rest = &rest[n..];
-            assert_eq!(receive.advance(n), Ok(()), "the frame is good");
-        }
-        assert_eq!(rest, [], "more than a frame was sent");
+        let n = u.int_in_range(1..=bytes.len().min(most - taken.len())).unwrap_or(1);
+        taken.extend_from_slice(&bytes[..n]);
         port.advance(PortEvent::Sent(n));
-        left -= n;
     }
-    Ok(receive)
+    taken
 }
 
 /// Whether a server takes these bytes for the command to resume.

@@ -7,6 +7,7 @@ use ipc_proto::{
     Parsed, ProtocolError, ReceiveAdvertise, Request, ServerError, Text, encode_to_vec,
 };
 
+use crate::message::encoded;
 use crate::wire::feed;
 use crate::{message, split};
 
@@ -71,10 +72,10 @@ fn said(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
             Say::ProcessInfo3(info) => say_message(&mut said, Code::OK, &info),
             Say::ProcessEnvironment(announced) => say_message(&mut said, Code::OK, &announced),
             Say::Refuse(error) => say_message(&mut said, Code::ERROR, &error),
-            Say::Advertise(advertise) => said.extend(frame(&advertise)),
+            Say::Advertise(advertise) => said.extend(encoded(&advertise)),
             Say::Environment(entries) => {
                 said.extend(u32::try_from(entries.len()).unwrap_or(0).to_le_bytes());
-                entries.iter().for_each(|entry| said.extend(payload(entry)));
+                entries.iter().for_each(|entry| said.extend(encoded(entry)));
             }
             Say::Long { code, letters } => {
                 let text = vec![u16::from(b'a'); usize::from(letters)];
@@ -107,17 +108,6 @@ fn say_message(said: &mut Vec<u8>, code: Code, payload: &impl Encode) {
     said.extend(encode_to_vec(code, payload).unwrap_or_default());
 }
 
-fn payload(value: &impl Encode) -> Vec<u8> {
-    let mut buf = vec![0; value.encoded_len()];
-    let mut w = ipc_proto::wire::Writer::new(&mut buf);
-    value.encode(&mut w);
-    buf
-}
-
-fn frame(advertise: &Advertise) -> Vec<u8> {
-    payload(advertise)
-}
-
 /// A frame comes to the same whole or byte by byte, and is written as it was read.
 fn advertised(bytes: &[u8]) {
     let mut receive = ReceiveAdvertise::new();
@@ -125,7 +115,7 @@ fn advertised(bytes: &[u8]) {
     match Advertise::parse(bytes) {
         Ok(Parsed::Complete { value, used }) => {
             assert_eq!((outcome, receive.finish()), (Ok(()), Ok(value)));
-            assert_eq!(frame(&value), bytes[..used]);
+            assert_eq!(encoded(&value), bytes[..used]);
         }
         Ok(Parsed::Partial { needed }) => {
             let closed = ProtocolError::Closed { received: bytes.len() };

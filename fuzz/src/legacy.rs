@@ -5,11 +5,11 @@ use arbitrary::Unstructured;
 use ipc_proto::legacy::{self, CollectTracing, ErrorCode, Legacy, OldMessageType, OldRequest, recognise};
 use ipc_proto::wire::decode;
 use ipc_proto::{
-    Array, Code, Command, Guid, HResult, Message, Parsed, PipeName, RouterSocketName, SocketName, Text,
-    encode_to_vec,
+    Array, Code, Command, Encode, Guid, HResult, Message, Parsed, PipeName, RouterSocketName, SocketName,
+    Text, encode_to_vec,
 };
 
-use crate::message::value;
+use crate::message::{encoded, value};
 
 /// What was spoken before is recognised for what it is and nothing else is, by a plain reading; and a text is the name
 /// of a socket, of then or now, of a pipe, or a GUID, exactly if it is one that is written so.
@@ -42,17 +42,14 @@ fn recognised(bytes: &[u8]) {
         Some(Legacy::CollectTracing(start)) => {
             let message = whole.expect("a message");
             assert_eq!(message.code, CollectTracing::CODE);
-            assert_eq!(
-                encode_to_vec(CollectTracing::CODE, &start).map(|again| again[20..].to_vec()),
-                Ok(message.payload.to_vec())
-            );
+            assert_eq!(encoded(&start), message.payload);
         }
         Some(other) => panic!("{other:?} is not in this list"),
         None => match whole {
             Some(Message { code: CollectTracing::CODE, payload }) => {
-                let len = |of: &dyn ipc_proto::Encode| of.encoded_len();
-                let today = decode::<ipc_proto::CollectTracing<'_>>(payload).ok().map(|today| len(&today));
-                let then = decode::<CollectTracing<'_>>(payload).ok().map(|then| len(&then));
+                let today =
+                    decode::<ipc_proto::CollectTracing<'_>>(payload).ok().map(|today| today.encoded_len());
+                let then = decode::<CollectTracing<'_>>(payload).ok().map(|then| then.encoded_len());
                 assert!(then != Some(payload.len()) || today == Some(payload.len()), "it is of the draft");
                 value::<CollectTracing<'_>>(payload, &mut Vec::new());
             }
@@ -102,9 +99,7 @@ fn made_up(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         old.message_type = OldMessageType(u.int_in_range(1023..=1027)?);
         old.process_id = u.int_in_range(0..=1)?;
     }
-    let mut buf = vec![0; ipc_proto::Encode::encoded_len(&old)];
-    let mut w = ipc_proto::wire::Writer::new(&mut buf);
-    ipc_proto::Encode::encode(&old, &mut w);
+    let buf = encoded(&old);
     assert_eq!(decode(&buf), Ok(old));
     recognised(&buf);
     for code in [u.arbitrary()?, ErrorCode(u.int_in_range(0..=5)?)] {

@@ -132,8 +132,8 @@ pub fn testdata(folder: &str) -> Vec<Vector> {
 /// What fuzzing has kept for a target, in `testdata/corpus/`: an input a line.
 #[must_use]
 pub fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let file = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/corpus/{}.txt"), target);
-    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let file = in_testdata(&format!("corpus/{target}.txt"));
+    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let byte = |line: &str, at| u8::from_str_radix(&line[at..at + 2], 16).expect("two hex digits");
     text.lines().map(|line| (0..line.len()).step_by(2).map(|at| byte(line, at)).collect()).collect()
 }

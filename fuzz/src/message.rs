@@ -91,7 +91,7 @@ fn answers(bytes: &[u8]) {
 pub(crate) fn value<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], buf: &'a mut Vec<u8>) {
     match decode_prefix::<T>(bytes) {
         Ok((value, rest)) => {
-            encoded(&value, buf);
+            *buf = encoded(&value);
             let taken = &bytes[..bytes.len() - rest.len()];
             assert!(taken.is_empty() || buf == taken);
             assert_eq!(decode(buf), Ok(value));
@@ -101,10 +101,10 @@ pub(crate) fn value<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [
 }
 
 /// The wire form, written with exactly the room it needs, with a byte less, and in two pieces.
-fn encoded(value: &impl Encode, buf: &mut Vec<u8>) {
+pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
     let len = value.encoded_len();
-    buf.resize(len, 0xa5);
-    let mut w = Writer::new(buf);
+    let mut buf = vec![0xa5; len];
+    let mut w = Writer::new(&mut buf);
     value.encode(&mut w);
     assert_eq!(w.finish().map(|bytes| bytes.len()), Ok(len));
 
@@ -118,7 +118,8 @@ fn encoded(value: &impl Encode, buf: &mut Vec<u8>) {
         let fits = if room < needed { Err(EncodeError::BufferTooSmall { needed }) } else { Ok(needed) };
         assert_eq!(w.finish().map(|bytes| bytes.len()), fits);
     }
-    assert_eq!(pieces, *buf);
+    assert_eq!(pieces, buf);
+    buf
 }
 
 /// An array is the same from the wire and from a slice.
@@ -129,10 +130,7 @@ fn array<'a, T: Decode<'a> + Encode + Copy + Eq + Hash + Debug>(array: Array<'a,
         (values.len(), values.len(), values.is_empty())
     );
     let slice = Array::from(&values[..]);
-    let (mut from_wire, mut from_slice) = (Vec::new(), Vec::new());
-    encoded(&array, &mut from_wire);
-    encoded(&slice, &mut from_slice);
-    assert_eq!(from_wire, from_slice);
+    assert_eq!(encoded(&array), encoded(&slice));
     assert_eq!((array, hash(&array)), (slice, hash(&slice)));
     if let Some((_, fewer)) = values.split_last() {
         assert_ne!(array, Array::from(fewer));
@@ -163,8 +161,7 @@ fn forms(text: Text<'_>, each: impl Fn(Text<'_>)) {
     if !text.is_null() {
         each(Text::from_utf16(&units));
     }
-    let mut wire = Vec::new();
-    encoded(&text, &mut wire);
+    let wire = encoded(&text);
     each(decode(&wire).expect("a text that was encoded"));
     let utf8 = owned.to_utf8();
     assert_eq!(utf8.clone().unwrap_or_default(), text.to_string());

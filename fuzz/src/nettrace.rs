@@ -67,6 +67,21 @@ pub fn metadata(bytes: &[u8]) {
     }
 }
 
+/// How many items these are; what is opened is closed.
+pub(crate) fn balanced<'a>(items: impl Iterator<Item = Item<'a>>) -> usize {
+    let (mut open, mut count) = (0u32, 0);
+    for item in items {
+        count += 1;
+        match item {
+            Item::BeginObject { .. } | Item::BeginArray { .. } => open += 1,
+            Item::EndObject | Item::EndArray => open -= 1,
+            Item::Value { .. } => {}
+        }
+    }
+    assert_eq!(open, 0, "something is left open");
+    count
+}
+
 /// Any bytes as a payload of any description: bounded work, every `Begin` with its `End`, and the same values when the
 /// description is written again.
 pub fn payload(bytes: &[u8]) {
@@ -75,16 +90,8 @@ pub fn payload(bytes: &[u8]) {
     for version in [Version::V4, Version::V6] {
         let Ok(metadata) = Metadata::decode(version, record) else { continue };
         let mut values = metadata.fields.values(payload);
-        let (mut open, mut items) = (0u32, Vec::new());
-        for item in values.by_ref() {
-            match item {
-                Item::BeginObject { .. } | Item::BeginArray { .. } => open += 1,
-                Item::EndObject | Item::EndArray => open -= 1,
-                Item::Value { .. } => {}
-            }
-            items.push(format!("{item:?}"));
-        }
-        assert_eq!(open, 0, "something is left open");
+        let mut items = Vec::new();
+        balanced(values.by_ref().inspect(|item| items.push(format!("{item:?}"))));
         assert!(items.len() <= 20 * payload.len() + 20 * record.len() + 2000, "{} items", items.len());
         let end = values.error().map(|error| error.kind);
         described(&metadata, record.len(), version, |again| {

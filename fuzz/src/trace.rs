@@ -6,7 +6,7 @@ use ipc_proto::nettrace::{
     Writer, clr, frames,
 };
 
-use crate::nettrace::{Reading, nettrace, of_event, put, rewrite_any};
+use crate::nettrace::{Reading, balanced, nettrace, of_event, put, rewrite_any};
 
 /// A whole trace, made of a description of any trace, says what was put into it, down to the values in its payloads;
 /// and when it is damaged, all that lies before the damage is read as if it were not. Blocks that are skipped or taken
@@ -342,7 +342,9 @@ fn described(made: &MadeUp, version: Version) {
                 let kind = kinds.next().expect("no more than were described");
                 if metadata.fields.is_empty() {
                     for pointer_size in [4, 8] {
-                        balanced(&clr::describe(metadata, pointer_size), &kind.payload);
+                        let items =
+                            balanced(clr::describe(metadata, pointer_size).fields.values(&kind.payload));
+                        assert!(items <= 20 * kind.payload.len() + 2000, "{items} items");
                     }
                     continue;
                 }
@@ -359,21 +361,6 @@ fn described(made: &MadeUp, version: Version) {
         }
     }
     assert!(kinds.next().is_none(), "a description is lost");
-}
-
-/// Reading the payload takes no more steps than it has bytes and the description fields, and closes what it opens.
-fn balanced(metadata: &Metadata<'_>, payload: &[u8]) {
-    let (mut open, mut items) = (0u32, 0);
-    for item in metadata.fields.values(payload) {
-        items += 1;
-        match item {
-            Item::BeginObject { .. } | Item::BeginArray { .. } => open += 1,
-            Item::EndObject | Item::EndArray => open -= 1,
-            Item::Value { .. } => {}
-        }
-    }
-    assert_eq!(open, 0, "something is left open");
-    assert!(items <= 20 * payload.len() + 2000, "{items} items");
 }
 
 /// A point in time is written as the day is that so many days behind 1601 have.

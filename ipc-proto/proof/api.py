@@ -4,17 +4,14 @@
 usage: api.py RUSTDOC_JSON OBJECT
 
 RUSTDOC_JSON is what rustdoc writes about ipc-proto with --output-format json. OBJECT is the proof compiled without
-optimisation, everything with `-C symbol-mangling-version=v0`, so that each function it refers to is a symbol there. What the
-compiler derives, Debug, and what EXCEPTIONS names are left out.
+optimisation, everything with `-C symbol-mangling-version=v0`, so that each function it refers to is a symbol there. Left
+out are Debug and what the compiler derives.
 """
 
 import json
 import re
 import subprocess
 import sys
-
-# Functions without which the proof stands, each with the reason.
-EXCEPTIONS = {}
 
 
 def documented(path):
@@ -106,16 +103,12 @@ def proved(path):
 
 def main():
     api, symbols = documented(sys.argv[1]), "\n".join(proved(sys.argv[2]))
-    forgotten = [text for text, pattern in api.items() if not re.search(f"^{pattern}$", symbols, re.M)]
-    unknown = [text for text in EXCEPTIONS if text not in forgotten]
-    for text in sorted(forgotten):
-        if text not in EXCEPTIONS:
-            print(f"error: the proof does not have {text}", file=sys.stderr)
-    for text in unknown:
-        print(f"error: {text} is no exception (any more)", file=sys.stderr)
-    if unknown or set(forgotten) - set(EXCEPTIONS):
+    forgotten = sorted(text for text, pattern in api.items() if not re.search(f"^{pattern}$", symbols, re.M))
+    for text in forgotten:
+        print(f"error: the proof does not have {text}", file=sys.stderr)
+    if forgotten:
         raise SystemExit(1)
-    print(f"{len(api)} public functions, {len(api) - len(EXCEPTIONS)} of them proved not to panic")
+    print(f"{len(api)} public functions, all of them proved not to panic")
 
 
 main()
