@@ -7,7 +7,7 @@ use ipc_proto::types::{
     Environment, Format, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, Provider, SessionId,
     Status,
 };
-use ipc_proto::wire::{Writer, decode, decode_prefix};
+use ipc_proto::wire::{TextBuf, Writer, decode, decode_prefix};
 use ipc_proto::{
     Array, CollectTracing2, Decode, Encode, EncodeError, Message, Parsed, Request, ServerError, Text, encode,
 };
@@ -53,7 +53,7 @@ fn request(request: Request<'_>) {
         return; // nothing that decoding brings
     }
     let len = Message::HEADER_LEN + request.encoded_len();
-    let mut buf = [0xa5; Message::MAX_LEN + 1];
+    let mut buf = vec![0xa5; len + 64];
     if len > Message::MAX_LEN {
         assert_eq!(encode(request.code(), &request, &mut buf), Err(EncodeError::MessageTooLong { len }));
         return;
@@ -61,7 +61,7 @@ fn request(request: Request<'_>) {
     let too_small = encode(request.code(), &request, &mut buf[..len - 1]).map(|bytes| bytes.len());
     assert_eq!(too_small, Err(EncodeError::BufferTooSmall { needed: len }));
     assert_eq!(encode(request.code(), &request, &mut buf).map(|bytes| bytes.len()), Ok(len));
-    assert_eq!(buf[len..], [0xa5; Message::MAX_LEN + 1][len..], "writes behind the message");
+    assert_eq!(buf[len..], [0xa5; 64], "writes behind the message");
     let Ok(Parsed::Complete { value, used }) = Message::parse(&buf) else {
         panic!("{request:?} does not parse")
     };
@@ -139,35 +139,60 @@ fn array<'a, T: Decode<'a> + Encode + Copy + Eq + Hash + Debug>(array: Array<'a,
 
 /// Texts compare, order and hash by their units, whatever form each is in; null comes before all.
 fn texts(a: Text<'_>, b: Text<'_>) {
-    let key = |text: &Text<'_>| text.non_null().map(|text| text.units().collect::<Vec<u16>>());
-    forms(a, |x| {
-        assert_eq!((key(&x), x.is_null(), x.is_empty()), (key(&a), a.is_null(), a.units().next().is_none()));
-        assert_eq!(hash(&x), hash(&a));
-        forms(b, |y| {
-            assert_eq!(x == y, key(&a) == key(&b));
-            assert_eq!(x.cmp(&y), key(&a).cmp(&key(&b)));
-            assert_eq!(x.to_text_buf() == y.to_text_buf(), x == y);
-            assert_eq!(x.to_text_buf().cmp(&y.to_text_buf()), x.cmp(&y));
-        });
-    });
+    let (a_forms, b_forms) = (Forms::of(a), Forms::of(b));
+    let (same, order) = (a_forms.key() == b_forms.key(), a_forms.key().cmp(&b_forms.key()));
+    assert_eq!(a_forms.owned == b_forms.owned, same);
+    assert_eq!(a_forms.owned.cmp(&b_forms.owned), order);
+    let b_all = b_forms.all(b);
+    for x in a_forms.all(a) {
+        for y in &b_all {
+            assert_eq!(x == *y, same);
+            assert_eq!(x.cmp(y), order);
+        }
+    }
 }
 
-/// The text in every form there is: from the wire, as UTF-16, owned, and as UTF-8 if it has one.
-fn forms(text: Text<'_>, each: impl Fn(Text<'_>)) {
-    each(text);
-    let owned = text.to_text_buf();
-    each(owned.as_text());
-    let units: Vec<u16> = text.units().collect();
-    if !text.is_null() {
-        each(Text::from_utf16(&units));
+/// A text in every form there is: from the wire, as UTF-16, owned, and as UTF-8 if it has one.
+struct Forms {
+    wire: Vec<u8>,
+    units: Vec<u16>,
+    owned: TextBuf,
+    utf8: Option<String>,
+}
+
+impl Forms {
+    fn of(text: Text<'_>) -> Self {
+        let owned = text.to_text_buf();
+        let (units, utf8) = (text.units().collect::<Vec<u16>>(), owned.to_utf8());
+        assert_eq!(utf8.clone().unwrap_or_default(), text.to_string());
+        let exact = String::from_utf16(&units).ok();
+        if exact.is_some() {
+            assert_eq!(utf8, exact.clone().filter(|_| !text.is_null()));
+        }
+        Self { wire: encoded(&text), units, utf8: exact.and(utf8), owned }
     }
-    let wire = encoded(&text);
-    each(decode(&wire).expect("a text that was encoded"));
-    let utf8 = owned.to_utf8();
-    assert_eq!(utf8.clone().unwrap_or_default(), text.to_string());
-    if let Ok(exact) = String::from_utf16(&units) {
-        assert_eq!(utf8, (!text.is_null()).then_some(exact));
-        each(Text::from(utf8.as_deref()));
+
+    /// What a text is compared by.
+    fn key(&self) -> Option<&[u16]> {
+        (!self.owned.as_text().is_null()).then_some(&self.units)
+    }
+
+    /// All of them, each of which says the same of itself.
+    fn all<'a>(&'a self, text: Text<'a>) -> Vec<Text<'a>> {
+        let mut all = vec![text, self.owned.as_text(), decode(&self.wire).expect("a text that was encoded")];
+        if !text.is_null() {
+            all.push(Text::from_utf16(&self.units));
+        }
+        if text.is_null() || self.utf8.is_some() {
+            all.push(Text::from(self.utf8.as_deref()));
+        }
+        for form in &all {
+            assert!(form.units().eq(self.units.iter().copied()));
+            assert_eq!((form.is_null(), form.is_empty()), (text.is_null(), self.units.is_empty()));
+            assert_eq!(hash(form), hash(&text));
+            assert_eq!(form.to_text_buf(), self.owned);
+        }
+        all
     }
 }
 

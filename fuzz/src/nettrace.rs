@@ -1,6 +1,8 @@
+use core::fmt::{Debug, Write};
+
 use arbitrary::{Result, Unstructured};
 use ipc_proto::nettrace::{
-    End, Event, FieldType, Fields, Item, Label, Limits, Loss, Metadata, Only, Parser, Rewrite,
+    Counter, End, Event, FieldType, Fields, Item, Label, Limits, Loss, Metadata, Only, Parser, Rewrite,
     RewriteOptions, RewriteSpace, Rewritten, Scalar, SequencePoint, Slot, Stack, Step, ThreadEntry,
     ThreadSequence, Trace, Version, WriteError, Writer,
 };
@@ -18,6 +20,7 @@ pub fn nettrace(bytes: &[u8]) {
     assert_eq!(pieces.end, whole.end);
     assert_eq!(pieces.lost, whole.lost);
     assert!(pieces.records == whole.records, "pieces say something else");
+    assert_eq!(pieces.offsets, whole.offsets);
     if let Some(copy) = copy(bytes) {
         let copy = read(&copy);
         assert_eq!(copy.end, End::Complete);
@@ -189,14 +192,39 @@ fn rewritten(bytes: &[u8], options: RewriteOptions<'_>) -> Option<(Vec<u8>, Rewr
     Some((result, *rewrite.so_far()))
 }
 
+/// What records say, one behind the other.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Said {
+    pub(crate) fn push(&mut self, record: &[u8]) {
+        self.bytes.extend_from_slice(record);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = [0].into_iter().chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])
+    }
+}
+
 /// What is good in a stream.
 #[derive(Debug)]
-struct Seen {
+pub(crate) struct Seen {
     /// Every record in its order.
-    records: Vec<Vec<u8>>,
-    events: Vec<Vec<u8>>,
+    pub(crate) records: Said,
+    /// Where in the stream each ends.
+    pub(crate) offsets: Vec<u64>,
+    events: Said,
     /// The rest, but for what a writer makes up itself.
-    others: Vec<Vec<u8>>,
+    others: Said,
     plain: Vec<Plain>,
     lost: u64,
     end: End,
@@ -205,73 +233,47 @@ struct Seen {
 /// Of an event what neither its number nor the version changes: what it is, its time and payload.
 type Plain = (u32, u64, Vec<u8>);
 
-pub(crate) struct Reading<'s> {
+struct Reading<'s> {
     seen: Seen,
     loss: Loss<'s>,
     version: Version,
 }
 
 impl<'s> Reading<'s> {
-    pub(crate) fn new(slots: &'s mut [Slot<ipc_proto::nettrace::Counter>]) -> Self {
-        let (records, events, others, plain) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let seen = Seen { records, events, others, plain, lost: 0, end: End::Complete };
+    fn new(slots: &'s mut [Slot<Counter>]) -> Self {
+        let [records, events, others] = [(); 3].map(|()| Said::default());
+        let (offsets, plain) = (Vec::new(), Vec::new());
+        let seen = Seen { records, offsets, events, others, plain, lost: 0, end: End::Complete };
         Self { seen, loss: Loss::new(slots), version: Version::V4 }
     }
 
-    pub(crate) fn step(&mut self, step: &Step<'_>) {
+    fn step(&mut self, step: &Step<'_>, offset: u64) {
         self.loss.step(step);
+        let Seen { records, offsets, events, others, plain, .. } = &mut self.seen;
         let bytes = match step {
+            Step::Event(event) => of_event(event),
+            Step::Metadata(record) if self.version == Version::V6 => [b"metadata", record.payload].concat(),
+            Step::Metadata(record) => [b"metadata", &of_event(record)[..]].concat(),
+            // Label by label: a number may take more bytes than it needs.
+            Step::LabelList(list) => said(&list.id, list.labels),
+            Step::Thread(thread) => said(&thread.index, thread.entries),
+            step => said(step, [(); 0]),
+        };
+        match step {
             Step::Event(event) => {
-                let bytes = of_event(event);
-                self.seen.events.push(bytes.clone());
-                self.seen.plain.push((event.metadata_id, event.timestamp, event.payload.to_vec()));
-                bytes
+                events.push(&bytes);
+                plain.push((event.metadata_id, event.timestamp, event.payload.to_vec()));
             }
-            Step::Metadata(record) if self.version == Version::V6 => {
-                let bytes = [b"metadata", record.payload].concat();
-                self.seen.others.push(bytes.clone());
-                bytes
-            }
-            Step::Metadata(record) => {
-                let bytes = [b"metadata", &of_event(record)[..]].concat();
-                self.seen.others.push(bytes.clone());
-                bytes
-            }
-            Step::Block(_) | Step::BadBlock(_) => format!("{step:?}").into_bytes(),
-            Step::Trace(trace) => {
-                self.version = trace.version;
-                format!("{step:?}").into_bytes()
-            }
+            Step::Trace(trace) => self.version = trace.version,
+            Step::Block(_) | Step::BadBlock(_) => {}
             // How many follow is counted anew.
             Step::SequencePoint(point) => {
-                self.seen.others.push(format!("{:?}", SequencePoint { threads: 0, ..*point }).into_bytes());
-                format!("{step:?}").into_bytes()
+                others.push(&said(&SequencePoint { threads: 0, ..*point }, [(); 0]));
             }
-            // Label by label: a number may take more bytes than it needs.
-            Step::LabelList(list) => {
-                let mut bytes = format!("{:?}", list.id).into_bytes();
-                list.labels.for_each(|label| bytes.extend(format!("{label:?}").into_bytes()));
-                self.seen.others.push(bytes.clone());
-                bytes
-            }
-            Step::Thread(thread) => {
-                let mut bytes = format!("{:?}", thread.index).into_bytes();
-                thread.entries.for_each(|entry| bytes.extend(format!("{entry:?}").into_bytes()));
-                self.seen.others.push(bytes.clone());
-                bytes
-            }
-            step => {
-                let bytes = format!("{step:?}").into_bytes();
-                self.seen.others.push(bytes.clone());
-                bytes
-            }
-        };
-        self.seen.records.push(bytes);
-    }
-
-    /// Every record in its order.
-    pub(crate) fn records(self) -> Vec<Vec<u8>> {
-        self.seen.records
+            _ => others.push(&bytes),
+        }
+        records.push(&bytes);
+        offsets.push(offset);
     }
 
     fn end(mut self, end: End) -> Seen {
@@ -281,24 +283,36 @@ impl<'s> Reading<'s> {
     }
 }
 
-pub(crate) fn of_event(event: &Event<'_>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for n in [event.metadata_id, event.sequence, event.processor, event.stack_id, event.label_list] {
-        bytes.extend(n.to_le_bytes());
-    }
-    for n in [event.capture_thread, event.thread, event.timestamp] {
-        bytes.extend(n.to_le_bytes());
-    }
-    bytes.extend(event.activity_id.0);
-    bytes.extend(event.related_activity_id.0);
-    bytes.push(event.sorted.into());
-    bytes.extend(event.stack);
-    bytes.extend(b" stack, payload ");
-    bytes.extend(event.payload);
-    bytes
+/// Something, and what it consists of.
+pub(crate) fn said(whole: &impl Debug, parts: impl IntoIterator<Item = impl Debug>) -> Vec<u8> {
+    let mut said = String::with_capacity(200);
+    write!(said, "{whole:?}").expect("there is memory");
+    parts.into_iter().for_each(|part| write!(said, "{part:?}").expect("there is memory"));
+    said.into_bytes()
 }
 
-fn read(bytes: &[u8]) -> Seen {
+pub(crate) fn of_event(event: &Event<'_>) -> Vec<u8> {
+    let mut numbers = [[0; 8]; 8];
+    let values = [event.metadata_id, event.sequence, event.processor, event.stack_id, event.label_list]
+        .map(u64::from)
+        .into_iter()
+        .chain([event.capture_thread, event.thread, event.timestamp]);
+    numbers.iter_mut().zip(values).for_each(|(number, value)| *number = value.to_le_bytes());
+    let (activity_id, related_activity_id) = (&event.activity_id.0, &event.related_activity_id.0);
+    let sorted = [u8::from(event.sorted)];
+    [
+        numbers.as_flattened(),
+        activity_id,
+        related_activity_id,
+        &sorted,
+        event.stack,
+        b" stack, payload ",
+        event.payload,
+    ]
+    .concat()
+}
+
+pub(crate) fn read(bytes: &[u8]) -> Seen {
     let mut slots = vec![Slot::default(); 256];
     let mut reading = Reading::new(&mut slots);
     let mut parser = Parser::new(Limits::default());
@@ -306,7 +320,7 @@ fn read(bytes: &[u8]) -> Seen {
         match parser.next(bytes) {
             Step::More { .. } => return reading.end(parser.finish(bytes)),
             Step::End(end) => return reading.end(end),
-            step => reading.step(&step),
+            step => reading.step(&step, parser.offset()),
         }
     }
 }
@@ -330,7 +344,7 @@ fn read_in_pieces(mut bytes: &[u8], mut sizes: impl Iterator<Item = usize>) -> S
                 bytes = later;
             }
             Step::End(end) => return reading.end(end),
-            step => reading.step(&step),
+            step => reading.step(&step, parser.offset()),
         }
     }
 }
@@ -489,7 +503,7 @@ fn same_type(a: FieldType<'_>, b: FieldType<'_>) -> bool {
 #[derive(Debug, Default)]
 struct MadeUp {
     stream: Vec<u8>,
-    events: Vec<Vec<u8>>,
+    events: Said,
     plain: Vec<Plain>,
 }
 
@@ -611,7 +625,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version, makes_sense: bool, len: u
                     }
                 }
                 put!(out, writer.event(&event)).expect("there is room");
-                made.events.push(of_event(&event));
+                made.events.push(&of_event(&event));
                 let plain = (event.metadata_id, event.timestamp, payload.clone());
                 made.plain.push(plain);
             }

@@ -2,11 +2,11 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
     BlockKind, Event, Fields, FileTime, Item, Label, Labels, Limits, Metadata, MetadataBuf, Pairs, Parser,
-    Scalar, SequencePoint, Slot, Stack, Step, ThreadEntries, ThreadEntry, ThreadSequence, Trace, Version,
-    Writer, clr, frames,
+    Scalar, SequencePoint, Stack, Step, ThreadEntries, ThreadEntry, ThreadSequence, Trace, Version, Writer,
+    clr, frames,
 };
 
-use crate::nettrace::{Reading, balanced, nettrace, of_event, put, rewrite_any};
+use crate::nettrace::{Said, balanced, nettrace, of_event, put, read, rewrite_any, said};
 
 /// A whole trace, made of a description of any trace, says what was put into it, down to the values in its payloads;
 /// and when it is damaged, all that lies before the damage is read as if it were not. Blocks that are skipped or taken
@@ -18,22 +18,23 @@ pub fn trace(bytes: &[u8]) {
     let damage: Result<Damage<'_>> = u.arbitrary();
     let Ok(made) = made_up(&mut u, version) else { return };
     let whole = read(&made.stream);
-    let said: Vec<&Vec<u8>> = whole.iter().map(|record| &record.bytes).collect();
     // The writer puts what events point to in front of them.
     for records in [&made.events, &made.stacks, &made.others] {
-        let mut said = said.iter();
-        let is_said = |record: &Vec<u8>| said.any(|said| *said == record);
-        assert!(records.iter().all(is_said), "{version}: records were read otherwise than written");
+        let mut said = whole.records.iter();
+        let all = records.iter().all(|record| said.any(|said| said == record));
+        assert!(all, "{version}: records were read otherwise than written");
     }
     described(&made, version);
     skipping(&made.stream, bytes.last().copied().unwrap_or_default());
     let Ok(damage) = damage else { return };
     let (at, damaged) = damage.do_to(&made.stream);
     // What was read to its end before the damage begins.
-    let before = whole.iter().take_while(|record| record.end <= at as u64);
+    let before = whole.offsets.iter().take_while(|end| **end <= at as u64).count();
     let after = read(&damaged);
-    for (at, record) in before.enumerate() {
-        assert!(after.get(at) == Some(record), "record {at} lies before {damage:?} and is gone");
+    let mut both = whole.records.iter().zip(&whole.offsets).zip(after.records.iter().zip(&after.offsets));
+    for at in 0..before {
+        let same = both.next().is_some_and(|(record, again)| record == again);
+        assert!(same, "record {at} lies before {damage:?} and is gone");
     }
     nettrace(&damaged);
     rewrite_any(&damaged);
@@ -110,30 +111,6 @@ impl Damage<'_> {
     }
 }
 
-/// A record as it was read, and where in the stream it ends.
-#[derive(PartialEq)]
-struct Record {
-    bytes: Vec<u8>,
-    end: u64,
-}
-
-fn read(stream: &[u8]) -> Vec<Record> {
-    let mut slots = vec![Slot::default(); 64];
-    let mut reading = Reading::new(&mut slots);
-    let (mut parser, mut ends) = (Parser::new(Limits::default()), Vec::new());
-    loop {
-        match parser.next(stream) {
-            Step::More { .. } | Step::End(_) => break,
-            step => {
-                reading.step(&step);
-                ends.push(parser.offset());
-            }
-        }
-    }
-    let records = reading.records().into_iter().zip(ends);
-    records.map(|(bytes, end)| Record { bytes, end }).collect()
-}
-
 /// The bodies of the blocks that `which` has a bit for, taken or skipped, are no matter to the others.
 fn skipping(stream: &[u8], which: u8) {
     let (mut whole, mut some) = (Parser::new(Limits::default()), Parser::new(Limits::default()));
@@ -165,10 +142,10 @@ fn skipping(stream: &[u8], which: u8) {
 #[derive(Default)]
 struct MadeUp {
     stream: Vec<u8>,
-    events: Vec<Vec<u8>>,
-    stacks: Vec<Vec<u8>>,
+    events: Said,
+    stacks: Said,
     /// Threads and how far they have counted.
-    others: Vec<Vec<u8>>,
+    others: Said,
     kinds: Vec<Kind>,
 }
 
@@ -212,7 +189,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                     bytes: &[7; 80][..usize::from(u.int_in_range(0u8..=10)?) * 8],
                 };
                 put!(out, writer.stack(&stack)).expect("there is room");
-                made.stacks.push(format!("{:?}", Step::Stack(stack)).into_bytes());
+                made.stacks.push(&said(&Step::Stack(stack), [(); 0]));
             }
             1 => {
                 let point = SequencePoint { timestamp: u.arbitrary()?, flags: 0, threads: 0 };
@@ -220,7 +197,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 for _ in 0..u.int_in_range(0..=3)? {
                     let row = ThreadSequence { thread: u.arbitrary()?, sequence: u.arbitrary()? };
                     put!(out, writer.thread_sequence(&row)).expect("there is room");
-                    made.others.push(format!("{:?}", Step::ThreadSequence(row)).into_bytes());
+                    made.others.push(&said(&Step::ThreadSequence(row), [(); 0]));
                 }
             }
             2 if v6 => {
@@ -228,8 +205,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 let index: u64 = u.arbitrary()?;
                 let entries = [ThreadEntry::Name(name.into()), ThreadEntry::ThreadId(u.arbitrary()?)];
                 put!(out, writer.thread(index, entries)).expect("there is room");
-                let said = entries.iter().map(|entry| format!("{entry:?}")).collect::<String>();
-                made.others.push(format!("{index:?}{said}").into_bytes());
+                made.others.push(&said(&index, entries));
             }
             3 if v6 => {
                 let text = short_text(u)?;
@@ -256,7 +232,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                     event.activity_id = Guid(if u.arbitrary()? { u.arbitrary()? } else { [0; 16] });
                 }
                 put!(out, writer.event(&event)).expect("there is room");
-                made.events.push(of_event(&event));
+                made.events.push(&of_event(&event));
             }
         }
     }
