@@ -385,11 +385,15 @@ fn env_on_a_terminal() {
     // For other programs it is what it is.
     let piped = ask(runtime.path(), &["env"]).well();
     assert_eq!(piped.text(), format!("A=\u{1b}[2J\nFAKE=1\nB={STEERING}\n"));
-    // A terminal of its own: of `script`, which is wherever Linux has a shell.
+    // A terminal of its own, which `script` of util-linux makes.
     let command = format!("'{TOOL}' env --socket '{}'", runtime.path().display());
     let mut script = Command::new("script");
     script.args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).stdout(Stdio::piped());
-    let shown = finish(script.stderr(Stdio::piped()).spawn().unwrap()).well();
+    let Ok(script) = script.stderr(Stdio::piped()).spawn() else {
+        eprintln!("NOT RUN: there is no script(1) here");
+        return;
+    };
+    let shown = finish(script).well();
     let expected = "A=\\u{1b}[2J\\nFAKE=1\r\nB=a\\u{7f}b\\u{9b}2Jc\\u{202e}d\r\n";
     assert_eq!(shown.text(), expected);
 }

@@ -858,12 +858,13 @@ fn what_somebody_bound_through_another_layer_is_not_cleaned() {
         mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged || exit 99; \
         mkfifo hold; exec 3<>hold; unshare -p -f --kill-child --mount-proc \"$0\" fake-runtime --dir \"$PWD/merged\" <&3 >told & \
         until test -s told; do :; done; \
-        \"$0\" clean --yes upper; kill -9 $!";
+        \"$0\" clean --yes upper; test -S upper/dotnet-diagnostic-*; left=$?; kill -9 $!; exit $left";
     let ran = finish(command.args(["sh", "-c", script, TOOL]).arg(base.path()).spawn().unwrap());
     if ran.status == Some(99) {
         eprintln!("NOT RUN: no overlay here");
         return;
     }
+    assert_eq!(ran.status, Some(0), "its socket is gone: {ran:?}");
     assert!(!ran.text().contains("removed"), "{ran:?}");
 }
 
