@@ -134,9 +134,11 @@ impl<R: Read> StepReader<R> {
             self.buf.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end.saturating_sub(self.start));
         }
-        // Whatever a record claims to need, it is given no more than what has come so far.
-        if self.end == self.buf.len() {
-            self.buf.resize(self.end.saturating_mul(2).max(WINDOW), 0);
+        if self.buf.is_empty() {
+            self.buf = vec![0; WINDOW];
+        } else if self.end == self.buf.len() {
+            // Whatever a record claims to need, it is given no more than what has come so far.
+            self.buf.resize(self.end.saturating_mul(2), 0);
         }
     }
 }
