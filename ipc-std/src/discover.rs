@@ -102,7 +102,7 @@ pub fn list() -> Vec<Result<Found, Why>> {
     let timeouts = Timeouts::default();
     let mut rows = Vec::new();
     let ask = |mut search: Search| (search.process_id(), search.ask(&timeouts, None));
-    ask_all(search_all(&timeouts), ask, |row| rows.push(row));
+    ask_all(search_all(&timeouts).0, ask, |row| rows.push(row));
     rows.sort_by_key(|(process_id, _)| *process_id);
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -114,7 +114,10 @@ pub fn list() -> Vec<Result<Found, Why>> {
 /// use ipc_std::{Timeouts, discover};
 ///
 /// let timeouts = Timeouts::default();
-/// let searches = discover::search_all(&timeouts);
+/// let (searches, in_the_way) = discover::search_all(&timeouts);
+/// for reason in in_the_way {
+///     println!("{reason}"); // /tmp/mine cannot be looked at: No such file or directory (os error 2)
+/// }
 /// discover::ask_all(searches, |mut search| search.ask(&timeouts, None), |row| match row {
 ///     Ok(found) => println!("{}: {}", found.process_id, found.path.display()),
 ///     Err(why) => println!("{why}"),
@@ -158,8 +161,11 @@ pub fn search(process_id: u32, timeouts: &Timeouts) -> Search {
 
 /// Looks for everything that looks like a runtime, by process id. Nobody is connected to yet. All have the one deadline that
 /// [`search`] has.
+///
+/// The second is why these may not be all: what is in the way of looking into [`directory`], or a group container of macOS.
+/// The runtimes whose sockets are there may be found all the same, where processes tell of themselves.
 #[must_use]
-pub fn search_all(timeouts: &Timeouts) -> Vec<Search> {
+pub fn search_all(timeouts: &Timeouts) -> (Vec<Search>, Vec<Reason>) {
     system::look_around(timeouts)
 }
 

@@ -879,6 +879,25 @@ fn no_tmpdir() {
 }
 
 #[test]
+fn what_ps_cannot_look_into() {
+    let directory = TempDir::new().unwrap();
+    let nowhere = directory.path().join("nowhere");
+    let (path, why) = (nowhere.to_str().unwrap(), "cannot be looked at: No such file or directory");
+    let rows = run_in(&nowhere, &["ps", "--why", "--json", "--timeout", "1s"]).well().lines();
+    let row = rows.iter().find(|row| row["process_id"].is_null()).unwrap();
+    assert_eq!((&row["status"], &row["socket"]), (&json!("not_found"), &Value::Null));
+    assert_eq!(
+        (&row["reasons"][0]["reason"], &row["reasons"][0]["path"]),
+        (&json!("unreadable"), &json!(path))
+    );
+    assert!(row["why"].as_str().unwrap().contains(why), "{row}");
+    let text = run_in(&nowhere, &["ps", "--why", "--timeout", "1s"]).well().into_text();
+    assert!(text.lines().any(|line| line.starts_with(path) && line.contains(why)), "{text}");
+    // Who does not ask why is not told.
+    assert!(!run_in(&nowhere, &["ps", "--json", "--timeout", "1s"]).well().text().contains("nowhere"));
+}
+
+#[test]
 fn a_thread() {
     let directory = TempDir::new().unwrap();
     // The test itself runs in one, whose process has another id.

@@ -726,12 +726,16 @@ impl Seen {
     }
 }
 
-/// Every process, and every socket that is of none of them.
-pub(super) fn look_around(timeouts: &Timeouts) -> Vec<Search> {
+/// Every process, and every socket that is of none of them; and why that may not be all.
+pub(super) fn look_around(timeouts: &Timeouts) -> (Vec<Search>, Vec<Reason>) {
     let places = Places::new(timeouts);
+    let mut in_the_way = Vec::new();
     // First, so that what we know by our own path keeps it.
     for own in places.own(Sought { local_process_id: 0, started: None }) {
-        drop(own.look(places.deadline));
+        match own.look(places.deadline).1 {
+            Ok((.., reason)) => in_the_way.extend(reason),
+            Err(reason) => in_the_way.push(reason),
+        }
     }
     let mut searches: Vec<Search> = Vec::new();
     // All are begun before any is waited for: they have one deadline.
@@ -768,7 +772,7 @@ pub(super) fn look_around(timeouts: &Timeouts) -> Vec<Search> {
         }
     }
     searches.sort_by_key(Search::process_id);
-    searches
+    (searches, in_the_way)
 }
 
 /// A socket that is of no process that was found to have it.

@@ -85,15 +85,24 @@ pub(super) fn look(process_id: u32, _: &Timeouts) -> Search {
     Search { process_id, steps, candidates, target: Some(Target { process_id }) }
 }
 
-/// Every process that a pipe is named after. Wine has no list of pipes: there, none is found, and [`look`] finds them all
-/// the same.
-pub(super) fn look_around(timeouts: &Timeouts) -> Vec<Search> {
-    let pipes = std::fs::read_dir(directory()).into_iter().flatten().flatten();
+/// Every process that a pipe is named after; and why that may not be all. Wine has no list of pipes: there, none is found,
+/// and [`look`] finds them all the same.
+pub(super) fn look_around(timeouts: &Timeouts) -> (Vec<Search>, Vec<Reason>) {
+    let directory = directory();
+    let (pipes, in_the_way) = match std::fs::read_dir(&directory) {
+        Ok(pipes) => (Some(pipes), None),
+        Err(e) => {
+            let denied = Denied::new(&directory, &e);
+            (None, Some(Reason::Unreadable { path: directory, denied }))
+        }
+    };
+    let pipes = pipes.into_iter().flatten().flatten();
     let named = pipes.filter_map(|pipe| pipe.file_name().to_str()?.parse().ok());
     let mut ids: Vec<_> = named.map(|PipeName { process_id }| process_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    ids.into_iter().map(|process_id| look(process_id, timeouts)).collect()
+    let searches = ids.into_iter().map(|process_id| look(process_id, timeouts)).collect();
+    (searches, in_the_way.into_iter().collect())
 }
 
 impl Denied {

@@ -75,7 +75,7 @@ fn check(so: bool, what: &str) -> Result<(), Failure> {
 }
 
 fn discovery(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
-    let found = discover::search_all(&Timeouts::default());
+    let (found, _) = discover::search_all(&Timeouts::default());
     let found: Vec<_> = found.iter().filter_map(|search| search.path()).collect();
     check(found.contains(&runtime.path()), "the runtime is not found")?;
     Ok(vec![

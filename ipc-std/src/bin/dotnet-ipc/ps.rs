@@ -18,7 +18,8 @@ use crate::{Globals, info, reasons, runtime, wire_log};
 A runtime is found by its socket: in TMPDIR or /tmp, and on Linux where its own TMPDIR
 is, in whatever container. All are asked at the same time. STATUS is `ok`, or why there
 is no more to tell: `timeout`, `refused` (.NET Core 3 has no command for it),
-`protocol`, `permission`, `gone`; with --why also `not_found`, `no_listener`.
+`protocol`, `permission`, `gone`; with --why also `not_found`, `no_listener`. Where
+TMPDIR cannot be looked into, --why says so of no process: in JSON, its id is null.
 
 Examples:
   dotnet-ipc ps
@@ -37,9 +38,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
     let timeouts = globals.limits.timeouts();
     let began = Instant::now();
-    let found = discover::search_all(&timeouts);
+    let (found, in_the_way) = discover::search_all(&timeouts);
+    let in_the_way = if args.why { in_the_way } else { Vec::new() };
     let timeouts = runtime::left(timeouts, began);
-    let mut shown = false;
+    let mut shown = !in_the_way.is_empty();
+    if globals.output.json {
+        in_the_way.iter().try_for_each(|reason| json_to_stdout(&row_of_none(reason)))?;
+    }
     let mut rows = Vec::new();
     // Local trouble says nothing about a runtime, but is not to hide the others.
     let mut local = Ok(());
@@ -62,9 +67,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let table = table(rows.iter().filter(|row| row.is_there()));
         to_stdout(|out| table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end())))?;
     }
-    if args.why {
-        let whys = || rows.iter().filter_map(|row| row.answer.as_ref().err()?.1.as_ref());
-        to_stdout(|out| whys().try_for_each(|why| writeln!(out, "{}", printable(&why.to_string()))))?;
+    if args.why && !globals.output.json {
+        let whys = rows.iter().filter_map(|row| row.answer.as_ref().err()?.1.as_ref()).map(Why::to_string);
+        let mut lines = in_the_way.iter().map(Reason::to_string).chain(whys);
+        to_stdout(|out| lines.try_for_each(|line| writeln!(out, "{}", printable(&line))))?;
     }
     if !shown && !globals.output.json {
         globals.output.note(if args.why {
@@ -74,6 +80,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         });
     }
     local.and_then(|()| wire_log.check())
+}
+
+/// What is in the way of runtimes that are not known.
+fn row_of_none(reason: &Reason) -> Value {
+    json!({
+        "process_id": null, "socket": null, "status": NOT_FOUND,
+        "why": reason.to_string(), "reasons": [reasons::to_json(reason)],
+    })
 }
 
 const NOT_FOUND: &str = "not_found";
