@@ -528,7 +528,7 @@ fn tails() {
         [&b"\x08a\x09ab\x0aabcd\x0babcdefgh\x0d\x03\0\0\0abc\x0e"[..], &[100, 0, 0, 0], &[6; 100], &[6]];
     let mut stream = Stream::v4();
     stream.object_with(5, "StackBlock", [2, 2], &[0; 8], &tail.concat());
-    // Of the longest, its length.
+    // Where the length of the longest stands.
     let offset = stream.0.len() as u64 - 4 - 100 - 1;
     stream.blobs("EventBlock", &event(0, 1, b""));
     let (steps, end) = behind_trace(&stream.0);
