@@ -297,17 +297,14 @@ fn an_unsorted_event_of_another_thread_begins_a_block() {
             put!(stream.event(&event));
         }
     });
-    let mut events = Vec::new();
-    let mut parser = Parser::new(Limits::default());
-    loop {
-        match parser.next(&stream) {
-            Step::Block(block) if block.kind == BlockKind::Event => events.push(0),
-            Step::Event(_) => *events.last_mut().unwrap() += 1,
-            Step::End(_) => break,
-            _ => {}
-        }
-    }
-    assert_eq!(events, [4, 2, 1]);
+    let (steps, end) = picked(&stream, |step| match step {
+        Step::Block(block) if block.kind == BlockKind::Event => Some("block"),
+        Step::Event(_) => Some("event"),
+        _ => None,
+    });
+    // None before the first.
+    let events: Vec<_> = steps.split(|step| *step == "block").map(<[_]>::len).collect();
+    assert_eq!((&events[..], end), (&[0, 4, 2, 1][..], End::Complete));
 }
 
 /// Gives a record to a writer once, and says whether it was taken.
@@ -531,12 +528,8 @@ fn pairs_of_the_trace() {
     let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
     assert_eq!(writer.trace(&trace), Ok(None));
     let stream = writer.flush().unwrap();
-    let mut parser = Parser::new(Limits::default());
-    let found = loop {
-        if let Step::Trace(trace) = parser.next(stream) {
-            break trace;
-        }
-    };
+    let (found, _) = picked(stream, |step| if let Step::Trace(trace) = step { Some(trace) } else { None });
+    let found = found[0];
     let pairs: Vec<_> = found.pairs.map(|(key, value)| format!("{key}={value}")).collect();
     let known = ["HardwareThreadCount=4294967295", "ExpectedCPUSamplingRate=0"];
     assert_eq!(pairs, [&["ProcessId=8:9", "k=v"][..], &known].concat());
