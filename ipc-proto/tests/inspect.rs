@@ -6,6 +6,10 @@
     clippy::unwrap_used,
     reason = "a test says what it expects by failing"
 )]
+
+mod cases;
+
+use cases::cases;
 use ipc_fuzz::{Vector, testdata};
 use ipc_proto::wire::{Path, Value};
 use ipc_proto::{
@@ -217,7 +221,7 @@ fn response(name: &str, payload: &[u8]) -> Result<(), DecodeError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(1))]
 
     /// A good message, with one byte changed or its end cut off, taken for any answer.
     #[test]

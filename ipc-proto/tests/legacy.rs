@@ -6,6 +6,10 @@
     clippy::indexing_slicing,
     reason = "a test says what it expects"
 )]
+
+mod cases;
+
+use cases::cases;
 use ipc_fuzz::{Vector, testdata};
 use ipc_proto::legacy::{
     CollectTracing, ErrorCode, Legacy, OldMessageType, OldRequest, Provider, SocketName, recognise,
@@ -215,14 +219,8 @@ fn no_name_of_today_is_a_name_of_the_draft() {
     assert_eq!(longest.to_string().parse(), Ok(longest));
 }
 
-/// Several times as many cases as by default, or as `PROPTEST_CASES` says.
-fn many() -> ProptestConfig {
-    let cases = ProptestConfig::default().cases.saturating_mul(4);
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(many())]
+    #![proptest_config(cases(4))]
 
     /// Whatever the bytes: what is recognised is written as it came, and a value read is read again from what it writes.
     #[test]

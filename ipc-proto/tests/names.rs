@@ -1,5 +1,9 @@
 //! What is read from text: GUIDs, and the names of sockets and pipes.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+
+mod cases;
+
+use cases::cases;
 use ipc_proto::{Guid, PipeName, RouterSocketName, SocketName};
 use proptest::prelude::*;
 
@@ -94,7 +98,7 @@ fn texts_that_are_no_pipe_name() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(1))]
 
     #[test]
     fn what_is_written_reads_back(bytes: [u8; 16], process_id: u32, disambiguation_key: u64) {

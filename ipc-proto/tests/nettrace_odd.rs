@@ -7,11 +7,15 @@
     clippy::indexing_slicing,
     reason = "a test says what it expects by unwrapping it"
 )]
+
+mod nettrace_steps;
+
 use ipc_proto::nettrace::{
     BadBlock, BlockKind, Corruption, End, Event, Label, Labels, Limits, Loss, Pairs, Parser, Slot, Step, Str,
     Thread, ThreadEntries, ThreadEntry, Truncation, Version, frames,
 };
 use ipc_proto::{DecodeErrorKind, Guid};
+use nettrace_steps::picked;
 
 /// A stream under construction.
 struct Stream(Vec<u8>);
@@ -505,6 +509,18 @@ fn lists_from_bytes() {
     assert_eq!((pairs.next(), pairs.next()), (Some((Str::EMPTY, "w".into())), None));
 }
 
+/// How a stream that lies in memory as a whole ends, within these limits.
+fn end_of(bytes: &[u8], limits: Limits) -> End {
+    let mut parser = Parser::new(limits);
+    loop {
+        match parser.next(bytes) {
+            Step::More { .. } => return parser.finish(bytes),
+            Step::End(end) => return end,
+            _ => {}
+        }
+    }
+}
+
 /// What a later version may put behind a body has the types that the format knows, and is no longer than a record may be.
 #[test]
 fn tails() {
@@ -512,20 +528,17 @@ fn tails() {
         [&b"\x08a\x09ab\x0aabcd\x0babcdefgh\x0d\x03\0\0\0abc\x0e"[..], &[100, 0, 0, 0], &[6; 100], &[6]];
     let mut stream = Stream::v4();
     stream.object_with(5, "StackBlock", [2, 2], &[0; 8], &tail.concat());
+    // Where the length of the longest stands.
+    let offset = stream.0.len() as u64 - 4 - 100 - 1;
     stream.blobs("EventBlock", &event(0, 1, b""));
     let (steps, end) = behind_trace(&stream.0);
     assert_eq!(steps, ["StackBlock", "EventBlock", "event 1 #1 []"]);
     assert!(matches!(end, End::Truncated { .. }));
     let bytes = stream.end();
-    for (record, complete) in [(100, true), (99, false)] {
-        let mut parser = Parser::new(Limits { record, ..Limits::default() });
-        let end = loop {
-            if let Step::End(end) = parser.next(&bytes) {
-                break end;
-            }
-        };
-        let too_long = |end| matches!(end, End::Corrupt { reason: Corruption::TooLong { len: 100 }, .. });
-        assert!(if complete { end == End::Complete } else { too_long(end) }, "{end}");
+    for (record, want) in
+        [(100, End::Complete), (99, End::Corrupt { offset, reason: Corruption::TooLong { len: 100 } })]
+    {
+        assert_eq!(end_of(&bytes, Limits { record, ..Limits::default() }), want);
     }
 }
 
@@ -538,13 +551,7 @@ fn longest_block() {
     for (block, want) in
         [(100, End::Complete), (99, End::Corrupt { offset, reason: Corruption::TooLong { len: 100 } })]
     {
-        let mut parser = Parser::new(Limits { block, ..Limits::default() });
-        let end = loop {
-            if let Step::End(end) = parser.next(&bytes) {
-                break end;
-            }
-        };
-        assert_eq!(end, want);
+        assert_eq!(end_of(&bytes, Limits { block, ..Limits::default() }), want);
     }
 }
 
@@ -606,20 +613,15 @@ fn blocks_as_they_are() {
     assert!(bodies[0].ends_with(b"first"));
 }
 
+fn event_of(step: Step<'_>) -> Option<Event<'_>> {
+    if let Step::Event(event) = step { Some(event) } else { None }
+}
+
 /// The events of a stream that is complete.
 fn events(bytes: &[u8]) -> Vec<Event<'_>> {
-    let mut parser = Parser::new(Limits::default());
-    let mut events = Vec::new();
-    loop {
-        match parser.next(bytes) {
-            Step::Event(event) => events.push(event),
-            Step::End(end) => {
-                assert_eq!(end, End::Complete);
-                return events;
-            }
-            _ => {}
-        }
-    }
+    let (events, end) = picked(bytes, event_of);
+    assert_eq!(end, End::Complete);
+    events
 }
 
 /// Activity ids and all that is inherited; nothing is across blocks.
@@ -754,17 +756,12 @@ fn quick_and_checked() {
             many.blobs("EventBlock", &[blob.clone(), vec![0; 400]].concat());
             let mut one = Stream::v4();
             one.blobs("EventBlock", &blob);
-            let first = |bytes: &[u8]| {
-                let mut parser = Parser::new(Limits::default());
-                loop {
-                    match parser.next(bytes) {
-                        Step::Event(event) => break (event.without_payload(), event.payload.to_vec()),
-                        Step::End(end) => panic!("{flags:x} {wide}: {end}"),
-                        _ => {}
-                    }
-                }
+            let (many, one) = (many.end(), one.end());
+            let first = |bytes| {
+                let (events, end) = picked(bytes, event_of);
+                *events.first().unwrap_or_else(|| panic!("{flags:x} {wide}: {end}"))
             };
-            assert_eq!(first(&many.end()), first(&one.end()), "{flags:x} {wide}");
+            assert_eq!(first(&many), first(&one), "{flags:x} {wide}");
         }
     }
 }
@@ -821,16 +818,8 @@ fn lost(bytes: &[u8]) -> Lost {
 fn lost_by_thread(bytes: &[u8]) -> (Lost, Vec<(u64, u64)>) {
     let mut slots = [Slot::default(); 8];
     let mut loss = Loss::new(&mut slots);
-    let mut parser = Parser::new(Limits::default());
-    let mut found = 0;
-    loop {
-        match parser.next(bytes) {
-            Step::End(End::Complete) => break,
-            Step::End(end) => panic!("{end}"),
-            step => found += u64::from(loss.step(&step)),
-        }
-    }
-    assert_eq!(found, loss.lost());
+    let (found, end) = picked(bytes, |step| Some(u64::from(loss.step(&step))));
+    assert_eq!((found.iter().sum(), end), (loss.lost(), End::Complete));
     let mut threads: Vec<_> = loss.threads().collect();
     threads.sort_unstable();
     ((loss.lost(), loss.gaps(), loss.went_back(), loss.untracked()), threads)

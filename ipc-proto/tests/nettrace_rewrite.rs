@@ -6,6 +6,10 @@
     clippy::arithmetic_side_effects,
     reason = "a test says what it expects by unwrapping it"
 )]
+
+mod nettrace_steps;
+mod nettrace_stream;
+
 use std::collections::HashMap;
 
 use ipc_proto::Guid;
@@ -14,6 +18,8 @@ use ipc_proto::nettrace::{
     RewriteError, RewriteOptions, RewriteSpace, Rewritten, Scalar, SequencePoint, Slot, Stack, Step,
     ThreadEntry, ThreadSequence, Version, WriteError, Writer,
 };
+use nettrace_steps::picked;
+use nettrace_stream::{descriptions, put, stream, written};
 
 fn traces() -> Vec<(String, Vec<u8>)> {
     ipc_fuzz::traces().into_iter().map(|trace| (trace.name, trace.bytes)).collect()
@@ -363,38 +369,23 @@ fn numbers(
     only: u32,
     version: Version,
 ) -> Vec<(u64, u32)> {
-    let mut buf = vec![0; Writer::BUFFER];
-    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
-    let mut source = Vec::new();
-    macro_rules! put {
-        ($writer:ident.$method:ident($arg:expr)) => {
-            while let Some(bytes) = $writer.$method($arg).unwrap() {
-                source.extend_from_slice(bytes);
-            }
-        };
-    }
-    put!(writer.trace(&ipc_proto::nettrace::Trace::new(Version::V4)));
-    for id in 1..=2 {
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.provider, metadata.event_id) = (id, "p".into(), id);
-        put!(writer.describe(&metadata));
-    }
-    for (capture_thread, sequence, metadata_id) in events.iter().copied() {
-        put!(writer.event(&Event {
-            capture_thread,
-            sequence,
-            metadata_id,
-            sorted: true,
-            ..Event::default()
-        }));
-    }
-    put!(writer.sequence_point(&SequencePoint::default()));
-    for (thread, sequence) in points.iter().copied() {
-        put!(writer.thread_sequence(&ThreadSequence { thread, sequence }));
-    }
-    while let Some(bytes) = writer.finish() {
-        source.extend_from_slice(bytes);
-    }
+    let source = written(Version::V4, |stream| {
+        put!(stream.describe(&metadata(1, 1)));
+        put!(stream.describe(&metadata(2, 2)));
+        for (capture_thread, sequence, metadata_id) in events.iter().copied() {
+            put!(stream.event(&Event {
+                capture_thread,
+                sequence,
+                metadata_id,
+                sorted: true,
+                ..Event::default()
+            }));
+        }
+        put!(stream.sequence_point(&SequencePoint::default()));
+        for (thread, sequence) in points.iter().copied() {
+            put!(stream.thread_sequence(&ThreadSequence { thread, sequence }));
+        }
+    });
     let only = [Only { provider: "P", event_id: Some(only) }];
     let mut options = to(version);
     options.only = &only;
@@ -487,28 +478,14 @@ fn command_lines_go_wherever_they_are() {
     let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let secret = utf16("--password=1234");
     let strip = |provider: &'static str, event_id, fields: &[(&str, Scalar)], payload: &[u8]| {
-        let (mut buf, mut space) = (vec![0; Writer::BUFFER], [0; 200]);
-        let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
-        let mut source = Vec::new();
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.provider, metadata.event_id) = (1, provider.into(), event_id);
+        let (mut metadata, mut space) = (metadata(1, event_id), [0; 200]);
+        metadata.provider = provider.into();
         metadata.fields = Fields::build(fields, &mut space).unwrap();
-        while let Some(bytes) = writer.trace(&ipc_proto::nettrace::Trace::new(Version::V6)).unwrap() {
-            source.extend_from_slice(bytes);
-        }
-        while let Some(bytes) = writer.describe(&metadata).unwrap() {
-            source.extend_from_slice(bytes);
-        }
-        while let Some(bytes) = writer.thread(0, []).unwrap() {
-            source.extend_from_slice(bytes);
-        }
-        let event = Event { metadata_id: 1, sequence: 1, payload, ..Event::default() };
-        while let Some(bytes) = writer.event(&event).unwrap() {
-            source.extend_from_slice(bytes);
-        }
-        while let Some(bytes) = writer.finish() {
-            source.extend_from_slice(bytes);
-        }
+        let source = stream!(Version::V6,
+            describe(&metadata);
+            thread(0, []);
+            event(&Event { metadata_id: 1, sequence: 1, payload, ..Event::default() });
+        );
         let mut options = options();
         options.strip_command_line = true;
         let (result, said) = rewrite(&source, options).unwrap();
@@ -628,23 +605,12 @@ fn points(bytes: &[u8]) -> Vec<Vec<(u64, u32)>> {
     }
 }
 
-/// A stream that the caller writes record by record.
-macro_rules! stream {
-    ($version:expr, |$writer:ident| $($method:ident($($arg:expr),*);)*) => {{
-        let mut buf = vec![0; Writer::BUFFER];
-        let mut $writer = Writer::new($version, &mut buf).unwrap();
-        let mut out = Vec::new();
-        while let Some(bytes) = $writer.trace(&ipc_proto::nettrace::Trace::new($version)).unwrap() {
-            out.extend_from_slice(bytes);
-        }
-        $(while let Some(bytes) = $writer.$method($($arg),*).unwrap() {
-            out.extend_from_slice(bytes);
-        })*
-        while let Some(bytes) = $writer.finish() {
-            out.extend_from_slice(bytes);
-        }
-        out
-    }};
+/// How many of the steps of a stream, which is complete, are such.
+#[track_caller]
+fn count(bytes: &[u8], is_such: impl Fn(&Step<'_>) -> bool) -> usize {
+    let (found, end) = picked(bytes, |step| is_such(&step).then_some(()));
+    assert_eq!(end, End::Complete);
+    found.len()
 }
 
 fn metadata(id: u32, event_id: u32) -> Metadata<'static> {
@@ -665,7 +631,7 @@ fn threads_are_introduced() {
         ..Event::default()
     };
     let row = |thread, sequence| ThreadSequence { thread, sequence };
-    let source = stream!(Version::V4, |writer|
+    let source = stream!(Version::V4,
         describe(&metadata(1, 1));
         describe(&metadata(2, 2));
         event(&event(7, 1, 2));
@@ -705,7 +671,7 @@ fn what_begins_anew() {
         ..Event::default()
     };
     let point = SequencePoint { timestamp: 5, flags: 3, threads: 0 };
-    let source = stream!(Version::V6, |writer|
+    let source = stream!(Version::V6,
         describe(&metadata(1, 1));
         thread(0, [ThreadEntry::ThreadId(70)]);
         stack(&Stack { id: 1, bytes: &[1; 8] });
@@ -747,7 +713,7 @@ fn what_begins_anew() {
     // The same activity on both sides of a sequence point.
     let event =
         |sequence| Event { metadata_id: 1, sequence, activity_id: a, sorted: true, ..Event::default() };
-    let source = stream!(Version::V4, |writer|
+    let source = stream!(Version::V4,
         describe(&metadata(1, 1));
         event(&event(1));
         sequence_point(&SequencePoint::default());
@@ -766,7 +732,7 @@ fn numbered(capture_thread: u64, sequence: u32, metadata_id: u32) -> Event<'stat
 #[test]
 fn losses_are_told_before_threads_are_forgotten() {
     let point = SequencePoint { timestamp: 5, flags: SequencePoint::FLUSH_THREADS, threads: 0 };
-    let flushed = stream!(Version::V6, |writer|
+    let flushed = stream!(Version::V6,
         describe(&metadata(1, 1));
         describe(&metadata(2, 2));
         thread(0, [ThreadEntry::ThreadId(70)]);
@@ -777,7 +743,7 @@ fn losses_are_told_before_threads_are_forgotten() {
         sequence_point(&point);
         thread_sequence(&ThreadSequence { thread: 1, sequence: 4 });
     );
-    let more = stream!(Version::V6, |writer|
+    let more = stream!(Version::V6,
         describe(&metadata(1, 1));
         describe(&metadata(2, 2));
         thread(0, [ThreadEntry::ThreadId(70)]);
@@ -809,39 +775,16 @@ fn losses_are_told_before_threads_are_forgotten() {
 /// Blocks end where they did, but where something is left out or the version is another, they are as long as they may be.
 #[test]
 fn blocks_close_up() {
-    let (mut buf, mut source) = (vec![0; Writer::BUFFER], Vec::new());
-    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
-    macro_rules! put {
-        ($method:ident($arg:expr)) => {
-            while let Some(bytes) = writer.$method($arg).unwrap() {
-                source.extend_from_slice(bytes);
-            }
-        };
-    }
-    put!(trace(&ipc_proto::nettrace::Trace::new(Version::V4)));
-    put!(describe(&metadata(1, 1)));
-    for sequence in 1..=3 {
-        put!(event(&Event { timestamp: sequence.into(), ..numbered(7, sequence, 1) }));
-        while let Some(bytes) = writer.flush() {
-            source.extend_from_slice(bytes);
+    let source = written(Version::V4, |stream| {
+        put!(stream.describe(&metadata(1, 1)));
+        for sequence in 1..=3 {
+            put!(stream.event(&Event { timestamp: sequence.into(), ..numbered(7, sequence, 1) }));
+            stream.flush();
         }
-    }
-    while let Some(bytes) = writer.finish() {
-        source.extend_from_slice(bytes);
-    }
+    });
     let blocks = |bytes: &[u8]| {
-        let (mut parser, mut blocks, mut events) = (Parser::new(Limits::default()), 0, 0);
-        loop {
-            match parser.next(bytes) {
-                Step::Block(block) => blocks += u32::from(block.kind == BlockKind::Event),
-                Step::Event(_) => events += 1,
-                Step::End(end) => {
-                    assert_eq!((end, events), (End::Complete, 3));
-                    return blocks;
-                }
-                _ => {}
-            }
-        }
+        assert_eq!(count(bytes, |step| matches!(step, Step::Event(_))), 3);
+        count(bytes, |step| matches!(step, Step::Block(block) if block.kind == BlockKind::Event))
     };
     assert_eq!(blocks(&source), 3);
     let only = [Only { provider: "p", event_id: None }];
@@ -864,26 +807,20 @@ fn what_is_not_described() {
     for version in [Version::V4, Version::V6] {
         let record = Event { payload: &[1], processor: 3, ..Event::default() };
         let source = if version == Version::V4 {
-            stream!(version, |writer|
+            stream!(version,
                 metadata(&record);
                 event(&numbered(7, 1, 9));
             )
         } else {
-            stream!(version, |writer|
+            stream!(version,
                 metadata(&record);
                 thread(7, [ThreadEntry::ThreadId(7)]);
                 event(&numbered(7, 1, 9));
             )
         };
         let records = |bytes: &[u8]| {
-            let (mut parser, mut records) = (Parser::new(Limits::default()), Vec::new());
-            loop {
-                match parser.next(bytes) {
-                    Step::Metadata(record) => records.push((record.payload.to_vec(), record.processor)),
-                    Step::End(_) => return records,
-                    _ => {}
-                }
-            }
+            let records = descriptions(bytes).into_iter();
+            records.map(|record| (record.payload.to_vec(), record.processor)).collect::<Vec<_>>()
         };
         let processor = if version == Version::V4 { 3 } else { 0 };
         assert_eq!(records(&source), [(vec![1], processor)]);
@@ -919,14 +856,7 @@ fn fields_that_are_too_many() {
         }
         let (result, said) = rewrite(&source, to(Version::V6)).unwrap();
         assert_eq!((said.kept, said.descriptions), (1, u64::from(want == 0)), "{fields}");
-        let mut parser = Parser::new(Limits::default());
-        let metadata = loop {
-            match parser.next(&result) {
-                Step::Metadata(record) => break Metadata::decode(Version::V6, record.payload).unwrap(),
-                Step::End(end) => panic!("{end}"),
-                _ => {}
-            }
-        };
+        let metadata = Metadata::decode(Version::V6, descriptions(&result)[0].payload).unwrap();
         assert_eq!((metadata.provider, metadata.name), ("p".into(), "n".into()));
         assert_eq!((metadata.fields.len(), metadata.problem), (want, None));
     }
@@ -947,20 +877,13 @@ fn processors_of_descriptions() {
     v3.extend(u32::try_from(blob.len()).unwrap().to_le_bytes());
     v3.extend(&blob);
     v3.extend([6, 1]);
-    let v4 = stream!(Version::V4, |writer|
+    let v4 = stream!(Version::V4,
         metadata(&Event { payload: &payload, processor: 3, ..Event::default() });
     );
     for (source, want) in [(v3, Event::UNKNOWN_PROCESSOR), (v4, 3)] {
         let (result, said) = rewrite(&source, to(Version::V4)).unwrap();
         assert_eq!(said.descriptions, 0);
-        let mut parser = Parser::new(Limits::default());
-        let record = loop {
-            match parser.next(&result) {
-                Step::Metadata(record) => break record,
-                Step::End(end) => panic!("{end}"),
-                _ => {}
-            }
-        };
+        let record = descriptions(&result)[0];
         assert_eq!((record.payload, record.processor), (&payload[..], want));
     }
 }
@@ -969,21 +892,19 @@ fn processors_of_descriptions() {
 #[test]
 fn points_that_are_added() {
     let event = |sequence, timestamp| Event { timestamp, ..numbered(7, sequence, 1) };
-    let source = stream!(Version::V4, |writer|
+    let source = stream!(Version::V4,
         describe(&metadata(1, 1));
         event(&event(1, 50));
         event(&event(4, 70));
         event(&event(5, 60));
     );
     let times = |bytes: &[u8]| {
-        let (mut parser, mut times) = (Parser::new(Limits::default()), Vec::new());
-        loop {
-            match parser.next(bytes) {
-                Step::SequencePoint(point) => times.push(point.timestamp),
-                Step::End(_) => return times,
-                _ => {}
-            }
-        }
+        let (times, end) = picked(bytes, |step| match step {
+            Step::SequencePoint(point) => Some(point.timestamp),
+            _ => None,
+        });
+        assert_eq!(end, End::Complete);
+        times
     };
     assert!(times(&rewrite(&source, options()).unwrap().0).is_empty());
     // Without its end.
@@ -1002,40 +923,21 @@ fn one_list_for_the_same_activities() {
         (id(activity), id(related))
     };
     let pairs = [of(1, 0), of(2, 0), of(0, 1), of(1, 2), of(2, 1), of(1, 1)];
-    let (mut buf, mut source) = (vec![0; Writer::BUFFER], Vec::new());
-    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
-    macro_rules! put {
-        ($method:ident($arg:expr)) => {
-            while let Some(bytes) = writer.$method($arg).unwrap() {
-                source.extend_from_slice(bytes);
-            }
-        };
-    }
-    put!(trace(&ipc_proto::nettrace::Trace::new(Version::V4)));
-    put!(describe(&metadata(1, 1)));
-    for (sequence, (activity_id, related_activity_id)) in (1..=60).zip(pairs.into_iter().cycle()) {
-        put!(event(&Event { activity_id, related_activity_id, ..numbered(7, sequence, 1) }));
-    }
-    while let Some(bytes) = writer.finish() {
-        source.extend_from_slice(bytes);
-    }
+    let source = written(Version::V4, |stream| {
+        put!(stream.describe(&metadata(1, 1)));
+        for (sequence, (activity_id, related_activity_id)) in (1..=60).zip(pairs.into_iter().cycle()) {
+            put!(stream.event(&Event { activity_id, related_activity_id, ..numbered(7, sequence, 1) }));
+        }
+    });
     let (result, _) = rewrite(&source, to(Version::V6)).unwrap();
     same("V4 to V6", &read(&source), &read(&result));
-    let (mut parser, mut lists) = (Parser::new(Limits::default()), 0);
-    loop {
-        match parser.next(&result) {
-            Step::LabelList(_) => lists += 1,
-            Step::End(_) => break,
-            _ => {}
-        }
-    }
-    assert_eq!(lists, pairs.len());
+    assert_eq!(count(&result, |step| matches!(step, Step::LabelList(_))), pairs.len());
 }
 
 /// What V4 has no place for, item by item.
 #[test]
 fn what_is_lost_is_counted() {
-    let source = stream!(Version::V6, |writer|
+    let source = stream!(Version::V6,
         describe(&metadata(1, 1));
         thread(7, [ThreadEntry::Name("n".into()), ThreadEntry::ThreadId(70), ThreadEntry::ProcessId(1)]);
         thread(8, [ThreadEntry::ThreadId(80), ThreadEntry::Pair("k".into(), "v".into())]);
@@ -1060,7 +962,7 @@ fn errors_have_their_source() {
 /// A thread may be known by a sequence point alone: its numbers go on from there.
 #[test]
 fn known_by_a_sequence_point() {
-    let source = stream!(Version::V4, |writer|
+    let source = stream!(Version::V4,
         describe(&metadata(1, 1));
         event(&numbered(6, 1, 1));
         sequence_point(&SequencePoint::default());
@@ -1077,7 +979,7 @@ fn known_by_a_sequence_point() {
 /// Of a thread that lost nothing and of which no event is kept, nothing need be said.
 #[test]
 fn threads_left_out() {
-    let source = stream!(Version::V4, |writer|
+    let source = stream!(Version::V4,
         describe(&metadata(1, 1));
         describe(&metadata(2, 2));
         event(&numbered(7, 1, 2));
@@ -1089,15 +991,9 @@ fn threads_left_out() {
         let options = RewriteOptions { only: &only, version: Some(version), ..options() };
         let (result, _) = rewrite(&source, options).unwrap();
         assert_eq!(points(&result), Vec::<Vec<_>>::new(), "{version}");
-        let (mut parser, mut threads) = (Parser::new(Limits::default()), Vec::new());
-        loop {
-            match parser.next(&result) {
-                Step::Thread(thread) => threads.push(thread.index),
-                Step::End(end) => break assert_eq!(end, End::Complete),
-                _ => {}
-            }
-        }
-        assert_eq!(threads, if version == Version::V6 { vec![8] } else { vec![] });
+        let threads =
+            picked(&result, |step| if let Step::Thread(thread) = step { Some(thread.index) } else { None });
+        assert_eq!(threads, (if version == Version::V6 { vec![8] } else { vec![] }, End::Complete));
     }
 }
 
@@ -1105,7 +1001,7 @@ fn threads_left_out() {
 #[test]
 fn the_most_that_can_be_lost() {
     for (gap, lost) in [(0x7fff_ffff, 0x7fff_ffff), (0x8000_0000, 0)] {
-        let source = stream!(Version::V4, |writer|
+        let source = stream!(Version::V4,
             describe(&metadata(1, 1));
             event(&numbered(7, 1, 1));
             event(&numbered(7, 2 + gap, 1));
@@ -1120,7 +1016,7 @@ fn the_most_that_can_be_lost() {
 /// An index may be given to another thread, or to the same once more, without a word of its end: numbers begin anew.
 #[test]
 fn an_index_given_again_counts_anew() {
-    let source = stream!(Version::V6, |writer|
+    let source = stream!(Version::V6,
         describe(&metadata(1, 1));
         thread(0, [ThreadEntry::ThreadId(70)]);
         event(&numbered(0, 1, 1));
@@ -1144,27 +1040,15 @@ fn an_index_given_again_counts_anew() {
 fn threads_that_ended_make_room() {
     let threads = 3000;
     let source = |lost_by: &dyn Fn(u64) -> u32| {
-        let (mut buf, mut out) = (vec![0; Writer::BUFFER], Vec::new());
-        let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
-        macro_rules! put {
-            ($method:ident($($arg:expr),*)) => {
-                while let Some(bytes) = writer.$method($($arg),*).unwrap() {
-                    out.extend_from_slice(bytes);
-                }
-            };
-        }
-        put!(trace(&ipc_proto::nettrace::Trace::new(Version::V6)));
-        put!(describe(&metadata(1, 1)));
-        for thread in 1..=threads {
-            put!(thread(thread, [ThreadEntry::ThreadId(thread + 10)]));
-            put!(event(&numbered(thread, 1, 1)));
-            let sequence = 1 + lost_by(thread);
-            put!(remove_thread(&ThreadSequence { thread, sequence }));
-        }
-        while let Some(bytes) = writer.finish() {
-            out.extend_from_slice(bytes);
-        }
-        out
+        written(Version::V6, |stream| {
+            put!(stream.describe(&metadata(1, 1)));
+            for thread in 1..=threads {
+                put!(stream.thread(thread, [ThreadEntry::ThreadId(thread + 10)]));
+                put!(stream.event(&numbered(thread, 1, 1)));
+                let sequence = 1 + lost_by(thread);
+                put!(stream.remove_thread(&ThreadSequence { thread, sequence }));
+            }
+        })
     };
     let bytes = source(&|thread| u32::from(thread % 50 == 0));
     let before = read(&bytes);
@@ -1180,39 +1064,22 @@ fn threads_that_ended_make_room() {
 #[test]
 fn many_threads_that_lost() {
     let threads = 50_000;
-    let (mut buf, mut source) = (vec![0; Writer::BUFFER], Vec::new());
-    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
-    macro_rules! put {
-        ($method:ident($arg:expr)) => {
-            while let Some(bytes) = writer.$method($arg).unwrap() {
-                source.extend_from_slice(bytes);
-            }
-        };
-    }
-    put!(trace(&ipc_proto::nettrace::Trace::new(Version::V4)));
-    put!(describe(&metadata(1, 1)));
-    for thread in 1..=threads {
-        put!(event(&numbered(thread, 1, 1)));
-        put!(event(&numbered(thread, 3, 1)));
-    }
-    while let Some(bytes) = writer.finish() {
-        source.extend_from_slice(bytes);
-    }
+    let source = written(Version::V4, |stream| {
+        put!(stream.describe(&metadata(1, 1)));
+        for thread in 1..=threads {
+            put!(stream.event(&numbered(thread, 1, 1)));
+            put!(stream.event(&numbered(thread, 3, 1)));
+        }
+    });
     let only = [Only { provider: "Nobody", event_id: None }];
     for version in [Version::V4, Version::V6] {
         let options = RewriteOptions { only: &only, version: Some(version), ..options() };
         let (result, said) = rewrite_with(&source, options, 1 << 21, 1 << 16).unwrap();
         assert_eq!((said.events, said.kept), (2 * threads, 0));
-        let (mut slots, mut parser) = (vec![Slot::default(); 1 << 16], Parser::new(Limits::default()));
+        let mut slots = vec![Slot::default(); 1 << 16];
         let mut loss = Loss::new(&mut slots);
-        loop {
-            let step = parser.next(&result);
-            loss.step(&step);
-            if matches!(step, Step::End(_) | Step::More { .. }) {
-                assert_eq!(step, Step::End(End::Complete));
-                break;
-            }
-        }
+        let (_, end) = picked(&result, |step| Some(loss.step(&step)));
+        assert_eq!(end, End::Complete);
         assert_eq!((loss.lost(), loss.went_back(), loss.untracked()), (threads, 0, 0), "{version}");
     }
 }
@@ -1220,25 +1087,14 @@ fn many_threads_that_lost() {
 /// Lists of labels that there is no slot for are counted, and are no labels that V4 has no place for.
 #[test]
 fn lists_of_labels_without_room() {
-    let (mut buf, mut source) = (vec![0; Writer::BUFFER], Vec::new());
-    let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
-    macro_rules! put {
-        ($method:ident($($arg:expr),*)) => {
-            while let Some(bytes) = writer.$method($($arg),*).unwrap() {
-                source.extend_from_slice(bytes);
-            }
-        };
-    }
-    put!(trace(&ipc_proto::nettrace::Trace::new(Version::V6)));
-    put!(describe(&metadata(1, 1)));
-    put!(thread(7, [ThreadEntry::ThreadId(7)]));
-    for id in 1..=1000 {
-        put!(label_list(id, [Label::ActivityId(Guid([1; 16]))]));
-        put!(event(&Event { label_list: id, ..numbered(7, id, 1) }));
-    }
-    while let Some(bytes) = writer.finish() {
-        source.extend_from_slice(bytes);
-    }
+    let source = written(Version::V6, |stream| {
+        put!(stream.describe(&metadata(1, 1)));
+        put!(stream.thread(7, [ThreadEntry::ThreadId(7)]));
+        for id in 1..=1000 {
+            put!(stream.label_list(id, [Label::ActivityId(Guid([1; 16]))]));
+            put!(stream.event(&Event { label_list: id, ..numbered(7, id, 1) }));
+        }
+    });
     // Of 1024 slots an eighth stays free.
     let (result, said) = rewrite(&source, to(Version::V4)).unwrap();
     assert_eq!((said.kept, said.label_lists, said.labels), (1000, 104, 0));

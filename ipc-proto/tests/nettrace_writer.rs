@@ -8,62 +8,44 @@
     reason = "a test says what it expects by unwrapping it"
 )]
 
+mod nettrace_steps;
+mod nettrace_stream;
+
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
     ArrayKind, BlockKind, End, Event, FieldType, Fields, Label, Limits, Metadata, Pairs, Parser, Scalar,
     SequencePoint, Stack, Step, Str, ThreadEntry, ThreadSequence, Trace, Version, WriteError, Writer,
 };
-
-/// Gives a record to the writer until it takes it.
-macro_rules! write {
-    ($out:expr, $writer:ident . $method:ident ( $($arg:expr),* )) => {
-        while let Some(bytes) = $writer.$method($($arg),*)? {
-            $out.extend_from_slice(bytes);
-        }
-    };
-}
+use nettrace_steps::picked;
+use nettrace_stream::{Stream, descriptions, put, stream, written};
 
 /// Writes a record of a stream of the same version.
-fn copy(writer: &mut Writer<'_>, step: &Step<'_>, out: &mut Vec<u8>) -> Result<(), WriteError> {
+fn copy(stream: &mut Stream<'_>, step: &Step<'_>) {
     match step {
-        Step::Block(_) => {
-            while let Some(bytes) = writer.flush() {
-                out.extend_from_slice(bytes);
-            }
-        }
-        Step::Trace(trace) => write!(out, writer.trace(trace)),
-        Step::Metadata(record) => write!(out, writer.metadata(record)),
-        Step::Event(event) => write!(out, writer.event(event)),
-        Step::Stack(stack) => write!(out, writer.stack(stack)),
-        Step::SequencePoint(point) => write!(out, writer.sequence_point(point)),
-        Step::ThreadSequence(row) => write!(out, writer.thread_sequence(row)),
-        Step::Thread(thread) => write!(out, writer.thread(thread.index, thread.entries)),
-        Step::RemoveThread(row) => write!(out, writer.remove_thread(row)),
-        Step::LabelList(list) => write!(out, writer.label_list(list.id, list.labels)),
+        Step::Block(_) => stream.flush(),
+        Step::Trace(trace) => put!(stream.trace(trace)),
+        Step::Metadata(record) => put!(stream.metadata(record)),
+        Step::Event(event) => put!(stream.event(event)),
+        Step::Stack(stack) => put!(stream.stack(stack)),
+        Step::SequencePoint(point) => put!(stream.sequence_point(point)),
+        Step::ThreadSequence(row) => put!(stream.thread_sequence(row)),
+        Step::Thread(thread) => put!(stream.thread(thread.index, thread.entries)),
+        Step::RemoveThread(row) => put!(stream.remove_thread(row)),
+        Step::LabelList(list) => put!(stream.label_list(list.id, list.labels)),
         Step::BadBlock(_) | Step::More { .. } | Step::End(_) => {}
-    }
-    Ok(())
-}
-
-fn finish(writer: &mut Writer<'_>, out: &mut Vec<u8>) {
-    while let Some(bytes) = writer.finish() {
-        out.extend_from_slice(bytes);
     }
 }
 
 fn reencode(bytes: &[u8], version: Version) -> Vec<u8> {
     let mut buf = vec![0xa5; Writer::BUFFER];
-    let mut writer = Writer::new(version, &mut buf).unwrap();
-    let mut out = Vec::new();
+    let mut stream = Stream::new(version, &mut buf);
     let mut parser = Parser::new(Limits::default());
     loop {
         match parser.next(bytes) {
-            Step::End(_) | Step::More { .. } => break,
-            step => copy(&mut writer, &step, &mut out).unwrap(),
+            Step::End(_) | Step::More { .. } => return stream.finish(),
+            step => copy(&mut stream, &step),
         }
     }
-    finish(&mut writer, &mut out);
-    out
 }
 
 /// The bodies of all blocks.
@@ -144,26 +126,16 @@ fn described_as_the_runtime_does() {
         if !name.starts_with("gen-") || version != Version::V4 {
             continue;
         }
-        let mut parser = Parser::new(Limits::default());
-        loop {
-            match parser.next(&bytes) {
-                Step::Metadata(record) => {
-                    let metadata = Metadata::decode(version, record.payload).unwrap();
-                    assert_eq!(metadata.problem, None);
-                    let stream = write(version, |writer, out| {
-                        write!(out, writer.describe(&metadata));
-                        Ok(())
-                    });
-                    assert!(
-                        stream.windows(record.payload.len()).any(|w| w == record.payload),
-                        "{name}: {metadata:?}"
-                    );
-                    with_fields += u32::from(!metadata.fields.is_empty());
-                    with_opcode += u32::from(metadata.opcode.is_some());
-                }
-                Step::End(_) => break,
-                _ => {}
-            }
+        for record in descriptions(&bytes) {
+            let metadata = Metadata::decode(version, record.payload).unwrap();
+            assert_eq!(metadata.problem, None);
+            let stream = stream!(version, describe(&metadata));
+            assert!(
+                stream.windows(record.payload.len()).any(|w| w == record.payload),
+                "{name}: {metadata:?}"
+            );
+            with_fields += u32::from(!metadata.fields.is_empty());
+            with_opcode += u32::from(metadata.opcode.is_some());
         }
     }
     assert!(with_fields > 20 && with_opcode > 2, "{with_fields} {with_opcode}");
@@ -172,46 +144,18 @@ fn described_as_the_runtime_does() {
 /// A description made up here is of the time of what was written before it, and of no processor.
 #[test]
 fn descriptions_have_a_time() {
-    fn stream() -> Result<Vec<u8>, WriteError> {
-        let mut buf = vec![0xa5; Writer::BUFFER];
-        let mut writer = Writer::new(Version::V4, &mut buf)?;
-        let (mut out, metadata) = (Vec::new(), Metadata::default());
-        write!(out, writer.trace(&Trace { sync_ticks: 5, ..Trace::new(Version::V4) }));
-        write!(out, writer.describe(&metadata));
-        write!(out, writer.event(&Event { timestamp: 77, ..Event::default() }));
-        write!(out, writer.describe(&metadata));
-        write!(out, writer.sequence_point(&SequencePoint { timestamp: 99, ..SequencePoint::default() }));
-        write!(out, writer.describe(&metadata));
-        finish(&mut writer, &mut out);
-        Ok(out)
-    }
-    let stream = stream().unwrap();
-    let mut parser = Parser::new(Limits::default());
-    let mut headers = Vec::new();
-    loop {
-        match parser.next(&stream) {
-            Step::Metadata(record) => headers.push((record.timestamp, record.known_processor())),
-            Step::End(end) => break assert_eq!(end, End::Complete),
-            _ => {}
-        }
-    }
-    assert_eq!(headers, [(5, None), (77, None), (99, None)]);
-}
-
-/// A stream, complete.
-fn write(
-    version: Version,
-    records: impl FnOnce(&mut Writer<'_>, &mut Vec<u8>) -> Result<(), WriteError>,
-) -> Vec<u8> {
-    let mut buf = vec![0xa5; Writer::BUFFER];
-    let mut writer = Writer::new(version, &mut buf).unwrap();
-    let mut out = Vec::new();
-    while let Some(bytes) = writer.trace(&Trace::new(version)).unwrap() {
-        out.extend_from_slice(bytes);
-    }
-    records(&mut writer, &mut out).unwrap();
-    finish(&mut writer, &mut out);
-    out
+    let (mut buf, metadata) = (vec![0xa5; Writer::BUFFER], Metadata::default());
+    let mut stream = Stream::new(Version::V4, &mut buf);
+    put!(stream.trace(&Trace { sync_ticks: 5, ..Trace::new(Version::V4) }));
+    put!(stream.describe(&metadata));
+    put!(stream.event(&Event { timestamp: 77, ..Event::default() }));
+    put!(stream.describe(&metadata));
+    put!(stream.sequence_point(&SequencePoint { timestamp: 99, ..SequencePoint::default() }));
+    put!(stream.describe(&metadata));
+    let stream = stream.finish();
+    let headers =
+        descriptions(&stream).into_iter().map(|record| (record.timestamp, record.known_processor()));
+    assert_eq!(headers.collect::<Vec<_>>(), [(5, None), (77, None), (99, None)]);
 }
 
 /// What lies in the blocks of a stream: kinds, and lengths of bodies.
@@ -222,24 +166,23 @@ fn shape(bytes: &[u8]) -> Vec<(BlockKind, usize)> {
 #[test]
 fn what_events_point_to_comes_before_them() {
     for version in [Version::V4, Version::V6] {
-        let stream = write(version, |writer, out| {
+        let stream = written(version, |stream| {
             for id in 1..=3u32 {
                 let mut metadata = Metadata::default();
                 metadata.id = id;
-                write!(out, writer.describe(&metadata));
-                write!(out, writer.stack(&Stack { id, bytes: &[id as u8; 8] }));
+                put!(stream.describe(&metadata));
+                put!(stream.stack(&Stack { id, bytes: &[id as u8; 8] }));
                 let event = Event { metadata_id: id, stack_id: id, sequence: id, ..Event::default() };
-                write!(out, writer.event(&event));
+                put!(stream.event(&event));
             }
-            write!(out, writer.stack(&Stack { id: 4, bytes: &[] }));
+            put!(stream.stack(&Stack { id: 4, bytes: &[] }));
             // A number left out begins another block.
-            write!(out, writer.stack(&Stack { id: 7, bytes: &[7] }));
-            write!(out, writer.stack(&Stack { id: 8, bytes: &[8] }));
-            write!(out, writer.sequence_point(&SequencePoint { timestamp: 9, flags: 1, threads: 99 }));
-            write!(out, writer.thread_sequence(&ThreadSequence { thread: 5, sequence: 3 }));
-            write!(out, writer.thread_sequence(&ThreadSequence { thread: 5, sequence: 4 }));
-            write!(out, writer.event(&Event { metadata_id: 1, sequence: 4, ..Event::default() }));
-            Ok(())
+            put!(stream.stack(&Stack { id: 7, bytes: &[7] }));
+            put!(stream.stack(&Stack { id: 8, bytes: &[8] }));
+            put!(stream.sequence_point(&SequencePoint { timestamp: 9, flags: 1, threads: 99 }));
+            put!(stream.thread_sequence(&ThreadSequence { thread: 5, sequence: 3 }));
+            put!(stream.thread_sequence(&ThreadSequence { thread: 5, sequence: 4 }));
+            put!(stream.event(&Event { metadata_id: 1, sequence: 4, ..Event::default() }));
         });
         let kinds: Vec<_> = shape(&stream).into_iter().map(|(kind, _)| format!("{kind:?}")).collect();
         let want = "Trace Metadata Stack Metadata Stack Metadata Stack Stack Event SequencePoint Event";
@@ -261,18 +204,17 @@ fn what_events_point_to_comes_before_them() {
 #[test]
 fn threads_that_end_together_are_one_block() {
     let row = |thread| ThreadSequence { thread, sequence: 1 };
-    let stream = write(Version::V6, |writer, out| {
-        write!(out, writer.thread(1, []));
-        write!(out, writer.thread(2, []));
-        write!(out, writer.event(&Event { capture_thread: 1, sequence: 1, ..Event::default() }));
-        write!(out, writer.remove_thread(&row(1)));
-        write!(out, writer.remove_thread(&row(2)));
-        write!(out, writer.thread(3, []));
-        write!(out, writer.remove_thread(&row(3)));
-        write!(out, writer.sequence_point(&SequencePoint::default()));
-        write!(out, writer.sequence_point(&SequencePoint::default()));
-        Ok(())
-    });
+    let stream = stream!(Version::V6,
+        thread(1, []);
+        thread(2, []);
+        event(&Event { capture_thread: 1, sequence: 1, ..Event::default() });
+        remove_thread(&row(1));
+        remove_thread(&row(2));
+        thread(3, []);
+        remove_thread(&row(3));
+        sequence_point(&SequencePoint::default());
+        sequence_point(&SequencePoint::default());
+    );
     let kinds: Vec<_> = shape(&stream).into_iter().map(|(kind, _)| format!("{kind:?}")).collect();
     let want = "Trace Thread Event RemoveThread Thread RemoveThread SequencePoint SequencePoint";
     assert_eq!(kinds.join(" "), want);
@@ -282,15 +224,14 @@ fn threads_that_end_together_are_one_block() {
 #[test]
 fn blocks_end_where_a_runtimes_do() {
     for version in [Version::V4, Version::V6] {
-        let stream = write(version, |writer, out| {
+        let stream = written(version, |stream| {
             for sequence in 1..=4000 {
                 let event = Event { metadata_id: 1, sequence, payload: &[3; 100], ..Event::default() };
-                write!(out, writer.event(&event));
-                write!(out, writer.stack(&Stack { id: sequence, bytes: &[1; 80] }));
+                put!(stream.event(&event));
+                put!(stream.stack(&Stack { id: sequence, bytes: &[1; 80] }));
             }
-            write!(out, writer.event(&Event { metadata_id: 1, payload: &[3; 65_536], ..Event::default() }));
-            write!(out, writer.event(&Event { metadata_id: 1, payload: &[3; 110_000], ..Event::default() }));
-            Ok(())
+            put!(stream.event(&Event { metadata_id: 1, payload: &[3; 65_536], ..Event::default() }));
+            put!(stream.event(&Event { metadata_id: 1, payload: &[3; 110_000], ..Event::default() }));
         });
         let shape = shape(&stream);
         let longest =
@@ -309,15 +250,14 @@ fn blocks_end_where_a_runtimes_do() {
 #[test]
 fn other_blocks_end_where_a_runtimes_do() {
     for version in [Version::V4, Version::V6] {
-        let stream = write(version, |writer, out| {
+        let stream = written(version, |stream| {
             for id in 1..=4000 {
-                write!(out, writer.stack(&Stack { id, bytes: &[1; 80] }));
+                put!(stream.stack(&Stack { id, bytes: &[1; 80] }));
             }
-            write!(out, writer.sequence_point(&SequencePoint::default()));
+            put!(stream.sequence_point(&SequencePoint::default()));
             for thread in 1 << 40..(1 << 40) + 10_000 {
-                write!(out, writer.thread_sequence(&ThreadSequence { thread, sequence: 1 }));
+                put!(stream.thread_sequence(&ThreadSequence { thread, sequence: 1 }));
             }
-            Ok(())
         });
         // As many stacks of 84 bytes as go behind 8 bytes into 102,419.
         let stacks = [8 + 1219 * 84; 3].into_iter().chain([8 + (4000 - 3 * 1219) * 84]);
@@ -333,12 +273,11 @@ fn other_blocks_end_where_a_runtimes_do() {
 fn blocks_end_where_a_runtimes_do_to_the_byte() {
     let (payload, mut longest) = ([3; 65_536], 0);
     for len in 62_300..62_500 {
-        let stream = write(Version::V4, |writer, out| {
+        let stream = written(Version::V4, |stream| {
             for sequence in 1..=2 {
                 let payload = &payload[..if sequence == 1 { 40_000 } else { len }];
-                write!(out, writer.event(&Event { metadata_id: 1, sequence, payload, ..Event::default() }));
+                put!(stream.event(&Event { metadata_id: 1, sequence, payload, ..Event::default() }));
             }
-            Ok(())
         });
         let shape = shape(&stream);
         assert_eq!(shape.len(), if shape[1].1 > 62_000 { 2 } else { 3 }, "{shape:?}");
@@ -351,25 +290,21 @@ fn blocks_end_where_a_runtimes_do_to_the_byte() {
 #[test]
 fn an_unsorted_event_of_another_thread_begins_a_block() {
     let of = |capture_thread, sorted| Event { metadata_id: 1, capture_thread, sorted, ..Event::default() };
-    let stream = write(Version::V4, |writer, out| {
+    let stream = written(Version::V4, |stream| {
         for event in
             [of(1, false), of(1, false), of(2, true), of(1, true), of(2, false), of(2, false), of(0, false)]
         {
-            write!(out, writer.event(&event));
+            put!(stream.event(&event));
         }
-        Ok(())
     });
-    let mut events = Vec::new();
-    let mut parser = Parser::new(Limits::default());
-    loop {
-        match parser.next(&stream) {
-            Step::Block(block) if block.kind == BlockKind::Event => events.push(0),
-            Step::Event(_) => *events.last_mut().unwrap() += 1,
-            Step::End(_) => break,
-            _ => {}
-        }
-    }
-    assert_eq!(events, [4, 2, 1]);
+    let (steps, end) = picked(&stream, |step| match step {
+        Step::Block(block) if block.kind == BlockKind::Event => Some("block"),
+        Step::Event(_) => Some("event"),
+        _ => None,
+    });
+    // None before the first.
+    let events: Vec<_> = steps.split(|step| *step == "block").map(<[_]>::len).collect();
+    assert_eq!((&events[..], end), (&[0, 4, 2, 1][..], End::Complete));
 }
 
 /// Gives a record to a writer once, and says whether it was taken.
@@ -515,22 +450,13 @@ fn odd_events() {
                 ..Event::default()
             });
         }
-        let stream = write(version, |writer, out| {
+        let stream = written(version, |stream| {
             for event in &events {
-                write!(out, writer.event(event));
+                put!(stream.event(event));
             }
-            Ok(())
         });
-        let mut parser = Parser::new(Limits::default());
-        let mut left = events.iter();
-        loop {
-            match parser.next(&stream) {
-                Step::Event(event) => assert_eq!(Some(&event), left.next(), "{version}"),
-                Step::End(end) => break assert_eq!(end, End::Complete),
-                _ => {}
-            }
-        }
-        assert_eq!(left.next(), None);
+        let found = picked(&stream, |step| if let Step::Event(event) = step { Some(event) } else { None });
+        assert_eq!(found, (events, End::Complete), "{version}");
     }
 }
 
@@ -559,16 +485,10 @@ fn arrays_are_described_in_a_tag() {
     let record = [&u(1)[..], &utf16("p"), &u(2), &utf16("n"), &[0; 16], &u(0)].concat();
     let tags = [&u(1)[..], &[1, 5], &u(parameters.len() as u32), &[2], &parameters].concat();
     let want = [record, tags].concat();
-    let stream = write(Version::V4, |writer, out| {
-        write!(out, writer.describe(&metadata));
-        Ok(())
-    });
+    let stream = stream!(Version::V4, describe(&metadata));
     assert!(stream.windows(want.len()).any(|window| window == want));
     // V6 as it was.
-    let stream = write(Version::V6, |writer, out| {
-        write!(out, writer.describe(&metadata));
-        Ok(())
-    });
+    let stream = stream!(Version::V6, describe(&metadata));
     let want = row.concat();
     assert!(stream.windows(want.len()).any(|window| window == want));
 }
@@ -580,18 +500,8 @@ fn strings_of_bytes() {
     let metadata = Metadata::decode(Version::V6, &row).unwrap();
     assert_eq!(metadata.problem, None);
     for version in [Version::V4, Version::V6] {
-        let stream = write(version, |writer, out| {
-            write!(out, writer.describe(&metadata));
-            Ok(())
-        });
-        let mut parser = Parser::new(Limits::default());
-        let found = loop {
-            match parser.next(&stream) {
-                Step::Metadata(record) => break Metadata::decode(version, record.payload).unwrap(),
-                Step::End(end) => panic!("{end}"),
-                _ => {}
-            }
-        };
+        let stream = stream!(version, describe(&metadata));
+        let found = Metadata::decode(version, descriptions(&stream)[0].payload).unwrap();
         assert_eq!(found.problem, None);
         let mut fields = found.fields.iter().map(|field| field.field_type);
         match (version, fields.next(), fields.next()) {
@@ -618,12 +528,8 @@ fn pairs_of_the_trace() {
     let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
     assert_eq!(writer.trace(&trace), Ok(None));
     let stream = writer.flush().unwrap();
-    let mut parser = Parser::new(Limits::default());
-    let found = loop {
-        if let Step::Trace(trace) = parser.next(stream) {
-            break trace;
-        }
-    };
+    let (found, _) = picked(stream, |step| if let Step::Trace(trace) = step { Some(trace) } else { None });
+    let found = found[0];
     let pairs: Vec<_> = found.pairs.map(|(key, value)| format!("{key}={value}")).collect();
     let known = ["HardwareThreadCount=4294967295", "ExpectedCPUSamplingRate=0"];
     assert_eq!(pairs, [&["ProcessId=8:9", "k=v"][..], &known].concat());
@@ -649,12 +555,7 @@ fn described_in_v6() {
     let row = row.concat();
     let mut metadata = Metadata::decode(Version::V6, &row).unwrap();
     assert_eq!((metadata.problem, metadata.opcode), (None, Some(0)));
-    let describe = |version, metadata: &Metadata<'_>| {
-        write(version, |writer, out| {
-            write!(out, writer.describe(metadata));
-            Ok(())
-        })
-    };
+    let describe = |version, metadata: &Metadata<'_>| stream!(version, describe(metadata));
     assert!(describe(Version::V6, &metadata).windows(row.len()).any(|window| window == row));
     metadata.fields = Fields::EMPTY;
     let silent = describe(Version::V4, &metadata);

@@ -5,6 +5,10 @@
     clippy::indexing_slicing,
     reason = "a test says what it expects by unwrapping it"
 )]
+
+mod cases;
+
+use cases::cases;
 use ipc_fuzz::{
     connect_port, conversation, events, hostile, legacy, message, metadata, monitor, nettrace, payload, plan,
     port_config, rewrite, session, split, stores, trace, user_events,
@@ -58,14 +62,8 @@ fn tracepoint_record() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Several times as many cases as by default, or as `PROPTEST_CASES` says.
-fn many() -> ProptestConfig {
-    let cases = ProptestConfig::default().cases.saturating_mul(4);
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(many())]
+    #![proptest_config(cases(4))]
 
     #[test]
     fn message_holds(bytes in bytes()) {
