@@ -243,14 +243,6 @@ fn a_runtime_that_is_gone_cuts_it_off() {
 fn one_whose_socket_is_taken_away_is_given_up_in_the_time_of_a_call() {
     let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
     let timeouts = Timeouts { call: SHORT, stop: HANGS, ..Timeouts::default() };
-    // The same is told when there is no more time than that.
-    for timeouts in [Timeouts { stop: SHORT, ..timeouts }, Timeouts { stop: SHORT, ..Timeouts::default() }] {
-        let gone = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
-        let mut session = start(&Client::at(gone.path()).with_timeouts(timeouts));
-        std::fs::remove_file(gone.path()).unwrap();
-        let e = session.finish(&mut io::sink()).unwrap_err();
-        assert!(matches!(inside(e), Error::NoSuchPath { .. }));
-    }
     let mut session = start(&Client::at(runtime.path()).with_timeouts(timeouts));
     let away = runtime.path().with_extension("away");
     std::fs::rename(runtime.path(), &away).unwrap();
@@ -270,6 +262,19 @@ fn one_whose_socket_is_taken_away_is_given_up_in_the_time_of_a_call() {
     session.stop();
     drop(session); // neither does this wait for ever
     std::fs::rename(&away, runtime.path()).unwrap();
+}
+
+#[test]
+#[cfg(unix)] // pipes have no other names
+fn one_whose_socket_is_taken_away_says_so_when_there_is_no_more_time_either() {
+    for call in [SHORT, Timeouts::default().call] {
+        let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
+        let timeouts = Timeouts { call, stop: SHORT, ..Timeouts::default() };
+        let mut session = start(&Client::at(runtime.path()).with_timeouts(timeouts));
+        std::fs::remove_file(runtime.path()).unwrap();
+        let e = session.finish(&mut io::sink()).unwrap_err();
+        assert!(matches!(inside(e), Error::NoSuchPath { .. }));
+    }
 }
 
 #[test]
