@@ -18,8 +18,8 @@ use crate::{Globals, info, reasons, runtime, wire_log};
 A runtime is found by its socket: in TMPDIR or /tmp, and on Linux where its own TMPDIR
 is, in whatever container. All are asked at the same time. STATUS is `ok`, or why there
 is no more to tell: `timeout`, `refused` (.NET Core 3 has no command for it),
-`protocol`, `permission`, `gone`; with --why also `not_found`, `no_listener`. Where
-TMPDIR cannot be looked into, --why says so of no process: in JSON, its id is null.
+`protocol`, `permission`, `gone`; with --why also `not_found`, `no_listener`. If TMPDIR
+cannot be looked into, --why says so too: in JSON, with null for a `process_id`.
 
 Examples:
   dotnet-ipc ps
