@@ -1,7 +1,8 @@
 use arbitrary::{Arbitrary, Unstructured};
 use ipc_proto::port::{Backoff, ConnectPort, PortEvent, PortStep, Suspension};
-use ipc_proto::{Advertise, Command, Request, ResumeRuntime, Serve, encode_to_vec};
+use ipc_proto::{Advertise, Command, ProtocolError, Request, ResumeRuntime, Serve, encode_to_vec};
 
+use crate::hostile::received;
 use crate::message::encoded;
 
 /// A runtime's connect ports, whatever monitors do to them: each does what a plain reading of the specification says,
@@ -129,13 +130,16 @@ fn monitors(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             Monitor::Takes(n) => {
                 port.advance(PortEvent::Connected);
                 let most = usize::from(n) % Advertise::LEN;
-                assert_eq!(take(port, most, u), frame[..most], "it has not come in whole");
+                let taken = take(port, most, u);
+                assert_eq!(taken, frame[..most]);
+                assert_eq!(received(&taken).1, Err(ProtocolError::Closed { received: most }));
                 port.advance(PortEvent::Failed);
                 assert!(matches!(port.step(), PortStep::Wait { .. }));
             }
             does => {
                 port.advance(PortEvent::Connected);
-                assert_eq!(take(port, Advertise::LEN, u), frame);
+                let taken = take(port, Advertise::LEN, u);
+                assert_eq!((&taken, received(&taken).1), (&frame, Ok(advertise)));
                 assert_eq!(port.step(), PortStep::Await);
                 if matches!(does, Monitor::HangsUp) {
                     port.advance(PortEvent::HungUp);

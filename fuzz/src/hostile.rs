@@ -108,18 +108,24 @@ fn say_message(said: &mut Vec<u8>, code: Code, payload: &impl Encode) {
     said.extend(encode_to_vec(code, payload).unwrap_or_default());
 }
 
-/// A frame comes to the same whole or byte by byte, and is written as it was read.
-fn advertised(bytes: &[u8]) {
+/// What comes of a frame byte by byte: how receiving it ends, and what it is then.
+pub(crate) fn received(bytes: &[u8]) -> (Result<(), ProtocolError>, Result<Advertise, ProtocolError>) {
     let mut receive = ReceiveAdvertise::new();
     let outcome = feed(&mut receive, &mut &*bytes, &mut iter::repeat(1));
+    (outcome, receive.finish())
+}
+
+/// A frame comes to the same whole or byte by byte, and is written as it was read.
+fn advertised(bytes: &[u8]) {
+    let (outcome, received) = received(bytes);
     match Advertise::parse(bytes) {
         Ok(Parsed::Complete { value, used }) => {
-            assert_eq!((outcome, receive.finish()), (Ok(()), Ok(value)));
+            assert_eq!((outcome, received), (Ok(()), Ok(value)));
             assert_eq!(encoded(&value), bytes[..used]);
         }
         Ok(Parsed::Partial { needed }) => {
             let closed = ProtocolError::Closed { received: bytes.len() };
-            assert_eq!((needed, receive.finish()), (Advertise::LEN, Err(closed)));
+            assert_eq!((needed, received), (Advertise::LEN, Err(closed)));
         }
         Err(error) => assert_eq!(outcome, Err(error.into())),
     }
