@@ -21,7 +21,8 @@
 //! }
 //! ```
 use core::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
@@ -87,7 +88,8 @@ pub fn find(process_id: u32) -> Result<Found, Why> {
 /// Everything that looks like a runtime, by process id: every socket, and every process that has a runtime in its memory;
 /// all asked at the same time who they are, by [`Timeouts::call`] at its default.
 ///
-/// A process that vanishes while it is looked at is a row, or none, and harms no other.
+/// A process that vanishes while it is looked at is a row, or none, and harms no other. What may hide some, only
+/// [`search_all`] tells.
 ///
 /// ```no_run
 /// for row in ipc_std::discover::list() {
@@ -266,7 +268,7 @@ impl Search {
 
     /// The likeliest socket, if there is one.
     #[must_use]
-    pub fn path(&self) -> Option<&std::path::Path> {
+    pub fn path(&self) -> Option<&Path> {
         self.candidates.first().map(|candidate| &*candidate.path)
     }
 
@@ -336,6 +338,10 @@ impl Search {
     fn why(&self) -> Why {
         Why::new(self.process_id, self.steps.iter().filter_map(|step| step.reason.clone()))
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Reason {
+    Reason::Unreadable { path: path.to_owned(), denied: Denied::new(path, error) }
 }
 
 impl fmt::Display for Step {

@@ -135,6 +135,7 @@ impl<R: Read> StepReader<R> {
             (self.start, self.end) = (0, self.end.saturating_sub(self.start));
         }
         if self.buf.is_empty() {
+            // Zero pages of the system, which a short trace leaves alone.
             self.buf = vec![0; WINDOW];
         } else if self.end == self.buf.len() {
             // Whatever a record claims to need, it is given no more than what has come so far.

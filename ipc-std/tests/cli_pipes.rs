@@ -54,6 +54,13 @@ fn a_runtime_is_found_by_its_process_id() {
 }
 
 #[test]
+fn a_system_that_does_not_list_pipes_is_told_of() {
+    let said = run(&["ps", "--why"]).well().into_text();
+    let is_told = said.starts_with(r"\\.\pipe\ cannot be looked at: ");
+    assert_eq!(is_told, std::fs::read_dir(r"\\.\pipe\").is_err(), "{said}");
+}
+
+#[test]
 fn a_process_without_a_runtime_has_no_pipe() {
     run(&["info", &std::process::id().to_string()]).fails(3, "has no diagnostic socket");
     run(&["info", "--socket", r"C:\a\file"]).fails(1, "not the name of a pipe");

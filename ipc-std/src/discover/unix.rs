@@ -13,7 +13,7 @@ use ipc_proto::{RouterSocketName, SocketName};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::{Denied, Reason, Search, Signs, Step, Target, What};
+use super::{Denied, Reason, Search, Signs, Step, Target, What, unreadable};
 use crate::procfs::Mounts;
 use crate::{Client, Credentials, Error, Timeouts, sys};
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -462,10 +462,6 @@ fn order(candidates: &mut Vec<Candidate>) {
     candidates
         .retain(|candidate| !candidate.router || own.is_some_and(|own| candidate.entry.modified >= own));
     candidates.sort_by_key(|candidate| !(candidate.router && candidate.is_its_own));
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Reason {
-    Reason::Unreadable { path: path.to_owned(), denied: Denied::new(path, error) }
 }
 
 impl Denied {

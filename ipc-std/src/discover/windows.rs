@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ipc_proto::PipeName;
 
-use super::{Denied, Reason, Search, Signs, Step, Target, What};
+use super::{Denied, Reason, Search, Signs, Step, Target, What, unreadable};
 use crate::{Client, Credentials, Error, Timeouts, sys};
 
 /// Where runtimes make their pipes: `\\.\pipe\`.
@@ -90,11 +90,8 @@ pub(super) fn look(process_id: u32, _: &Timeouts) -> Search {
 pub(super) fn look_around(timeouts: &Timeouts) -> (Vec<Search>, Vec<Reason>) {
     let directory = directory();
     let (pipes, in_the_way) = match std::fs::read_dir(&directory) {
-        Ok(pipes) => (Some(pipes), None),
-        Err(e) => {
-            let denied = Denied::new(&directory, &e);
-            (None, Some(Reason::Unreadable { path: directory, denied }))
-        }
+        Ok(pipes) => (Some(pipes), Vec::new()),
+        Err(e) => (None, vec![unreadable(&directory, &e)]),
     };
     let pipes = pipes.into_iter().flatten().flatten();
     let named = pipes.filter_map(|pipe| pipe.file_name().to_str()?.parse().ok());
@@ -102,7 +99,7 @@ pub(super) fn look_around(timeouts: &Timeouts) -> (Vec<Search>, Vec<Reason>) {
     ids.sort_unstable();
     ids.dedup();
     let searches = ids.into_iter().map(|process_id| look(process_id, timeouts)).collect();
-    (searches, in_the_way.into_iter().collect())
+    (searches, in_the_way)
 }
 
 impl Denied {
