@@ -38,7 +38,7 @@ def count(program):
         run = subprocess.run(command, cwd=directory, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         counts = pathlib.Path(directory, "counts").read_text()
     names = run.stdout.splitlines()
-    # What comes before the first operation, two parts for each, and what comes behind.
+    # What comes before the first operation, two parts for each, and what follows the last.
     parts = [int(n) for n in re.findall(r"^summary: (\d+)$", counts, re.MULTILINE)]
     if len(parts) != 2 * len(names) + 2:
         raise SystemExit(f"error: callgrind has seen {len(parts)} parts of {len(names)} operations")

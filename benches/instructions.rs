@@ -8,7 +8,7 @@ use std::thread;
 use ipc_benches::messages::{collect_tracing, exchange, process_info, providers, session, whole};
 use ipc_benches::reverse::{PORTS, arrive, config, connect, frames, take};
 use ipc_benches::traces::{Joins, events, fields, framing, joined, ordered, steps, written};
-use ipc_proto::nettrace::{Held, Slot, Writer};
+use ipc_proto::nettrace::{Held, Slot, TraceWriter};
 use ipc_proto::types::ProcessInfo3;
 use ipc_proto::{Advertise, Code, CollectTracing2, Command, Guid, SessionEnd, encode};
 
@@ -23,8 +23,8 @@ const OPERATIONS: [(&str, Operation); 16] = [
     ("session", whole_session),
     ("config", read_config),
     ("connect port", connect_port),
-    ("roster arrive", roster_arrive),
-    ("roster take", roster_take),
+    ("monitor arrive", monitor_arrive),
+    ("monitor take", monitor_take),
     ("framing", |times| trace(times, framing, 88_484)),
     ("events", |times| trace(times, events, EVENTS)),
     ("joined", |times| {
@@ -46,7 +46,7 @@ fn main() {
     for (name, _) in OPERATIONS {
         println!("{name}");
     }
-    // A thread's stack begins at a page. The first one's begins behind the arguments and the environment.
+    // The stack of a thread begins at a page. That of the first thread begins after the arguments and the environment.
     thread::spawn(|| {
         for (_, operation) in OPERATIONS {
             part_ends();
@@ -60,7 +60,7 @@ fn main() {
     .unwrap();
 }
 
-/// Where callgrind writes down what it has counted since the last time.
+/// Makes callgrind write its counts since the last dump.
 #[inline(never)]
 fn part_ends() {
     black_box(());
@@ -125,19 +125,19 @@ fn connect_port(times: u32) {
     }
 }
 
-fn roster_arrive(times: u32) {
+fn monitor_arrive(times: u32) {
     let frames = frames(1000);
     let mut slots = vec![None; frames.len()];
     for _ in 0..times {
-        assert_eq!(arrive(black_box(&frames), &mut slots[..]).len(), frames.len());
+        assert_eq!(arrive(black_box(&frames), &mut slots[..]).runtimes().count(), frames.len());
     }
 }
 
-fn roster_take(times: u32) {
+fn monitor_take(times: u32) {
     let frames = frames(1000);
-    let mut roster = arrive(&frames, vec![None; frames.len()]);
+    let mut port = arrive(&frames, vec![None; frames.len().saturating_add(1)]);
     for _ in 0..times {
-        take(black_box(&frames), &mut roster);
+        take(black_box(&frames), &mut port);
     }
 }
 
@@ -151,7 +151,7 @@ fn trace(times: u32, mut read: impl FnMut(&'static [u8]) -> u64, expected: u64) 
 }
 
 fn write_trace(times: u32) {
-    let (steps, mut buf) = (steps(TRACE), vec![0; Writer::BUFFER]);
+    let (steps, mut buf) = (steps(TRACE), vec![0; TraceWriter::BUFFER]);
     for _ in 0..times {
         assert_eq!(written(black_box(&steps), &mut buf), 88_758);
     }

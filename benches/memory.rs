@@ -1,17 +1,18 @@
-//! What reading a long trace in the order of time takes in memory: one of a GB, made while it is read.
+//! The memory that reading a trace of a GB in the order of time takes. The trace is written while it is read.
 //!
-//! `cargo bench -p ipc-benches --bench memory -- [MILLION EVENTS]`: 70, of some 16 bytes each. The first trace says where
-//! events may go out; in the second those between two sequence points have to be held, which is more than the limit.
-#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "a benchmark may fail as it likes")]
+//! `cargo bench -p ipc-benches --bench memory -- [MILLION EVENTS]`: 70, of some 16 bytes each. The first trace marks
+//! sorted events; in the second, all events between two sequence points must wait, which exceeds the limit.
+#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "a benchmark may panic")]
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
 use ipc_benches::traces::threads;
+use ipc_proto::nettrace::EventAssembler;
 use ipc_std::TraceReader;
 
-/// Counts what is read.
+/// A reader that counts its bytes.
 struct Counting<R> {
     reader: R,
     read: u64,
@@ -25,7 +26,7 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-/// The most memory that the process has had, in KiB.
+/// Returns the peak memory of the process in KiB.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -36,7 +37,7 @@ fn read(million: u32, sorted: bool) {
     let (reader, mut writer) = UnixStream::pair().unwrap();
     let writing = thread::spawn(move || threads(&mut writer, 200, million * 1_000_000, sorted).unwrap());
     let reader = Counting { reader, read: 0 };
-    let mut trace = TraceReader::new(reader).in_order(TraceReader::<UnixStream>::HELD);
+    let mut trace = TraceReader::new(reader).in_order(EventAssembler::ORDER_LIMIT);
     let (mut events, mut last, mut out_of_order) = (0_u64, i64::MIN, 0_u64);
     while let Some(event) = trace.next_event().unwrap() {
         events += 1;
@@ -45,7 +46,7 @@ fn read(million: u32, sorted: bool) {
     }
     writing.join().unwrap();
     println!(
-        "{events} events of {} MB: {out_of_order} out of order, {} said to be late, {:?}; {} KiB at most",
+        "{events} events of {} MB: {out_of_order} out of order, {} counted as late, {:?}; peak {} KiB",
         trace.get_ref().read / 1_000_000,
         trace.late(),
         trace.end().unwrap(),

@@ -83,7 +83,7 @@ pub fn exchange(buffers: &mut [[u8; 4096]; 3], info: &ProcessInfo3<'_>) -> u64 {
     let (Ok(Request::GetProcessInfo3(asked)), mut reply) = serve.finish() else { unreachable!() };
     reply.answer(&asked, info).unwrap();
     carry(&mut reply, &mut call);
-    let Answer::Ok(info) = call.finish::<ProcessInfo3<'_>>().unwrap() else { unreachable!() };
+    let Answer::Ok(info) = call.finish().unwrap() else { unreachable!() };
     info.process_id
 }
 

@@ -1,5 +1,5 @@
-//! One monitor and many runtimes, each side a process of its own: every runtime arrives, and is commanded once a
-//! second; what a runtime that waits costs the monitor in memory.
+//! One monitor and many runtimes in two processes: every runtime arrives, and takes a command once a second. It also
+//! measures the monitor's memory for an idle runtime.
 //!
 //! `cargo bench -p ipc-benches --bench monitor -- [RUNTIMES [SECONDS]]`, 1,000 and 10 by default.
 #![allow(
@@ -7,7 +7,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a benchmark may fail as it likes"
+    reason = "a benchmark fails by panicking"
 )]
 
 use core::time::Duration;
@@ -18,11 +18,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use ipc_std::fake::{FakeRuntime, Port, Profile};
+use ipc_std::fake::{FakePort, FakeRuntime, Profile};
 use ipc_std::{Monitor, MonitorEvent};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Nothing takes so long.
+/// Longer than anything takes.
 const LONG: Duration = Duration::from_secs(60);
 
 fn main() {
@@ -30,7 +30,7 @@ fn main() {
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).unwrap();
 
-    // Cargo adds options of its own, of which `--test` means that it is to run at all.
+    // Cargo adds options of its own. `--test` requests the shortest run.
     let test = std::env::args().any(|arg| arg == "--test");
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     let number = |i: usize, default: u32| args.get(i).map_or(default, |arg| arg.parse().unwrap());
@@ -41,9 +41,9 @@ fn main() {
     }
 }
 
-/// Runtimes that call the monitor at `path`, until standard input ends.
+/// Runs runtimes that connect to the monitor at `path`, until standard input ends.
 fn be_runtimes(runtimes: u32, path: &Path) {
-    let ports = vec![Port { path: path.to_owned(), suspended: true }];
+    let ports = vec![FakePort { path: path.to_owned(), suspended: true }];
     let start =
         |_| FakeRuntime::without_listener(Profile { ports: ports.clone(), ..Profile::net10() }).unwrap();
     let _runtimes: Vec<_> = (0..runtimes).map(start).collect();
@@ -71,9 +71,7 @@ fn monitor(runtimes: u32, seconds: u32) {
     }
     let arrived = began.elapsed();
     let each = (status("VmRSS") - empty) * 1024 / runtimes as usize;
-    println!(
-        "{runtimes} runtimes arrived in {arrived:.2?}; a runtime that waits takes {each} bytes of memory"
-    );
+    println!("{runtimes} runtimes arrived in {arrived:.2?}; an idle runtime takes {each} bytes of memory");
 
     let mut times = Vec::new();
     for second in 0..seconds {
@@ -88,7 +86,7 @@ fn monitor(runtimes: u32, seconds: u32) {
             }
             times.push(began.elapsed());
         }
-        assert!(monitor.poll_event().unwrap().is_none(), "nobody leaves, and nobody comes twice");
+        assert!(monitor.poll_event().unwrap().is_none(), "no runtime leaves, and none arrives twice");
         assert_eq!(monitor.runtimes().len(), cookies.len());
         if second + 1 < seconds {
             thread::sleep(Duration::from_secs(1).saturating_sub(round.elapsed()));
@@ -98,7 +96,7 @@ fn monitor(runtimes: u32, seconds: u32) {
     let (median, worst) = (times[times.len() / 2], times[times.len() - 1]);
     let (threads, peak) = (status("Threads"), status("VmHWM"));
     println!(
-        "{} commands, none failed: median {median:.0?}, worst {worst:.1?}; {threads} threads, {peak} KiB at most",
+        "{} commands, none failed: median {median:.0?}, worst {worst:.1?}; {threads} threads, at most {peak} KiB",
         times.len()
     );
 
@@ -108,13 +106,13 @@ fn monitor(runtimes: u32, seconds: u32) {
     while !cookies.is_empty() {
         match monitor.next_event(LONG).unwrap() {
             Some(MonitorEvent::Left(runtime)) => assert!(cookies.remove(&runtime.runtime_cookie)),
-            other => panic!("{} have not left, then {other:?}", cookies.len()),
+            other => panic!("{} have not left, then came {other:?}", cookies.len()),
         }
     }
-    println!("killed, all were seen to leave in {:.2?}", began.elapsed());
+    println!("after a kill, all left within {:.2?}", began.elapsed());
 }
 
-/// A number of `/proc/self/status`.
+/// Reads a number from `/proc/self/status`.
 fn status(name: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();

@@ -12,11 +12,13 @@ use core::hint::black_box;
 use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ipc_benches::traces::{Joins, events, fields, framing, joined, ordered, steps, threads, written};
-use ipc_proto::nettrace::{Held, Slot, Step, Version, Writer};
+use ipc_benches::traces::{
+    Joins, assembled, events, fields, framing, joined, ordered, steps, threads, written,
+};
+use ipc_proto::nettrace::{EventAssembler, Held, Record, Slot, TraceWriter, Version};
 
-/// The traces to read: the files that `NETTRACE_FILES` names, divided by `:`, else one of the repository's; and one that
-/// is made here, of 200 threads and small payloads.
+/// Returns the traces to read: the files of `NETTRACE_FILES`, separated by `:`, or else one of the repository; and one
+/// that is written here, of 200 threads and small payloads.
 fn traces() -> Vec<(String, Vec<u8>)> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-small-mixed.nettrace");
     let files = std::env::var("NETTRACE_FILES").unwrap_or_else(|_| default.to_owned());
@@ -47,10 +49,13 @@ fn nettrace(c: &mut Criterion) {
         let mut slots = vec![Held::default(); 1 << 16];
         assert_eq!(ordered(&bytes, &mut slots), count);
         group.bench_function("ordered", |b| b.iter(|| ordered(black_box(&bytes), &mut slots)));
+        group.bench_function("assembled", |b| b.iter(|| assembled(black_box(&bytes), None)));
+        let limit = Some(EventAssembler::ORDER_LIMIT);
+        group.bench_function("assembled in order", |b| b.iter(|| assembled(black_box(&bytes), limit)));
         let steps = steps(&bytes);
-        // The others are not written here.
-        if steps.iter().any(|step| matches!(step, Step::Trace(trace) if trace.version == Version::V4)) {
-            let mut buf = vec![0; Writer::BUFFER];
+        // Only version 4 is written.
+        if steps.iter().any(|step| matches!(step, Record::Trace(trace) if trace.version == Version::V4)) {
+            let mut buf = vec![0; TraceWriter::BUFFER];
             group.bench_function("written", |b| b.iter(|| written(black_box(&steps), &mut buf)));
         }
         let mut metadata = vec![Slot::default(); 4096];

@@ -1,12 +1,12 @@
-//! `Client::process_info` against the thirty lines that one would write by hand, on the same runtime, taking turns.
+//! Compares `Client::process_info` with thirty handwritten lines. Both call the same runtime alternately.
 //!
-//! `cargo bench -p ipc-benches --bench overhead -- SOCKET [PAIRS]`; with `ours` or `hand` in place of the second
-//! argument only that side calls, a thousand times, for `strace -c`.
+//! `cargo bench -p ipc-benches --bench overhead -- SOCKET [PAIRS]` prints the medians. `ours` or `hand` as the second
+//! argument makes a thousand calls of only one implementation, for `strace -c`.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a benchmark may fail as it likes"
+    reason = "a benchmark reports a fault by a panic"
 )]
 
 use core::hint::black_box;
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use ipc_std::Client;
 
-/// What everybody writes: a literal request, two reads, strings picked from offsets.
+/// Requests the process information without a library: a literal request, two reads, strings at known offsets.
 fn by_hand(path: &Path) -> Vec<String> {
     let mut stream = UnixStream::connect(path).unwrap();
     stream.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0").unwrap();
@@ -53,7 +53,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     let Some(path) = args.first().map(Path::new) else {
-        println!("overhead: skipped, no socket of a runtime was given");
+        println!("overhead: skipped; pass the path of a runtime's socket");
         return;
     };
     let client = Client::at(path);

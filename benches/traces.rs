@@ -1,4 +1,4 @@
-//! What the benches do with a trace that lies in memory.
+//! The operations of the benches on a trace in memory.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -10,11 +10,11 @@ use core::hint::black_box;
 use std::io::{self, Write};
 
 use ipc_proto::nettrace::{
-    Counter, Event, Fields, Held, Limits, Loss, Metadata, Order, Parser, Scalar, SequencePoint, Slot, Stack,
-    Step, Table, ThreadSequence, Trace, Version, Writer, clr,
+    Counter, Event, EventAssembler, Fields, Held, Limits, LossCounter, Metadata, Order, Parser, Progress,
+    Record, Scalar, SequencePoint, Slot, Stack, Table, ThreadSequence, Trace, TraceWriter, Version, clr,
 };
 
-/// Room for what [`joined`] keeps: metadata with how often it was pointed to, stacks, threads.
+/// Room for the tables of [`joined`]: metadata with a count of its events, stacks, threads.
 #[derive(Debug)]
 pub struct Joins<'w> {
     metadata: Vec<Slot<(&'w [u8], u64)>>,
@@ -23,7 +23,7 @@ pub struct Joins<'w> {
 }
 
 impl Joins<'_> {
-    /// Room for so many of each.
+    /// Creates room for these numbers of records.
     #[must_use]
     pub fn new(metadata: usize, stacks: usize, threads: usize) -> Self {
         Self {
@@ -34,23 +34,23 @@ impl Joins<'_> {
     }
 }
 
-/// Blocks only.
+/// Reads blocks only, and returns the bytes of their bodies.
 pub fn framing(bytes: &[u8]) -> u64 {
     let mut parser = Parser::new(Limits::default());
     let mut blocks = 0;
     loop {
         match parser.next(bytes) {
-            Step::Block(block) => {
+            Record::Block(block) => {
                 blocks += u64::from(block.len);
                 parser.skip_block();
             }
-            Step::More { .. } | Step::End(_) => return blocks,
+            Record::More { .. } | Record::End(_) => return blocks,
             _ => {}
         }
     }
 }
 
-/// Every event's header and payload; how many there are.
+/// Reads header and payload of each event, and returns the number of events.
 pub fn events(bytes: &[u8]) -> u64 {
     let mut parser = Parser::new(Limits::default());
     let (mut events, mut sum) = (0, 0);
@@ -58,8 +58,8 @@ pub fn events(bytes: &[u8]) -> u64 {
         let event = match parser.next_event(bytes) {
             Some(event) => event,
             None => match parser.next(bytes) {
-                Step::Event(event) => event,
-                Step::More { .. } | Step::End(_) => break,
+                Record::Event(event) => event,
+                Record::More { .. } | Record::End(_) => break,
                 _ => continue,
             },
         };
@@ -70,30 +70,30 @@ pub fn events(bytes: &[u8]) -> u64 {
     events
 }
 
-/// Each event with its metadata record, its stack, and the loss of its thread.
+/// Reads each event with its metadata record, its stack, and the losses of its thread, from tables of the caller.
 pub fn joined<'w>(bytes: &'w [u8], joins: &mut Joins<'w>) -> u64 {
     let mut parser = Parser::new(Limits::default());
     let (mut metadata, mut stacks) = (Table::new(&mut joins.metadata), Table::new(&mut joins.stacks));
-    let mut loss = Loss::new(&mut joins.threads);
+    let mut loss = LossCounter::new(&mut joins.threads);
     let (mut events, mut frames) = (0, 0);
     loop {
         let event = match parser.next_event(bytes) {
             Some(event) => event,
             None => match parser.next(bytes) {
-                Step::Event(event) => event,
-                Step::Metadata(record) => {
+                Record::Event(event) => event,
+                Record::Metadata(record) => {
                     let id = u32::from_le_bytes(*record.payload.first_chunk().unwrap());
                     metadata.insert(id.into(), (record.payload, 0)).unwrap();
                     continue;
                 }
-                Step::Stack(stack) => {
+                Record::Stack(stack) => {
                     stacks.insert(stack.id.into(), stack.bytes).unwrap();
                     continue;
                 }
-                Step::More { .. } | Step::End(_) => break,
+                Record::More { .. } | Record::End(_) => break,
                 other => {
-                    loss.step(&other);
-                    if let Step::SequencePoint(_) = other {
+                    loss.record(&other);
+                    if let Record::SequencePoint(_) = other {
                         stacks.clear();
                     }
                     continue;
@@ -111,8 +111,8 @@ pub fn joined<'w>(bytes: &'w [u8], joins: &mut Joins<'w>) -> u64 {
     events
 }
 
-/// Every field of every event that is described, the runtime's own by the table of the feature `clr`; how many bytes of
-/// payload that were.
+/// Reads all fields of the described events, those of the runtime by the table of the feature `clr`, and returns the
+/// bytes of their payloads.
 pub fn fields<'w>(bytes: &'w [u8], metadata: &mut [Slot<Metadata<'w>>]) -> u64 {
     let mut parser = Parser::new(Limits::default());
     let mut metadata = Table::new(metadata);
@@ -121,18 +121,18 @@ pub fn fields<'w>(bytes: &'w [u8], metadata: &mut [Slot<Metadata<'w>>]) -> u64 {
         let event = match parser.next_event(bytes) {
             Some(event) => event,
             None => match parser.next(bytes) {
-                Step::Event(event) => event,
-                Step::Trace(trace) => {
+                Record::Event(event) => event,
+                Record::Trace(trace) => {
                     pointer_size = trace.pointer_size;
                     continue;
                 }
-                Step::Metadata(record) => {
+                Record::Metadata(record) => {
                     let record = Metadata::decode(parser.version(), record.payload).unwrap();
                     let described = clr::describe(record, pointer_size);
                     metadata.insert(described.id.into(), described).unwrap();
                     continue;
                 }
-                Step::More { .. } | Step::End(_) => break,
+                Record::More { .. } | Record::End(_) => break,
                 _ => continue,
             },
         };
@@ -146,7 +146,7 @@ pub fn fields<'w>(bytes: &'w [u8], metadata: &mut [Slot<Metadata<'w>>]) -> u64 {
     payload
 }
 
-/// Events in the order of time.
+/// Reads the events in the order of time.
 pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
     let mut parser = Parser::new(Limits::default());
     let mut order = Order::new(slots);
@@ -154,20 +154,20 @@ pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
     loop {
         let step = parser.next(bytes);
         match step {
-            Step::Event(event) => {
+            Record::Event(event) => {
                 order.push(event.timestamp, event).unwrap();
                 if event.sorted {
                     order.release(event.timestamp);
                 }
             }
-            Step::SequencePoint(_) | Step::More { .. } | Step::End(_) => order.release_all(),
+            Record::SequencePoint(_) | Record::More { .. } | Record::End(_) => order.release_all(),
             _ => {}
         }
         while let Some(event) = order.pop() {
             events += 1;
             sum += event.timestamp ^ event.payload.len() as u64;
         }
-        if let Step::More { .. } | Step::End(_) = step {
+        if let Record::More { .. } | Record::End(_) = step {
             break;
         }
     }
@@ -175,22 +175,53 @@ pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
     events
 }
 
-/// All that a trace holds.
+/// Reads each event with its description, its stack, its thread and its time from an [`EventAssembler`], in the order
+/// of time if there is a limit for that, and returns the number of events.
+pub fn assembled(mut bytes: &[u8], limit: Option<usize>) -> u64 {
+    let mut assembler = EventAssembler::new(Limits::default());
+    if let Some(limit) = limit {
+        assembler = assembler.in_order(limit);
+    }
+    let (mut events, mut sum) = (0, 0);
+    loop {
+        match assembler.advance() {
+            Progress::Event => {
+                let event = assembler.event().unwrap();
+                events += 1;
+                sum ^= event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().count() as u64;
+                sum ^= event.metadata().map_or(0, |metadata| metadata.keywords);
+            }
+            Progress::More => {
+                let space = assembler.space();
+                let n = space.len().min(bytes.len());
+                let (now, later) = bytes.split_at(n);
+                space[..n].copy_from_slice(now);
+                assembler.received(n);
+                bytes = later;
+            }
+            Progress::End(_) => break,
+        }
+    }
+    black_box(sum);
+    events
+}
+
+/// Returns all records of a trace.
 #[must_use]
-pub fn steps(bytes: &[u8]) -> Vec<Step<'_>> {
+pub fn steps(bytes: &[u8]) -> Vec<Record<'_>> {
     let mut parser = Parser::new(Limits::default());
     let mut steps = Vec::new();
     loop {
         match parser.next(bytes) {
-            Step::More { .. } | Step::End(_) => return steps,
+            Record::More { .. } | Record::End(_) => return steps,
             step => steps.push(step),
         }
     }
 }
 
-/// Writes them, as version 4; how many bytes that made.
-pub fn written(steps: &[Step<'_>], buf: &mut [u8]) -> u64 {
-    let mut writer = Writer::new(Version::V4, buf).unwrap();
+/// Writes records as version 4, and returns the number of bytes.
+pub fn written(steps: &[Record<'_>], buf: &mut [u8]) -> u64 {
+    let mut writer = TraceWriter::new(Version::V4, buf).unwrap();
     let mut len = 0;
     macro_rules! put {
         ($written:expr) => {
@@ -201,12 +232,12 @@ pub fn written(steps: &[Step<'_>], buf: &mut [u8]) -> u64 {
     }
     for step in steps {
         match step {
-            Step::Trace(trace) => put!(writer.trace(trace)),
-            Step::Metadata(record) => put!(writer.metadata(record)),
-            Step::Stack(stack) => put!(writer.stack(stack)),
-            Step::Event(event) => put!(writer.event(event)),
-            Step::SequencePoint(point) => put!(writer.sequence_point(point)),
-            Step::ThreadSequence(row) => put!(writer.thread_sequence(row)),
+            Record::Trace(trace) => put!(writer.trace(trace)),
+            Record::Metadata(record) => put!(writer.metadata(record)),
+            Record::Stack(stack) => put!(writer.stack(stack)),
+            Record::Event(event) => put!(writer.event(event)),
+            Record::SequencePoint(point) => put!(writer.sequence_point(point)),
+            Record::ThreadSequence(row) => put!(writer.thread_sequence(row)),
             _ => {}
         }
     }
@@ -216,16 +247,16 @@ pub fn written(steps: &[Step<'_>], buf: &mut [u8]) -> u64 {
     len
 }
 
-/// Writes a trace of many threads and small payloads, as the program of 200 threads gives: a burst of one thread, then of
-/// the next, times that overlap, a sequence point every 100,000 events. The first of a burst is `sorted` if that is
-/// wanted: without, all of them are to be held up to the next point.
+/// Writes a trace of many threads and small payloads, like that of the program of 200 threads: a burst of each thread
+/// in turn, with times that overlap, and a sequence point after each 100,000 events. If `sorted`, the first event of a
+/// burst is marked so; otherwise all events must wait for the next sequence point.
 ///
 /// # Errors
-/// What `out` says.
+/// Returns the error of `out`.
 pub fn threads(out: &mut impl Write, threads: u64, events: u32, sorted: bool) -> io::Result<()> {
     const BURST: u32 = 25;
-    let mut buf = vec![0; Writer::BUFFER];
-    let mut writer = Writer::new(Version::V4, &mut buf).unwrap();
+    let mut buf = vec![0; TraceWriter::BUFFER];
+    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
     macro_rules! put {
         ($written:expr) => {
             while let Some(bytes) = $written.unwrap() {
@@ -257,8 +288,8 @@ pub fn threads(out: &mut impl Write, threads: u64, events: u32, sorted: bool) ->
             thread: 4000 + thread,
             capture_thread: 4000 + thread,
             stack_id: 1,
-            // Bursts of neighbours overlap by half, but nothing behind the first of one is older; and nothing overlaps over
-            // a sequence point.
+            // Bursts of neighbours overlap by half, but no event is older than the first one of an earlier burst; no
+            // burst overlaps a sequence point.
             timestamp: u64::from(1 + number / 100_000) * 10_000
                 + u64::from(number / BURST) * 1250
                 + u64::from(number % BURST) * 100,

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Runs fuzz targets side by side, and says of each how many inputs it ran, how many edges it reached, and when it reached
-the last new one: a row of the table in README.md. A target that fails shows its log and the input; the others go on.
+"""Runs fuzz targets in parallel. Prints for each the number of inputs, the number of edges, and the time of the last new
+edge: a row of the table in README.md. For a target that fails it prints the log and the input; the others continue.
 
-With --minimise it runs nothing, but writes the least of what was kept that reaches every edge to testdata/corpus/."""
+With --minimise it runs no target, but writes a minimal subset of the stored inputs that reaches every edge to
+testdata/corpus/."""
 import argparse
 import base64
 import collections
@@ -19,17 +20,19 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 TESTDATA = TOP / "testdata"
-# Longer inputs are slow, and what a message or a trace says, it can say in so many bytes.
+# Longer inputs are slow, and this is enough for every part of a message or a trace.
 MAX_LEN = 4096
+# The same for stored inputs: the tests read all of them, and `work` takes long for each.
+MAX_STORED_LEN = {"work": 25}
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("programs", type=pathlib.Path, help="the folder of the targets' programs")
-parser.add_argument("corpus", type=pathlib.Path, help="the folder that keeps what each target finds")
+parser.add_argument("corpus", type=pathlib.Path, help="the folder that stores the inputs that each target finds")
 parser.add_argument("targets", nargs="+")
-parser.add_argument("--seconds", type=float, default=10, help="for how long each runs (10)")
+parser.add_argument("--seconds", type=float, default=10, help="the run time of each target (10)")
 parser.add_argument("--quiet", type=float, default=0,
-                    help="and on, until nothing new came for so long, but no longer than six times --seconds (0)")
-parser.add_argument("--jobs", type=int, default=1, help="how many run at once (1)")
+                    help="continue until a target has found no new edge for this time, at most six times --seconds (0)")
+parser.add_argument("--jobs", type=int, default=1, help="the number of targets that run at the same time (1)")
 parser.add_argument("--minimise", action="store_true")
 options = parser.parse_args()
 
@@ -47,14 +50,14 @@ def seeds(folder):
         (folder / file.name).write_bytes(file.read_bytes()[:MAX_LEN])
 
 
-def kept(target):
+def corpus(target):
     return TESTDATA / "corpus" / f"{target}.txt"
 
 
 def seeds_of(target, folder):
-    """Writes what was kept of earlier runs as inputs."""
+    """Writes the stored inputs of earlier runs."""
     folder.mkdir()
-    lines = kept(target).read_text().splitlines() if kept(target).exists() else []
+    lines = corpus(target).read_text().splitlines() if corpus(target).exists() else []
     for number, line in enumerate(lines):
         (folder / str(number)).write_bytes(bytes.fromhex(line))
     return folder
@@ -128,24 +131,25 @@ def minimise(work):
     for target in options.targets:
         control, unused = work / f"{target}.control", work / f"{target}.unused"
         unused.mkdir()
+        max_len = MAX_STORED_LEN.get(target, MAX_LEN)
         # Edges alone: to reach each as often as before would take ten times as much.
         subprocess.run(
-            [options.programs / target, "-set_cover_merge=1", "-use_counters=0", f"-max_len={MAX_LEN}",
+            [options.programs / target, "-set_cover_merge=1", "-use_counters=0", f"-max_len={max_len}",
              f"-merge_control_file={control}", unused, options.corpus / target, work / "seeds",
              seeds_of(target, work / target)],
             check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        inputs = least(control.read_text().splitlines())
+        inputs = least(control.read_text().splitlines(), max_len)
         lines = sorted((input.hex() for input in inputs), key=lambda line: (len(line), line))
-        kept(target).parent.mkdir(exist_ok=True)
-        kept(target).write_text("".join(f"{line}\n" for line in lines))
+        corpus(target).parent.mkdir(exist_ok=True)
+        corpus(target).write_text("".join(f"{line}\n" for line in lines))
         print(f"{target}: {len(lines)} inputs, {sum(map(len, inputs)):,} bytes", flush=True)
     return True
 
 
-def least(lines):
+def least(lines, max_len):
     """Of the inputs in a control file, few and short ones that reach all that all do. libFuzzer's own choice is of few."""
     count = int(lines[0])
-    inputs = [pathlib.Path(line).read_bytes()[:MAX_LEN] for line in lines[2:2 + count]]
+    inputs = [pathlib.Path(line).read_bytes()[:max_len] for line in lines[2:2 + count]]
     rows = [line.split() for line in lines[2 + count:] if line.startswith("FT ")]
     reach = {int(number): set(edges) for _, number, *edges in rows}
     cost = {number: len(inputs[number]) + 16 for number in reach}

@@ -11,25 +11,27 @@ use crate::message::encoded;
 use crate::wire::feed;
 use crate::{message, split};
 
-/// What a peer that means no good says, made of good messages: out of place, one behind the other, cut, or damaged just
-/// where it matters. The properties `message` and `split` hold for it, and it is shown part by part without a gap, up to
-/// the error of decoding it.
+/// Checks the bytes of a hostile peer: valid messages out of order, one after another, cut off, or with damaged sizes,
+/// counts and ends of texts.
+///
+/// The properties `message` and `split` hold for these bytes. `Message::inspect` reports their parts without a gap, up
+/// to the decoding error.
 pub fn hostile(bytes: &[u8]) {
     let mut u = Unstructured::new(bytes);
     let answer_to =
         u.arbitrary().map_or(None, |at: u8| Request::ALL.get(usize::from(at))).map(|row| row.code);
     inspect(bytes, answer_to);
     advertised(bytes);
-    let Ok(said) = said(&mut u) else { return };
-    message(&said);
-    split(&said);
-    inspect(&said, answer_to);
-    advertised(&said);
+    let Ok(stream) = hostile_bytes(&mut u) else { return };
+    message(&stream);
+    split(&stream);
+    inspect(&stream, answer_to);
+    advertised(&stream);
 }
 
-/// One thing after the other.
+/// One step of building the bytes.
 #[derive(Debug, Arbitrary)]
-enum Say<'a> {
+enum Action<'a> {
     Request(Request<'a>),
     Status(Status),
     SessionId(SessionId),
@@ -37,85 +39,86 @@ enum Say<'a> {
     ProcessInfo2(ProcessInfo2<'a>),
     ProcessInfo3(ProcessInfo3<'a>),
     ProcessEnvironment(ProcessEnvironment),
-    Refuse(ServerError<'a>),
-    /// What a runtime says on another connection, or at another time.
+    Refusal(ServerError<'a>),
+    /// A message that a runtime sends on another connection or at another time.
     Advertise(Advertise),
     Environment(Vec<Text<'a>>),
-    /// A request with a text of so many letters, up to more than a message holds.
+    /// A message with a text of this many letters, which may exceed the largest message.
     Long {
         code: Code,
         letters: u16,
     },
     Bytes(&'a [u8]),
-    /// The last bytes are other ones: sizes and counts in front, the ends of texts behind.
+    /// Overwrites bytes near the end: sizes and counts, or the ends of texts.
     Damage {
         back: u8,
         bytes: &'a [u8],
     },
-    /// The size that the last message claims is off by a little.
+    /// Changes the size in the header of the last message by a small number.
     Resize(i8),
     Cut(u8),
     Again,
 }
 
-fn said(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
-    let (mut said, mut last) = (Vec::new(), 0);
-    let says: Vec<Say<'_>> = (0..u.int_in_range(1..=6)?).map(|_| u.arbitrary()).collect::<Result<_, _>>()?;
-    for say in says {
-        let before = said.len();
-        match say {
-            Say::Request(request) => say_message(&mut said, request.code(), &request),
-            Say::Status(status) => say_message(&mut said, Code::OK, &status),
-            Say::SessionId(session) => say_message(&mut said, Code::OK, &session),
-            Say::ProcessInfo(info) => say_message(&mut said, Code::OK, &info),
-            Say::ProcessInfo2(info) => say_message(&mut said, Code::OK, &info),
-            Say::ProcessInfo3(info) => say_message(&mut said, Code::OK, &info),
-            Say::ProcessEnvironment(announced) => say_message(&mut said, Code::OK, &announced),
-            Say::Refuse(error) => say_message(&mut said, Code::ERROR, &error),
-            Say::Advertise(advertise) => said.extend(encoded(&advertise)),
-            Say::Environment(entries) => {
-                said.extend(u32::try_from(entries.len()).unwrap_or(0).to_le_bytes());
-                entries.iter().for_each(|entry| said.extend(encoded(entry)));
+fn hostile_bytes(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
+    let (mut stream, mut last) = (Vec::new(), 0);
+    let actions: Vec<Action<'_>> =
+        (0..u.int_in_range(1..=6)?).map(|_| u.arbitrary()).collect::<Result<_, _>>()?;
+    for action in actions {
+        let before = stream.len();
+        match action {
+            Action::Request(request) => push_message(&mut stream, request.code(), &request),
+            Action::Status(status) => push_message(&mut stream, Code::OK, &status),
+            Action::SessionId(session) => push_message(&mut stream, Code::OK, &session),
+            Action::ProcessInfo(info) => push_message(&mut stream, Code::OK, &info),
+            Action::ProcessInfo2(info) => push_message(&mut stream, Code::OK, &info),
+            Action::ProcessInfo3(info) => push_message(&mut stream, Code::OK, &info),
+            Action::ProcessEnvironment(announced) => push_message(&mut stream, Code::OK, &announced),
+            Action::Refusal(error) => push_message(&mut stream, Code::ERROR, &error),
+            Action::Advertise(advertise) => stream.extend(encoded(&advertise)),
+            Action::Environment(entries) => {
+                stream.extend(u32::try_from(entries.len()).unwrap_or(0).to_le_bytes());
+                entries.iter().for_each(|entry| stream.extend(encoded(entry)));
             }
-            Say::Long { code, letters } => {
+            Action::Long { code, letters } => {
                 let text = vec![u16::from(b'a'); usize::from(letters)];
-                say_message(&mut said, code, &Text::from_utf16(&text));
+                push_message(&mut stream, code, &Text::from_utf16(&text));
             }
-            Say::Bytes(bytes) => said.extend(bytes),
-            Say::Damage { back, bytes } => {
-                let at = said.len().saturating_sub(usize::from(back));
-                said.iter_mut().skip(at).zip(bytes).for_each(|(old, new)| *old = *new);
+            Action::Bytes(bytes) => stream.extend(bytes),
+            Action::Damage { back, bytes } => {
+                let at = stream.len().saturating_sub(usize::from(back));
+                stream.iter_mut().skip(at).zip(bytes).for_each(|(old, new)| *old = *new);
             }
-            Say::Resize(by) => {
-                if let Some(size) = said.get_mut(last + 14..last + 16) {
+            Action::Resize(by) => {
+                if let Some(size) = stream.get_mut(last + 14..last + 16) {
                     let new = u16::from_le_bytes([size[0], size[1]]).wrapping_add_signed(by.into());
                     size.copy_from_slice(&new.to_le_bytes());
                 }
             }
-            Say::Cut(n) => said.truncate(said.len().saturating_sub(n.into())),
-            Say::Again => said.extend_from_within(last..),
+            Action::Cut(n) => stream.truncate(stream.len().saturating_sub(n.into())),
+            Action::Again => stream.extend_from_within(last..),
         }
-        if said.len() > before {
+        if stream.len() > before {
             last = before;
         }
-        last = last.min(said.len());
+        last = last.min(stream.len());
     }
-    Ok(said)
+    Ok(stream)
 }
 
-fn say_message(said: &mut Vec<u8>, code: Code, payload: &impl Encode) {
-    // One that is too long for any message is not said.
-    said.extend(encode_to_vec(code, payload).unwrap_or_default());
+fn push_message(stream: &mut Vec<u8>, code: Code, payload: &impl Encode) {
+    // A payload that is too long for a message is left out.
+    stream.extend(encode_to_vec(code, payload).unwrap_or_default());
 }
 
-/// What comes of a frame byte by byte: how receiving it ends, and what it is then.
+/// Receives a frame byte by byte. Returns the result of receiving it, and the frame.
 pub(crate) fn received(bytes: &[u8]) -> (Result<(), ProtocolError>, Result<Advertise, ProtocolError>) {
     let mut receive = ReceiveAdvertise::new();
     let outcome = feed(&mut receive, &mut &*bytes, &mut iter::repeat(1));
     (outcome, receive.finish())
 }
 
-/// A frame comes to the same whole or byte by byte, and is written as it was read.
+/// Checks that parsing a whole frame and receiving it byte by byte agree, and that it encodes to the same bytes.
 fn advertised(bytes: &[u8]) {
     let (outcome, received) = received(bytes);
     match Advertise::parse(bytes) {
@@ -131,11 +134,11 @@ fn advertised(bytes: &[u8]) {
     }
 }
 
-/// The parts of a message tile it, up to the error of decoding it if there is one.
+/// Checks that the parts of a message cover it without a gap, up to its decoding error if there is one.
 fn inspect(bytes: &[u8], answer_to: Option<Code>) {
     let mut end = 0;
     let result = Message::inspect(bytes, answer_to, &mut |part| {
-        assert_eq!(part.offset, end, "{} lies elsewhere", part.path);
+        assert_eq!(part.offset, end, "{} is at the wrong offset", part.path);
         end += part.bytes.len();
         assert_eq!(part.bytes, &bytes[part.offset..end]);
     });
@@ -143,7 +146,7 @@ fn inspect(bytes: &[u8], answer_to: Option<Code>) {
         Ok(Parsed::Complete { value, used }) => (used, decoded(&value, answer_to)),
         Ok(Parsed::Partial { .. }) => {
             let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() };
-            // Of a header that is not whole, the size may be seen to be wrong already.
+            // The size can be wrong before the header is complete.
             let bad_size = DecodeError { kind: DecodeErrorKind::BadSize, offset: 14 };
             let early = bytes.len() < Message::HEADER_LEN && result == Err(bad_size);
             (bytes.len(), Err(if early { bad_size } else { cut_off }))
@@ -153,11 +156,11 @@ fn inspect(bytes: &[u8], answer_to: Option<Code>) {
     assert_eq!(result, expected);
     match result {
         Ok(()) => assert_eq!(end, used),
-        Err(error) => assert!(end <= error.offset.max(bytes.len().min(used)), "shows more than there is"),
+        Err(error) => assert!(end <= error.offset.max(bytes.len().min(used)), "parts beyond the end"),
     }
 }
 
-/// The payload as the response of the command that makes such a request.
+/// Decodes the payload as the response of the command of this request.
 fn response<'r, C: Command>(
     _: impl FnOnce(C) -> Request<'r>,
     message: &Message<'_>,
@@ -166,7 +169,7 @@ fn response<'r, C: Command>(
 }
 
 fn decoded(message: &Message<'_>, answer_to: Option<Code>) -> Result<(), DecodeError> {
-    /// The response of each command.
+    /// Decodes the response of each command.
     macro_rules! responses {
         ($code:expr, $($command:ident)*) => {
             match $code {

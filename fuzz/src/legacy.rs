@@ -2,7 +2,9 @@ use core::fmt::Display;
 use core::str::FromStr;
 
 use arbitrary::Unstructured;
-use ipc_proto::legacy::{self, CollectTracing, ErrorCode, Legacy, OldMessageType, OldRequest, recognise};
+use ipc_proto::legacy::{
+    self, DraftCollectTracing, DraftErrorCode, Legacy, OldMessageType, OldRequest, recognise,
+};
 use ipc_proto::wire::decode;
 use ipc_proto::{
     Array, Code, Command, Encode, Guid, HResult, Message, Parsed, PipeName, RouterSocketName, SocketName,
@@ -11,8 +13,9 @@ use ipc_proto::{
 
 use crate::message::{encoded, value};
 
-/// What was spoken before is recognised for what it is and nothing else is, by a plain reading; and a text is the name
-/// of a socket, of then or now, of a pipe, or a GUID, exactly if it is one that is written so.
+/// Checks that `recognise` accepts exactly the messages of the earlier protocols, compared with a simple reader.
+///
+/// A text parses as a socket or pipe name (draft or current), or a GUID exactly if it has that form.
 pub fn legacy(bytes: &[u8]) {
     recognised(bytes);
     names(&String::from_utf8_lossy(bytes));
@@ -41,49 +44,55 @@ fn recognised(bytes: &[u8]) {
         }
         Some(Legacy::CollectTracing(start)) => {
             let message = whole.expect("a message");
-            assert_eq!(message.code, CollectTracing::CODE);
+            assert_eq!(message.code, DraftCollectTracing::CODE);
             assert_eq!(encoded(&start), message.payload);
         }
         Some(other) => panic!("{other:?} is not in this list"),
         None => match whole {
-            Some(Message { code: CollectTracing::CODE, payload }) => {
+            Some(Message { code: DraftCollectTracing::CODE, payload }) => {
                 let today =
                     decode::<ipc_proto::CollectTracing<'_>>(payload).ok().map(|today| today.encoded_len());
-                let then = decode::<CollectTracing<'_>>(payload).ok().map(|then| then.encoded_len());
-                assert!(then != Some(payload.len()) || today == Some(payload.len()), "it is of the draft");
-                value::<CollectTracing<'_>>(payload, &mut Vec::new());
+                let then = decode::<DraftCollectTracing<'_>>(payload).ok().map(|then| then.encoded_len());
+                assert!(
+                    then != Some(payload.len()) || today == Some(payload.len()),
+                    "a request of the draft is not recognised"
+                );
+                value::<DraftCollectTracing<'_>>(payload, &mut Vec::new());
             }
             Some(Message { code: Code::ERROR, payload }) => {
-                assert!(payload.len() != 4 || !(1..=4).contains(&word(20)), "an error of the draft");
+                assert!(
+                    payload.len() != 4 || !(1..=4).contains(&word(20)),
+                    "an error of the draft is not recognised"
+                );
             }
             Some(_) => {}
             None => assert!(bytes.len() < 8 || word(4) == 0 || !(1024..=1026).contains(&word(0))),
         },
     }
-    value::<CollectTracing<'_>>(bytes, &mut Vec::new());
-    value::<legacy::Provider<'_>>(bytes, &mut Vec::new());
+    value::<DraftCollectTracing<'_>>(bytes, &mut Vec::new());
+    value::<legacy::DraftProvider<'_>>(bytes, &mut Vec::new());
     value::<OldRequest<'_>>(bytes, &mut Vec::new());
-    value::<ErrorCode>(bytes, &mut Vec::new());
+    value::<DraftErrorCode>(bytes, &mut Vec::new());
 }
 
 fn made_up(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     names(&text(u)?);
-    let providers: Vec<legacy::Provider<'_>> = u.arbitrary()?;
-    let start = CollectTracing {
+    let providers: Vec<legacy::DraftProvider<'_>> = u.arbitrary()?;
+    let start = DraftCollectTracing {
         circular_buffer_mb: u.arbitrary()?,
         output_path: u.arbitrary()?,
         providers: Array::from(&providers[..]),
     };
-    if let Ok(message) = encode_to_vec(CollectTracing::CODE, &start) {
+    if let Ok(message) = encode_to_vec(DraftCollectTracing::CODE, &start) {
         recognised(&message);
-        let read: CollectTracing<'_> = decode(&message[20..]).expect("it was written a moment ago");
+        let read: DraftCollectTracing<'_> = decode(&message[20..]).expect("it was written a moment ago");
         assert_eq!(
             (read.circular_buffer_mb, read.output_path),
             (start.circular_buffer_mb, start.output_path)
         );
-        // Absent filter data are null ones where something follows.
+        // Absent filter data is null unless the provider is the last one.
         let last = providers.len().wrapping_sub(1);
-        let written = providers.iter().enumerate().map(|(at, provider)| legacy::Provider {
+        let written = providers.iter().enumerate().map(|(at, provider)| legacy::DraftProvider {
             filter_data: if at == last {
                 provider.filter_data
             } else {
@@ -91,24 +100,24 @@ fn made_up(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             },
             ..*provider
         });
-        assert!(read.providers.iter().eq(written), "providers were read otherwise than written");
+        assert!(read.providers.iter().eq(written), "the providers that were read differ from those written");
     }
     let mut old: OldRequest<'_> = u.arbitrary()?;
     if u.arbitrary()? {
-        // Around those that there were.
+        // Message types at and next to the valid ones.
         old.message_type = OldMessageType(u.int_in_range(1023..=1027)?);
         old.process_id = u.int_in_range(0..=1)?;
     }
     let buf = encoded(&old);
     assert_eq!(decode(&buf), Ok(old));
     recognised(&buf);
-    for code in [u.arbitrary()?, ErrorCode(u.int_in_range(0..=5)?)] {
+    for code in [u.arbitrary()?, DraftErrorCode(u.int_in_range(0..=5)?)] {
         recognised(&encode_to_vec(Code::ERROR, &code).expect("24 bytes"));
     }
     Ok(())
 }
 
-/// A text is at most one of these names; and then it is the one that its parts make.
+/// Checks that a text is at most one of these names, and that the name has the parts of the text.
 fn names(text: &str) {
     let parts: Vec<&str> = text.split('-').collect();
     let socket = name(
@@ -133,7 +142,17 @@ fn names(text: &str) {
             ["dotnetcore", "diagnostic", id, key, "socket"] => numbers(id, key),
             _ => None,
         },
-        |(process_id, disambiguation_key)| legacy::SocketName(SocketName { process_id, disambiguation_key }),
+        |(process_id, disambiguation_key)| {
+            legacy::DraftSocketName(SocketName { process_id, disambiguation_key })
+        },
+    );
+    let pipe_then = name(
+        text,
+        match parts[..] {
+            ["dotnetcore", "diagnostic", id] => numbers(id, "0"),
+            _ => None,
+        },
+        |(process_id, _)| legacy::DraftPipeName(PipeName { process_id }),
     );
     let pipe = name(
         text,
@@ -144,7 +163,7 @@ fn names(text: &str) {
         |(process_id, _)| PipeName { process_id },
     );
     assert!(
-        [socket, router, then, pipe].iter().filter(|is| **is).count() <= 1,
+        [socket, router, then, pipe, pipe_then].iter().filter(|is| **is).count() <= 1,
         "{text:?} is more than one name"
     );
 
@@ -161,7 +180,7 @@ fn names(text: &str) {
     }
 }
 
-/// Whether it is a name: exactly if there are parts.
+/// Returns whether the text is a name, which requires `parts`.
 fn name<N: FromStr + Display + PartialEq + core::fmt::Debug, P>(
     text: &str,
     parts: Option<P>,
@@ -175,13 +194,13 @@ fn name<N: FromStr + Display + PartialEq + core::fmt::Debug, P>(
     name.is_some()
 }
 
-/// Two numbers as they are written.
+/// Parses two numbers in their canonical form.
 fn numbers(id: &str, key: &str) -> Option<(u32, u64)> {
     let numbers: (u32, u64) = (id.parse().ok()?, key.parse().ok()?);
     (numbers.0.to_string() == id && numbers.1.to_string() == key).then_some(numbers)
 }
 
-/// A text of what names are made of, and of anything.
+/// Generates a text from parts of names and arbitrary text.
 fn text(u: &mut Unstructured<'_>) -> arbitrary::Result<String> {
     const WORDS: [&str; 16] = [
         "dotnet-diagnostic-",

@@ -1,4 +1,4 @@
-//! What must hold for `ipc-proto` whatever the bytes.
+//! Properties of `ipc-proto` that hold for all bytes.
 //!
 //! Each property is a function of any bytes that panics where it does not hold. It runs three ways: under a fuzzer
 //! (`fuzz_targets/`), with random input as a test (`ipc-proto/tests/properties.rs`), and over the files of
@@ -9,44 +9,59 @@
     clippy::indexing_slicing,
     clippy::missing_panics_doc,
     clippy::panic,
-    reason = "a property says that it does not hold by panicking"
+    reason = "a property that does not hold panics"
 )]
+mod assemble;
 mod connect_port;
 mod conversation;
 mod hostile;
 mod legacy;
+mod made_up;
 mod message;
+mod monitor;
 mod nettrace;
 mod plan;
 mod port;
+mod reading;
+mod repetition;
+mod rewrite;
 mod session;
 mod split;
 mod stores;
+mod targets;
 mod trace;
+mod unknown;
 mod user_events;
 pub mod wire;
+mod work;
 
 use std::{fs, path::PathBuf};
 
+pub use assemble::assemble;
 pub use connect_port::connect_port;
 pub use conversation::conversation;
 pub use hostile::hostile;
 pub use legacy::legacy;
 pub use message::message;
-pub use nettrace::{events, metadata, nettrace, payload, rewrite};
+pub use monitor::monitor;
+pub use nettrace::{events, metadata, nettrace, payload};
 pub use plan::plan;
-pub use port::{monitor, port_config};
+pub use port::port_config;
+pub use rewrite::rewrite;
 pub use session::session;
 pub use split::split;
 pub use stores::stores;
+pub use targets::{assert_stored_inputs_hold, assert_targets_are, holds};
 pub use trace::trace;
 pub use user_events::user_events;
+pub use work::work;
 
 /// A property: what must hold for these bytes.
 pub type Property = fn(&[u8]);
 
 /// Every property by its name, which is that of its fuzz target too.
-pub const PROPERTIES: [(&str, Property); 18] = [
+pub const PROPERTIES: [(&str, Property); 20] = [
+    ("assemble", assemble),
     ("connect_port", connect_port),
     ("conversation", conversation),
     ("events", events),
@@ -65,6 +80,7 @@ pub const PROPERTIES: [(&str, Property); 18] = [
     ("stores", stores),
     ("trace", trace),
     ("user_events", user_events),
+    ("work", work),
 ];
 
 /// A file of `testdata/`.

@@ -4,17 +4,16 @@ use std::hash::DefaultHasher;
 
 use arbitrary::Unstructured;
 use ipc_proto::types::{
-    Environment, Format, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, Provider, SessionId,
-    Status,
+    EnvironmentEntries, Format, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, Provider,
+    SessionId, Status,
 };
 use ipc_proto::wire::{TextBuf, Writer, decode, decode_prefix};
 use ipc_proto::{
     Array, CollectTracing2, Decode, Encode, EncodeError, Message, Parsed, Request, ServerError, Text, encode,
 };
 
-/// What decodes, encodes to something that decodes to an equal value, whichever way the bytes are looked at.
-///
-/// They are taken as a message, as the payload of every answer, and as a source of values.
+/// A decoded value encodes to bytes that decode to an equal value. The bytes are used as a message, as the payload of
+/// every answer, and as a source of values.
 pub fn message(bytes: &[u8]) {
     match Message::parse(bytes) {
         Ok(Parsed::Complete { value, used }) => {
@@ -32,7 +31,7 @@ pub fn message(bytes: &[u8]) {
     let _ = values(&mut Unstructured::new(bytes));
 }
 
-/// Values made of the bytes: what no message brings, and no file of `testdata/` has.
+/// Checks values that are generated from the bytes.
 fn values(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     texts(u.arbitrary()?, u.arbitrary()?);
     request(u.arbitrary()?);
@@ -53,7 +52,7 @@ fn request(request: Request<'_>) {
         return; // nothing that decoding brings
     }
     let len = Message::HEADER_LEN + request.encoded_len();
-    // A message that is too long is told of before the buffer is.
+    // The error for a message that is too long precedes that for the buffer.
     let mut buf = vec![0xa5; (len + 64).min(Message::MAX_LEN + 1)];
     if len > Message::MAX_LEN {
         assert_eq!(encode(request.code(), &request, &mut buf), Err(EncodeError::MessageTooLong { len }));
@@ -62,7 +61,7 @@ fn request(request: Request<'_>) {
     let too_small = encode(request.code(), &request, &mut buf[..len - 1]).map(|bytes| bytes.len());
     assert_eq!(too_small, Err(EncodeError::BufferTooSmall { needed: len }));
     assert_eq!(encode(request.code(), &request, &mut buf).map(|bytes| bytes.len()), Ok(len));
-    assert!(buf[len..].iter().all(|byte| *byte == 0xa5), "writes behind the message");
+    assert!(buf[len..].iter().all(|byte| *byte == 0xa5), "writes after the message");
     let Ok(Parsed::Complete { value, used }) = Message::parse(&buf) else {
         panic!("{request:?} does not parse")
     };
@@ -70,16 +69,30 @@ fn request(request: Request<'_>) {
     assert_eq!(value.request(), Ok(request));
 }
 
-/// The bytes as the payload of every kind of answer, and as what follows one.
+macro_rules! responses {
+    ($([
+        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
+        { $($field:ident: $ty:ty,)* }
+        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+    ])*) => {
+        /// Decodes the bytes as the response to each command.
+        fn responses(bytes: &[u8]) {
+            $({
+                fn response<'r>(bytes: &'r [u8], buf: &'r mut Vec<u8>) {
+                    value::<$response $(<$r>)?>(bytes, buf);
+                }
+                response(bytes, &mut Vec::new());
+            })*
+        }
+    };
+}
+ipc_proto::for_each_command!(responses);
+
+/// Decodes the bytes as the payload of every kind of answer, and as the environment after one.
 fn answers(bytes: &[u8]) {
-    value::<ProcessInfo<'_>>(bytes, &mut Vec::new());
-    value::<ProcessInfo2<'_>>(bytes, &mut Vec::new());
-    value::<ProcessInfo3<'_>>(bytes, &mut Vec::new());
-    value::<ProcessEnvironment>(bytes, &mut Vec::new());
-    value::<SessionId>(bytes, &mut Vec::new());
-    value::<Status>(bytes, &mut Vec::new());
+    responses(bytes);
     value::<ServerError<'_>>(bytes, &mut Vec::new());
-    if let Ok(environment) = decode::<Environment<'_>>(bytes) {
+    if let Ok(environment) = decode::<EnvironmentEntries<'_>>(bytes) {
         array(environment, &mut Vec::new());
         environment.iter().zip(environment.iter().skip(1)).for_each(|(a, b)| texts(a, b));
     }
@@ -88,7 +101,7 @@ fn answers(bytes: &[u8]) {
     }
 }
 
-/// What was decoded encodes to the bytes that it came from, if it took any: no part of an answer has two forms.
+/// A decoded value encodes to the bytes that it was decoded from, if any: no part of an answer has two forms.
 pub(crate) fn value<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], buf: &'a mut Vec<u8>) {
     match decode_prefix::<T>(bytes) {
         Ok((value, rest)) => {
@@ -178,7 +191,7 @@ impl Forms {
         (!self.owned.as_text().is_null()).then_some(&self.units)
     }
 
-    /// All of them, each of which says the same of itself.
+    /// Returns all forms, after checking that they agree.
     fn all<'a>(&'a self, text: Text<'a>) -> Vec<Text<'a>> {
         let mut all = vec![text, self.owned.as_text(), decode(&self.wire).expect("a text that was encoded")];
         if !text.is_null() {

@@ -1,11 +1,11 @@
 use arbitrary::Unstructured;
-use ipc_proto::plan::{self, DEFAULT_RUNDOWN, Flavour, Loss, Obstacle, Runtime, TraceWishes};
+use ipc_proto::plan::{self, DEFAULT_RUNDOWN, Flavour, LostFeature, Obstacle, Runtime, TraceWishes};
 use ipc_proto::types::{DumpFlags, SessionBufferMode};
 use ipc_proto::{Code, CommandInfo, HResult, Request};
 
-/// Whatever is wished and known: a plan begins with the oldest command that carries it all, loses what it says and
-/// nothing else at every step, and names no command that the runtime cannot know; what is not known counts as the worse;
-/// and result codes are written as they are.
+/// For all wishes and all known facts: a plan begins with the oldest command that supports every wish, loses exactly
+/// the features that it reports at every step, and contains no command that the runtime cannot know. An unknown fact
+/// counts as the worse case. Result codes are formatted unchanged.
 pub fn plan(bytes: &[u8]) {
     let _ = plans(&mut Unstructured::new(bytes));
 }
@@ -17,18 +17,22 @@ fn plans(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     results(HResult(u.arbitrary()?), u.arbitrary()?);
     let code = Code(u.arbitrary()?);
     let request: Request<'_> = u.arbitrary()?;
-    let file_is_there = u.arbitrary()?;
+    let file_exists = u.arbitrary()?;
     for code in [code, request.code()] {
         obstacles(code, &runtime);
     }
-    // With more known, it is no worse.
-    let hazard = plan::hazard(&request, &runtime, file_is_there);
+    // More knowledge never makes the result worse.
+    let hazard = plan::hazard(&request, &runtime, file_exists);
     if hazard.is_some() {
-        assert_eq!(plan::obstacle(request.code(), &runtime), None, "what is refused ends nobody");
+        assert_eq!(
+            plan::obstacle(request.code(), &runtime),
+            None,
+            "a refused request does not end the process"
+        );
     }
     let obstacle = plan::obstacle(request.code(), &runtime);
     for known in more_known(&runtime) {
-        let now = plan::hazard(&request, &known, file_is_there);
+        let now = plan::hazard(&request, &known, file_exists);
         assert!(
             now.is_none() || now == hazard,
             "{request:?}: {hazard:?} of {runtime:?}, {now:?} of {known:?}"
@@ -49,7 +53,7 @@ fn runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<Runtime> {
     Ok(runtime)
 }
 
-/// The same with one thing more known.
+/// Returns variants of the runtime with one more known fact.
 fn more_known(runtime: &Runtime) -> Vec<Runtime> {
     let mut known = vec![*runtime];
     if runtime.version.is_none() {
@@ -80,7 +84,7 @@ fn wishes(u: &mut Unstructured<'_>) -> arbitrary::Result<TraceWishes> {
     })
 }
 
-/// Whether the command has a place for all of them.
+/// Returns whether the command supports every wish.
 fn carries(command: Code, wishes: &TraceWishes) -> bool {
     let own_rundown = ![0, DEFAULT_RUNDOWN].contains(&wishes.rundown_keyword);
     let mode = wishes.buffer_mode != SessionBufferMode::DROP && !wishes.user_events;
@@ -106,15 +110,15 @@ fn traces(wishes: TraceWishes, runtime: &Runtime) {
         for loss in step.lost.iter() {
             assert!(step.lost.contains(loss));
             match loss {
-                Loss::Blocking => left.buffer_mode = SessionBufferMode::DROP,
-                Loss::EventFilters => left.event_filters = false,
-                Loss::RundownKeyword => left.rundown_keyword = DEFAULT_RUNDOWN,
-                Loss::Stackwalk => left.stackwalk = true,
+                LostFeature::Blocking => left.buffer_mode = SessionBufferMode::DROP,
+                LostFeature::EventFilters => left.event_filters = false,
+                LostFeature::RundownKeyword => left.rundown_keyword = DEFAULT_RUNDOWN,
+                LostFeature::Stackwalk => left.stackwalk = true,
                 other => panic!("a trace cannot lose {other:?}"),
             }
-            assert!(left != wishes, "{loss:?} was not wished for");
+            assert!(left != wishes, "{loss:?} was not a wish");
         }
-        assert_eq!(step.wishes, left, "it loses what it does not say");
+        assert_eq!(step.wishes, left, "it loses a feature that it does not report");
         let older = Code(step.command.0 - 1);
         assert!(carries(step.command, &left) && (older.0 == 0x0202 || !carries(older, &left)), "{step:?}");
     }
@@ -132,8 +136,8 @@ fn others(flags: DumpFlags, runtime: &Runtime) {
     assert!(dumps.iter().copied().eq(expected.map(|row| row.0)));
     for step in plan::dump(flags, runtime) {
         let beyond = step.command.0 == 0x0101 && flags.0 & !1 != 0;
-        assert_eq!(step.lost.contains(Loss::DumpFlags), beyond);
-        assert_eq!(step.lost.contains(Loss::DumpMessage), step.command.0 != 0x0103);
+        assert_eq!(step.lost.contains(LostFeature::DumpFlags), beyond);
+        assert_eq!(step.lost.contains(LostFeature::DumpMessage), step.command.0 != 0x0103);
         assert_eq!(step.lost.is_empty(), step.command.0 == 0x0103);
     }
     let infos = [(0x0408, 8), (0x0404, 6), (0x0400, 5)].into_iter().filter(|row| row.1 <= version);

@@ -8,31 +8,37 @@ use ipc_proto::{
 };
 
 const ID: u64 = 0x7f00_0000_1000;
+const DEADLINE: u64 = 1_000;
 
-/// A session with a runtime whose connections hold little, and which answers a stop only when its stream is read to the
-/// end, never gets stuck, whatever is done first of what it wants; nothing of the stream is lost. And whatever it is
-/// told, in sense or not, it keeps count, wants nothing after its end, and is ended by the deadline of its stop.
+/// Checks two properties of a session.
+///
+/// * With a runtime whose connections have small buffers, and which answers a Stop only after its stream was read to
+///   the end, the session never blocks and loses no byte, whichever of its steps is done first.
+/// * Whatever sequence of calls it gets, sensible or not, it counts correctly, wants nothing after its end, and ends at
+///   the deadline of its Stop.
 pub fn session(bytes: &[u8]) {
     let mut u = Unstructured::new(bytes);
     let _ = if u.ratio(1, 2).unwrap_or_default() { with_a_runtime(&mut u) } else { with_anything(&mut u) };
 }
 
-/// A runtime with room for a few bytes on either connection.
+/// A model of a runtime with room for a few bytes on each connection.
 struct Runtime {
     capacity: usize,
-    /// What is still to be written to the stream.
+    /// Bytes that are not written to the stream yet.
     unwritten: VecDeque<u8>,
     stream: VecDeque<u8>,
     stream_closed: bool,
-    /// Whether the stop was read, upon which the rest is written.
+    /// Whether the Stop was received; the runtime then writes the rest of the stream.
     stopping: bool,
-    asked: Vec<u8>,
+    received: Vec<u8>,
     answer: VecDeque<u8>,
+    /// How many more connections are not accepted.
+    busy: u8,
 }
 
 impl Runtime {
-    /// Does what can be done without waiting.
-    fn go_on(&mut self, answer: &[u8]) {
+    /// Does everything that does not block.
+    fn advance(&mut self, answer: &[u8]) {
         while self.stream.len() < self.capacity {
             let Some(byte) = self.unwritten.pop_front() else { break };
             self.stream.push_back(byte);
@@ -58,8 +64,9 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         stream: VecDeque::new(),
         stream_closed: false,
         stopping: false,
-        asked: Vec::new(),
+        received: Vec::new(),
         answer: VecDeque::new(),
+        busy: u.int_in_range(0..=5)?,
     };
     let mut session = Session::new(ID);
     let mut read = Vec::new();
@@ -67,22 +74,22 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let mut steps = 0;
     while session.end().is_none() {
         steps += 1;
-        assert!(steps < 20 * (stream.len() + 100), "it is stuck");
-        runtime.go_on(&answer);
+        assert!(steps < 20 * (stream.len() + 100), "the session blocks");
+        runtime.advance(&answer);
         if read.len() >= stop_after {
-            session.stop(1);
+            session.stop(DEADLINE);
         }
-        // One of the two, as it comes; the other if there is nothing to be done on that one.
+        // One of the two connections, or the other if the first has no work.
         let stop_first: bool = u.arbitrary().unwrap_or_default();
         let n = u.int_in_range(1..=50).unwrap_or(50);
-        if !stop_first || !go_on_with_stop(&mut session, &mut runtime, n) {
+        if !stop_first || !advance_stop(&mut session, &mut runtime, n) {
             let n = n.min(runtime.stream.len());
             let piece: Vec<u8> = runtime.stream.drain(..n).collect();
             if !piece.is_empty() || runtime.stream_closed && session.wants_stream() {
                 session.stream_advance(&piece);
                 read.extend(piece);
             } else {
-                go_on_with_stop(&mut session, &mut runtime, n.max(1));
+                advance_stop(&mut session, &mut runtime, n.max(1));
             }
         }
     }
@@ -92,14 +99,25 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-/// Does something on the Stop's connection; whether there was something to do.
-fn go_on_with_stop(session: &mut Session, runtime: &mut Runtime, n: usize) -> bool {
+/// Does one step on the Stop connection; returns whether there was one.
+fn advance_stop(session: &mut Session, runtime: &mut Runtime, n: usize) -> bool {
     let event = match session.stop_step() {
-        StopStep::Nothing => return false,
+        StopStep::Nothing => match session.until() {
+            // The pause after an attempt, or the deadline, which this model never reaches.
+            Some(until) if until < DEADLINE => {
+                session.tick(until);
+                return true;
+            }
+            _ => return false,
+        },
+        StopStep::Connect if runtime.busy > 0 => {
+            runtime.busy -= 1;
+            StopEvent::Busy(0)
+        }
         StopStep::Connect => StopEvent::Connected,
         StopStep::Send(bytes) => {
             let n = n.min(bytes.len());
-            runtime.asked.extend(&bytes[..n]);
+            runtime.received.extend(&bytes[..n]);
             StopEvent::Sent(n)
         }
         StopStep::Receive(space) => {
@@ -112,15 +130,17 @@ fn go_on_with_stop(session: &mut Session, runtime: &mut Runtime, n: usize) -> bo
         }
     };
     session.stop_advance(event);
-    if let Ok(Parsed::Complete { value: message, used }) = Message::parse(&runtime.asked) {
-        let Ok(Request::StopTracing(stop)) = message.request() else { panic!("it asks for something else") };
-        assert_eq!((stop.session_id, used), (ID, runtime.asked.len()));
+    if let Ok(Parsed::Complete { value: message, used }) = Message::parse(&runtime.received) {
+        let Ok(Request::StopTracing(stop)) = message.request() else {
+            panic!("the session sent another command")
+        };
+        assert_eq!((stop.session_id, used), (ID, runtime.received.len()));
         runtime.stopping = true;
     }
     true
 }
 
-/// What the end of such a stream is.
+/// Returns the end of a session with this stream.
 fn mark(stream: &[u8]) -> SessionEnd {
     let v6 = stream.starts_with(b"Nettrace\0\0\0\0");
     let marked = if v6 { stream.len() >= 24 && stream.ends_with(&[0; 4]) } else { stream.ends_with(&[6, 1]) };
@@ -128,21 +148,22 @@ fn mark(stream: &[u8]) -> SessionEnd {
 }
 
 #[derive(Debug, Arbitrary)]
-enum Told {
+enum Input {
     Stream(Vec<u8>),
     /// With the end mark.
     Marked,
     Stop(u16),
     Connected,
     Failed,
+    Busy(u16),
     Sent(u8),
-    /// These bytes, in the space that is lent.
+    /// These bytes, as far as there is space for them.
     Received(Vec<u8>),
-    /// As much as fits of the answer that is expected, or of a refusal.
+    /// The next part of the expected answer, or of a refusal.
     Answer {
         refused: bool,
     },
-    /// More than was lent.
+    /// More bytes than there is space for.
     TooMuch,
     Tick(u16),
     Abandon,
@@ -157,46 +178,47 @@ fn with_anything(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let (mut stream, mut ended, mut answered) = (Vec::new(), false, 0);
     while !u.is_empty() {
         let (before, until) = (session.end(), session.until());
-        let told: Told = u.arbitrary()?;
-        match &told {
-            Told::Stream(bytes) => {
+        let input: Input = u.arbitrary()?;
+        match &input {
+            Input::Stream(bytes) => {
                 if session.wants_stream() {
                     stream.extend(bytes);
                     ended |= bytes.is_empty();
                 }
                 session.stream_advance(bytes);
             }
-            Told::Marked => {
+            Input::Marked => {
                 if session.wants_stream() {
                     stream.extend([6, 1]);
                 }
                 session.stream_advance(&[6, 1]);
             }
-            Told::Stop(at) => {
+            Input::Stop(at) => {
                 session.stop((*at).into());
                 assert!(before.is_some() || session.until().is_some_and(|until| until <= (*at).into()));
             }
-            Told::Connected => session.stop_advance(StopEvent::Connected),
-            Told::Failed => session.stop_advance(StopEvent::Failed),
-            Told::Sent(n) => session.stop_advance(StopEvent::Sent((*n).into())),
-            Told::Received(bytes) => receive(&mut session, bytes),
-            Told::Answer { refused } => {
+            Input::Connected => session.stop_advance(StopEvent::Connected),
+            Input::Failed => session.stop_advance(StopEvent::Failed),
+            Input::Busy(now) => session.stop_advance(StopEvent::Busy((*now).into())),
+            Input::Sent(n) => session.stop_advance(StopEvent::Sent((*n).into())),
+            Input::Received(bytes) => receive(&mut session, bytes),
+            Input::Answer { refused } => {
                 let answer = &answers[usize::from(*refused)];
                 let rest = answer.get(answered..).unwrap_or_default();
-                answered += lent(&mut session).min(rest.len());
+                answered += space(&mut session).min(rest.len());
                 receive(&mut session, rest);
             }
-            Told::TooMuch => session.stop_advance(StopEvent::Received(usize::MAX)),
-            Told::Tick(now) => {
+            Input::TooMuch => session.stop_advance(StopEvent::Received(usize::MAX)),
+            Input::Tick(now) => {
                 session.tick((*now).into());
                 if let (None, Some(SessionEnd::TimedOut(timeout))) = (before, session.end()) {
                     assert!(until.is_some_and(|until| until <= u64::from(*now)), "too early");
                     check_timeout(&timeout, stream.len());
                 }
             }
-            Told::Abandon => session.abandon(),
+            Input::Abandon => session.abandon(),
         }
-        assert!(before.is_none() || session.end() == before, "an end is final: {told:?}");
+        assert!(before.is_none() || session.end() == before, "an end is final: {input:?}");
         assert_eq!(session.received(), stream.len() as u64);
         match session.end() {
             Some(end) => {
@@ -211,27 +233,32 @@ fn with_anything(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             }
             None => {
                 let wanted = session.wants_stream();
-                assert!(wanted || !matches!(session.stop_step(), StopStep::Nothing | StopStep::Connect));
+                let pauses = session.until().is_some() && matches!(session.stop_step(), StopStep::Nothing);
+                assert!(
+                    wanted || pauses || !matches!(session.stop_step(), StopStep::Nothing | StopStep::Connect)
+                );
             }
         }
     }
     if session.end().is_none() {
         session.stop(7);
-        session.tick(7);
-        assert!(session.end().is_some(), "no deadline ends it");
+        // The first one may end a pause.
+        session.tick(u64::MAX);
+        session.tick(u64::MAX);
+        assert!(session.end().is_some(), "the deadline does not end it");
     }
     Ok(())
 }
 
-/// How much space is lent for an answer.
-fn lent(session: &mut Session) -> usize {
+/// Returns the size of the space for an answer.
+fn space(session: &mut Session) -> usize {
     match session.stop_step() {
         StopStep::Receive(space) => space.len(),
         _ => 0,
     }
 }
 
-/// Gives it as much of these bytes as it lends space for.
+/// Copies as many of these bytes as fit into the space for an answer.
 fn receive(session: &mut Session, bytes: &[u8]) {
     let mut n = 0;
     if let StopStep::Receive(space) = session.stop_step() {

@@ -1,18 +1,19 @@
 use core::iter;
 
-use ipc_proto::types::{DumpFlags, DumpType, Environment, ProcessEnvironment};
+use ipc_proto::types::{DumpFlags, DumpType, EnvironmentEntries, ProcessEnvironment};
 use ipc_proto::wire::{Reader, TextBuf, Writer, decode_prefix};
 use ipc_proto::{
-    Answer, Call, Code, Decode, DecodeError, Encode, Exchange, GenerateCoreDump3, Message, Parsed,
-    ProtocolError, ReceiveEnvironment, Reply, Request, RequestError, Serve, Step, Text,
+    Answer, Code, Command, Decode, DecodeError, Encode, Exchange, GenerateCoreDump3, Message, Parsed,
+    ProtocolError, ReceiveEnvironment, Reply, Request, RequestError, Serve, Step, Text, UntypedCall,
 };
 
 use crate::wire::{feed, sizes, take};
 
-/// However bytes are cut into pieces, an exchange comes to the same end, and takes its own bytes and no more.
+/// Checks that the result of an exchange does not depend on the sizes of the pieces that it receives, and that an
+/// exchange takes only its own bytes.
 ///
-/// The sizes of the pieces are read off the bytes from the last on. So a file of `testdata/` is a good input as it
-/// stands, and what is appended to it varies how it is cut.
+/// The sizes of the pieces are the bytes in reverse. A file of `testdata/` is therefore a good input unchanged, and
+/// appended bytes vary the pieces.
 pub fn split(bytes: &[u8]) {
     calls(bytes);
     serves(bytes);
@@ -26,7 +27,7 @@ fn calls(bytes: &[u8]) {
     let pieces = call(bytes, sizes(bytes.iter().rev()), &mut other);
     assert_eq!(pieces.0, whole.0);
     match Message::parse(bytes) {
-        // The magic is looked at byte by byte, so how much of a wrong one is taken depends on the pieces.
+        // The magic is checked byte by byte, so the number of bytes taken of a wrong magic depends on the pieces.
         Err(_) => assert!(pieces.1 <= Message::HEADER_LEN && whole.1 <= Message::HEADER_LEN),
         Ok(Parsed::Complete { value, used }) if value.code.set() == Code::OK.set() && whole.0.is_ok() => {
             assert_eq!((pieces.1, whole.1), (used, used));
@@ -35,7 +36,7 @@ fn calls(bytes: &[u8]) {
     }
 }
 
-/// A buffer to begin with, and one to go on with.
+/// The first buffer, and a larger one to resume with.
 struct Buffers(Vec<u8>, Vec<u8>);
 
 impl Buffers {
@@ -44,35 +45,38 @@ impl Buffers {
     }
 }
 
-/// The shortest request of the command whose refusals have a text.
+/// The shortest request of the command that has a message in its error response.
 const REQUEST: GenerateCoreDump3<'_> =
     GenerateCoreDump3 { dump_name: Text::NULL, dump_type: DumpType::FULL, flags: DumpFlags::NONE };
 const REQUEST_LEN: usize = 32;
 
-/// How a `Call` ends that is answered `bytes`, and how many of them it took.
+/// Runs a `Call` that receives `bytes`. Returns its result and the number of bytes that it took.
 fn call<'b>(
     bytes: &[u8],
     mut sizes: impl Iterator<Item = usize>,
     Buffers(small, large): &'b mut Buffers,
 ) -> (Result<Answer<'b, Bytes<'b>>, ProtocolError>, usize) {
-    let mut call = Call::new(&REQUEST, small).expect("the request fits");
+    let mut call = UntypedCall::untyped(GenerateCoreDump3::CODE, &REQUEST, small).expect("the request fits");
     assert_eq!(take(&mut call, &mut sizes, usize::MAX).len(), REQUEST_LEN);
     let mut wire = bytes;
     let mut outcome = feed(&mut call, &mut wire, &mut sizes);
     if let Err(ProtocolError::BufferTooSmall { needed }) = outcome {
-        call = call.into_buffer(&mut large[..needed]);
+        let suspended = call.suspend();
+        let received = bytes.len() - wire.len();
+        large[..received].copy_from_slice(&bytes[..received]);
+        call = suspended.resume(&mut large[..needed]).expect("it is large enough");
         outcome = feed(&mut call, &mut wire, &mut sizes);
     }
     let taken = bytes.len() - wire.len();
     assert_eq!(call.received(), taken);
-    let answer = call.finish();
+    let answer = call.finish_as();
     if let Err(error) = outcome {
         assert_eq!(answer, Err(error));
     }
     (answer, taken)
 }
 
-/// A payload as it came.
+/// A payload that is not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
@@ -105,19 +109,18 @@ fn serves(bytes: &[u8]) {
     }
 }
 
-/// What a server makes of what was parsed: it looks at the values too.
-fn accepted(parsed: Result<Request<'_>, DecodeError>) -> Result<Request<'_>, RequestError> {
-    let request = parsed?;
-    request.check()?;
-    Ok(request)
+/// Returns the request as a server accepts it: a server also checks the values.
+fn accepted(parsed: Result<Request<'_>, DecodeError>) -> Result<Request<'_>, RequestError<'_>> {
+    parsed?.into_checked()
 }
 
-/// How a `Serve` ends that is sent `bytes`, what it answers by itself, and how many of them it took.
+/// Runs a `Serve` that receives `bytes`. Returns the request, the error response that it prepares, and the number of
+/// bytes that it took.
 fn serve<'b>(
     bytes: &[u8],
     mut sizes: impl Iterator<Item = usize>,
     Buffers(receive, send): &'b mut Buffers,
-) -> (Result<Request<'b>, RequestError>, Vec<u8>, usize) {
+) -> (Result<Request<'b>, RequestError<'b>>, Vec<u8>, usize) {
     let mut serve = Serve::new(receive, send).expect("the buffers hold a header and a refusal");
     let mut wire = bytes;
     assert_eq!(feed(&mut serve, &mut wire, &mut sizes), Ok(()));
@@ -129,16 +132,16 @@ fn serve<'b>(
     (request, refusal, taken)
 }
 
-/// The bytes as the environment, in a buffer that holds all, and in the smallest that holds the longest entry.
+/// Receives the bytes as an environment, in a buffer for all of them, and in the smallest buffer for the longest entry.
 fn environments(bytes: &[u8]) {
     let whole = environment(bytes, iter::empty(), bytes.len().max(4));
     let pieces = environment(bytes, sizes(bytes.iter().rev()), 4);
     assert_eq!(pieces, whole);
-    match decode_prefix::<Environment<'_>>(bytes) {
+    match decode_prefix::<EnvironmentEntries<'_>>(bytes) {
         Ok((all, [])) => assert!(whole.1.is_ok() && whole.0.iter().map(TextBuf::as_text).eq(all)),
         Ok(_) | Err(_) => assert!(whole.1.is_err()),
     }
-    // Announced, but cut off.
+    // The environment is shorter than announced.
     let longer =
         ProcessEnvironment { incoming_bytes: u32::try_from(bytes.len()).unwrap_or(0) + 1, future: 0 };
     let mut buf = vec![0xa5; bytes.len() + 4];
@@ -147,7 +150,7 @@ fn environments(bytes: &[u8]) {
     assert_eq!(feed(&mut receive, &mut &*bytes, &mut iter::empty()), Err(ProtocolError::Closed { received }));
 }
 
-/// The entries that come, and how it ends; grows the buffer as far as it is told to.
+/// Receives an environment. Returns its entries and the result. Grows the buffer as the error requests.
 pub(crate) fn environment(
     bytes: &[u8],
     mut sizes: impl Iterator<Item = usize>,
@@ -155,18 +158,21 @@ pub(crate) fn environment(
 ) -> (Vec<TextBuf>, Result<(), ProtocolError>) {
     let incoming_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     let announced = ProcessEnvironment { incoming_bytes, future: 0 };
-    let wire = [bytes, b"what follows"].concat();
+    let wire = [bytes, b"next message"].concat();
     loop {
         let mut buf = vec![0xa5; room];
         let mut receive = ReceiveEnvironment::new(&announced, u32::MAX, &mut buf).expect("no limit");
         let (mut rest, mut entries) = (&wire[..], Vec::new());
         let outcome = loop {
             assert_eq!(feed(&mut receive, &mut rest, &mut sizes), Ok(()));
-            assert!(rest.len() >= 12, "takes what follows");
+            assert!(rest.len() >= 12, "took bytes of the next message");
             match receive.next_entry().map(|entry| entry.map(TextBuf::from)) {
                 Ok(Some(entry)) => entries.push(entry),
                 Ok(None) if receive.is_finished() => break Ok(()),
-                Ok(None) => assert!(matches!(receive.step(), Step::Receive(_)), "stands still"),
+                Ok(None) => assert!(
+                    matches!(receive.step(), Step::Receive(_)),
+                    "no progress: neither an entry nor a request for bytes"
+                ),
                 Err(error) => break Err(error),
             }
         };

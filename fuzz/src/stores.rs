@@ -2,12 +2,12 @@ use std::collections::{HashMap, HashSet};
 
 use arbitrary::{Result, Unstructured};
 use ipc_proto::nettrace::{
-    Block, BlockKind, Event, Full, Held, Loss, LossBuf, Order, OrderBuf, SequencePoint, Slot, Step, Store,
-    Table, ThreadSequence, Trace, Version,
+    Block, BlockKind, Event, Held, LossBuf, LossCounter, Order, OrderBuf, Record, SequencePoint, Slot, Store,
+    StoreFull, Table, ThreadSequence, Trace, Version,
 };
 
-/// What a reader keeps of a trace in memory of its caller is what maps and sorted lists without a limit keep, as long as
-/// there is room: tables, copies of records, events in the order of time, and how many were lost.
+/// Tables, stores, the order of time and losses, in memory of the caller, equal maps and sorted lists without a limit
+/// as long as there is room.
 pub fn stores(bytes: &[u8]) {
     let mut u = Unstructured::new(bytes);
     let _ = match bytes.last().map_or(0, |byte| byte % 4) {
@@ -18,25 +18,23 @@ pub fn stores(bytes: &[u8]) {
     };
 }
 
-/// Numbers that lie side by side, that would like to have the same place, and any.
+/// Returns a number: a neighbour of others, one that prefers the place of others, one far below others in the tree of a
+/// table, or any.
 fn key(u: &mut Unstructured<'_>) -> Result<u64> {
+    /// The inverse of the factor by which a table spreads numbers.
+    const GATHER: u64 = 0xf1de_83e1_9937_733d;
     Ok(match u.arbitrary::<u8>()? {
         n @ 0..=99 => u64::from(n % 12),
-        n @ 100..=199 => u64::from(n % 8) << 16,
-        n @ 200..=229 => 0xffff_ffff_0000_0000 + u64::from(n),
+        n @ 100..=149 => u64::from(n % 8) << 16,
+        n @ 150..=213 => (1 << (n - 150) | 1_u64).wrapping_mul(GATHER),
+        n @ 214..=229 => 0xffff_ffff_0000_0000 + u64::from(n),
         _ => u.arbitrary()?,
     })
 }
 
-/// How many values so many slots hold: seven eighths of the largest power of two.
-fn room(slots: usize) -> usize {
-    let used = (1..=slots).rev().find(|n| n.is_power_of_two()).unwrap_or(0);
-    used - used / 8
-}
-
 fn table(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Slot::default(); u.int_in_range(0..=40)?];
-    let room = room(slots.len());
+    let room = slots.len();
     let (mut table, mut map) = (Table::new(&mut slots), HashMap::new());
     while !u.is_empty() {
         let key = key(u)?;
@@ -46,7 +44,7 @@ fn table(u: &mut Unstructured<'_>) -> Result<()> {
                 let expected = if map.len() < room || map.contains_key(&key) {
                     Ok(map.insert(key, value))
                 } else {
-                    Err(Full)
+                    Err(StoreFull)
                 };
                 assert_eq!(table.insert(key, value), expected);
             }
@@ -76,7 +74,7 @@ fn table(u: &mut Unstructured<'_>) -> Result<()> {
 fn store(u: &mut Unstructured<'_>) -> Result<()> {
     let (mut slots, mut bytes) =
         (vec![Slot::default(); u.int_in_range(0..=20)?], vec![0xa5; u.int_in_range(0..=200)?]);
-    let (room, len) = (room(slots.len()), bytes.len());
+    let (room, len) = (slots.len(), bytes.len());
     let (mut store, mut map, mut used) = (Store::new(&mut slots, &mut bytes), HashMap::new(), 0);
     while !u.is_empty() {
         let key = key(u)?;
@@ -87,7 +85,7 @@ fn store(u: &mut Unstructured<'_>) -> Result<()> {
         }
         let record: &[u8] = u.arbitrary()?;
         let fits = used + record.len() <= len && (map.len() < room || map.contains_key(&key));
-        assert_eq!(store.insert(key, record), if fits { Ok(()) } else { Err(Full) });
+        assert_eq!(store.insert(key, record), if fits { Ok(()) } else { Err(StoreFull) });
         if fits {
             used += record.len();
             map.insert(key, record);
@@ -98,7 +96,7 @@ fn store(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Events as they came, of which the oldest goes first, and of several the one that came first.
+/// Events in the order in which they were added. The oldest is popped first, and of the same time the first added.
 #[derive(Default)]
 struct Events {
     held: Vec<(u64, u32)>,
@@ -123,7 +121,7 @@ impl Events {
     }
 }
 
-/// Also one that grows.
+/// With slots of the caller, and with slots that grow.
 fn order(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Held::default(); u.int_in_range(0..=24)?];
     let len = slots.len();
@@ -144,7 +142,7 @@ fn order(u: &mut Unstructured<'_>) -> Result<()> {
                 };
                 match order.push(now, item) {
                     Ok(()) => events.held.push((now, item)),
-                    // One in four slots may be taken by what was popped.
+                    // Up to a quarter of the slots may be popped ones.
                     Err(back) => assert!(back == item && events.held.len() + len / 4 >= len, "there is room"),
                 }
                 if growing.push(now, item).is_err() {
@@ -183,26 +181,33 @@ fn order(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How far a thread has counted and how many of its events were lost.
+/// The number of the last event of a thread, and its losses.
 #[derive(Default, Clone, Copy)]
-struct Counted {
+struct ThreadCount {
     last: u32,
     lost: u64,
 }
 
-/// By the documentation of [`Loss`], with a map.
+/// The documentation of [`LossCounter`] written with a map.
 #[derive(Default)]
 struct Losses {
-    threads: HashMap<u64, Counted>,
+    threads: HashMap<u64, ThreadCount>,
     v6: bool,
     flush: bool,
     lost: u64,
+    lost_at_start: u64,
     gaps: u64,
     went_back: u64,
 }
 
 impl Losses {
-    /// The thread has counted to `sequence`, where `expected` should be.
+    /// Adds a thread of V4 whose first number is `sequence`, after `before` others.
+    fn first(&mut self, thread: u64, sequence: u32, before: u32) -> u32 {
+        self.lost_at_start += u64::from(if before < 1 << 31 { before } else { 0 });
+        self.counts(thread, sequence, sequence)
+    }
+
+    /// Sets the last number of a thread to `sequence`, where `expected` was expected.
     fn counts(&mut self, thread: u64, sequence: u32, expected: u32) -> u32 {
         let counted = self.threads.entry(thread).or_default();
         counted.last = sequence;
@@ -223,7 +228,8 @@ impl Losses {
                 self.counts(thread, sequence, expected)
             }
             None if self.v6 => self.counts(thread, sequence, 1),
-            Some(_) | None => self.counts(thread, sequence, sequence),
+            Some(_) => self.counts(thread, sequence, sequence),
+            None => self.first(thread, sequence, sequence.wrapping_sub(1)),
         }
     }
 
@@ -231,21 +237,23 @@ impl Losses {
         let ThreadSequence { thread, sequence } = *row;
         match self.threads.get(&thread).map(|counted| counted.last) {
             Some(expected) => self.counts(thread, sequence, expected),
-            None => self.counts(thread, sequence, if self.v6 { 0 } else { sequence }),
+            None if self.v6 => self.counts(thread, sequence, 0),
+            None => self.first(thread, sequence, sequence),
         }
     }
 }
 
 fn loss(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Slot::default(); 1024];
-    let (mut loss, mut growing, mut model) = (Loss::new(&mut slots), LossBuf::default(), Losses::default());
+    let (mut loss, mut growing, mut model) =
+        (LossCounter::new(&mut slots), LossBuf::default(), Losses::default());
     let mut few = [Slot::default(); 4];
-    let (mut cramped, mut seen) = (Loss::new(&mut few), HashSet::new());
+    let (mut cramped, mut seen) = (LossCounter::new(&mut few), HashSet::new());
     let version = if u.arbitrary()? { Version::V6 } else { Version::V4 };
     model.v6 = version == Version::V6;
     let trace = Trace::new(version);
-    let begin = Step::Trace(trace);
-    assert_eq!([loss.step(&begin), growing.step(&begin), cramped.step(&begin)], [0; 3]);
+    let begin = Record::Trace(trace);
+    assert_eq!([loss.record(&begin), growing.record(&begin), cramped.record(&begin)], [0; 3]);
     for _ in 0..500 {
         if u.is_empty() {
             break;
@@ -261,35 +269,35 @@ fn loss(u: &mut Unstructured<'_>) -> Result<()> {
         };
         let row = ThreadSequence { thread, sequence };
         let (step, expected) = match u.int_in_range(0..=15)? {
-            0 => (Step::ThreadSequence(row), model.row(&row)),
+            0 => (Record::ThreadSequence(row), model.row(&row)),
             1 => {
                 let lost = model.row(&row);
                 model.threads.remove(&thread);
-                (Step::RemoveThread(row), lost)
+                (Record::RemoveThread(row), lost)
             }
             2 => {
                 let point = SequencePoint { timestamp: 0, flags: u.int_in_range(0..=3)?, threads: 1 };
                 model.flush = point.flushes_threads();
-                (Step::SequencePoint(point), 0)
+                (Record::SequencePoint(point), 0)
             }
             3 => {
                 if core::mem::take(&mut model.flush) {
                     model.threads.clear();
                     seen.clear();
                 }
-                (Step::Block(Block { kind: BlockKind::Event, offset: 0, body: 0, len: 0 }), 0)
+                (Record::Block(Block { kind: BlockKind::Event, offset: 0, body: 0, len: 0 }), 0)
             }
             _ => {
                 let event = Event { capture_thread: thread, sequence, ..Event::default() };
-                (Step::Event(event), model.event(thread, sequence))
+                (Record::Event(event), model.event(thread, sequence))
             }
         };
-        assert_eq!((loss.step(&step), growing.step(&step)), (expected, expected), "{step:?}");
-        cramped.step(&step);
+        assert_eq!((loss.record(&step), growing.record(&step)), (expected, expected), "{step:?}");
+        cramped.record(&step);
         for loss in [&loss, growing.get()] {
             assert_eq!(
-                (loss.lost(), loss.gaps(), loss.went_back()),
-                (model.lost, model.gaps, model.went_back)
+                (loss.lost(), loss.lost_at_start(), loss.gaps(), loss.went_back()),
+                (model.lost, model.lost_at_start, model.gaps, model.went_back)
             );
             assert_eq!(loss.untracked(), 0);
         }

@@ -2,15 +2,22 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
     BlockKind, Event, Fields, FileTime, Item, Label, Labels, Limits, Metadata, MetadataBuf, Pairs, Parser,
-    Scalar, SequencePoint, Stack, Step, ThreadEntries, ThreadEntry, ThreadSequence, Trace, Version, Writer,
-    clr, frames,
+    Record, Scalar, SequencePoint, Stack, ThreadEntries, ThreadEntry, ThreadSequence, Trace, TraceWriter,
+    Version, clr, frames,
 };
 
-use crate::nettrace::{Said, balanced, nettrace, of_event, put, read, rewrite_any, said};
+use crate::made_up::put;
+use crate::nettrace::{balanced, nettrace};
+use crate::reading::{RecordBytes, debug_bytes, of_event, read};
+use crate::rewrite::rewrite_any;
+use crate::unknown::unknown;
 
-/// A whole trace, made of a description of any trace, says what was put into it, down to the values in its payloads;
-/// and when it is damaged, all that lies before the damage is read as if it were not. Blocks that are skipped or taken
-/// whole change nothing of the others. Any bytes as a part of a record do no harm.
+/// Checks generated traces, also with damage.
+///
+/// - A complete trace reads as its records were written, including the values in the payloads.
+/// - Damage does not change the records before it.
+/// - Blocks that are skipped or taken whole do not change the records of the other blocks.
+/// - Arbitrary bytes as a part of a record cause no panic.
 pub fn trace(bytes: &[u8]) {
     parts(bytes);
     let mut u = Unstructured::new(bytes);
@@ -18,29 +25,29 @@ pub fn trace(bytes: &[u8]) {
     let damage: Result<Damage<'_>> = u.arbitrary();
     let Ok(made) = made_up(&mut u, version) else { return };
     let whole = read(&made.stream);
-    // The writer puts what events point to in front of them.
+    // The writer moves records that events refer to before these events, so each kind is compared separately.
     for records in [&made.events, &made.stacks, &made.others] {
-        let mut said = whole.records.iter();
-        let all = records.iter().all(|record| said.any(|said| said == record));
-        assert!(all, "{version}: records were read otherwise than written");
+        let mut read = whole.records.iter();
+        let all = records.iter().all(|record| read.any(|read| read == record));
+        assert!(all, "{version}: the records that were read differ from those written");
     }
     described(&made, version);
     skipping(&made.stream, bytes.last().copied().unwrap_or_default());
     let Ok(damage) = damage else { return };
     let (at, damaged) = damage.do_to(&made.stream);
-    // What was read to its end before the damage begins.
+    // Records that end before the damage.
     let before = whole.offsets.iter().take_while(|end| **end <= at as u64).count();
     let after = read(&damaged);
     let mut both = whole.records.iter().zip(&whole.offsets).zip(after.records.iter().zip(&after.offsets));
     for at in 0..before {
         let same = both.next().is_some_and(|(record, again)| record == again);
-        assert!(same, "record {at} lies before {damage:?} and is gone");
+        assert!(same, "record {at} before {damage:?} is lost");
     }
     nettrace(&damaged);
     rewrite_any(&damaged);
 }
 
-/// What stands in records, alone: read in bounded time, up to the first thing that does not fit.
+/// Checks the parts of records alone: reading is bounded and stops at the first malformed byte.
 fn parts(bytes: &[u8]) {
     if let Ok(labels) = Labels::from_bytes(bytes) {
         assert!(bytes.starts_with(labels.as_bytes()) && labels.count() > 0);
@@ -50,7 +57,7 @@ fn parts(bytes: &[u8]) {
     for (pointer_size, len) in [(4, 4), (8, 8), (0, 8)] {
         assert_eq!(frames(bytes, pointer_size).count(), bytes.len() / len);
     }
-    // What owns its record says what borrows it does.
+    // An owned description equals the borrowed one.
     for version in [Version::V3, Version::V4, Version::V6] {
         let (owned, lent) = (MetadataBuf::decode(version, bytes), Metadata::decode(version, bytes));
         assert_eq!(owned.as_ref().err(), lent.as_ref().err());
@@ -62,7 +69,7 @@ fn parts(bytes: &[u8]) {
     }
 }
 
-/// What happens to a file.
+/// A change that damages a file.
 #[derive(Debug, Arbitrary)]
 enum Damage<'a> {
     Cut {
@@ -80,7 +87,7 @@ enum Damage<'a> {
         at: u16,
         n: u8,
     },
-    /// A piece of it comes twice, as when a tool writes a buffer again.
+    /// Repeats a range of bytes, as a tool that writes a buffer again does.
     Twice {
         at: u16,
         n: u16,
@@ -88,7 +95,7 @@ enum Damage<'a> {
 }
 
 impl Damage<'_> {
-    /// From where on the bytes may differ, and the bytes.
+    /// Returns the offset from which the bytes may differ, and the damaged bytes.
     fn do_to(&self, stream: &[u8]) -> (usize, Vec<u8>) {
         let (Self::Cut { at }
         | Self::Overwrite { at, .. }
@@ -96,56 +103,51 @@ impl Damage<'_> {
         | Self::Remove { at, .. }
         | Self::Twice { at, .. }) = self;
         let at = usize::from(*at) % (stream.len() + 1);
-        let (before, behind) = stream.split_at(at);
-        let skip = |n: usize| &behind[n.min(behind.len())..];
+        let (before, after) = stream.split_at(at);
+        let skip = |n: usize| &after[n.min(after.len())..];
         let damaged = match self {
             Self::Cut { .. } => before.to_vec(),
             Self::Overwrite { with, .. } => {
-                [before, &with[..with.len().min(behind.len())], skip(with.len())].concat()
+                [before, &with[..with.len().min(after.len())], skip(with.len())].concat()
             }
-            Self::Insert { bytes, .. } => [before, bytes, behind].concat(),
+            Self::Insert { bytes, .. } => [before, bytes, after].concat(),
             Self::Remove { n, .. } => [before, skip(usize::from(*n))].concat(),
-            Self::Twice { n, .. } => [before, &behind[..usize::from(*n).min(behind.len())], behind].concat(),
+            Self::Twice { n, .. } => [before, &after[..usize::from(*n).min(after.len())], after].concat(),
         };
         (at, damaged)
     }
 }
 
-/// The bodies of the blocks that `which` has a bit for, taken or skipped, are no matter to the others.
+/// Checks that skipping the blocks that `which` has a bit for does not change the records of other blocks.
 fn skipping(stream: &[u8], which: u8) {
     let (mut whole, mut some) = (Parser::new(Limits::default()), Parser::new(Limits::default()));
     let (mut blocks, mut left_out) = (0u32, false);
     loop {
         let step = whole.next(stream);
-        if let Step::Block(block) = step {
+        if let Record::Block(block) = step {
             assert_eq!(some.next(stream), step);
             blocks += 1;
             left_out = block.kind != BlockKind::Trace && which >> (blocks % 8) & 1 != 0;
-            if left_out && blocks & 8 == 0 {
+            if left_out {
                 some.skip_block();
-            } else if left_out {
-                let body = usize::try_from(block.body).expect("it is in memory");
-                let len = usize::try_from(block.len).expect("it is in memory");
-                let has_body = block.kind != BlockKind::EndOfStream;
-                assert_eq!(some.take_block(stream), has_body.then(|| &stream[body..body + len]));
             }
-        } else if !left_out || matches!(step, Step::More { .. } | Step::End(_)) {
+        } else if !left_out || matches!(step, Record::More { .. } | Record::End(_)) {
             assert_eq!(some.next(stream), step);
         }
-        if matches!(step, Step::More { .. } | Step::End(_)) {
+        if matches!(step, Record::More { .. } | Record::End(_)) {
             break;
         }
     }
 }
 
-/// A trace, the records that it was given, and of each kind of event what its payloads hold.
+/// A trace, its records as they were written, and the payload of each kind of event.
 #[derive(Default)]
 struct MadeUp {
     stream: Vec<u8>,
-    events: Said,
-    stacks: Said,
-    /// Threads and how far they have counted.
-    others: Said,
+    events: RecordBytes,
+    stacks: RecordBytes,
+    /// Threads, and their sequence numbers at sequence points.
+    others: RecordBytes,
     kinds: Vec<Kind>,
 }
 
@@ -158,7 +160,7 @@ struct Kind {
 fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
     let v6 = version == Version::V6;
     let mut buf = vec![0xa5; usize::from(u.int_in_range(1u8..=8)?) * 2048 + 2000];
-    let mut writer = Writer::new(version, &mut buf).expect("a version that can be written");
+    let mut writer = TraceWriter::new(version, &mut buf).expect("a version that can be written");
     let mut made = MadeUp::default();
     let out = &mut made.stream;
     let mut trace = Trace::new(version);
@@ -189,7 +191,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                     bytes: &[7; 80][..usize::from(u.int_in_range(0u8..=10)?) * 8],
                 };
                 put!(out, writer.stack(&stack)).expect("there is room");
-                made.stacks.push(&said(&Step::Stack(stack), [(); 0]));
+                made.stacks.push(&debug_bytes(&Record::Stack(stack), [(); 0]));
             }
             1 => {
                 let point = SequencePoint { timestamp: u.arbitrary()?, flags: 0, threads: 0 };
@@ -197,7 +199,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 for _ in 0..u.int_in_range(0..=3)? {
                     let row = ThreadSequence { thread: u.arbitrary()?, sequence: u.arbitrary()? };
                     put!(out, writer.thread_sequence(&row)).expect("there is room");
-                    made.others.push(&said(&Step::ThreadSequence(row), [(); 0]));
+                    made.others.push(&debug_bytes(&Record::ThreadSequence(row), [(); 0]));
                 }
             }
             2 if v6 => {
@@ -205,7 +207,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 let index: u64 = u.arbitrary()?;
                 let entries = [ThreadEntry::Name(name.into()), ThreadEntry::ThreadId(u.arbitrary()?)];
                 put!(out, writer.thread(index, entries)).expect("there is room");
-                made.others.push(&said(&index, entries));
+                made.others.push(&debug_bytes(&index, entries));
             }
             3 if v6 => {
                 let text = short_text(u)?;
@@ -220,6 +222,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 while let Some(bytes) = writer.flush() {
                     out.extend_from_slice(bytes);
                 }
+                out.extend(unknown(u, version)?);
             }
             _ => {
                 let at = u.choose_index(made.kinds.len())?;
@@ -248,7 +251,7 @@ fn short_text<'a>(u: &mut Unstructured<'a>) -> Result<&'a str> {
     Ok(text.char_indices().nth(100).map_or(text, |(end, _)| &text[..end]))
 }
 
-/// Fields, and values for them.
+/// Generates the fields of an event and a value for each.
 fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar)>)> {
     let mut kind = Kind { values: Vec::new(), payload: Vec::new() };
     let mut fields = Vec::new();
@@ -301,21 +304,21 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
         fields.push((format!("f{at}"), scalar));
     }
     if fields.is_empty() {
-        // An event of the runtime, whose payload is anything.
+        // An event of the runtime with an arbitrary payload.
         let len = u.arbitrary_len::<u8>()?.min(1000);
         kind.payload = u.bytes(len)?.to_vec();
     }
     Ok((kind, fields))
 }
 
-/// What the descriptions in the stream say of the payloads.
+/// Checks that the descriptions in the stream decode the payloads to the values that were written.
 fn described(made: &MadeUp, version: Version) {
     let (mut parser, mut kinds) = (Parser::new(Limits::default()), made.kinds.iter());
     loop {
         match parser.next(&made.stream) {
-            Step::Metadata(record) => {
+            Record::Metadata(record) => {
                 let metadata = Metadata::decode(version, record.payload).expect("it was written here");
-                let kind = kinds.next().expect("no more than were described");
+                let kind = kinds.next().expect("each description was written");
                 if metadata.fields.is_empty() {
                     for pointer_size in [4, 8] {
                         let items =
@@ -325,21 +328,24 @@ fn described(made: &MadeUp, version: Version) {
                     continue;
                 }
                 let mut values = metadata.fields.values(&kind.payload);
-                let said = values.by_ref().map(|item| match item {
+                let read = values.by_ref().map(|item| match item {
                     Item::Value { value, .. } => format!("{value:?}"),
                     other => panic!("{other:?} in a list of values"),
                 });
-                assert!(said.eq(kind.values.iter().cloned()), "values were read otherwise than written");
+                assert!(
+                    read.eq(kind.values.iter().cloned()),
+                    "the values that were read differ from those written"
+                );
                 assert_eq!(values.finish(), Ok(&[][..]));
             }
-            Step::More { .. } | Step::End(_) => break,
+            Record::More { .. } | Record::End(_) => break,
             _ => {}
         }
     }
     assert!(kinds.next().is_none(), "a description is lost");
 }
 
-/// A point in time is written as the day is that so many days behind 1601 have.
+/// Checks the text of a file time against a calendar that counts days from 1601.
 fn time(ticks: u64) {
     let text = FileTime(ticks).to_string();
     let (date, rest) = text.split_once('T').expect("a date and a time");

@@ -23,7 +23,7 @@ pub fn take(exchange: &mut impl Exchange, sizes: &mut impl Iterator<Item = usize
     taken
 }
 
-/// Gives the exchange what it asks for from the front of `wire`, then closes.
+/// Feeds the exchange from the front of `wire`, then closes.
 ///
 /// # Errors
 /// As the exchange.
@@ -44,7 +44,7 @@ pub fn feed(
             Ok(()) => {}
             Err(error @ ProtocolError::BufferTooSmall { .. }) => return Err(error),
             Err(error) => {
-                assert!(matches!(exchange.step(), Step::Done), "goes on after {error:?}");
+                assert!(matches!(exchange.step(), Step::Done), "continues after {error:?}");
                 return Err(error);
             }
         }

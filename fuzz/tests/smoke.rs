@@ -1,59 +1,29 @@
-//! The properties over what fuzzing has found, and over every file of `testdata/`, each also with a byte changed or the
-//! end cut off.
+//! Tests of the properties with the inputs that fuzzing has found, and with every file of `testdata/`, whole,
+//! truncated, and with a changed byte.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::unwrap_used,
-    reason = "a test may panic, and these are short"
+    reason = "a test fails by panicking, and these are short"
 )]
-use std::{fs, panic, thread};
-
 use ipc_fuzz::{
-    PROPERTIES, Property, RecordedTrace, conversation, corpus, events, legacy, message, metadata, monitor,
-    nettrace, payload, port_config, regressions, rewrite, session, split, testdata, traces, user_events,
+    PROPERTIES, Property, RecordedTrace, assemble, conversation, events, legacy, message, metadata, monitor,
+    nettrace, payload, port_config, rewrite, session, split, testdata, traces, user_events,
 };
-use ipc_proto::nettrace::{Limits, Metadata, Parser, Step, Version};
-use ipc_proto::user_events::{Extension, InlineMetadata, Item, Record, TracepointFormat};
+use ipc_proto::nettrace::{Limits, Metadata, Parser, Record, Version};
+use ipc_proto::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointFormat, TracepointRecord};
 
-/// What fuzzing has found, good or bad.
+/// The inputs that fuzzing has found, and those that once failed.
 #[test]
-fn what_was_found_holds() {
-    thread::scope(|scope| {
-        for (name, property) in PROPERTIES {
-            scope.spawn(move || found(name, property));
-        }
-    });
+fn stored_inputs_hold() {
+    ipc_fuzz::assert_stored_inputs_hold(&PROPERTIES);
 }
 
-fn found(name: &str, property: Property) {
-    let holds = |bytes: &[u8]| panic::catch_unwind(|| property(bytes)).is_ok();
-    let inputs = corpus(name);
-    assert!(inputs.len() > 10, "{name}: there is more");
-    for (at, input) in inputs.iter().enumerate() {
-        assert!(holds(input), "testdata/corpus/{name}.txt, line {}", at + 1);
-    }
-    for vector in regressions(name) {
-        assert!(holds(&vector.bytes), "{}", vector.path.display());
-    }
-}
-
-/// Each property is a fuzz target, and the other way round.
+/// Each property is a fuzz target, and each fuzz target is a property.
 #[test]
 fn every_property_is_a_target() {
-    let manifest = include_str!("../Cargo.toml");
-    let mut targets: Vec<&str> = manifest.lines().filter_map(|line| line.strip_prefix("path = ")).collect();
-    targets.sort_unstable();
-    assert_eq!(targets, PROPERTIES.map(|(name, _)| format!("\"fuzz_targets/{name}.rs\"")));
-    for (name, _) in PROPERTIES {
-        let target =
-            fs::read_to_string(format!("{}/fuzz_targets/{name}.rs", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        assert!(target.contains(&format!("|bytes: &[u8]| ipc_fuzz::{name}(bytes)")), "{target}");
-    }
-    for found in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/regressions")).unwrap() {
-        let found = found.unwrap().file_name();
-        assert!(PROPERTIES.iter().any(|(name, _)| found == *name), "{found:?} is no target");
-    }
+    ipc_fuzz::assert_targets_are(&PROPERTIES, env!("CARGO_MANIFEST_DIR"), "ipc_fuzz");
 }
 
 fn each_input(property: Property) {
@@ -61,7 +31,7 @@ fn each_input(property: Property) {
     for vector in ["messages", "malformed", "refused", "tolerated"].into_iter().flat_map(testdata) {
         property(&vector.bytes);
         property(&[&vector.bytes[..], &[7, 0, 30, 2]].concat()); // see `split`: other pieces, and bytes that follow
-        // Lengths, counts and flags lie in the front; the large files would take long, and show nothing new.
+        // Lengths, counts and flags are at the front.
         for at in 0..vector.bytes.len().min(100) {
             property(&vector.bytes[..at]);
             for flip in [0x01, 0x80, 0xff] {
@@ -110,37 +80,36 @@ fn legacy_holds() {
     each_input(legacy);
 }
 
-/// The traces of `testdata/nettrace/` that are short enough to be damaged in many places.
+/// Applies the property to the traces of `testdata/nettrace/`, and to damaged copies of those that are short.
 fn each_trace(property: Property) {
     let mut inputs = 0;
     for RecordedTrace { bytes, .. } in traces() {
         property(&bytes);
-        // Here and there: what it costs is their length.
-        for at in (0..bytes.len()).step_by(1 + bytes.len() / 60) {
-            if bytes.len() > 30_000 {
-                break;
-            }
+        if bytes.len() > 30_000 {
+            continue;
+        }
+        // A sample of positions: each costs time in proportion to the length.
+        let positions = (0..bytes.len()).step_by(1 + bytes.len() / 20);
+        for (at, flip) in positions.zip([0x01, 0x80, 0xff].into_iter().cycle()) {
             property(&bytes[..at]);
-            for flip in [0x01, 0x80, 0xff] {
-                let mut bytes = bytes.clone();
-                bytes[at] ^= flip;
-                property(&bytes);
-                inputs += 1;
-            }
+            let mut bytes = bytes.clone();
+            bytes[at] ^= flip;
+            property(&bytes);
+            inputs += 1;
         }
     }
-    assert!(inputs > 1000, "there is more in testdata/: {inputs}");
+    assert!(inputs > 100, "there is more in testdata/: {inputs}");
 }
 
-/// Their metadata records, and the payloads behind them.
+/// Applies the property to the metadata records of the traces, and to the payloads after them.
 fn each_record(property: impl Fn(&[u8])) {
     let mut inputs = 0;
     for RecordedTrace { bytes, .. } in traces() {
         let (mut parser, mut record, mut left) = (Parser::new(Limits::default()), Vec::new(), 20);
         loop {
             match parser.next(&bytes) {
-                Step::Metadata(event) => record = event.payload.to_vec(),
-                Step::Event(event) if left > 0 => {
+                Record::Metadata(event) => record = event.payload.to_vec(),
+                Record::Event(event) if left > 0 => {
                     left -= 1;
                     property(&record);
                     let len = u8::try_from(record.len()).unwrap_or(u8::MAX);
@@ -153,12 +122,17 @@ fn each_record(property: impl Fn(&[u8])) {
                     }
                     inputs += record.len();
                 }
-                Step::More { .. } | Step::End(_) => break,
+                Record::More { .. } | Record::End(_) => break,
                 _ => {}
             }
         }
     }
     assert!(inputs > 10_000, "there is more in testdata/: {inputs}");
+}
+
+#[test]
+fn assemble_holds() {
+    each_trace(assemble);
 }
 
 #[test]
@@ -197,10 +171,14 @@ fn user_events_holds() {
         // Without its own id it is what a record has; and what the property takes for one has the event's before it.
         let inline = InlineMetadata::new(&bytes[4..]);
         user_events(&[&metadata.event_id.to_le_bytes()[..2], inline.as_bytes()].concat());
-        let items = [Item::Metadata(inline), Item::ActivityId(id), Item::RelatedActivityId(id)];
+        let items = [
+            ExtensionItem::Metadata(inline),
+            ExtensionItem::ActivityId(id),
+            ExtensionItem::RelatedActivityId(id),
+        ];
         let (mut extension, mut buf) = (vec![0; 0x1_0000], vec![0; 0x1_0000]);
         let extension = Extension::build(&items, &mut extension).unwrap();
-        let record = Record { event_id: metadata.event_id as u16, extension, payload: &id.0 };
+        let record = TracepointRecord { event_id: metadata.event_id as u16, extension, payload: &id.0 };
         user_events(record.encode(1, &mut buf).unwrap());
         user_events(extension.as_bytes());
     });

@@ -1,16 +1,16 @@
-//! A device that is asked over a serial line: `no_std`, fixed buffers, any `embedded_io::{Read, Write}`.
+//! A device that answers over a serial line: `no_std`, fixed buffers, any `embedded_io::{Read, Write}`.
 //!
 //! `cargo run -p ipc-proto --example embedded`
 //!
-//! A serial line has no connections, so commands follow one another on it, and silence takes the place of what
-//! connections are for: who reads half a message and then nothing for a while begins anew, and so does, after a while of
-//! nothing, who has read garbage. Reading gives an error of kind `TimedOut` then, as drivers do that have a timeout.
+//! A serial line has no connections: commands follow one another on it, and silence separates them. If no byte arrives
+//! for some time, reading fails with an error of kind `TimedOut`, as in drivers with a timeout. A receiver then
+//! discards what it has read, half a message or garbage, and waits for the next message.
 #![no_std]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "an example is to be read"
+    reason = "an example is short"
 )]
 
 /// What both ends have: the loop that drives every exchange.
@@ -37,7 +37,7 @@ mod link {
         }
     }
 
-    /// A line has no end; what has one is not connected any more.
+    /// A line has no end: an end means that it is disconnected.
     fn read(line: &mut impl Read, space: &mut [u8]) -> Result<usize, Failure> {
         match line.read(space) {
             Ok(0) => Err(Failure::Line(ErrorKind::NotConnected)),
@@ -46,7 +46,7 @@ mod link {
         }
     }
 
-    /// Throws away what comes, until nothing comes.
+    /// Discards bytes until none arrive.
     pub(crate) fn await_silence(line: &mut impl Read) -> Result<(), Failure> {
         loop {
             match read(line, &mut [0; 16]) {
@@ -76,7 +76,7 @@ mod device {
         pub(crate) fn run(&mut self, line: &mut (impl Read + Write)) -> Failure {
             loop {
                 match self.serve(line) {
-                    // Nobody asks, or what came was half a request.
+                    // No request, or half a request.
                     Ok(()) | Err(Failure::Line(ErrorKind::TimedOut)) => {}
                     Err(failure) => return failure,
                 }
@@ -98,7 +98,7 @@ mod device {
                 Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND),
                 Err(error) => {
                     if let RequestError::Decode(_) = error {
-                        await_silence(line)?; // nobody knows where it ends
+                        await_silence(line)?; // its end is unknown
                     }
                     Ok(()) // the reply refuses it already
                 }
@@ -127,7 +127,7 @@ mod tool {
     }
 }
 
-/// A serial line for this example: 16 bytes at a time, and a clock that goes on only when both ends wait.
+/// A serial line for this example: 16 bytes at a time, and a clock that advances only when both ends wait.
 mod line {
     extern crate std;
     use core::time::Duration;
@@ -147,7 +147,7 @@ mod line {
     #[derive(Default)]
     struct Line {
         now: u64,
-        /// For either end: what is to be read, until when it waits for that, and whether it is gone.
+        /// For each end: the bytes to read, the deadline of its wait, and whether it is gone.
         bytes: [VecDeque<u8>; 2],
         waits: [Option<u64>; 2],
         gone: [bool; 2],
@@ -167,7 +167,7 @@ mod line {
         fn read(&mut self, buf: &mut [u8]) -> Result<usize, ErrorKind> {
             let (Self { me, timeout, .. }, (line, changed)) = (&*self, &*self.shared);
             let (me, other) = (*me, 1 - *me);
-            let mut line = line.lock().expect("nobody panics");
+            let mut line = line.lock().expect("no thread panics");
             let until = line.now + timeout;
             loop {
                 let n = buf.len().min(FIFO).min(line.bytes[me].len());
@@ -186,7 +186,7 @@ mod line {
                 line.waits[me] = Some(until);
                 changed.notify_all();
                 let (woken, late) =
-                    changed.wait_timeout(line, Duration::from_secs(10)).expect("nobody panics");
+                    changed.wait_timeout(line, Duration::from_secs(10)).expect("no thread panics");
                 assert!(!late.timed_out(), "the other end hangs");
                 line = woken;
             }
@@ -197,7 +197,7 @@ mod line {
         fn write(&mut self, buf: &[u8]) -> Result<usize, ErrorKind> {
             let (line, changed) = &*self.shared;
             let n = buf.len().min(FIFO);
-            line.lock().expect("nobody panics").bytes[1 - self.me].extend(buf.iter().take(n));
+            line.lock().expect("no thread panics").bytes[1 - self.me].extend(buf.iter().take(n));
             changed.notify_all();
             Ok(n)
         }
@@ -246,10 +246,10 @@ fn main() {
         let answer = tool::call(&GetProcessEnvironment {}, &mut line, &mut buf).expect("it answers");
         assert_eq!(answer, Answer::Refused(HResult::UNKNOWN_COMMAND.into()));
 
-        // What is half a header to the device is forgotten after some silence, which the tool keeps too;
+        // The device takes noise for half a header. It discards that after a silence, which the tool waits for.
         line.write_all(b"noise").expect("it takes it");
-        link::await_silence(&mut line).expect("nobody answers noise");
-        // and without the silence it spoils a command, which is refused, and no more than that one.
+        link::await_silence(&mut line).expect("noise has no answer");
+        // Without the silence, the noise corrupts the next command. That one is refused, and the following one is not.
         line.write_all(b"noise").expect("it takes it");
         let answer = tool::call(&ResumeRuntime {}, &mut line, &mut buf).expect("it answers");
         assert_eq!(answer, Answer::Refused(HResult::BAD_ENCODING.into()));

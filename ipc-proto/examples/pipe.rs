@@ -3,13 +3,14 @@
 //! `cargo run -p ipc-proto --example pipe`
 //!
 //! Nothing in `ipc-proto` knows what time it is. An exchange takes as long as its caller lets it; where time is part of
-//! the protocol, a machine says how long to wait, or is told what time it is. So a test decides, and every run is the same.
+//! the protocol, a machine returns how long to wait, or receives the time. So a test decides, and every run is the
+//! same.
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is to be read")]
 use core::error::Error;
 use std::collections::VecDeque;
 use std::io::Read;
 
-use ipc_proto::port::{ConnectPort, PortEvent, PortStep};
+use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep};
 use ipc_proto::types::ProcessInfo;
 use ipc_proto::{
     Advertise, Answer, Call, Exchange, GetProcessInfo, Guid, HResult, ProtocolError, ReceiveAdvertise,
@@ -24,15 +25,15 @@ const INFO: ProcessInfo<'static> = ProcessInfo {
     arch: Text::new("x64"),
 };
 
-/// What is on its way between a tool and a runtime.
+/// The bytes in transit between a client and a runtime.
 #[derive(Default)]
 struct Pipe {
     to_runtime: VecDeque<u8>,
     to_tool: VecDeque<u8>,
 }
 
-/// Goes on with an exchange as far as that goes without waiting, in pieces of at most `piece` bytes.
-fn go_on(
+/// Drives an exchange until it would block, in pieces of at most `piece` bytes.
+fn drive(
     exchange: &mut impl Exchange,
     from: &mut VecDeque<u8>,
     to: &mut VecDeque<u8>,
@@ -45,7 +46,7 @@ fn go_on(
                 to.extend(&bytes[..n]);
                 n
             }
-            Step::Receive(_) if from.is_empty() => return Ok(()), // not 0: nobody has closed
+            Step::Receive(_) if from.is_empty() => return Ok(()), // not 0: the peer has not closed
             Step::Receive(space) => {
                 let n = space.len().min(piece);
                 from.read(&mut space[..n])?
@@ -56,42 +57,42 @@ fn go_on(
     }
 }
 
-/// A tool and a runtime: whatever the pieces, the answer is the same.
+/// A client and a runtime: the answer does not depend on the pieces.
 fn a_command(piece: usize) -> Result<(), Box<dyn Error>> {
     let Pipe { to_runtime, to_tool } = &mut Pipe::default();
     let (mut buf, mut receive, mut send) = ([0; 256], [0; 256], [0; 256]);
 
     let mut call = Call::new(&GetProcessInfo {}, &mut buf)?;
-    go_on(&mut call, to_tool, to_runtime, piece)?;
+    drive(&mut call, to_tool, to_runtime, piece)?;
 
     let mut serve = Serve::new(&mut receive, &mut send)?;
-    go_on(&mut serve, to_runtime, to_tool, piece)?;
+    drive(&mut serve, to_runtime, to_tool, piece)?;
     let (request, mut reply) = serve.finish();
     match request {
         Ok(Request::GetProcessInfo(get)) => reply.answer(&get, &INFO)?,
         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
         Err(_) => {} // the reply refuses it already
     }
-    go_on(&mut reply, to_runtime, to_tool, piece)?;
+    drive(&mut reply, to_runtime, to_tool, piece)?;
 
-    go_on(&mut call, to_tool, to_runtime, piece)?;
+    drive(&mut call, to_tool, to_runtime, piece)?;
     assert_eq!(call.finish()?, Answer::Ok(INFO));
     Ok(())
 }
 
-/// A runtime sends a byte of its answer each second: a tool that waits for five has four by then.
+/// A runtime sends a byte of its answer each second: a client that waits for five seconds has received four bytes.
 fn a_slow_runtime() -> Result<(), Box<dyn Error>> {
     let Pipe { to_runtime, to_tool } = &mut Pipe::default();
     let (mut now, deadline) = (0, 5_000);
     let mut buf = [0; 256];
     let mut call = Call::new(&GetProcessInfo {}, &mut buf)?;
     while now < deadline {
-        go_on(&mut call, to_tool, to_runtime, 256)?;
+        drive(&mut call, to_tool, to_runtime, 256)?;
         now += 1_000;
         to_tool.extend(b"DOTNET_IPC_V1\0".get(now / 1_000 - 1));
     }
     assert_eq!(call.received(), 4);
-    assert_eq!(call.finish::<ProcessInfo<'_>>(), Err(ProtocolError::Closed { received: 4 }));
+    assert_eq!(call.finish(), Err(ProtocolError::Closed { received: 4 }));
     Ok(())
 }
 
@@ -103,32 +104,32 @@ fn a_late_monitor() -> Result<(), Box<dyn Error>> {
     let mut to_monitor = VecDeque::new();
     loop {
         let event = match port.step() {
-            PortStep::Connect => {
+            ConnectStep::Connect => {
                 tries.push(now);
-                if now < started { PortEvent::Failed } else { PortEvent::Connected }
+                if now < started { ConnectEvent::Failed } else { ConnectEvent::Connected }
             }
-            PortStep::Wait { milliseconds } => {
+            ConnectStep::Wait { milliseconds } => {
                 now += milliseconds;
-                PortEvent::Waited
+                ConnectEvent::Waited
             }
-            PortStep::Send(frame) => {
+            ConnectStep::Send(frame) => {
                 to_monitor.extend(frame);
-                PortEvent::Sent(frame.len())
+                ConnectEvent::Sent(frame.len())
             }
-            PortStep::Await | PortStep::Serve => break,
+            ConnectStep::Await | ConnectStep::Serve => break,
         };
         port.advance(event);
     }
     assert_eq!(tries, [0, 10, 22, 37, 55, 77, 104, 137, 178, 229, 292, 370, 467, 588, 739, 927, 1162]);
 
     let mut receive = ReceiveAdvertise::new();
-    go_on(&mut receive, &mut to_monitor, &mut VecDeque::new(), 5)?;
+    drive(&mut receive, &mut to_monitor, &mut VecDeque::new(), 5)?;
     assert_eq!(receive.finish()?, advertise);
     Ok(())
 }
 
-/// A session is stopped after ten seconds, and given another minute. The runtime writes a byte each second, and ends the
-/// trace after `length` of them, or not.
+/// A session is stopped after ten seconds, and given another minute. The runtime writes a byte each second, and ends
+/// the trace after `length` of them, or not.
 fn a_session(length: u64) -> Result<SessionEnd, Box<dyn Error>> {
     let Pipe { to_runtime, to_tool } = &mut Pipe::default(); // of the Stop
     let mut session = Session::new(7);

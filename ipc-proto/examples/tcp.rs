@@ -1,29 +1,32 @@
-//! TCP, as `dotnet-dsrouter` and runtimes on phones speak it: the runtime calls, says who it is, and serves one command
-//! on each connection that it makes.
+//! TCP, as `dotnet-dsrouter` and runtimes on phones use it: the runtime connects, sends its advertise frame, and serves
+//! one command on each connection that it makes.
 //!
-//! `cargo run -p ipc-proto --example tcp [ADDRESS]`; with an address, say `0.0.0.0:9000`, it is only the monitor, and
-//! waits for a runtime that has it in `DOTNET_DiagnosticPorts`.
-#![allow(clippy::arithmetic_side_effects, reason = "an example is to be read")]
+//! `cargo run -p ipc-proto --example tcp [ADDRESS]`; with an address, for example `0.0.0.0:9000`, it is only the
+//! monitor, and waits for a runtime that has the address in `DOTNET_DiagnosticPorts`.
+#![allow(clippy::arithmetic_side_effects, reason = "an example must be easy to read")]
 use core::error::Error;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Instant;
 
-use ipc_proto::port::{ConnectPort, Entry, Full, Port, PortEvent, PortStep, Roster, Suspension};
+use ipc_proto::port::{
+    ConnectEvent, ConnectPort, ConnectStep, MonitorChange, MonitorFull, MonitorPort, MonitorSlot, Port,
+    Suspension,
+};
 use ipc_proto::types::{ProcessInfo2, Status};
 use ipc_proto::{
     Advertise, Answer, Call, Command, Exchange, GetProcessInfo2, Guid, HResult, ReceiveAdvertise, Request,
     ResumeRuntime, Serve, Step,
 };
 
-/// How long a command may take, with the wait for the runtime to call.
+/// The limit of a command, including the wait for the runtime to connect.
 const CALL: Duration = Duration::from_secs(30);
 
-/// A connection on which nothing is waited for beyond a deadline.
+/// A connection with a deadline.
 struct Tcp {
     socket: TcpStream,
     until: Instant,
@@ -64,7 +67,7 @@ impl Tcp {
     }
 }
 
-/// A peer that resets the connection has closed it; what it sent before is read all the same.
+/// A reset counts as a close: the bytes that the peer sent before are valid.
 fn or_closed(done: io::Result<usize>) -> io::Result<usize> {
     match done {
         Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(0),
@@ -72,33 +75,59 @@ fn or_closed(done: io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// A monitor: knows the runtimes that have called, and the newest connection of each.
+/// A monitor of one port.
 struct Monitor {
-    arrivals: Receiver<(Advertise, TcpStream)>,
-    roster: Roster<TcpStream, Vec<Option<Entry<TcpStream>>>>,
+    accepted: Receiver<TcpStream>,
+    port: MonitorPort<Tcp, (), Vec<Option<MonitorSlot<Tcp, ()>>>>,
+    epoch: Instant,
 }
 
 impl Monitor {
     fn new(listener: TcpListener) -> Self {
-        let (sender, arrivals) = channel();
-        thread::spawn(move || accept(&listener, &sender));
-        Self { arrivals, roster: Roster::new(Vec::new()) }
+        let (sender, accepted) = channel();
+        thread::spawn(move || {
+            // Until the monitor is dropped.
+            listener.incoming().flatten().try_for_each(|socket| sender.send(socket))
+        });
+        Self { accepted, port: MonitorPort::new(Vec::new()), epoch: Instant::now() }
     }
 
-    /// Waits for the next connection of any runtime, and says whose it is.
+    fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Waits for the next connection of any runtime, and returns the runtime's cookie.
     fn next(&mut self, until: Instant) -> Result<Guid, Box<dyn Error>> {
-        let left = until.saturating_duration_since(Instant::now());
-        let (Advertise { runtime_cookie, process_id, .. }, socket) = self.arrivals.recv_timeout(left)?;
-        let arrived =
-            self.roster.arrive(runtime_cookie, process_id, socket).or_else(|Full { connection }| {
-                self.roster.grow(16);
-                self.roster.arrive(runtime_cookie, process_id, connection)
-            });
-        drop(arrived?.stale); // one that the runtime does not look at any more is closed
-        Ok(runtime_cookie)
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let limit = Duration::from_millis(ReceiveAdvertise::DEADLINE_MS.into());
+            let tcp = Tcp::new(self.accepted.recv_timeout(left)?, limit)?;
+            match self.receive(tcp)? {
+                Some(MonitorChange::Arrived { runtime_cookie, .. }) => return Ok(runtime_cookie),
+                Some(MonitorChange::Rejected { rejection, .. }) => eprintln!("monitor: a peer {rejection}"),
+                _ => {}
+            }
+        }
     }
 
-    /// Sends a command on the runtime's connection: on the one that is there, or else on the next that it makes.
+    /// Receives the frame of a new connection. A stale connection of the same runtime is closed.
+    fn receive(&mut self, tcp: Tcp) -> Result<Option<MonitorChange<Tcp, ()>>, Box<dyn Error>> {
+        let now = self.now();
+        let accepted = self.port.accept(tcp, (), now).or_else(|MonitorFull { connection, peer }| {
+            self.port.grow(16);
+            self.port.accept(connection, peer, now)
+        });
+        let token = accepted.map_err(|full| full.to_string())?.token;
+        while let Some((tcp, space)) = self.port.receive(token) {
+            let n = tcp.read(space).unwrap_or(0);
+            if let Some(change) = self.port.advance(token, n, self.now()) {
+                return Ok(Some(change));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sends a command on the runtime's idle connection, or on the next that it makes.
     fn call<'b, C: Command>(
         &mut self,
         runtime: &Guid,
@@ -106,34 +135,16 @@ impl Monitor {
         buf: &'b mut [u8],
     ) -> Result<Answer<'b, C::Response<'b>>, Box<dyn Error>> {
         let until = Instant::now() + CALL;
-        let socket = loop {
-            match self.roster.take(runtime) {
-                Some(socket) => break socket,
+        let mut tcp = loop {
+            match self.port.take(runtime, self.now()) {
+                Some(tcp) => break tcp,
                 None => drop(self.next(until)?),
             }
         };
+        tcp.until = until;
         let mut call = Call::new(command, buf)?;
-        Tcp { socket, until }.drive(&mut call)?;
+        tcp.drive(&mut call)?;
         Ok(call.finish()?)
-    }
-}
-
-/// Hears who calls, one after the other, and passes on those who say so in time.
-fn accept(listener: &TcpListener, arrivals: &Sender<(Advertise, TcpStream)>) {
-    let heard = |socket| {
-        let mut tcp = Tcp::new(socket, Duration::from_millis(ReceiveAdvertise::DEADLINE_MS.into()))?;
-        let mut receive = ReceiveAdvertise::new();
-        tcp.drive(&mut receive)?;
-        Ok::<_, Box<dyn Error>>((receive.finish()?, tcp.socket))
-    };
-    for socket in listener.incoming() {
-        match socket.map_err(Into::into).and_then(heard) {
-            Ok(arrival) => match arrivals.send(arrival) {
-                Ok(()) => {}
-                Err(_) => return, // the monitor is gone
-            },
-            Err(e) => eprintln!("monitor: somebody called who is no runtime: {e}"),
-        }
     }
 }
 
@@ -145,37 +156,39 @@ fn runtime(monitor: SocketAddr, info: &ProcessInfo2<'_>) -> Result<(), Box<dyn E
     let mut connection: Option<Tcp> = None;
     while suspension.is_suspended() {
         let event = match (port.step(), &mut connection) {
-            (PortStep::Connect, _) => {
+            (ConnectStep::Connect, _) => {
                 connection = TcpStream::connect_timeout(&monitor, Duration::from_millis(100))
                     .and_then(|socket| {
                         Tcp::new(socket, Duration::from_millis(Advertise::SEND_DEADLINE_MS.into()))
                     })
                     .ok();
-                if connection.is_some() { PortEvent::Connected } else { PortEvent::Failed }
+                if connection.is_some() { ConnectEvent::Connected } else { ConnectEvent::Failed }
             }
-            (PortStep::Wait { milliseconds }, _) => {
+            (ConnectStep::Wait { milliseconds }, _) => {
                 thread::sleep(Duration::from_millis(milliseconds.into()));
-                PortEvent::Waited
+                ConnectEvent::Waited
             }
-            (PortStep::Send(frame), Some(tcp)) => tcp.write(frame).map_or(PortEvent::Failed, PortEvent::Sent),
-            // A runtime waits for as long as it takes; this one for half a minute, and then calls anew. It sees no
-            // hang-up behind a command, and answers that in vain.
-            (PortStep::Await, Some(tcp)) => {
+            (ConnectStep::Send(frame), Some(tcp)) => {
+                tcp.write(frame).map_or(ConnectEvent::Failed, ConnectEvent::Sent)
+            }
+            // A runtime waits without a limit; this one waits for half a minute, and then connects again. It does not
+            // notice that the monitor closes the connection after a command, and answers the command without effect.
+            (ConnectStep::Await, Some(tcp)) => {
                 tcp.socket.set_read_timeout(Some(CALL))?;
                 match tcp.socket.peek(&mut [0]) {
-                    Ok(0) | Err(_) => PortEvent::HungUp,
-                    Ok(_) => PortEvent::Readable,
+                    Ok(0) | Err(_) => ConnectEvent::HungUp,
+                    Ok(_) => ConnectEvent::Readable,
                 }
             }
-            (PortStep::Serve, Some(tcp)) => {
+            (ConnectStep::Serve, Some(tcp)) => {
                 tcp.until = Instant::now() + CALL;
                 if let Err(e) = serve(tcp, info, &mut suspension) {
-                    eprintln!("runtime: {e}"); // it goes on
+                    eprintln!("runtime: {e}"); // it continues
                 }
                 connection = None;
-                PortEvent::Answered
+                ConnectEvent::Answered
             }
-            (PortStep::Send(_) | PortStep::Await | PortStep::Serve, None) => PortEvent::Failed,
+            (ConnectStep::Send(_) | ConnectStep::Await | ConnectStep::Serve, None) => ConnectEvent::Failed,
         };
         port.advance(event);
     }
@@ -231,7 +244,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Answer::Refused(refusal) => return Err(refusal.hresult.to_string().into()),
     }
     let resumed = monitor.call(&runtime, &ResumeRuntime {}, &mut buf)?;
-    assert_eq!((resumed, monitor.roster.len()), (Answer::Ok(Status::OK), 1));
+    assert_eq!((resumed, monitor.port.runtimes().count()), (Answer::Ok(Status::OK), 1));
     if let Some(ours) = ours {
         ours.join().map_err(|_| "the runtime panicked")??; // it runs
     }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Finds the functions of ipc-proto's public API that the proof has forgotten.
+"""Finds the functions of ipc-proto's public API that the proof does not contain.
 
 usage: api.py RUSTDOC_JSON OBJECT
 
-RUSTDOC_JSON is what rustdoc writes about ipc-proto with --output-format json. OBJECT is the proof compiled without
-optimisation, everything with `-C symbol-mangling-version=v0`, so that each function it refers to is a symbol there. Left
-out are Debug and what the compiler derives.
+RUSTDOC_JSON is the output of rustdoc for ipc-proto with --output-format json. OBJECT is the proof, compiled without
+optimisation and with `-C symbol-mangling-version=v0`, so that it has a symbol for each function it refers to. Debug and
+derived implementations are ignored.
 """
 
 import json
@@ -15,7 +15,7 @@ import sys
 
 
 def documented(path):
-    """The functions of the API: how they are written, and a pattern for their symbols."""
+    """Returns the functions of the API: their names in Rust, and patterns for their symbols."""
     docs = json.load(open(path))
     index, paths = docs["index"], docs["paths"]
 
@@ -23,12 +23,12 @@ def documented(path):
         return "::".join(paths[str(item)]["path"]) if str(item) in paths else fallback
 
     def arguments(of):
-        """The types between the angle brackets behind a path."""
+        """Returns the types between the angle brackets after a path."""
         given = ((of or {}).get("angle_bracketed") or {}).get("args", [])
         return [kind(a["type"]) for a in given if "type" in a]
 
     def kind(of):
-        """A type: as written, and as a pattern."""
+        """Returns a type as Rust code and as a pattern."""
         what, it = next(iter(of.items()))
         if what == "primitive":
             return it, re.escape(it)
@@ -85,7 +85,7 @@ def documented(path):
 
 
 def proved(path):
-    """What the proof's own code and tables refer to, and what core does for them; not what ipc-proto does."""
+    """Returns the symbols that the code and tables of the proof, and core, refer to. References of ipc-proto do not count."""
     text = subprocess.run(["readelf", "-rW", path], check=True, capture_output=True, text=True).stdout
     references, section = set(), ""
     for line in text.splitlines():
@@ -95,7 +95,7 @@ def proved(path):
             references.add((section, target[1]))
     plain = "\n".join(f"{section.removeprefix('.text.')} {target}" for section, target in references)
     filtered = subprocess.run(["c++filt"], input=plain.replace(" ", "\n"), check=True, capture_output=True, text=True)
-    # Without the hash behind the name of each crate.
+    # Removes the hash after the name of each crate.
     lines = re.sub(r"\[[0-9a-f]{8,16}\]", "", filtered.stdout).splitlines()
     own = lambda section: not re.match(r"(\.debug|\.eh_frame|[<&(\[]*ipc_proto::)", section)
     return {target for section, target in zip(lines[::2], lines[1::2]) if own(section)}
@@ -103,12 +103,12 @@ def proved(path):
 
 def main():
     api, symbols = documented(sys.argv[1]), "\n".join(proved(sys.argv[2]))
-    forgotten = sorted(text for text, pattern in api.items() if not re.search(f"^{pattern}$", symbols, re.M))
-    for text in forgotten:
-        print(f"error: the proof does not have {text}", file=sys.stderr)
-    if forgotten:
+    missing = sorted(text for text, pattern in api.items() if not re.search(f"^{pattern}$", symbols, re.M))
+    for text in missing:
+        print(f"error: the proof does not contain {text}", file=sys.stderr)
+    if missing:
         raise SystemExit(1)
-    print(f"{len(api)} public functions, all of them proved not to panic")
+    print(f"{len(api)} public functions; the proof contains all of them")
 
 
 main()

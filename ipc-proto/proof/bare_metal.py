@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compares what images for bare metal cost with bare-metal.txt, and prints it.
+"""Measures bare-metal images, prints the sizes, and compares them with bare-metal.txt.
 
 usage: bare_metal.py COMPILER IMAGE...
 
-Each image is an ELF file of 32 bits, named by the parts in it, linked with unused sections collected and compiled with
--Z emit-stack-sizes. The limits in bare-metal.txt always hold; the numbers, within 2 % (flash) and 64 bytes (a frame),
-where COMPILER is the one they are of. BLESS=1 writes them anew. The table in README.md has the same numbers.
+Each image is a 32-bit ELF file whose name lists its parts. It is compiled with -Z emit-stack-sizes and linked without
+unused sections. The limits in bare-metal.txt apply to every compiler. The measured sizes must agree within 2 % (flash) and
+64 bytes (frame) if COMPILER is the one in bare-metal.txt. BLESS=1 replaces them. The table in README.md has the same
+numbers.
 """
 
 import os
@@ -20,7 +21,7 @@ ALLOCATED, WRITABLE, WITHOUT_BYTES = 2, 1, 8
 
 
 def measure(path):
-    """Bytes of flash, of static memory, and the largest stack frame with the name of its function."""
+    """Returns the bytes of flash, the bytes of static memory, and the largest stack frame with the name of its function."""
     elf = path.read_bytes()
     at, size, count, names = struct.unpack_from("<I10xHHH", elf, 32)
     headers = [struct.unpack_from("<10I", elf, at + i * size) for i in range(count)]
@@ -38,7 +39,7 @@ def measure(path):
         match string(names, name):
             case ".symtab":
                 for symbol in struct.iter_unpack("<IIIBBH", elf[offset : offset + length]):
-                    if symbol[3] & 15 == 2:  # a function; bit 0 of its address says Thumb
+                    if symbol[3] & 15 == 2:  # a function; bit 0 of its address marks Thumb code
                         functions[symbol[1] & ~1] = string(link, symbol[0])
             case ".stack_sizes":
                 end = offset + length
@@ -59,7 +60,7 @@ def measure(path):
 
 
 def plain(function):
-    """The name as written in Rust, without hashes."""
+    """Returns the name in Rust, without hashes."""
     out = subprocess.run(["c++filt", function], check=True, capture_output=True, text=True).stdout.strip()
     return "::".join(part.split("[")[0].lstrip("<") for part in out.split("::"))
 
@@ -71,7 +72,7 @@ def main():
     known = {line.split()[0]: [int(n) if n != "-" else None for n in line.split()[1:]] for line in lines if not line.startswith("#")}
     same_compiler = heading[-1] == f"# {compiler}"
     if not same_compiler:
-        print(f"bare-metal.txt is of another compiler ({heading[-1][2:]}): only its limits are compared")
+        print(f"bare-metal.txt was measured with another compiler ({heading[-1][2:]}): only its limits are compared")
 
     blesses = os.environ.get("BLESS") == "1"
     bad, rows = [], []
@@ -82,17 +83,17 @@ def main():
         rows.append(f"{image.name:<20} {most or '-':>6} {deepest or '-':>5} {flash:>6} {frame:>5}")
         print(f"{image.name:<22} {flash:>6} {static:>6} {frame:>6}  {plain(function)}")
         if most and flash > most:
-            bad.append(f"{image.name}: {flash} bytes of flash, and the limit is {most}")
+            bad.append(f"{image.name}: {flash} bytes of flash exceed the limit of {most}")
         if deepest and frame > deepest:
-            bad.append(f"{image.name}: a frame of {frame} bytes, and the limit is {deepest}")
+            bad.append(f"{image.name}: a frame of {frame} bytes exceeds the limit of {deepest}")
         if static:
             bad.append(f"{image.name}: static memory")
         if blesses or not same_compiler:
             continue
         if abs(flash - flash_then) > flash_then * 0.02:
-            bad.append(f"{image.name}: {flash} bytes of flash, and bare-metal.txt says {flash_then}")
+            bad.append(f"{image.name}: {flash} bytes of flash instead of {flash_then} in bare-metal.txt")
         if abs(frame - frame_then) > 64:
-            bad.append(f"{image.name}: a frame of {frame} bytes, and bare-metal.txt says {frame_then}")
+            bad.append(f"{image.name}: a frame of {frame} bytes instead of {frame_then} in bare-metal.txt")
     if blesses:
         TABLE.write_text("\n".join([*heading[:-1], f"# {compiler}", *rows, ""]))
     elif unmeasured := known.keys() - {image.name for image in images}:

@@ -1,5 +1,5 @@
-//! A shared library may leave symbols undefined. This one must not.
+//! Makes undefined symbols an error, which shared libraries allow by default.
 fn main() {
     println!("cargo::rustc-link-arg-cdylib=-Wl,-z,defs");
-    println!("cargo::rustc-link-arg-cdylib=-lc"); // memcpy and its kin
+    println!("cargo::rustc-link-arg-cdylib=-lc"); // memcpy and similar functions
 }

@@ -1,8 +1,8 @@
-//! The advertise frame: who calls.
-use crate::wire::{Path, Reader, See, Value, Writer};
+//! The advertise frame, with which a runtime introduces itself to a monitor.
+use crate::wire::{PartValue, Path, Reader, Visitor, Writer};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 
-/// What a runtime says first on every connection that it makes to a monitor.
+/// The frame that a runtime sends first on every connection to a monitor.
 ///
 /// ```text
 ///  0              8                24           32      34
@@ -10,8 +10,8 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 ///   8 bytes         Guid             u64          u16, 0
 /// ```
 ///
-/// It is no message: it has no header, and nobody answers it. The monitor may then send one command, which the runtime
-/// serves as any other; then it connects and says this again. Section "Advertise Protocol" of the
+/// It is not a message: it has no header and no response. The monitor can then send one command, which the runtime serves
+/// as any other. Then the runtime connects again and sends the frame again. Section "Advertise Protocol" of the
 /// specification.
 ///
 /// ```
@@ -27,24 +27,25 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Advertise {
-    /// The runtime's identity, random at its start: the same as in [`ProcessInfo`](crate::types::ProcessInfo).
+    /// The runtime's identity, which is random for each process: the same as in
+    /// [`ProcessInfo`](crate::types::ProcessInfo).
     pub runtime_cookie: Guid,
-    /// The process, as it sees itself: in a container, not as its host does.
+    /// The process id in the runtime's own PID namespace: in a container, it differs from the id on the host.
     pub process_id: u64,
-    /// 0; nobody looks at it.
+    /// `0`. Monitors ignore it.
     pub future: u16,
 }
 
 impl Advertise {
-    /// How long it is.
+    /// The length of the frame in bytes.
     pub const LEN: usize = 34;
-    /// What it begins with.
+    /// The first bytes of the frame.
     pub const MAGIC: [u8; 8] = *b"ADVR_V1\0";
-    /// How long a runtime tries to send it before it drops the connection, and tries again with the next back-off, in
-    /// milliseconds.
+    /// The time in milliseconds after which a runtime stops sending the frame. It then drops the connection, and tries
+    /// again after the next back-off.
     pub const SEND_DEADLINE_MS: u32 = 100;
 
-    /// Looks for a frame at the front of `bytes`.
+    /// Parses the frame at the front of `bytes`.
     ///
     /// # Errors
     /// [`DecodeErrorKind::BadAdvertise`], as soon as a byte of the magic is wrong.
@@ -57,7 +58,7 @@ impl Advertise {
     }
 }
 
-/// Checks as much of the magic as `bytes` have.
+/// Checks the magic as far as `bytes` contain it.
 fn check_magic(bytes: &[u8]) -> Result<(), DecodeError> {
     match Advertise::MAGIC.iter().zip(bytes).position(|(a, b)| a != b) {
         Some(offset) => Err(DecodeError { kind: DecodeErrorKind::BadAdvertise, offset }),
@@ -84,13 +85,13 @@ impl<'a> Decode<'a> for Advertise {
         Ok(Self { runtime_cookie: r.read()?, process_id: r.read()?, future: r.read()? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
         let field = |name| Path::Field(path, name);
         let start = r.offset();
         check_magic(r.rest()).map_err(|e| DecodeError { offset: e.offset.saturating_add(start), ..e })?;
-        r.show(field("magic"), see, Reader::array::<8>, |_, magic| Value::Bytes(magic))?;
-        Guid::inspect(r, &field("runtime_cookie"), see)?;
-        u64::inspect(r, &field("process_id"), see)?;
-        u16::inspect(r, &field("future"), see)
+        r.show(field("magic"), visitor, Reader::array::<8>, |_, magic| PartValue::Bytes(magic))?;
+        Guid::inspect(r, &field("runtime_cookie"), visitor)?;
+        u64::inspect(r, &field("process_id"), visitor)?;
+        r.show_reserved(field("future"), visitor)
     }
 }

@@ -1,17 +1,17 @@
-//! The names of the sockets, and pipes, that runtimes listen at.
+//! The names of the sockets and pipes at which runtimes listen.
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
-/// The name of the Unix socket that a runtime listens at.
+/// The name of the Unix socket at which a runtime listens.
 ///
 /// ```text
 /// dotnet-diagnostic-{process id}-{disambiguation key}-socket
 /// ```
 ///
-/// It lies in `$TMPDIR` of the runtime, or in `/tmp`. The key tells a process from an earlier one with the same id: on
-/// Linux it is field 22 of `/proc/PID/stat`, the start time in clock ticks since boot; on macOS, FreeBSD and NetBSD the
-/// start time in seconds; 0 where a runtime could not find out. Section "Transport" of the specification (erratum:
-/// FreeBSD has seconds too).
+/// The socket is in the runtime's `$TMPDIR`, or in `/tmp`. The key distinguishes a process from an earlier one with the
+/// same id: on Linux it is field 22 of `/proc/PID/stat`, the start time in clock ticks since boot; on macOS, FreeBSD and
+/// NetBSD the start time in seconds; 0 if the runtime could not determine it. Section "Transport" of the specification
+/// (erratum: FreeBSD has seconds too).
 ///
 /// ```
 /// use ipc_proto::SocketName;
@@ -24,9 +24,9 @@ use core::str::FromStr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketName {
-    /// The process, in its own PID namespace.
+    /// The process id in its own PID namespace.
     pub process_id: u32,
-    /// When it started, roughly.
+    /// The start time of the process, in the unit of its system.
     pub disambiguation_key: u64,
 }
 
@@ -35,11 +35,11 @@ const SUFFIX: &str = "-socket";
 
 const ROUTER_PREFIX: &str = "dotnet-diagnostic-dsrouter-";
 
-/// Two numbers at their longest, and what stands around them at its longest.
+/// The longest prefix, the two longest numbers, a dash and the suffix.
 const MAX_LEN: usize = ROUTER_PREFIX.len() + 10 + 1 + 20 + SUFFIX.len();
 
 impl SocketName {
-    /// The name as text, without allocating.
+    /// Returns the name as text. It does not allocate.
     #[must_use]
     pub fn to_text(&self) -> SocketNameText {
         SocketNameText::of(PREFIX, self.process_id, self.disambiguation_key)
@@ -51,14 +51,14 @@ impl fmt::Display for SocketName {
     }
 }
 
-/// The name of the Unix socket at which `dotnet-dsrouter` speaks for a runtime on another device.
+/// The name of the Unix socket at which `dotnet-dsrouter` listens on behalf of a runtime on another device.
 ///
 /// ```text
 /// dotnet-diagnostic-dsrouter-{process id}-{seconds}-socket
 /// ```
 ///
-/// The process is the router's, which is a .NET program with a [`SocketName`] of its own beside it. The specification
-/// knows nothing of it: this is what Microsoft's client looks for.
+/// The process is the router's. The router is a .NET program, and so also has a [`SocketName`] of its own. The
+/// specification does not mention this name: Microsoft's client searches for it.
 ///
 /// ```
 /// use ipc_proto::RouterSocketName;
@@ -71,14 +71,14 @@ impl fmt::Display for SocketName {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouterSocketName {
-    /// The router's process, in its own PID namespace.
+    /// The router's process id in its own PID namespace.
     pub process_id: u32,
-    /// When it started, in seconds since 1970.
+    /// Its start time in seconds since 1970.
     pub start_seconds: u64,
 }
 
 impl RouterSocketName {
-    /// The name as text, without allocating.
+    /// Returns the name as text. It does not allocate.
     #[must_use]
     pub fn to_text(&self) -> SocketNameText {
         SocketNameText::of(ROUTER_PREFIX, self.process_id, self.start_seconds)
@@ -97,12 +97,12 @@ pub struct SocketNameText(heapless::String<MAX_LEN>);
 impl SocketNameText {
     fn of(prefix: &str, process_id: u32, second: u64) -> Self {
         let mut text = heapless::String::new();
-        // It fits: MAX_LEN is the length of the longest.
+        // It fits: MAX_LEN is the length of the longest name.
         let _ = write!(text, "{prefix}{process_id}-{second}{SUFFIX}");
         Self(text)
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -114,7 +114,7 @@ impl AsRef<str> for SocketNameText {
     }
 }
 
-/// A name that no runtime gives its socket.
+/// The text is not the name of a runtime's socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseSocketNameError;
 
@@ -128,14 +128,14 @@ impl core::error::Error for ParseSocketNameError {}
 impl FromStr for SocketName {
     type Err = ParseSocketNameError;
 
-    /// Reads a name strictly: it is the one that [`Display`](fmt::Display) would write, or none.
+    /// Parses a name strictly: only the text that [`Display`](fmt::Display) writes is valid.
     fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
         let (process_id, disambiguation_key) = numbers(s, PREFIX)?;
         Ok(Self { process_id, disambiguation_key })
     }
 }
 
-/// The name of the pipe that a runtime listens at on Windows, as it stands behind `\\.\pipe\`.
+/// The name of the pipe at which a runtime listens on Windows, without its prefix `\\.\pipe\`.
 ///
 /// ```text
 /// dotnet-diagnostic-{process id}
@@ -154,19 +154,19 @@ impl FromStr for SocketName {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PipeName {
-    /// The process.
+    /// The process id.
     pub process_id: u32,
 }
 
-/// A number at its longest, and what stands before it.
+/// The prefix and the longest number.
 const PIPE_MAX_LEN: usize = PREFIX.len() + 10;
 
 impl PipeName {
-    /// The name as text, without allocating.
+    /// Returns the name as text. It does not allocate.
     #[must_use]
     pub fn to_text(&self) -> PipeNameText {
         let mut text = heapless::String::new();
-        // It fits: PIPE_MAX_LEN is the length of the longest.
+        // It fits: PIPE_MAX_LEN is the length of the longest name.
         let _ = write!(text, "{PREFIX}{}", self.process_id);
         PipeNameText(text)
     }
@@ -182,7 +182,7 @@ impl fmt::Display for PipeName {
 pub struct PipeNameText(heapless::String<PIPE_MAX_LEN>);
 
 impl PipeNameText {
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -194,7 +194,7 @@ impl AsRef<str> for PipeNameText {
     }
 }
 
-/// A name that no runtime gives its pipe.
+/// The text is not the name of a runtime's pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsePipeNameError;
 
@@ -208,7 +208,7 @@ impl core::error::Error for ParsePipeNameError {}
 impl FromStr for PipeName {
     type Err = ParsePipeNameError;
 
-    /// Reads a name strictly: it is the one that [`Display`](fmt::Display) would write, or none.
+    /// Parses a name strictly: only the text that [`Display`](fmt::Display) writes is valid.
     fn from_str(s: &str) -> Result<Self, ParsePipeNameError> {
         let process_id = s.strip_prefix(PREFIX).and_then(number).ok_or(ParsePipeNameError)?;
         Ok(Self { process_id })
@@ -218,28 +218,27 @@ impl FromStr for PipeName {
 impl FromStr for RouterSocketName {
     type Err = ParseSocketNameError;
 
-    /// Reads a name as strictly as a [`SocketName`].
+    /// Parses a name as strictly as a [`SocketName`].
     fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
         let (process_id, start_seconds) = numbers(s, ROUTER_PREFIX)?;
         Ok(Self { process_id, start_seconds })
     }
 }
 
-/// The two numbers behind a prefix.
+/// Parses the two numbers between a prefix and the suffix.
 fn numbers(s: &str, prefix: &str) -> Result<(u32, u64), ParseSocketNameError> {
     let numbers = s.strip_prefix(prefix).and_then(|s| s.strip_suffix(SUFFIX));
     let (process_id, second) = numbers.and_then(|s| split_once(s, b'-')).ok_or(ParseSocketNameError)?;
     number(process_id).zip(number(second)).ok_or(ParseSocketNameError)
 }
 
-/// A decimal number as runtimes write it: no sign, no leading zero.
+/// Parses a decimal number as runtimes write it: without a sign and leading zeros.
 fn number<N: FromStr>(s: &str) -> Option<N> {
     let plain = s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'));
     s.parse().ok().filter(|_| plain)
 }
 
-/// What stands before and behind the first of these bytes, which are ASCII. Not `str::split_once`, in which the compiler
-/// does not see that it never panics.
+/// Splits a text at the first separator, which is ASCII. The compiler cannot prove that `str::split_once` never panics.
 pub(crate) fn split_once(text: &str, separator: u8) -> Option<(&str, &str)> {
     let at = text.bytes().position(|byte| byte == separator)?;
     Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))

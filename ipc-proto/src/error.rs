@@ -1,9 +1,9 @@
-//! One error a layer, each wrapping the one below; no owned strings, sentences are their `Display`.
+//! Errors: one per layer, each wraps the error of the layer below. They contain no strings; `Display` writes the sentence.
 use core::fmt;
 
-use crate::{Code, HResult, Violation};
+use crate::Code;
 
-/// Bytes that are not what they should be, and where.
+/// An error in bytes, and its place.
 ///
 /// ```
 /// use ipc_proto::{DecodeErrorKind, Message};
@@ -13,60 +13,69 @@ use crate::{Code, HResult, Violation};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: DecodeErrorKind,
-    /// Byte offset from the start of what was being decoded.
+    /// The byte offset from the start of the decoded input.
     pub offset: usize,
 }
 
-/// What is wrong with the bytes.
+/// A kind of error in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// A field runs past the end of the region that holds it.
+    /// A field extends past the end of the region that contains it.
     UnexpectedEnd,
     /// The first bytes are not `DOTNET_IPC_V1` and a NUL.
     BadMagic,
-    /// The first bytes of what a runtime says when it connects are not `ADVR_V1` and a NUL.
+    /// The first bytes of an advertise frame are not `ADVR_V1` and a NUL.
     BadAdvertise,
-    /// A size field is below the size of what it belongs to, as a header's below 20.
+    /// A size field is smaller than the structure that it belongs to: that of a message is less than 20.
     BadSize,
-    /// A string's last unit is not NUL.
+    /// The last unit of a string is not NUL.
     Unterminated,
-    /// A count promises more elements than the bytes left can hold.
+    /// A count is too large for the remaining bytes.
     CountTooLarge,
-    /// Bytes follow where none may.
+    /// Bytes follow where none are allowed.
     TrailingBytes,
-    /// The message is longer than the buffer that was to receive it.
+    /// The message is longer than the buffer for it.
     TooLong,
     /// A variable-length integer has more bytes or more bits than its type.
     BadVarint,
-    /// A type code or a kind that no document knows, or one that may not stand there.
+    /// A type code or a kind is not documented, or not allowed in this place.
     UnknownType,
-    /// Objects and arrays in one another, deeper than anyone writes.
+    /// Objects and arrays are nested deeper than any writer does.
     TooDeep,
-    /// A payload of more values than its bytes can account for.
+    /// A payload has more values than its bytes can contain.
     TooManyItems,
-    /// A version of a layout that no document knows.
+    /// The version of a layout is not documented.
     UnknownVersion,
+    /// The bytes have several meanings, and the input does not state which one applies.
+    Ambiguous,
+    /// A description belongs to another event than the one it was sent with.
+    OtherEvent,
+    /// Fields are described in a second way although the first one must be empty then.
+    DescribedTwice,
 }
 
 impl fmt::Display for DecodeErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnexpectedEnd => "a field runs past the end",
+            Self::UnexpectedEnd => "a field extends past the end",
             Self::BadMagic => "not the magic DOTNET_IPC_V1",
             Self::BadAdvertise => "not the magic ADVR_V1",
-            Self::BadSize => "a size field too small for what it counts",
+            Self::BadSize => "a size field too small for its structure",
             Self::Unterminated => "a string without its final NUL",
-            Self::CountTooLarge => "a count larger than what follows can hold",
+            Self::CountTooLarge => "a count too large for the bytes that follow",
             Self::TooLong => "a message longer than the buffer for it",
-            Self::TrailingBytes => "bytes where none may follow",
+            Self::TrailingBytes => "bytes where none are allowed",
             Self::BadVarint => "a variable-length integer too large for its type",
-            Self::UnknownType => "a type that is not known, or may not stand here",
+            Self::UnknownType => "a type that is unknown or not allowed here",
             Self::TooDeep => "objects and arrays nested too deep",
-            Self::TooManyItems => "more values than the bytes can account for",
-            Self::UnknownVersion => "a version of the layout that is not known",
+            Self::TooManyItems => "more values than the bytes can contain",
+            Self::UnknownVersion => "an unknown version of the layout",
+            Self::Ambiguous => "a layout that cannot be determined",
+            Self::OtherEvent => "the description of another event",
+            Self::DescribedTwice => "a second description of the fields",
         })
     }
 }
@@ -77,18 +86,26 @@ impl fmt::Display for DecodeError {
 }
 impl core::error::Error for DecodeError {}
 
-/// A value that does not fit where it should go.
+/// An error of encoding a value, or of an answer.
+///
+/// ```
+/// use ipc_proto::{EncodeError, GetProcessInfo2, Command, encode};
+///
+/// let mut small = [0; 8];
+/// let error = encode(GetProcessInfo2::CODE, &GetProcessInfo2 {}, &mut small).unwrap_err();
+/// assert_eq!(error, EncodeError::BufferTooSmall { needed: 20 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The buffer must have at least this length.
     BufferTooSmall {
-        /// Bytes needed in all.
+        /// The required length.
         needed: usize,
     },
     /// A message holds at most 65,535 bytes with its header; its size field is a `u16`.
     MessageTooLong {
-        /// Bytes that the message would have.
+        /// The length that the message would have.
         len: usize,
     },
     /// The answer belongs to another command than the one received.
@@ -98,7 +115,7 @@ pub enum EncodeError {
         /// The code of the command whose answer was given.
         answer: Code,
     },
-    /// Another answer is on its way already.
+    /// Another answer is being sent already.
     AlreadySending,
 }
 
@@ -114,65 +131,22 @@ impl fmt::Display for EncodeError {
             Self::WrongCommand { request, answer } => {
                 write!(f, "an answer to command {answer} for a request of command {request}")
             }
-            Self::AlreadySending => f.write_str("another answer is on its way already"),
+            Self::AlreadySending => f.write_str("another answer is being sent already"),
         }
     }
 }
 impl core::error::Error for EncodeError {}
 
-/// Why a runtime refuses a request, before it has thought about it.
+/// The reason why an exchange ended without its answer.
+///
+/// A refusal is not an error but an answer.
 ///
 /// ```
-/// use ipc_proto::{HResult, RequestError, Violation};
-/// assert_eq!(HResult::from(RequestError::from(Violation::DumpType)), HResult::FAIL);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// The bytes are no request.
-    Decode(DecodeError),
-    /// They are one, with a value that runtimes refuse.
-    Violation(Violation),
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Decode(e) => e.fmt(f),
-            Self::Violation(e) => e.fmt(f),
-        }
-    }
-}
-impl core::error::Error for RequestError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Decode(e) => Some(e),
-            Self::Violation(e) => Some(e),
-        }
-    }
-}
-impl From<DecodeError> for RequestError {
-    fn from(e: DecodeError) -> Self {
-        Self::Decode(e)
-    }
-}
-impl From<Violation> for RequestError {
-    fn from(e: Violation) -> Self {
-        Self::Violation(e)
-    }
-}
-impl From<RequestError> for HResult {
-    fn from(e: RequestError) -> Self {
-        match e {
-            RequestError::Decode(e) => e.into(),
-            RequestError::Violation(e) => e.hresult(),
-        }
-    }
-}
-
-/// Why an exchange ended without its answer.
+/// use ipc_proto::{Exchange, ProtocolError, ReceiveAdvertise};
 ///
-/// A refusal is not among them: that is an answer.
+/// let mut receive = ReceiveAdvertise::new();
+/// assert_eq!(receive.advance(0), Err(ProtocolError::Closed { received: 0 })); // 0: the peer closed
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
@@ -180,22 +154,22 @@ pub enum ProtocolError {
     Decode(DecodeError),
     /// The peer closed before its message was complete.
     Closed {
-        /// Bytes of it that had come.
+        /// The number of bytes of it that had arrived.
         received: usize,
     },
-    /// The peer's message does not fit the buffer. Not fatal to a [`Call`](crate::Call): see
-    /// [`Call::into_buffer`](crate::Call::into_buffer).
+    /// The peer's message does not fit into the buffer. A [`Call`](crate::Call) can continue in a larger one: see
+    /// [`SuspendedCall`](crate::SuspendedCall).
     BufferTooSmall {
-        /// Bytes needed in all.
+        /// The required length.
         needed: usize,
     },
-    /// A message arrived that is no answer.
+    /// A message arrived that is not an answer.
     Unexpected(Code),
     /// A continuation announces more bytes than the caller allows.
     TooLong {
-        /// Bytes announced.
+        /// The announced number of bytes.
         len: u64,
-        /// Bytes allowed.
+        /// The allowed number of bytes.
         limit: u64,
     },
 }
@@ -214,9 +188,9 @@ impl fmt::Display for ProtocolError {
             Self::BufferTooSmall { needed } => {
                 write!(f, "the peer's message needs a buffer of {needed} bytes")
             }
-            Self::Unexpected(code) => write!(f, "a message with code {code} where an answer was due"),
+            Self::Unexpected(code) => write!(f, "a message with code {code} instead of an answer"),
             Self::TooLong { len, limit } => {
-                write!(f, "{len} bytes were announced, and the limit is {limit}")
+                write!(f, "{len} bytes are announced, the limit is {limit}")
             }
         }
     }

@@ -1,40 +1,40 @@
-//! What was spoken before this protocol: the first public draft of it, and what that draft calls "old".
+//! Earlier protocols: the first public draft of this one, and the protocol that the draft calls "old".
 //!
-//! No released runtime speaks either. This is for whoever finds such bytes in an old recording and asks what they are:
-//! [`recognise`] says.
+//! No released runtime uses either. [`recognise`] identifies such bytes in an old recording.
 //!
 //! # The draft of 2019
 //!
-//! The header is as today, and so is StopTracing. Command set 1 was named Miscellaneous and had no commands. Different were
+//! The header and StopTracing are the same as today. Command set 1 was named Miscellaneous and had no commands. The
+//! differences are
 //!
-//! * the socket's name, [`SocketName`];
-//! * [`CollectTracing`], which had a path in place of today's format;
-//! * what an Error answer holds, [`ErrorCode`].
+//! * the names of the socket and of the pipe, [`DraftSocketName`] and [`DraftPipeName`];
+//! * [`DraftCollectTracing`], which has a path instead of today's format;
+//! * the payload of an Error answer, [`DraftErrorCode`].
 //!
-//! The stream behind the answer to CollectTracing was in the NetPerf format.
+//! The stream after the answer to CollectTracing was in the NetPerf format.
 //!
 //! # Before the draft
 //!
 //! ```text
 //!  0              4            8
-//! | message type | process id | what belongs to it …
+//! | message type | process id | rest …
 //!   u32            u32
 //! ```
 //!
-//! No magic, no size, and the answer is a bare `u64`: the session's id, 0 for an error. See [`OldRequest`].
+//! There is no magic and no size. The answer is a `u64`: the id of the session, or 0 for an error. See [`OldRequest`].
 //!
-//! The draft's text is the first version of the specification; what came before it stands at its end, under "Current
-//! Implementation (OLD)".
+//! The draft is the first version of the specification. The earlier protocol is at its end, under "Current Implementation
+//! (OLD)".
 //!
 //! ```
-//! use ipc_proto::legacy::{CollectTracing, Legacy, OldMessageType, recognise};
+//! use ipc_proto::legacy::{DraftCollectTracing, Legacy, OldMessageType, recognise};
 //!
 //! let old = [2, 4, 0, 0, 42, 0, 0, 0];
 //! let Some(Legacy::Old(old)) = recognise(&old) else { unreachable!() };
 //! assert_eq!((old.message_type, old.process_id), (OldMessageType::COLLECT_EVENT_PIPE_TRACING, 42));
 //!
 //! let draft = b"DOTNET_IPC_V1\0\x28\0\x02\x02\0\0\xfa\0\0\0\x02\0\0\0/\0\0\0\0\0\0\0\x64\0\0\0";
-//! assert_eq!(recognise(draft), None); // no providers, but some bytes: neither this nor that
+//! assert_eq!(recognise(draft), None); // no providers, but more bytes: neither protocol
 //! let draft = &[&draft[..14], b"\x24\0", &draft[16..36]].concat();
 //! assert!(matches!(recognise(draft), Some(Legacy::CollectTracing(start)) if start.output_path == "/"));
 //! ```
@@ -42,10 +42,10 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 
 use crate::types::{EventLevel, SessionId};
-use crate::wire::{Path, Reader, See, Writer, decode_prefix, wire_enum};
+use crate::wire::{Path, Reader, Visitor, Writer, decode_prefix, wire_enum};
 use crate::{
-    Array, Code, Command, Continuation, Decode, DecodeError, Encode, HResult, Message, ParseSocketNameError,
-    Parsed, Text,
+    Array, Code, Command, Continuation, Decode, DecodeError, Encode, HResult, Message, ParsePipeNameError,
+    ParseSocketNameError, Parsed, PipeName, SocketName, Text,
 };
 
 /// The name of a socket in the draft.
@@ -54,44 +54,83 @@ use crate::{
 /// dotnetcore-diagnostic-{process id}-{disambiguation key}-socket
 /// ```
 ///
-/// On Windows it was the pipe `\\.\pipe\dotnetcore-diagnostic-{process id}`.
-///
 /// ```
-/// use ipc_proto::legacy::SocketName;
+/// use ipc_proto::legacy::DraftSocketName;
 ///
-/// let name: SocketName = "dotnetcore-diagnostic-42-8311-socket".parse()?;
-/// assert_eq!(name, SocketName(ipc_proto::SocketName { process_id: 42, disambiguation_key: 8311 }));
+/// let name: DraftSocketName = "dotnetcore-diagnostic-42-8311-socket".parse()?;
+/// assert_eq!(name, DraftSocketName(ipc_proto::SocketName { process_id: 42, disambiguation_key: 8311 }));
 /// assert_eq!(name.to_string(), "dotnetcore-diagnostic-42-8311-socket");
-/// assert!("dotnet-diagnostic-42-8311-socket".parse::<SocketName>().is_err());
+/// assert!("dotnet-diagnostic-42-8311-socket".parse::<DraftSocketName>().is_err());
 /// # Ok::<(), ipc_proto::ParseSocketNameError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SocketName(pub crate::SocketName);
+pub struct DraftSocketName(pub SocketName);
 
-/// How names began then, and how they begin now; the rest is the same.
+impl fmt::Display for DraftSocketName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        then(self.0.to_text().as_str(), f)
+    }
+}
+impl FromStr for DraftSocketName {
+    type Err = ParseSocketNameError;
+
+    /// Parses a name as strictly as today's names are parsed.
+    fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
+        now(s).map(Self).ok_or(ParseSocketNameError)
+    }
+}
+
+/// The name of a pipe in the draft, on Windows, without its prefix `\\.\pipe\`.
+///
+/// ```text
+/// dotnetcore-diagnostic-{process id}
+/// ```
+///
+/// ```
+/// use ipc_proto::legacy::DraftPipeName;
+///
+/// let name: DraftPipeName = "dotnetcore-diagnostic-42".parse()?;
+/// assert_eq!(name, DraftPipeName(ipc_proto::PipeName { process_id: 42 }));
+/// assert_eq!(name.to_string(), "dotnetcore-diagnostic-42");
+/// assert!("dotnet-diagnostic-42".parse::<DraftPipeName>().is_err());
+/// # Ok::<(), ipc_proto::ParsePipeNameError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DraftPipeName(pub PipeName);
+
+impl fmt::Display for DraftPipeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        then(self.0.to_text().as_str(), f)
+    }
+}
+impl FromStr for DraftPipeName {
+    type Err = ParsePipeNameError;
+
+    /// Parses a name as strictly as today's names are parsed.
+    fn from_str(s: &str) -> Result<Self, ParsePipeNameError> {
+        now(s).map(Self).ok_or(ParsePipeNameError)
+    }
+}
+
+/// The prefixes of names in the draft and today. The rest is the same.
 const THEN: &str = "dotnetcore-";
 const NOW: &str = "dotnet-";
 
-impl fmt::Display for SocketName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let now = self.0.to_text();
-        write!(f, "{THEN}{}", now.as_str().strip_prefix(NOW).unwrap_or_default())
-    }
-}
-impl FromStr for SocketName {
-    type Err = ParseSocketNameError;
-
-    /// Reads a name as strictly as today's are read.
-    fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
-        let rest = s.strip_prefix(THEN).ok_or(ParseSocketNameError)?;
-        // Longer than any name; what does not fit is none.
-        let mut now = heapless::String::<64>::new();
-        write!(now, "{NOW}{rest}").map_err(|_| ParseSocketNameError)?;
-        now.parse().map(Self)
-    }
+/// Writes a name of today with the prefix of the draft.
+fn then(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{THEN}{}", name.strip_prefix(NOW).unwrap_or_default())
 }
 
-/// The command that starts a session, 0x0202, as the draft had it.
+/// Parses a name of the draft as the name of today with the same parts.
+fn now<N: FromStr>(s: &str) -> Option<N> {
+    let rest = s.strip_prefix(THEN)?;
+    // Longer than any name: text that does not fit is not a name.
+    let mut name = heapless::String::<64>::new();
+    write!(name, "{NOW}{rest}").ok()?;
+    name.parse().ok()
+}
+
+/// The command of the draft that starts a session, 0x0202.
 ///
 /// ```text
 ///  0                    4            n
@@ -99,41 +138,41 @@ impl FromStr for SocketName {
 ///   u32                  Text          Array
 /// ```
 ///
-/// Errata of its worked example: characters are counted as bytes, so it says 78 bytes in all where there are 110.
+/// Erratum: its example counts characters as bytes, so it gives the message 78 bytes; it has 110.
 ///
-/// It can be sent, and answered, as any [`Command`]:
+/// It can be sent and answered like any [`Command`]:
 ///
 /// ```
-/// use ipc_proto::{Array, Command, Text, encode, legacy::{CollectTracing, Provider}, types::EventLevel};
+/// use ipc_proto::{Array, Command, Text, encode, legacy::{DraftCollectTracing, DraftProvider}, types::EventLevel};
 ///
-/// let providers = [Provider {
+/// let providers = [DraftProvider {
 ///     keywords: 100,
 ///     level: EventLevel::ERROR,
 ///     name: "MyEventSource".into(),
 ///     filter_data: None,
 /// }];
-/// let start = CollectTracing {
+/// let start = DraftCollectTracing {
 ///     circular_buffer_mb: 250,
 ///     output_path: "/tmp/foo.netperf".into(),
 ///     providers: Array::from(&providers),
 /// };
 /// let mut buf = [0; 128];
-/// assert_eq!(encode(CollectTracing::CODE, &start, &mut buf)?.len(), 110);
+/// assert_eq!(encode(DraftCollectTracing::CODE, &start, &mut buf)?.len(), 110);
 /// # Ok::<(), ipc_proto::EncodeError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub struct CollectTracing<'a> {
+pub struct DraftCollectTracing<'a> {
     /// Size of the runtime's buffer in MB.
     pub circular_buffer_mb: u32,
-    /// Not used; the draft wants it null.
+    /// Not used; the draft requires null.
     pub output_path: Text<'a>,
-    /// What to switch on.
-    pub providers: Array<'a, Provider<'a>>,
+    /// The providers to enable.
+    pub providers: Array<'a, DraftProvider<'a>>,
 }
 
-impl Encode for CollectTracing<'_> {
-    /// A provider without filter data gets a null one if another follows: it could not be read otherwise.
+impl Encode for DraftCollectTracing<'_> {
+    /// A provider without filter data is encoded with null if another provider follows: it could not be decoded otherwise.
     fn encode(&self, w: &mut Writer<'_>) {
         self.circular_buffer_mb.encode(w);
         self.output_path.encode(w);
@@ -147,24 +186,24 @@ impl Encode for CollectTracing<'_> {
         }
     }
 }
-impl<'a> Decode<'a> for CollectTracing<'a> {
+impl<'a> Decode<'a> for DraftCollectTracing<'a> {
     const MIN_LEN: usize = 12;
 
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(Self { circular_buffer_mb: r.read()?, output_path: r.read()?, providers: r.read()? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-        u32::inspect(r, &Path::Field(path, "circular_buffer_mb"), see)?;
-        Text::inspect(r, &Path::Field(path, "output_path"), see)?;
-        Array::<Provider<'a>>::inspect(r, &Path::Field(path, "providers"), see)
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        u32::inspect(r, &Path::Field(path, "circular_buffer_mb"), visitor)?;
+        Text::inspect(r, &Path::Field(path, "output_path"), visitor)?;
+        Array::<DraftProvider<'a>>::inspect(r, &Path::Field(path, "providers"), visitor)
     }
 }
-impl Command for CollectTracing<'_> {
+impl Command for DraftCollectTracing<'_> {
     const CODE: Code = Code(0x0202);
     const NAME: &'static str = "CollectTracing";
     const SPECIFICATION_NAME: &'static str = "CollectTracing";
-    /// Previews of this one only.
+    /// Only previews of it.
     const SINCE: u8 = 3;
     type Response<'r> = SessionId;
 
@@ -173,7 +212,7 @@ impl Command for CollectTracing<'_> {
     }
 }
 
-/// A provider to switch on: `provider_config` in the draft.
+/// A provider to enable: `provider_config` in the draft.
 ///
 /// ```text
 ///  0          8       12      12 + n
@@ -181,22 +220,22 @@ impl Command for CollectTracing<'_> {
 ///   u64        u32     Text    Text, or nothing at the end of the payload
 /// ```
 ///
-/// Erratum: the draft calls `filter_data` optional, and its example leaves it out. That it is absent cannot be told when
-/// something follows, so it reads as absent only where the payload ends.
+/// Erratum: the draft calls `filter_data` optional, and its example omits it. Its absence cannot be detected if bytes follow,
+/// so it decodes as absent only at the end of the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub struct Provider<'a> {
-    /// Which of its events; all bits for all of them.
+pub struct DraftProvider<'a> {
+    /// Groups of events, one bit each.
     pub keywords: u64,
-    /// How verbose it is.
+    /// The verbosity.
     pub level: EventLevel,
-    /// Its name.
+    /// The name of the provider.
     pub name: Text<'a>,
-    /// Arguments for it; `None` if the payload ends before them.
+    /// Arguments for the provider; `None` if the payload ends before them.
     pub filter_data: Option<Text<'a>>,
 }
 
-impl Encode for Provider<'_> {
+impl Encode for DraftProvider<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
         self.keywords.encode(w);
         self.level.encode(w);
@@ -206,7 +245,7 @@ impl Encode for Provider<'_> {
         }
     }
 }
-impl<'a> Decode<'a> for Provider<'a> {
+impl<'a> Decode<'a> for DraftProvider<'a> {
     const MIN_LEN: usize = 16;
 
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
@@ -215,54 +254,61 @@ impl<'a> Decode<'a> for Provider<'a> {
         Ok(Self { keywords, level, name, filter_data })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-        u64::inspect(r, &Path::Field(path, "keywords"), see)?;
-        EventLevel::inspect(r, &Path::Field(path, "level"), see)?;
-        Text::inspect(r, &Path::Field(path, "name"), see)?;
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        u64::inspect(r, &Path::Field(path, "keywords"), visitor)?;
+        EventLevel::inspect(r, &Path::Field(path, "level"), visitor)?;
+        Text::inspect(r, &Path::Field(path, "name"), visitor)?;
         if r.rest().is_empty() {
             return Ok(());
         }
-        Text::inspect(r, &Path::Field(path, "filter_data"), see)
+        Text::inspect(r, &Path::Field(path, "filter_data"), visitor)
     }
 }
 
 wire_enum! {
-    /// What the payload of an Error answer was in the draft, in place of an [`HResult`].
+    /// The payload of an Error answer in the draft, instead of an [`HResult`].
     ///
     /// Erratum: the draft's table gives such an answer 28 bytes; it has 24.
-    pub struct ErrorCode(u32) {
+    ///
+    /// ```
+    /// use ipc_proto::legacy::DraftErrorCode;
+    ///
+    /// assert_eq!(DraftErrorCode::UNKNOWN_MAGIC, DraftErrorCode(3));
+    /// assert_eq!(DraftErrorCode(9).0, 9); // an unknown code is a value too
+    /// ```
+    pub struct DraftErrorCode(u32) {
         /// Success.
         OK = 0,
         /// The request could not be read.
         BAD_ENCODING = 1,
-        /// There is no such command.
+        /// The command does not exist.
         UNKNOWN_COMMAND = 2,
         /// The request did not begin with the magic.
         UNKNOWN_MAGIC = 3,
-        /// The request had a value that is not taken.
+        /// The request has a value that is not accepted.
         BAD_INPUT = 4,
-        /// Anything else.
+        /// Any other error.
         UNKNOWN_ERROR = 0xffff_ffff,
     }
 }
 
-/// What is said today; [`HResult::FAIL`] for a code without a name.
-impl From<ErrorCode> for HResult {
-    fn from(code: ErrorCode) -> Self {
+/// Returns today's code; [`HResult::FAIL`] for a code without a name.
+impl From<DraftErrorCode> for HResult {
+    fn from(code: DraftErrorCode) -> Self {
         match code {
-            ErrorCode::OK => Self::OK,
-            ErrorCode::BAD_ENCODING => Self::BAD_ENCODING,
-            ErrorCode::UNKNOWN_COMMAND => Self::UNKNOWN_COMMAND,
-            ErrorCode::UNKNOWN_MAGIC => Self::UNKNOWN_MAGIC,
-            ErrorCode::BAD_INPUT => Self::INVALID_ARG,
-            ErrorCode::UNKNOWN_ERROR => Self::UNKNOWN_ERROR,
+            DraftErrorCode::OK => Self::OK,
+            DraftErrorCode::BAD_ENCODING => Self::BAD_ENCODING,
+            DraftErrorCode::UNKNOWN_COMMAND => Self::UNKNOWN_COMMAND,
+            DraftErrorCode::UNKNOWN_MAGIC => Self::UNKNOWN_MAGIC,
+            DraftErrorCode::BAD_INPUT => Self::INVALID_ARG,
+            DraftErrorCode::UNKNOWN_ERROR => Self::UNKNOWN_ERROR,
             _ => Self::FAIL,
         }
     }
 }
 
 wire_enum! {
-    /// What was asked before the draft.
+    /// The type of a request from before the draft.
     pub struct OldMessageType(u32) {
         /// Start a session that writes a file.
         START_EVENT_PIPE_TRACING = 1024,
@@ -281,7 +327,7 @@ wire_enum! {
 ///   u32            u32
 /// ```
 ///
-/// What belongs to each type nobody wrote down, so it is kept as it came.
+/// The layout of the rest is not documented, so it is preserved as bytes.
 ///
 /// ```
 /// use ipc_proto::legacy::{OldMessageType, OldRequest};
@@ -295,11 +341,11 @@ wire_enum! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct OldRequest<'a> {
-    /// What is asked.
+    /// The type of the request.
     pub message_type: OldMessageType,
-    /// Of which process.
+    /// The id of the target process.
     pub process_id: u32,
-    /// What belongs to it.
+    /// The rest of the request.
     pub rest: &'a [u8],
 }
 
@@ -317,36 +363,36 @@ impl<'a> Decode<'a> for OldRequest<'a> {
         Ok(Self { message_type: r.read()?, process_id: r.read()?, rest: r.bytes(r.rest().len())? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-        OldMessageType::inspect(r, &Path::Field(path, "message_type"), see)?;
-        u32::inspect(r, &Path::Field(path, "process_id"), see)?;
-        r.show_rest(Path::Field(path, "rest"), see)
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        OldMessageType::inspect(r, &Path::Field(path, "message_type"), visitor)?;
+        u32::inspect(r, &Path::Field(path, "process_id"), visitor)?;
+        r.show_rest(Path::Field(path, "rest"), visitor)
     }
 }
 
-/// What bytes turn out to be that are not of today's protocol.
+/// A message of an earlier protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Legacy<'a> {
     /// The draft's CollectTracing.
-    CollectTracing(CollectTracing<'a>),
+    CollectTracing(DraftCollectTracing<'a>),
     /// The draft's Error answer.
-    Error(ErrorCode),
+    Error(DraftErrorCode),
     /// A request from before the draft.
     Old(OldRequest<'a>),
 }
 
-/// Says what `bytes` are, if they are of the draft or from before it and mean nothing today.
+/// Identifies a message of the draft or from before it that is not a message of today's protocol.
 ///
-/// Where the draft and today's protocol have the same bytes it is `None`: StopTracing, every OK answer, a CollectTracing
-/// without a path whose providers all have filter data, even one that every runtime refuses. So it is for an Error of `0xffffffff`, which NativeAOT sends
-/// today.
+/// It returns `None` where both protocols have the same bytes: for StopTracing, every OK answer, and a CollectTracing without a
+/// path whose providers all have filter data, even if every runtime refuses it. It also returns `None` for an Error of
+/// `0xffffffff`, which NativeAOT sends today.
 ///
 /// ```
-/// use ipc_proto::legacy::{ErrorCode, Legacy, recognise};
+/// use ipc_proto::legacy::{DraftErrorCode, Legacy, recognise};
 ///
 /// let error = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x02\0\0\0";
-/// assert_eq!(recognise(error), Some(Legacy::Error(ErrorCode::UNKNOWN_COMMAND)));
+/// assert_eq!(recognise(error), Some(Legacy::Error(DraftErrorCode::UNKNOWN_COMMAND)));
 /// assert_eq!(recognise(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80"), None);
 /// ```
 #[must_use]
@@ -354,7 +400,7 @@ pub fn recognise(bytes: &[u8]) -> Option<Legacy<'_>> {
     let Ok(parsed) = Message::parse(bytes) else { return old(bytes) };
     match parsed {
         Parsed::Complete { value, used } if used == bytes.len() => match value.code {
-            CollectTracing::CODE => collect_tracing(&value),
+            DraftCollectTracing::CODE => collect_tracing(&value),
             Code::ERROR => error(&value),
             _ => None,
         },
@@ -363,21 +409,21 @@ pub fn recognise(bytes: &[u8]) -> Option<Legacy<'_>> {
 }
 
 fn collect_tracing<'a>(message: &Message<'a>) -> Option<Legacy<'a>> {
-    // What today's rules refuse is of today all the same.
+    // A request that today's rules refuse is still a request of today.
     if all_of::<crate::CollectTracing<'_>>(message).is_some() {
         return None;
     }
     all_of(message).map(Legacy::CollectTracing)
 }
 
-/// The payload as a `T`, if nothing is left of it.
+/// Decodes the whole payload as a `T`.
 fn all_of<'a, T: Decode<'a>>(message: &Message<'a>) -> Option<T> {
     let (value, rest) = decode_prefix(message.payload).ok()?;
     rest.is_empty().then_some(value)
 }
 
 fn error<'a>(message: &Message<'a>) -> Option<Legacy<'a>> {
-    let small = ErrorCode::BAD_ENCODING..=ErrorCode::BAD_INPUT;
+    let small = DraftErrorCode::BAD_ENCODING..=DraftErrorCode::BAD_INPUT;
     all_of(message).filter(|code| small.contains(code)).map(Legacy::Error)
 }
 

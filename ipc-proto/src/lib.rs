@@ -9,6 +9,7 @@ extern crate alloc;
 extern crate std;
 
 mod advertise;
+mod code;
 mod command;
 mod endpoint;
 mod error;
@@ -19,24 +20,29 @@ pub mod legacy;
 mod message;
 pub mod nettrace;
 pub mod port;
+#[doc(hidden)]
+pub mod steps;
 pub mod user_events;
 pub mod wire;
 
 pub use advertise::Advertise;
-pub use command::check::Violation;
+pub use code::Code;
+pub use command::check::RequestError;
 pub use command::table::*;
+pub use command::violation::Violation;
 pub use command::{Command, CommandInfo, Continuation, plan, types};
 pub use endpoint::{
     ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
     SocketNameText,
 };
-pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError};
+pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};
 pub use exchange::{
     Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Session,
-    SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep,
+    SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep, SuspendedCall, SuspendedEnvironment,
+    SuspendedReply, SuspendedServe, Untyped, UntypedCall,
 };
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]
 pub use message::encode_to_vec;
-pub use message::{Code, Message, Parsed, ServerError, encode};
+pub use message::{Message, Parsed, ServerError, encode};
 pub use wire::{Array, Decode, Encode, Guid, Text};

@@ -1,76 +1,100 @@
-//! `user_events`: what a runtime writes into tracepoints of the Linux kernel, in place of a stream.
+//! `user_events`: events that a runtime writes to tracepoints of the Linux kernel, instead of a stream.
 //!
-//! A tool asks for it with [`CollectTracing5`](crate::CollectTracing5) or
-//! [`CollectTracing6`](crate::CollectTracing6), names the tracepoints, and hands the runtime a descriptor of
-//! `/sys/kernel/tracing/user_events_data`: see [`Continuation::UserEvents`](crate::Continuation::UserEvents). The
-//! runtime registers the tracepoints, each by its [`TracepointFormat`], and writes each event as a [`Record`]. The tool
-//! reads them as it reads any tracepoint, through `perf_event_open` or ftrace.
+//! A client starts such a session with [`CollectTracing5`](crate::CollectTracing5) or
+//! [`CollectTracing6`](crate::CollectTracing6). It names the tracepoints, and passes the runtime a descriptor of
+//! `/sys/kernel/tracing/user_events_data`: see [`Continuation::UserEvents`](crate::Continuation::UserEvents). The runtime
+//! registers each tracepoint by its [`TracepointFormat`], and writes each event as a [`TracepointRecord`]. The client reads
+//! them like any tracepoint, through `perf_event_open` or ftrace.
 //!
 //! ```text
-//! what a runtime writes, by one writev
+//! as written by a runtime, with one writev
 //!  0           4         5          7           11        15            15 + n
 //! | write index | version | event id | extension | payload | extension … | payload … |
 //!   u32           u8 = 1    u16        u32         u32       n bytes       m bytes
 //!
-//! what a consumer is shown: no write index, but the kernel's common fields in front; a few bytes may follow
+//! as read by a consumer: without the write index, after the kernel's common fields; a few bytes can follow
 //!                | version | event id | extension | payload | extension … | payload … |
 //!
-//! extension, payload: __rel_loc, a length in the high half, in the low half how far behind this field it begins
+//! extension, payload: __rel_loc: the high half is a length, the low half the distance from the end of this field
 //!                     extension = n << 16 | 4    payload = m << 16 | n
 //!
-//! extension blob: items one after the other up to its end, in any order
+//! extension blob: items in any order, up to its end
 //! | 1 | length | metadata … |     | 2 | activity id |     | 3 | related activity id |
 //!  u8   u32      length bytes      u8   16 bytes           u8   16 bytes
 //! ```
 //!
 //! Sections "User_events Registration" and "User_events Writing" of the specification, and the kernel's document on
-//! `user_events`. Errata: the list of `iovec`s has index 3 twice and counts 7, where runtimes write a piece for every
-//! field, 8 and the pieces of the payload; a `guid` is no `uint16`, but 16 bytes; the example layout leaves out the
-//! length of the metadata. A runtime sends metadata with an event only until it has written that event once in a session
-//! (threads may race and repeat it), the first ones of .NET 10 with each. Activity ids are sent if they are not zero. An
-//! event whose extension or payload has more than 65,535 bytes is not written.
+//! `user_events`. A runtime sends metadata with an event only until it has written that event once in a session (threads can
+//! race and repeat it). Activity ids are sent if they are not zero. An event whose extension or payload has more than 65,535
+//! bytes is not written.
 //!
-//! Whoever makes a runtime registers by the ioctl `DIAG_IOCSREG`: `name_args` is [`TracepointFormat::as_c_str`], there
-//! are no flags, and the kernel sets the bit of `enable_addr` as long as somebody listens (.NET takes bit 31 of a `u32`).
-//! The index that it gives goes in front of every record.
+//! # Errata
+//! * The list of `iovec`s has index 3 twice, lacks index 5 and counts 7. Runtimes write one piece for every field, 8 and the
+//!   pieces of the payload.
+//! * A `guid` is not a `uint16` but 16 bytes.
+//! * The example layout omits the length of the metadata: a `u32` after the label.
+//! * Texts of the specification contradict each other about the metadata: one describes the whole payload of a metadata
+//!   record, which begins with the metadata id; another excludes the id. Runtimes omit it, and the first previews of .NET 10
+//!   omit the provider, too. [`InlineMetadata::decode`] accepts each [`InlineLayout`], and refuses what could be several.
+//! * "The first time each event is sent": the first versions of .NET 10 send the metadata with each event.
+//!
+//! | duty of a runtime | type |
+//! |---|---|
+//! | register each tracepoint of a provider with the kernel: the default one, then those of the sets | [`UserReg`], [`TracepointFormat`] |
+//! | find the tracepoint of an event | [`TracepointConfig::tracepoint_name`](crate::types::TracepointConfig::tracepoint_name) |
+//! | send metadata once in a session | [`WrittenKinds`], [`InlineMetadata`] |
+//! | write the event while a consumer listens | [`TracepointRecord`], [`Extension`] |
+//! | end the registrations at the end of the session | [`UserUnreg`] |
+//!
+//! A consumer joins the records with earlier metadata: `MetadataCache`, with the feature `alloc`.
 //!
 //! ```
 //! use ipc_proto::Guid;
 //! use ipc_proto::nettrace::{Fields, Metadata, Scalar};
-//! use ipc_proto::user_events::{Extension, InlineMetadata, Item, Record, TracepointFormat};
+//! use ipc_proto::user_events::{Extension, InlineMetadata, ExtensionItem, TracepointRecord, TracepointFormat};
 //!
 //! let format = TracepointFormat::new("MyTracepoint")?;
 //! assert!(format.as_str().starts_with("MyTracepoint u8 version; u16 event_id; "));
 //!
-//! // Of an event, once:
+//! // Once for each event type:
 //! let (mut fields, mut space) = ([0; 32], [0; 128]);
 //! let mut tick = Metadata::default();
 //! (tick.provider, tick.event_id, tick.name) = ("Demo".into(), 7, "Tick".into());
 //! tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut fields)?;
 //! let metadata = InlineMetadata::build(&tick, &mut space)?;
 //!
-//! // Each time that it happens:
+//! // For each event:
 //! let (mut items, mut buf) = ([0; 256], [0; 512]);
-//! let extension = Extension::build(&[Item::Metadata(metadata), Item::ActivityId(Guid([9; 16]))], &mut items)?;
-//! let record = Record { event_id: 7, extension, payload: &1u32.to_le_bytes() };
+//! let extension = Extension::build(&[ExtensionItem::Metadata(metadata), ExtensionItem::ActivityId(Guid([9; 16]))], &mut items)?;
+//! let record = TracepointRecord { event_id: 7, extension, payload: &1u32.to_le_bytes() };
 //! let written = record.encode(42, &mut buf)?;
 //!
-//! // At the other end:
-//! let record = Record::decode(&written[4..])?;
+//! // The consumer:
+//! let record = TracepointRecord::decode(&written[4..])?;
 //! for item in record.extension {
 //!     match item? {
-//!         Item::Metadata(metadata) => assert_eq!(metadata.decode(record.event_id)?.name, "Tick"),
-//!         Item::ActivityId(id) => assert_eq!(id, Guid([9; 16])),
-//!         _ => unreachable!("nothing else was said"),
+//!         ExtensionItem::Metadata(metadata) => assert_eq!(metadata.decode(record.event_id)?.name, "Tick"),
+//!         ExtensionItem::ActivityId(id) => assert_eq!(id, Guid([9; 16])),
+//!         _ => unreachable!("no other item was written"),
 //!     }
 //! }
 //! assert_eq!(record.payload, [1, 0, 0, 0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 mod extension;
+mod inline_metadata;
+#[cfg(feature = "alloc")]
+mod metadata_cache;
 mod record;
 mod tracepoint_format;
+mod user_reg;
+mod written_kinds;
 
-pub use extension::{Extension, InlineMetadata, Item, Items};
-pub use record::Record;
+pub use extension::{Extension, ExtensionItem, ExtensionItems};
+pub use inline_metadata::{InlineLayout, InlineMetadata};
+#[cfg(feature = "alloc")]
+pub use metadata_cache::{MetadataCache, TracepointEvent};
+pub use record::TracepointRecord;
 pub use tracepoint_format::{TracepointFormat, TracepointFormatError};
+pub use user_reg::{UserReg, UserUnreg};
+pub use written_kinds::WrittenKinds;

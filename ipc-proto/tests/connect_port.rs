@@ -1,11 +1,11 @@
-//! [`ConnectPort`] against a small world: whatever happens in it, the port does what a runtime does.
+//! The runtime's role at a port: [`ConnectPort`] and the frame that it sends, [`Backoff`] and [`Suspension`].
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test says what it expects by failing"
+    reason = "a test fails by panicking"
 )]
-use ipc_proto::port::{Backoff, ConnectPort, PortEvent, PortStep};
+use ipc_proto::port::{Backoff, ConnectEvent, ConnectPort, ConnectStep, Suspension};
 use ipc_proto::{
     Advertise, DecodeErrorKind, Exchange, Guid, Parsed, ProtocolError, ReceiveAdvertise, Serve, Step,
 };
@@ -16,74 +16,74 @@ const ADVERTISE: Advertise = Advertise {
     process_id: 4242,
     future: 0,
 };
-/// As the specification has it.
+/// The example of the specification.
 const FRAME: [u8; 34] = [
     0x41, 0x44, 0x56, 0x52, 0x5f, 0x56, 0x31, 0x00, 0x67, 0x45, 0x3e, 0x12, 0x9b, 0xe8, 0xd3, 0x12, 0xa4,
     0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00, 0x92, 0x10, 0, 0, 0, 0, 0, 0, 0, 0,
 ];
 
-fn events() -> impl Strategy<Value = PortEvent> {
+fn events() -> impl Strategy<Value = ConnectEvent> {
     prop_oneof![
-        Just(PortEvent::Connected),
-        Just(PortEvent::Failed),
-        Just(PortEvent::Waited),
-        (0..40_usize).prop_map(PortEvent::Sent),
-        any::<usize>().prop_map(PortEvent::Sent),
-        Just(PortEvent::Readable),
-        Just(PortEvent::HungUp),
-        Just(PortEvent::Answered),
+        Just(ConnectEvent::Connected),
+        Just(ConnectEvent::Failed),
+        Just(ConnectEvent::Waited),
+        (0..40_usize).prop_map(ConnectEvent::Sent),
+        any::<usize>().prop_map(ConnectEvent::Sent),
+        Just(ConnectEvent::Readable),
+        Just(ConnectEvent::HungUp),
+        Just(ConnectEvent::Answered),
     ]
 }
 
-/// What a port is to do, told in another way: by what has happened since it last began.
+/// A model of the port.
 #[derive(Debug, PartialEq)]
 enum World {
     Disconnected,
     Waiting(u32),
-    Connected { said: usize },
+    Connected { sent: usize },
     Serving,
 }
 
 proptest! {
     #[test]
-    fn it_does_what_a_runtime_does(events in proptest::collection::vec(events(), 0..200)) {
+    fn port_does_what_a_runtime_does(events in proptest::collection::vec(events(), 0..200)) {
         let mut port = ConnectPort::new(&ADVERTISE);
         let (mut world, mut backoff) = (World::Disconnected, Backoff::new());
         for event in events {
             let step = match &world {
-                World::Disconnected => PortStep::Connect,
-                World::Waiting(milliseconds) => PortStep::Wait { milliseconds: *milliseconds },
-                World::Connected { said } if *said < 34 => PortStep::Send(&FRAME[*said..]),
-                World::Connected { .. } => PortStep::Await,
-                World::Serving => PortStep::Serve,
+                World::Disconnected => ConnectStep::Connect,
+                World::Waiting(milliseconds) => ConnectStep::Wait { milliseconds: *milliseconds },
+                World::Connected { sent } if *sent < 34 => ConnectStep::Send(&FRAME[*sent..]),
+                World::Connected { .. } => ConnectStep::Await,
+                World::Serving => ConnectStep::Serve,
             };
             assert_eq!(port.step(), step);
             port.advance(event);
             world = match (step, event) {
-                (PortStep::Connect, PortEvent::Connected) => World::Connected { said: 0 },
-                (PortStep::Connect | PortStep::Send(_), PortEvent::Failed)
-                | (PortStep::Send(_), PortEvent::Sent(0)) => World::Waiting(backoff.next()),
-                (PortStep::Wait { .. }, PortEvent::Waited) => World::Disconnected,
-                (PortStep::Send(rest), PortEvent::Sent(n)) => {
-                    let said = 34 - rest.len() + n.min(rest.len());
-                    if said == 34 {
+                (ConnectStep::Connect, ConnectEvent::Connected) => World::Connected { sent: 0 },
+                (ConnectStep::Connect | ConnectStep::Send(_), ConnectEvent::Failed)
+                | (ConnectStep::Send(_), ConnectEvent::Sent(0)) => World::Waiting(backoff.next()),
+                (ConnectStep::Wait { .. }, ConnectEvent::Waited) => World::Disconnected,
+                (ConnectStep::Send(rest), ConnectEvent::Sent(n)) => {
+                    let sent = 34 - rest.len() + n.min(rest.len());
+                    if sent == 34 {
                         backoff = Backoff::new();
                     }
-                    World::Connected { said }
+                    World::Connected { sent }
                 }
-                (PortStep::Await, PortEvent::HungUp) => {
+                (ConnectStep::Await, ConnectEvent::HungUp) => {
                     backoff.hung_up();
                     World::Disconnected
                 }
-                (PortStep::Await, PortEvent::Readable) => World::Serving,
-                (PortStep::Serve, PortEvent::Answered) => World::Disconnected,
+                (ConnectStep::Await, ConnectEvent::Readable) => World::Serving,
+                (ConnectStep::Serve, ConnectEvent::Answered) => World::Disconnected,
                 _ => world,
             };
         }
     }
 
     #[test]
-    fn a_frame_is_received_in_whatever_pieces(pieces in proptest::collection::vec(1..20_usize, 34), cut in 0..=34_usize) {
+    fn frame_is_received_in_any_pieces(pieces in proptest::collection::vec(1..20_usize, 34), cut in 0..=34_usize) {
         let mut receive = ReceiveAdvertise::new();
         let mut rest = &FRAME[..cut];
         let mut pieces = pieces.into_iter();
@@ -99,10 +99,10 @@ proptest! {
     }
 
     #[test]
-    fn a_wrong_byte_is_seen_at_once(at in 0..8_usize, flip in 1..=255_u8) {
+    fn wrong_byte_is_found_immediately(at in 0..8_usize, flip in 1..=255_u8) {
         let mut receive = ReceiveAdvertise::new();
         for (i, byte) in FRAME[..8].iter().enumerate() {
-            let Step::Receive(space) = receive.step() else { panic!("it goes on") };
+            let Step::Receive(space) = receive.step() else { panic!("it does not end") };
             space[0] = if i == at { byte ^ flip } else { *byte };
             match receive.advance(1) {
                 Ok(()) => assert!(i < at),
@@ -110,7 +110,7 @@ proptest! {
                     assert_eq!((i, e.kind, e.offset), (at, DecodeErrorKind::BadAdvertise, at));
                     assert!(matches!(receive.step(), Step::Done));
                     assert_eq!(receive.finish(), Err(ProtocolError::Decode(e)));
-                    assert_eq!(receive.advance(1), Err(ProtocolError::Decode(e)), "it stays so");
+                    assert_eq!(receive.advance(1), Err(ProtocolError::Decode(e)), "the error remains");
                     break;
                 }
                 Err(e) => panic!("{e}"),
@@ -121,14 +121,14 @@ proptest! {
 }
 
 #[test]
-fn the_frame_is_that_of_the_specification() {
+fn frame_is_that_of_the_specification() {
     assert_eq!(Advertise::parse(&FRAME), Ok(Parsed::Complete { value: ADVERTISE, used: 34 }));
     let longer = [&FRAME[..], b"DOTNET_IPC_V1"].concat();
     assert_eq!(Advertise::parse(&longer), Ok(Parsed::Complete { value: ADVERTISE, used: 34 }));
     for cut in 0..34 {
         assert_eq!(Advertise::parse(&FRAME[..cut]), Ok(Parsed::Partial { needed: 34 }));
     }
-    // Nobody looks at what is for the future.
+    // Monitors ignore the field for the future.
     let mut newer = FRAME;
     newer[32] = 7;
     let Ok(Parsed::Complete { value, .. }) = Advertise::parse(&newer) else { panic!("it is whole") };
@@ -136,12 +136,12 @@ fn the_frame_is_that_of_the_specification() {
 }
 
 #[test]
-fn a_frame_that_has_come_or_has_not_stays_so() {
+fn end_of_a_frame_is_final() {
     let mut whole = ReceiveAdvertise::new();
     let Step::Receive(space) = whole.step() else { panic!("it waits for a frame") };
     space.copy_from_slice(&FRAME);
     assert_eq!(whole.advance(FRAME.len()), Ok(()));
-    assert_eq!(whole.advance(0), Ok(()), "what comes behind it is another's");
+    assert_eq!(whole.advance(0), Ok(()), "the following bytes do not belong to it");
     assert_eq!(whole.finish(), Ok(ADVERTISE));
 
     let mut closed = ReceiveAdvertise::default();
@@ -151,28 +151,74 @@ fn a_frame_that_has_come_or_has_not_stays_so() {
 }
 
 #[test]
-fn a_runtime_says_who_it_is_and_then_serves() {
-    let (mut receive, mut send) = ([0; 64], [0; 64]);
-    let mut serve = Serve::announce(&ADVERTISE, &mut receive, &mut send).expect("large enough");
-    let mut said = Vec::new();
-    while let Step::Send(bytes) = serve.step() {
-        said.push(bytes[0]);
-        serve.advance(1).expect("it never fails");
+fn runtime_sends_its_frame_and_then_serves() {
+    let mut port = ConnectPort::new(&ADVERTISE);
+    port.advance(ConnectEvent::Connected);
+    let mut sent = Vec::new();
+    while let ConnectStep::Send(bytes) = port.step() {
+        sent.push(bytes[0]);
+        port.advance(ConnectEvent::Sent(1));
     }
-    assert_eq!(said, FRAME);
+    assert_eq!(sent, FRAME);
+    port.advance(ConnectEvent::Readable);
+    assert_eq!(port.step(), ConnectStep::Serve);
+    let (mut receive, mut send) = ([0; 20], [0; 24]);
+    let mut serve = Serve::new(&mut receive, &mut send).expect("large enough");
     let request = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
     let Step::Receive(space) = serve.step() else { panic!("it waits for a request") };
     space.copy_from_slice(request);
     serve.advance(request.len()).expect("it never fails");
     assert!(matches!(serve.finish().0, Ok(ipc_proto::Request::ResumeRuntime(_))));
+}
 
-    // A monitor that has gone is no request.
-    let (mut receive, mut send) = ([0; 64], [0; 64]);
-    let mut serve = Serve::announce(&ADVERTISE, &mut receive, &mut send).expect("large enough");
-    serve.advance(0).expect("it never fails");
-    assert!(matches!(serve.step(), Step::Done));
-    assert!(serve.finish().0.is_err());
+/// The arithmetic of the runtime's sources: floats, truncated.
+fn next_of_the_runtime(timeout: u32) -> u32 {
+    match timeout {
+        u32::MAX => 10,
+        500.. => 500,
+        #[expect(clippy::cast_possible_truncation, reason = "as the runtime does")]
+        timeout => (timeout as f32 * 1.25) as u32,
+    }
+}
 
-    let needed = Serve::announce(&ADVERTISE, &mut [0; 64], &mut [0; 33]).map(|_| ());
-    assert_eq!(needed, Err(ipc_proto::EncodeError::BufferTooSmall { needed: 34 }));
+#[test]
+fn back_off_is_that_of_the_runtime() {
+    let waits = |backoff: &mut Backoff, n: usize| (0..n).map(|_| backoff.next()).collect::<Vec<_>>();
+    let expected = [
+        10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571, 500, 500, 500,
+    ];
+    assert_eq!(waits(&mut Backoff::new(), 23), expected);
+    for hung_up_after in 0..25 {
+        let (mut backoff, mut timeout) = (Backoff::default(), u32::MAX);
+        for _ in 0..hung_up_after {
+            timeout = next_of_the_runtime(timeout);
+            assert_eq!(backoff.next(), timeout);
+        }
+        backoff.hung_up();
+        timeout = 10;
+        for _ in 0..25 {
+            timeout = next_of_the_runtime(timeout);
+            assert_eq!(backoff.next(), timeout);
+        }
+        backoff.reset();
+        assert_eq!(backoff, Backoff::new());
+    }
+}
+
+#[test]
+fn resume_counts_for_its_own_port_only() {
+    let mut flags = [true, false, true, true];
+    let mut suspension = Suspension::new(&mut flags[..]);
+    assert_eq!(suspension.waiting().collect::<Vec<_>>(), [0, 2, 3]);
+    assert!(suspension.resume(2));
+    assert!(!suspension.resume(2), "a second resume has no effect");
+    assert!(!suspension.resume(1), "the port does not suspend");
+    assert!(!suspension.resume(4), "there is no such port");
+    assert!(suspension.is_suspended());
+    assert_eq!(suspension.waiting().collect::<Vec<_>>(), [0, 3]);
+    assert!(suspension.resume(3) && suspension.is_suspended());
+    assert!(suspension.resume(0) && !suspension.is_suspended());
+    assert_eq!(suspension.waiting().count(), 0);
+    assert!(!Suspension::new(vec![false; 3]).is_suspended());
+    assert!(!Suspension::new([false; 0]).is_suspended());
 }

@@ -1,5 +1,5 @@
 //! The vectors of `testdata/fragments/`: parts of messages, as the specification's examples have them.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 use core::fmt::Debug;
 
 use ipc_fuzz::{Vector, testdata};
@@ -7,7 +7,7 @@ use ipc_proto::types::{EventFilter, TracepointConfig, TracepointSet};
 use ipc_proto::wire::{Writer, decode_prefix};
 use ipc_proto::{Array, Decode, Encode, Text};
 
-/// The file holds this value, says that it is of this type, and nothing else is in it.
+/// Checks that the file contains exactly this value, and names its type.
 fn holds<'a, T: Decode<'a> + Encode + PartialEq + Debug>(vector: &'a Vector, kind: &str, value: &T) {
     let file = vector.path.display();
     assert!(vector.text.lines().any(|line| line == format!("# Type: {kind}")), "{file}");
@@ -45,7 +45,7 @@ fn fragments() {
             "tracepoint_config.default.hex" => config(default, &[]),
             "tracepoint_config.default-and-set.hex" => config(default, &sets),
             "tracepoint_config.set.hex" => config(Text::NULL, &sets),
-            other => panic!("what is in {other}?"),
+            other => panic!("{other} has no expected value"),
         }
     }
     assert_eq!(testdata("fragments").len(), 7);

@@ -1,19 +1,14 @@
-//! The vectors of `testdata/`: each decodes to the text in the file beside it, and encodes to itself again.
+//! The vectors of `testdata/`: each decodes to the text in the file beside it, and encodes to the same bytes.
 //!
-//! `BLESS=1 cargo test -p ipc-proto --test golden` writes the texts anew; read what changed.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test says what it expects"
-)]
+//! `BLESS=1 cargo test -p ipc-proto --test golden` rewrites the texts; review the changes.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 use core::{fmt::Debug, iter};
 use std::{env, fs};
 
 use ipc_fuzz::wire::{feed, take};
 use ipc_fuzz::{Vector, testdata};
 use ipc_proto::types::{
-    Environment, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status,
+    EnvironmentEntries, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status,
 };
 use ipc_proto::wire::{decode, decode_prefix};
 use ipc_proto::{
@@ -21,29 +16,29 @@ use ipc_proto::{
     Parsed, Request, RequestError, Serve, ServerError, Text, Violation, encode,
 };
 
-/// Compares what was decoded with the file beside the vector, or writes that file.
+/// Compares decoded text with the file beside the vector, or writes that file.
 fn expect(vector: &Vector, decoded: &str) {
     let path = vector.path.with_extension("txt");
     if env::var_os("BLESS").is_some() {
         return fs::write(path, decoded).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(decoded, expected, "{}, which BLESS=1 writes anew", path.display());
+    assert_eq!(decoded, expected, "{}; BLESS=1 rewrites it", path.display());
 }
 
-/// The parts of the name: command or other subject, and kind.
+/// Returns the parts of the name: command or other subject, and kind.
 fn name(vector: &Vector) -> (&str, &str) {
     let stem = vector.path.file_stem().unwrap().to_str().unwrap();
     (stem.split('.').next().unwrap(), stem.rsplit('.').next().unwrap())
 }
 
-/// The row of the command that the vector is named after.
+/// Returns the row of the command in the name of the vector.
 fn row(vector: &Vector) -> &'static CommandInfo {
     let (command, _) = name(vector);
     Request::ALL.iter().find(|row| row.name == command).unwrap_or_else(|| panic!("{command} is in no row"))
 }
 
-/// The message that the bytes begin with.
+/// Returns the message at the front of the bytes.
 fn whole(bytes: &[u8]) -> Option<Message<'_>> {
     match Message::parse(bytes) {
         Ok(Parsed::Complete { value, .. }) => Some(value),
@@ -51,7 +46,7 @@ fn whole(bytes: &[u8]) -> Option<Message<'_>> {
     }
 }
 
-/// Encodes over other bytes, so that one left out does not pass for a 0.
+/// Encodes into a buffer of `0xa5`, so that a byte that is not written differs from 0.
 fn encoded(code: Code, payload: &impl Encode) -> Vec<u8> {
     let mut buf = [0xa5; 4096];
     let len = encode(code, payload, &mut buf).unwrap().len();
@@ -59,7 +54,7 @@ fn encoded(code: Code, payload: &impl Encode) -> Vec<u8> {
     buf[..len].to_vec()
 }
 
-/// The payload as a `T`: as text, and the whole message again.
+/// Decodes the payload as a `T`; returns it as text, and the encoded message.
 fn show<'a, T: Decode<'a> + Encode + Debug>(message: Message<'a>) -> (String, Vec<u8>) {
     let value: T = message.decode().unwrap();
     (format!("{value:#?}\n"), encoded(message.code, &value))
@@ -71,18 +66,22 @@ fn show_request(message: Message<'_>) -> (String, Vec<u8>) {
     (format!("{request:#?}\n"), encoded(request.code(), &request))
 }
 
-fn show_response(message: Message<'_>, row: &CommandInfo) -> (String, Vec<u8>) {
-    assert_eq!(message.code, Code::OK);
-    match row.response {
-        "ProcessEnvironment" => show::<ProcessEnvironment>(message),
-        "ProcessInfo" => show::<ProcessInfo<'_>>(message),
-        "ProcessInfo2" => show::<ProcessInfo2<'_>>(message),
-        "ProcessInfo3" => show::<ProcessInfo3<'_>>(message),
-        "SessionId" => show::<SessionId>(message),
-        "Status" => show::<Status>(message),
-        other => panic!("how to decode {other}?"),
-    }
+macro_rules! show_response {
+    ($([
+        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
+        { $($field:ident: $ty:ty,)* }
+        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+    ])*) => {
+        fn show_response<'r>(message: Message<'r>, row: &CommandInfo) -> (String, Vec<u8>) {
+            assert_eq!(message.code, Code::OK);
+            match row.code.0 {
+                $($code => show::<$response $(<$r>)?>(message),)*
+                _ => panic!("{} is not in the table", row.name),
+            }
+        }
+    };
 }
+ipc_proto::for_each_command!(show_response);
 
 fn show_refusal(message: Message<'_>, row: &CommandInfo) -> (String, Vec<u8>) {
     assert_eq!(message.code, Code::ERROR);
@@ -106,7 +105,7 @@ fn messages() {
             "response" => show_response(message(), row(&vector)),
             "refusal" => show_refusal(message(), row(&vector)),
             "continuation" => {
-                let (environment, rest) = decode_prefix::<Environment<'_>>(bytes).unwrap();
+                let (environment, rest) = decode_prefix::<EnvironmentEntries<'_>>(bytes).unwrap();
                 assert_eq!(rest, []);
                 (
                     format!("{environment:#?}\n"),
@@ -122,13 +121,13 @@ fn messages() {
         };
         expect(&vector, &decoded);
         match vector.path.file_name().unwrap().to_str().unwrap() {
-            // Ends with a field that no reader of today knows.
+            // Ends with a field of a later version.
             "GetProcessInfo3.version2.response.hex" => {
                 let (_, unknown) = decode_prefix::<ProcessInfo3<'_>>(message().payload).unwrap();
                 assert_eq!(decode::<Text<'_>>(unknown).unwrap(), "later");
                 assert_eq!([&again[Message::HEADER_LEN..], unknown].concat(), message().payload);
             }
-            // Success without a word, which reads as the success that is written with one.
+            // An OK without payload decodes as the status that is encoded with one.
             "ResumeRuntime.no-payload.response.hex" => {
                 assert_eq!((bytes.len(), again), (20, encoded(Code::OK, &Status::OK)));
             }
@@ -149,7 +148,7 @@ fn every_command_has_a_request_and_a_response() {
 }
 
 #[test]
-fn what_follows_the_answer() {
+fn continuations() {
     for vector in testdata("messages").iter().filter(|vector| name(vector).1 == "request") {
         let message = whole(&vector.bytes).unwrap();
         let session_type = message.payload.first();
@@ -174,8 +173,8 @@ fn continuations_are_as_long_as_announced() {
     }
 }
 
-/// What a runtime makes of the bytes when nothing follows them, and what it answers by itself.
-fn serve<'b>(vector: &Vector, buf: &'b mut [u8]) -> (Result<Request<'b>, RequestError>, HResult) {
+/// Serves the bytes and a closed connection: returns the request and the default refusal.
+fn serve<'b>(vector: &Vector, buf: &'b mut [u8]) -> (Result<Request<'b>, RequestError<'b>>, HResult) {
     let (receive, send) = buf.split_at_mut(4096);
     let mut serve = Serve::new(receive, send).unwrap();
     feed(&mut serve, &mut &vector.bytes[..], &mut iter::empty()).unwrap();
@@ -186,7 +185,7 @@ fn serve<'b>(vector: &Vector, buf: &'b mut [u8]) -> (Result<Request<'b>, Request
     (request, decode(refusal.payload).unwrap())
 }
 
-/// What the file says that a server answers.
+/// Returns the server's answer, which a comment of the file names.
 fn server(vector: &Vector) -> &str {
     vector.text.lines().find_map(|line| line.strip_prefix("# server: ")).unwrap()
 }
@@ -214,7 +213,7 @@ fn malformed() {
     }
 }
 
-/// Decoding is about layout only: that a server does not take the values is said by the rules.
+/// Decoding checks the layout only; the rules refuse the values.
 #[test]
 fn refused() {
     let mut broken = Vec::new();
@@ -225,12 +224,15 @@ fn refused() {
         assert_eq!(again, vector.bytes, "{file}");
         let mut buf = [0; 8192];
         let (request, refusal) = serve(&vector, &mut buf);
-        let Err(RequestError::Violation(violation)) = request else { panic!("{file}: {request:?}") };
+        let Err(RequestError::Violation { request, violation }) = request else {
+            panic!("{file}: {request:?}")
+        };
+        assert_eq!(Ok(request), whole(&vector.bytes).unwrap().request(), "{file}");
         broken.push(violation);
         assert_eq!(server(&vector), refusal.to_string(), "{file}");
     }
     for rule in Violation::ALL {
-        assert!(broken.contains(rule), "no file in testdata/refused breaks the rule that {rule}");
+        assert!(broken.contains(rule), "no file in testdata/refused breaks the rule: {rule}");
     }
 }
 

@@ -1,33 +1,34 @@
-//! Messages shown part by part: the parts tile them, and errors are those of decoding.
+//! Messages part by part: the parts cover the message without gaps, and errors are those of decoding.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test says what it expects by failing"
+    reason = "a test fails by panicking"
 )]
 
 mod cases;
 
 use cases::cases;
 use ipc_fuzz::{Vector, testdata};
-use ipc_proto::wire::{Path, Value};
+use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
+use ipc_proto::wire::{PartValue, Path};
 use ipc_proto::{
     Advertise, Code, CommandInfo, Decode, DecodeError, DecodeErrorKind, Message, Parsed, Request,
     ServerError, wire,
 };
 use proptest::prelude::*;
 
-/// Name and value of every part, and what came of it; the parts lie one behind the other.
+/// Returns name and value of every part, the end of the last part, and the result. The parts have no gaps.
 fn inspect(bytes: &[u8], answer_to: Option<Code>) -> (Vec<(String, String)>, usize, Result<(), DecodeError>) {
     let (mut seen, mut end) = (Vec::new(), 0);
     let result = Message::inspect(bytes, answer_to, &mut |part| {
-        assert_eq!(part.offset, end, "{} lies elsewhere", part.path);
+        assert_eq!(part.offset, end, "{} does not follow the previous part", part.path);
         end += part.bytes.len();
         assert_eq!(part.bytes, &bytes[part.offset..end]);
         let value = match part.value {
-            Value::Number { number, name: None } => number.to_string(),
-            Value::Number { number, name: Some(name) } => format!("{number} {name}"),
+            PartValue::Number { number, name: None } => number.to_string(),
+            PartValue::Number { number, name: Some(name) } => format!("{number} {name}"),
             other => format!("{other:?}"),
         };
         seen.push((part.path.to_string(), value));
@@ -35,7 +36,7 @@ fn inspect(bytes: &[u8], answer_to: Option<Code>) -> (Vec<(String, String)>, usi
     (seen, end, result)
 }
 
-/// The command that a file is named after.
+/// Returns the command in the name of a file.
 fn command(vector: &Vector) -> Option<Code> {
     let name = vector.path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap();
     Request::ALL.iter().find(|row| row.name == name).map(|row| row.code)
@@ -83,7 +84,7 @@ fn fields_have_names_and_values() {
     assert_eq!(
         of("CollectTracing3.no-stackwalk.request.hex")[..10],
         [
-            "reserved = 0",
+            "reserved = Reserved(0)",
             "buffer_mb = 256",
             "format = 1 NET_TRACE",
             "rundown = Bool(true)",
@@ -104,7 +105,7 @@ fn fields_have_names_and_values() {
     assert!(newer.last().unwrap().starts_with("rest = Bytes([6, 0, 0, 0, 108"), "{newer:?}");
 }
 
-/// What was good before the error, for values that have parts.
+/// The parts before an error are visited.
 #[test]
 fn an_error_hides_nothing_before_it() {
     let shown = |command: u16, payload: &[u8]| {
@@ -130,10 +131,39 @@ fn an_error_hides_nothing_before_it() {
     assert_eq!(inspect(&unknown, None).0[6].0, "rest");
 }
 
+/// Returns the names of the parts with a problem.
+fn problems(inspect: impl FnOnce(&mut wire::Visitor<'_>) -> Result<(), DecodeError>) -> Vec<String> {
+    let mut found = Vec::new();
+    inspect(&mut |part| found.extend(part.value.problem().map(|_| part.path.to_string()))).unwrap();
+    found
+}
+
+/// Runtimes accept a reserved number other than 0. Only the number is reported.
+#[test]
+fn a_reserved_number_other_than_0_is_a_problem() {
+    let of = |bytes: &[u8]| problems(|visitor| Message::inspect(bytes, None, visitor));
+    for reserved in [[1, 0], [0, 1], [0xff, 0xff]] {
+        let message = [&b"DOTNET_IPC_V1\0\x1c\0\x02\x01"[..], &reserved, &[9; 8]].concat();
+        assert_eq!(of(&message), ["reserved"]);
+        let Ok(Parsed::Complete { value, .. }) = Message::parse(&message) else { panic!("{message:?}") };
+        assert!(value.request().is_ok());
+
+        let frame = [&b"ADVR_V1\0"[..], &[7; 24], &reserved].concat();
+        let mut r = wire::Reader::new(&frame);
+        assert_eq!(problems(|visitor| Advertise::inspect(&mut r, &Path::Root, visitor)), ["future"]);
+    }
+    for vector in testdata("messages") {
+        let answer_to = command(&vector);
+        let Ok(Parsed::Complete { .. }) = Message::parse(&vector.bytes) else { continue };
+        let found = problems(|visitor| Message::inspect(&vector.bytes, answer_to, visitor));
+        assert_eq!(found, [""; 0], "{}", vector.path.display());
+    }
+}
+
 #[test]
 fn the_payload_of_an_unknown_command_and_of_its_answer_is_one_part() {
-    let asked = (b"DOTNET_IPC_V1\0\x16\0\x04\x99\0\0\x07\x08", None);
-    let answered = (b"DOTNET_IPC_V1\0\x16\0\xff\x00\0\0\x07\x08", Some(Code(0x0499)));
+    let asked = (b"DOTNET_IPC_V1\0\x16\0\x04\xf0\0\0\x07\x08", None);
+    let answered = (b"DOTNET_IPC_V1\0\x16\0\xff\x00\0\0\x07\x08", Some(Code(0x04f0)));
     for (message, answer_to) in [asked, answered] {
         let (seen, _, result) = inspect(message, answer_to);
         assert_eq!((seen[5].0.as_str(), result), ("payload", Ok(())));
@@ -141,7 +171,7 @@ fn the_payload_of_an_unknown_command_and_of_its_answer_is_one_part() {
 }
 
 #[test]
-fn words_of_a_refusal_begin_with_a_count() {
+fn the_message_of_a_refusal_begins_with_a_count() {
     let shown = |size, words: &[u8]| {
         let head = [&b"DOTNET_IPC_V1\0"[..], &[size, 0, 0xff, 0xff, 0, 0, 5, 0x40, 0, 0x80], words].concat();
         let (seen, _, result) = inspect(&head, Some(Code(0x0103)));
@@ -155,7 +185,7 @@ fn words_of_a_refusal_begin_with_a_count() {
 
 /// Offsets count from where the reader began, not from the frame.
 #[test]
-fn an_advertise_frame_behind_something() {
+fn an_advertise_frame_after_other_bytes() {
     fn at_frame(bytes: &[u8]) -> wire::Reader<'_> {
         let mut r = wire::Reader::new(bytes);
         r.bytes(3).unwrap();
@@ -184,7 +214,7 @@ fn parts_of_parts() {
     assert_eq!(Path::Root.to_string(), "");
 }
 
-/// As `inspect` says it, decoding does.
+/// Returns the result of decoding, which must be that of inspecting.
 fn decoded(bytes: &[u8], answer_to: Option<Code>) -> Result<(), DecodeError> {
     let message = match Message::parse(bytes)? {
         Parsed::Complete { value, .. } => value,
@@ -199,33 +229,35 @@ fn decoded(bytes: &[u8], answer_to: Option<Code>) -> Result<(), DecodeError> {
     match (message.code, answer_to.and_then(CommandInfo::find)) {
         (Code::ERROR, _) => refusal(&message),
         (Code::OK, None) => Ok(()),
-        (Code::OK, Some(row)) => response(row.response, message.payload),
+        (Code::OK, Some(row)) => response(row.code, message.payload),
         _ => message.request().map(|_| ()),
     }
 }
 
-fn response(name: &str, payload: &[u8]) -> Result<(), DecodeError> {
-    fn at<'a, T: Decode<'a>>(payload: &'a [u8]) -> Result<(), DecodeError> {
-        wire::Reader::at(payload, Message::HEADER_LEN).read::<T>().map(|_| ())
-    }
-    use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-    match name {
-        "ProcessEnvironment" => at::<ProcessEnvironment>(payload),
-        "ProcessInfo" => at::<ProcessInfo<'_>>(payload),
-        "ProcessInfo2" => at::<ProcessInfo2<'_>>(payload),
-        "ProcessInfo3" => at::<ProcessInfo3<'_>>(payload),
-        "SessionId" => at::<SessionId>(payload),
-        "Status" => at::<Status>(payload),
-        other => panic!("how to decode {other}?"),
-    }
+macro_rules! response {
+    ($([
+        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
+        { $($field:ident: $ty:ty,)* }
+        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+    ])*) => {
+        /// Decodes the payload as the response to a command.
+        fn response<'r>(command: Code, payload: &'r [u8]) -> Result<(), DecodeError> {
+            let mut r = wire::Reader::at(payload, Message::HEADER_LEN);
+            match command.0 {
+                $($code => r.read::<$response $(<$r>)?>().map(|_| ()),)*
+                _ => panic!("{command} is not in the table"),
+            }
+        }
+    };
 }
+ipc_proto::for_each_command!(response);
 
 proptest! {
     #![proptest_config(cases(1))]
 
     /// A good message, with one byte changed or its end cut off, taken for any answer.
     #[test]
-    fn as_decoding(
+    fn results_are_those_of_decoding(
         file: prop::sample::Index,
         at: prop::sample::Index,
         byte: u8,

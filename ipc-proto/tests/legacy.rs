@@ -1,18 +1,14 @@
 //! The vectors of `testdata/legacy/`: each is recognised where it means nothing today, decodes, and encodes to itself.
 #![cfg(feature = "legacy")]
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test says what it expects"
-)]
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod cases;
 
 use cases::cases;
 use ipc_fuzz::{Vector, testdata};
 use ipc_proto::legacy::{
-    CollectTracing, ErrorCode, Legacy, OldMessageType, OldRequest, Provider, SocketName, recognise,
+    DraftCollectTracing, DraftErrorCode, DraftPipeName, DraftProvider, DraftSocketName, Legacy,
+    OldMessageType, OldRequest, recognise,
 };
 use ipc_proto::types::{EventLevel, SessionId};
 use ipc_proto::wire::{Path, Reader, Writer, decode};
@@ -46,15 +42,15 @@ fn message(code: Code, value: &impl Encode) -> Vec<u8> {
 }
 
 /// The draft's CollectTracing in the file is this, and this is what the file has.
-fn collect_tracing(name: &str, start: &CollectTracing<'_>) {
+fn collect_tracing(name: &str, start: &DraftCollectTracing<'_>) {
     let vector = vector(name);
     assert_eq!(recognise(&vector.bytes), Some(Legacy::CollectTracing(*start)), "{name}");
-    assert_eq!(whole(&vector.bytes).decode::<CollectTracing<'_>>().unwrap(), *start, "{name}");
+    assert_eq!(whole(&vector.bytes).decode::<DraftCollectTracing<'_>>().unwrap(), *start, "{name}");
     assert_eq!(message(Code(0x0202), start), vector.bytes, "{name}");
     assert_eq!(start.continuation(), Continuation::Stream, "{name}");
 }
 
-const EXAMPLE: Provider<'_> = Provider {
+const EXAMPLE: DraftProvider<'_> = DraftProvider {
     keywords: 100,
     level: EventLevel::ERROR,
     name: Text::from_utf16(&[77, 121, 69, 118, 101, 110, 116, 83, 111, 117, 114, 99, 101]),
@@ -63,7 +59,7 @@ const EXAMPLE: Provider<'_> = Provider {
 
 #[test]
 fn the_drafts_collect_tracing() {
-    let start = CollectTracing {
+    let start = DraftCollectTracing {
         circular_buffer_mb: 250,
         output_path: "/tmp/foo.netperf".into(),
         providers: Array::from(&[EXAMPLE]),
@@ -71,10 +67,13 @@ fn the_drafts_collect_tracing() {
     assert_eq!(EXAMPLE.name, "MyEventSource");
     collect_tracing("draft.CollectTracing.specification.request", &start);
     let empty = Text::from("");
-    let other = Provider { keywords: 1, level: EventLevel::LOG_ALWAYS, name: "Other".into(), ..EXAMPLE };
-    let providers = [Provider { filter_data: Some(empty), ..EXAMPLE }, other];
-    let start =
-        CollectTracing { circular_buffer_mb: 256, output_path: empty, providers: Array::from(&providers) };
+    let other = DraftProvider { keywords: 1, level: EventLevel::LOG_ALWAYS, name: "Other".into(), ..EXAMPLE };
+    let providers = [DraftProvider { filter_data: Some(empty), ..EXAMPLE }, other];
+    let start = DraftCollectTracing {
+        circular_buffer_mb: 256,
+        output_path: empty,
+        providers: Array::from(&providers),
+    };
     collect_tracing("draft.CollectTracing.last-without-filter-data.request", &start);
 }
 
@@ -83,7 +82,7 @@ fn the_drafts_collect_tracing() {
 fn the_drafts_collect_tracing_that_is_todays_too() {
     let vector = vector("draft.CollectTracing.filter-data.request");
     assert_eq!(recognise(&vector.bytes), None);
-    let start: CollectTracing<'_> = whole(&vector.bytes).decode().unwrap();
+    let start: DraftCollectTracing<'_> = whole(&vector.bytes).decode().unwrap();
     assert!(start.output_path.is_null());
     let filters: Vec<_> = start.providers.iter().map(|provider| provider.filter_data).collect();
     assert_eq!(filters, [Some(Text::NULL), Some("a=b".into())]);
@@ -92,7 +91,7 @@ fn the_drafts_collect_tracing_that_is_todays_too() {
 
 /// Values that every runtime refuses are refused as today's.
 #[test]
-fn what_is_refused_today_is_todays_too() {
+fn refused_requests_of_today_are_not_the_drafts() {
     use ipc_proto::types::Provider as Today;
     let provider =
         Today { keywords: 1, level: EventLevel(6), name: "MyEventSource".into(), arguments: Text::NULL };
@@ -107,17 +106,20 @@ fn what_is_refused_today_is_todays_too() {
 #[test]
 fn filter_data_is_written_unless_the_payload_ends() {
     let providers = [EXAMPLE, EXAMPLE];
-    let start =
-        CollectTracing { circular_buffer_mb: 1, output_path: Text::NULL, providers: Array::from(&providers) };
+    let start = DraftCollectTracing {
+        circular_buffer_mb: 1,
+        output_path: Text::NULL,
+        providers: Array::from(&providers),
+    };
     let bytes = raw(&start);
-    let read: CollectTracing<'_> = decode(&bytes).unwrap();
+    let read: DraftCollectTracing<'_> = decode(&bytes).unwrap();
     let filters: Vec<_> = read.providers.iter().map(|provider| provider.filter_data).collect();
     assert_eq!(filters, [Some(Text::NULL), None]);
     assert_eq!(raw(&read), bytes);
 }
 
 #[test]
-fn what_the_draft_has_as_today() {
+fn parts_that_the_draft_shares_with_today() {
     let id = SessionId { session_id: 0x1122_3344_5566_7788 };
     let stop = vector("draft.StopTracing.request").bytes;
     let request: StopTracing = whole(&stop).decode().unwrap();
@@ -132,21 +134,21 @@ fn what_the_draft_has_as_today() {
 #[test]
 fn the_drafts_errors() {
     let refused = vector("draft.error.specification.refusal").bytes;
-    assert_eq!(recognise(&refused), Some(Legacy::Error(ErrorCode::BAD_ENCODING)));
-    assert_eq!(message(Code::ERROR, &ErrorCode::BAD_ENCODING), refused);
-    assert_eq!(recognise(&[&refused[..], &[0]].concat()), None, "something is behind it");
+    assert_eq!(recognise(&refused), Some(Legacy::Error(DraftErrorCode::BAD_ENCODING)));
+    assert_eq!(message(Code::ERROR, &DraftErrorCode::BAD_ENCODING), refused);
+    assert_eq!(recognise(&[&refused[..], &[0]].concat()), None, "bytes follow");
     // Real runtimes of today send this too.
     let unknown = vector("draft.error.unknown.refusal").bytes;
     assert_eq!(recognise(&unknown), None);
-    assert_eq!(whole(&unknown).decode(), Ok(ErrorCode::UNKNOWN_ERROR));
+    assert_eq!(whole(&unknown).decode(), Ok(DraftErrorCode::UNKNOWN_ERROR));
     for (code, hresult) in [
-        (ErrorCode::OK, HResult::OK),
-        (ErrorCode::BAD_ENCODING, HResult::BAD_ENCODING),
-        (ErrorCode::UNKNOWN_COMMAND, HResult::UNKNOWN_COMMAND),
-        (ErrorCode::UNKNOWN_MAGIC, HResult::UNKNOWN_MAGIC),
-        (ErrorCode::BAD_INPUT, HResult::INVALID_ARG),
-        (ErrorCode::UNKNOWN_ERROR, HResult::UNKNOWN_ERROR),
-        (ErrorCode(5), HResult::FAIL),
+        (DraftErrorCode::OK, HResult::OK),
+        (DraftErrorCode::BAD_ENCODING, HResult::BAD_ENCODING),
+        (DraftErrorCode::UNKNOWN_COMMAND, HResult::UNKNOWN_COMMAND),
+        (DraftErrorCode::UNKNOWN_MAGIC, HResult::UNKNOWN_MAGIC),
+        (DraftErrorCode::BAD_INPUT, HResult::INVALID_ARG),
+        (DraftErrorCode::UNKNOWN_ERROR, HResult::UNKNOWN_ERROR),
+        (DraftErrorCode(5), HResult::FAIL),
     ] {
         assert_eq!(HResult::from(code), hresult);
     }
@@ -173,7 +175,7 @@ fn before_the_draft() {
     }
 }
 
-/// The parts of a value, one behind the other.
+/// Returns the parts of a value, in order.
 fn parts<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Vec<u8> {
     let mut seen: Vec<u8> = Vec::new();
     T::inspect(&mut Reader::new(bytes), &Path::Root, &mut |part| seen.extend(part.bytes)).unwrap();
@@ -185,7 +187,7 @@ fn inspecting_shows_every_byte() {
     for vector in testdata("legacy") {
         let (bytes, payload) = (&vector.bytes[..], vector.bytes.get(20..).unwrap_or_default());
         let seen = match recognise(bytes) {
-            Some(Legacy::CollectTracing(_)) => (parts::<CollectTracing<'_>>(payload), payload),
+            Some(Legacy::CollectTracing(_)) => (parts::<DraftCollectTracing<'_>>(payload), payload),
             Some(Legacy::Old(_)) => (parts::<OldRequest<'_>>(bytes), bytes),
             _ => continue,
         };
@@ -213,16 +215,32 @@ fn no_name_of_today_is_a_name_of_the_draft() {
         "",
         "dotnetcore-diagnostic-1-222222222222222222222222222222222222222222222222222222222222-socket",
     ] {
-        assert!(name.parse::<SocketName>().is_err(), "{name}");
+        assert!(name.parse::<DraftSocketName>().is_err(), "{name}");
     }
-    let longest = SocketName(ipc_proto::SocketName { process_id: u32::MAX, disambiguation_key: u64::MAX });
+    for name in [
+        "dotnet-diagnostic-1",
+        "dotnetcore-diagnostic-01",
+        "dotnetcore-diagnostic-4294967296",
+        "dotnetcore-diagnostic-",
+        "dotnetcore-diagnostic-1-2-socket",
+        "dotnetcore-dotnetcore-diagnostic-1",
+        r"\\.\pipe\dotnetcore-diagnostic-1",
+        "",
+    ] {
+        assert!(name.parse::<DraftPipeName>().is_err(), "{name}");
+    }
+    let longest = DraftPipeName(ipc_proto::PipeName { process_id: u32::MAX });
+    assert_eq!(longest.to_string(), "dotnetcore-diagnostic-4294967295");
+    assert_eq!(longest.to_string().parse(), Ok(longest));
+    let longest =
+        DraftSocketName(ipc_proto::SocketName { process_id: u32::MAX, disambiguation_key: u64::MAX });
     assert_eq!(longest.to_string().parse(), Ok(longest));
 }
 
 proptest! {
     #![proptest_config(cases(4))]
 
-    /// Whatever the bytes: what is recognised is written as it came, and a value read is read again from what it writes.
+    /// Recognised bytes are encoded unchanged, and a decoded value decodes again from its encoding.
     #[test]
     fn any_bytes(mut bytes in vec(any::<u8>(), 0..60), kind in 0u8..4) {
         if let (Some(first), true) = (bytes.first_chunk_mut(), kind < 3) {
@@ -238,15 +256,15 @@ proptest! {
         let provider = |(keywords, level, text, filter): &(u64, u32, String, u8)| -> Vec<u8> {
             let text = Text::from(text.as_str());
             let filter_data = [None, Some(Text::NULL), Some(text)][usize::from(*filter)];
-            raw(&Provider { keywords: *keywords, level: EventLevel(*level), name: text, filter_data })
+            raw(&DraftProvider { keywords: *keywords, level: EventLevel(*level), name: text, filter_data })
         };
         let count = u32::try_from(fields.len()).unwrap();
         let providers: Vec<u8> = fields.iter().flat_map(provider).collect();
         let bytes = [raw(&7u32), raw(&Text::from(path.as_str())), raw(&count), providers].concat();
         // One without filter data in the middle reads as something else, or as nothing.
-        if let Ok(start) = decode::<CollectTracing<'_>>(&bytes) {
+        if let Ok(start) = decode::<DraftCollectTracing<'_>>(&bytes) {
             let again = raw(&start);
-            assert_eq!(decode::<CollectTracing<'_>>(&again), Ok(start));
+            assert_eq!(decode::<DraftCollectTracing<'_>>(&again), Ok(start));
         }
     }
 }

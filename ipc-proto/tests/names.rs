@@ -1,5 +1,5 @@
-//! What is read from text: GUIDs, and the names of sockets and pipes.
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+//! Values that are parsed from text: GUIDs, and the names of sockets and pipes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cases;
 
@@ -8,7 +8,7 @@ use ipc_proto::{Guid, PipeName, RouterSocketName, SocketName};
 use proptest::prelude::*;
 
 #[test]
-fn texts_that_are_no_guid() {
+fn invalid_guids() {
     let good = "123e4567-e89b-12d3-a456-426614174000";
     let guid: Guid = good.parse().unwrap();
     assert_eq!(good.to_uppercase().parse(), Ok(guid));
@@ -29,7 +29,7 @@ fn texts_that_are_no_guid() {
 }
 
 #[test]
-fn texts_that_are_no_socket_name() {
+fn invalid_socket_names() {
     for bad in [
         "",
         "dotnet-diagnostic--socket",
@@ -53,7 +53,7 @@ fn texts_that_are_no_socket_name() {
 }
 
 #[test]
-fn texts_that_are_no_socket_name_of_a_router() {
+fn invalid_socket_names_of_routers() {
     for bad in [
         "dotnet-diagnostic-1-2-socket",
         "dotnet-diagnostic-dsrouter-1-socket",
@@ -74,7 +74,7 @@ fn texts_that_are_no_socket_name_of_a_router() {
 }
 
 #[test]
-fn texts_that_are_no_pipe_name() {
+fn invalid_pipe_names() {
     for bad in [
         "",
         "dotnet-diagnostic-",
@@ -101,7 +101,7 @@ proptest! {
     #![proptest_config(cases(1))]
 
     #[test]
-    fn what_is_written_reads_back(bytes: [u8; 16], process_id: u32, disambiguation_key: u64) {
+    fn formatted_names_parse(bytes: [u8; 16], process_id: u32, disambiguation_key: u64) {
         prop_assert_eq!(Guid(bytes).to_string().parse(), Ok(Guid(bytes)));
         let name = SocketName { process_id, disambiguation_key };
         prop_assert_eq!(name.to_text().as_str().parse(), Ok(name));
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_what_would_be_written(
+    fn parsed_names_format_as_the_same_text(
         text in "dotnet-diagnostic-(dsrouter-)?[+-]?[0-9]{0,12}(-[0-9]{1,4}-socket)?",
     ) {
         if let Ok(name) = text.parse::<PipeName>() {

@@ -1,22 +1,22 @@
-//! The traces of `testdata/nettrace/`, whole, in pieces and cut, against what an independent reader counted of them.
+//! The traces of `testdata/nettrace/`, whole, in pieces and truncated, against the counts of an independent reader.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
     clippy::indexing_slicing,
-    reason = "a test says what it expects by unwrapping it"
+    reason = "a test states what it expects by unwrapping it"
 )]
 use std::collections::BTreeMap;
 
 use ipc_fuzz::RecordedTrace;
 use ipc_proto::nettrace::{
-    BlockKind, Corruption, End, Event, Limits, Loss, Parser, Slot, Step, Truncation, Version,
+    BlockKind, Corruption, End, Event, Limits, LossCounter, Parser, Record, Slot, Truncation, Version,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// What one pass over a stream gives.
+/// The result of one pass over a stream.
 #[derive(Debug, PartialEq, Eq)]
 struct Summary {
     blocks: BTreeMap<String, u64>,
@@ -40,7 +40,7 @@ struct Counting<'s> {
     version: Version,
     summary: Summary,
     digest: Sha256,
-    loss: Loss<'s>,
+    loss: LossCounter<'s>,
 }
 
 impl<'s> Counting<'s> {
@@ -65,33 +65,33 @@ impl<'s> Counting<'s> {
                 digest: String::new(),
             },
             digest: Sha256::new(),
-            loss: Loss::new(slots),
+            loss: LossCounter::new(slots),
         }
     }
 
-    fn step(&mut self, parser: &Parser, step: &Step<'_>) {
-        self.loss.step(step);
+    fn step(&mut self, parser: &Parser, step: &Record<'_>) {
+        self.loss.record(step);
         let s = &mut self.summary;
         match step {
-            Step::Block(block) => {
+            Record::Block(block) => {
                 let name = match block.kind {
                     BlockKind::Unknown(n) => format!("kind{n}"),
                     kind => kind.name(parser.version()).to_owned(),
                 };
                 *s.blocks.entry(name).or_default() += 1;
             }
-            Step::Trace(trace) => {
+            Record::Trace(trace) => {
                 self.version = trace.version;
                 assert_eq!(trace.version, parser.version());
             }
-            Step::Metadata(_) => s.metadata += 1,
-            Step::Stack(stack) => {
+            Record::Metadata(_) => s.metadata += 1,
+            Record::Stack(stack) => {
                 s.stacks += 1;
                 s.empty_stacks += u64::from(stack.bytes.is_empty());
             }
-            Step::SequencePoint(_) => s.sequence_points += 1,
-            Step::BadBlock(_) => s.bad_blocks += 1,
-            Step::Event(event) => {
+            Record::SequencePoint(_) => s.sequence_points += 1,
+            Record::BadBlock(_) => s.bad_blocks += 1,
+            Record::Event(event) => {
                 s.events += 1;
                 s.sorted += u64::from(event.sorted);
                 s.payload_bytes += event.payload.len() as u64;
@@ -135,8 +135,8 @@ fn whole(bytes: &[u8]) -> Summary {
     let mut parser = Parser::new(Limits::default());
     loop {
         match parser.next(bytes) {
-            Step::More { .. } => return counting.end(parser.finish(bytes)),
-            Step::End(end) => return counting.end(end),
+            Record::More { .. } => return counting.end(parser.finish(bytes)),
+            Record::End(end) => return counting.end(end),
             step => counting.step(&parser, &step),
         }
     }
@@ -150,7 +150,7 @@ fn pieces(bytes: &[u8], piece: usize) -> (Summary, usize) {
     let (mut window, mut pieces, mut largest) = (Vec::new(), bytes.chunks(piece), 0);
     loop {
         match parser.next(&window) {
-            Step::More { needed } => {
+            Record::More { needed } => {
                 let used = parser.release();
                 window.drain(..used);
                 assert!(needed > window.len(), "{needed} bytes are there: {}", window.len());
@@ -160,7 +160,7 @@ fn pieces(bytes: &[u8], piece: usize) -> (Summary, usize) {
                 window.extend_from_slice(more);
                 largest = largest.max(window.len());
             }
-            Step::End(end) => return (counting.end(end), largest),
+            Record::End(end) => return (counting.end(end), largest),
             step => counting.step(&parser, &step),
         }
     }
@@ -209,7 +209,7 @@ fn expected_numbers() {
 }
 
 #[test]
-fn pieces_are_as_good() {
+fn pieces_give_the_same_records() {
     for (name, bytes, _) in traces() {
         let want = whole(&bytes);
         for piece in [1, 7, 4096] {
@@ -221,15 +221,15 @@ fn pieces_are_as_good() {
 }
 
 /// Every record, and where in the stream it ends.
-fn records(bytes: &[u8]) -> (Vec<(u64, Step<'_>)>, End) {
+fn records(bytes: &[u8]) -> (Vec<(u64, Record<'_>)>, End) {
     let mut parser = Parser::new(Limits::default());
     let mut records = Vec::new();
     loop {
         match parser.next(bytes) {
-            Step::More { .. } => return (records, parser.finish(bytes)),
-            Step::End(end) => return (records, end),
+            Record::More { .. } => return (records, parser.finish(bytes)),
+            Record::End(end) => return (records, end),
             // How soon it is seen depends on the cut.
-            Step::BadBlock(_) => {}
+            Record::BadBlock(_) => {}
             step => records.push((parser.offset(), step)),
         }
     }
@@ -247,7 +247,7 @@ fn cut_anywhere() {
             assert!(got == want[..last], "{name} cut at {cut}: {} of {last} records", got.len());
             match got_end {
                 End::Truncated { offset, .. } => assert_eq!(offset, cut as u64, "{name}"),
-                // What follows the end mark.
+                // Bytes after the end mark.
                 End::Complete => assert_eq!(end, End::Complete, "{name} cut at {cut}"),
                 End::Corrupt { .. } => assert_eq!(got_end, end, "{name} cut at {cut}"),
             }

@@ -102,7 +102,7 @@ fn rows() {
         "ObjectSize",
     ];
     assert_eq!(names, expected);
-    // A pointer is as wide as the trace says, and nothing else is.
+    // Only pointers have the trace's pointer size.
     for (pointer_size, len) in [(4, 40), (8, 48)] {
         let fields = event(RUNTIME, 10, 4, pointer_size).fields;
         assert_eq!(fields.values(&[0; 60]).finish().map(<[u8]>::len), Ok(60 - len), "{pointer_size}");
@@ -112,7 +112,7 @@ fn rows() {
     assert_eq!(event(RUNTIME, 144, 1, 8).fields.len(), 10);
     let sample = event("Microsoft-DotNETCore-SampleProfiler", 0, 0, 8);
     assert_eq!((sample.name, sample.fields.len()), ("ThreadSample".into(), 1));
-    // What is not known stays as it is.
+    // An unknown event remains unchanged.
     for (provider, id, version) in [
         (RUNTIME, 10, 77),
         (RUNTIME, 1, 2 + 256),
@@ -195,7 +195,7 @@ fn counted() {
     ];
     assert_eq!(text(values.by_ref()), expected);
     assert_eq!(values.finish(), Ok(&[][..]));
-    // A count that the payload cannot hold is an error of what is missing, not before.
+    // A count that exceeds the payload fails at the first missing element.
     let mut values = event(RUNTIME, 15, 0, 8).fields.values(&[0xff; 20]);
     assert_eq!(text(values.by_ref()).len(), 7);
     assert!(values.finish().is_err());
@@ -222,7 +222,7 @@ fn counted() {
     assert_eq!(text(values.by_ref()), expected);
     assert_eq!(values.finish(), Ok(&[][..]));
 
-    // Two arrays of one count, and a field behind them.
+    // Two arrays of one count, and a field after them.
     let payload: &'static [u8] = &[
         1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 2, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0,
         0, 8, 0,
@@ -234,7 +234,7 @@ fn counted() {
     assert_eq!(items[12..], ["ClrInstanceID=UInt(8)"]);
     assert_eq!(values.finish(), Ok(&[][..]));
 
-    // Bytes of a length that a field says.
+    // Bytes whose length is in a field.
     let mut values = event(RUNTIME, 39, 0, 8).fields.values(&[b'n', 0, 0, 0, 2, 0, 0, 0, 0xca, 0xfe, 1, 0]);
     values.by_ref().take(2).for_each(drop);
     let data = Item::Value { name: "Data".into(), value: Value::Bytes(&[0xca, 0xfe]) };
@@ -242,7 +242,7 @@ fn counted() {
     assert_eq!(values.finish(), Ok(&[][..]));
 }
 
-/// What a record that owns its bytes is given.
+/// The bytes of a record that owns them.
 #[cfg(feature = "alloc")]
 #[test]
 fn owned() {

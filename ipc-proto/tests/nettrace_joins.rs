@@ -1,42 +1,43 @@
-//! What is built from a stream's records: tables, copies, the order of time.
+//! Tables, stores, losses and the order of time, over recorded traces and random input.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
-    reason = "a test says what it expects by unwrapping it"
+    reason = "a test asserts what it expects"
 )]
 use std::collections::HashMap;
 
 use ipc_fuzz::RecordedTrace;
 use ipc_proto::nettrace::{
-    Event, Full, Held, Limits, Loss, LossBuf, Order, OrderBuf, Parser, Slot, Step, Store, Table, Thread,
-    Trace, Version,
+    Event, Held, Limits, LossBuf, LossCounter, Order, OrderBuf, Parser, Record, Slot, Store, StoreFull,
+    Table, Thread, Trace, Version,
 };
+use ipc_proto::steps;
 use proptest::prelude::*;
 
-/// What each event was between sequence points: sorted by time, and what came first stays first.
+/// Returns the events between sequence points in a stable order of time.
 fn by_sorting<'w>(bytes: &'w [u8]) -> Vec<Event<'w>> {
     let mut parser = Parser::new(Limits::default());
     let (mut sorted, mut region) = (Vec::new(), Vec::new());
     loop {
         let step = parser.next(bytes);
-        if let Step::Event(event) = step {
+        if let Record::Event(event) = step {
             region.push(event);
             continue;
         }
-        if matches!(step, Step::SequencePoint(_) | Step::More { .. } | Step::End(_)) {
+        if matches!(step, Record::SequencePoint(_) | Record::More { .. } | Record::End(_)) {
             region.sort_by_key(|event| event.timestamp);
             sorted.append(&mut region);
         }
-        if matches!(step, Step::More { .. } | Step::End(_)) {
+        if matches!(step, Record::More { .. } | Record::End(_)) {
             return sorted;
         }
     }
 }
 
-/// The same with `slots` slots, releasing what it may as soon as it may if `soon`; and how many came late, and how many
-/// were held at most.
+/// Returns the events in the order of an [`Order`] with `slots` slots, which is released as soon as possible if `soon`;
+/// how many were late; and how many waited at most.
 fn by_order<'w>(bytes: &'w [u8], slots: usize, soon: bool) -> (Vec<Event<'w>>, u64, usize) {
     let mut slots = vec![Held::default(); slots];
     let mut order = Order::new(&mut slots);
@@ -45,7 +46,7 @@ fn by_order<'w>(bytes: &'w [u8], slots: usize, soon: bool) -> (Vec<Event<'w>>, u
     loop {
         let step = parser.next(bytes);
         match step {
-            Step::Event(event) => {
+            Record::Event(event) => {
                 if let Err(event) = order.push(event.timestamp, event) {
                     order.release_all();
                     sorted.extend(core::iter::from_fn(|| order.pop()));
@@ -56,11 +57,11 @@ fn by_order<'w>(bytes: &'w [u8], slots: usize, soon: bool) -> (Vec<Event<'w>>, u
                     order.release(event.timestamp);
                 }
             }
-            Step::SequencePoint(_) | Step::More { .. } | Step::End(_) => order.release_all(),
+            Record::SequencePoint(_) | Record::More { .. } | Record::End(_) => order.release_all(),
             _ => {}
         }
         sorted.extend(core::iter::from_fn(|| order.pop()));
-        if matches!(step, Step::More { .. } | Step::End(_)) {
+        if matches!(step, Record::More { .. } | Record::End(_)) {
             assert!(order.is_empty());
             return (sorted, order.late(), most);
         }
@@ -74,20 +75,20 @@ fn traces_in_order() {
         let (got, late, most) = by_order(&bytes, 4096, false);
         assert!(got == want && late == 0, "{name} by region");
         let (got, late, soon) = by_order(&bytes, 4096, true);
-        // Two of the traces made by hand have events that say they are sorted and are not.
+        // Two of the traces made by hand mark events as sorted that are not.
         if name.starts_with("gen-net") {
-            assert!(got == want && late == 0, "{name} as soon as it may be");
+            assert!(got == want && late == 0, "{name} released early");
             assert!(soon <= most);
         }
-        // Without room, all comes all the same, and what could not be helped is counted.
+        // Without room, all events are returned, and the late ones are counted.
         let (mut got, late, _) = by_order(&bytes, 3, true);
         let mut newest = 0;
-        let behind = got.iter().filter(|event| {
+        let later = got.iter().filter(|event| {
             let late = event.timestamp < newest;
             newest = newest.max(event.timestamp);
             late
         });
-        assert_eq!(late, behind.count() as u64, "{name}");
+        assert_eq!(late, later.count() as u64, "{name}");
         let mut want = want;
         for events in [&mut got, &mut want] {
             events.sort_by_key(|event| (event.timestamp, event.capture_thread, event.sequence));
@@ -112,7 +113,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Against a list that is sorted anew every time.
+    /// Against a list that is sorted each time.
     #[test]
     fn order_is_a_stable_sort(acts in proptest::collection::vec(act(), 0..200), slots in 1..40_usize) {
         let mut slots = vec![Held::default(); slots];
@@ -126,7 +127,7 @@ proptest! {
                         Ok(()) => list.push((time, i)),
                         Err(item) => {
                             prop_assert_eq!(item, (time, i));
-                            // Places popped count as taken, if they are less than a quarter.
+                            // Popped slots are reused if they are at least a quarter.
                             let held = list.len();
                             prop_assert!(held == room || held > room - room / 4, "{held} of {room}");
                         }
@@ -151,7 +152,7 @@ proptest! {
         }
     }
 
-    /// One that owns its slots is another's like, and has as much room as it is given.
+    /// One that owns its slots behaves the same, and has the room that it is given.
     #[test]
     fn owned_order(acts in proptest::collection::vec(act(), 0..200)) {
         let mut slots = vec![Held::default(); 200];
@@ -180,7 +181,7 @@ proptest! {
                     order.release_all();
                 }
             }
-            // As they came; to change them, and back again.
+            // In the order in which they were added.
             let held: Vec<usize> = order.iter_mut().map(|item| { *item += 1; *item - 1 }).collect();
             order.iter_mut().for_each(|item| *item -= 1);
             prop_assert!(held.is_sorted());
@@ -191,14 +192,14 @@ proptest! {
         }
     }
 
-    /// Against a `HashMap`, with keys that fall on one another.
+    /// Against a `HashMap`, with keys that collide.
     #[test]
     fn table_is_a_map(
         acts in proptest::collection::vec((0..5_u8, 0..40_u64, any::<bool>()), 0..300),
         slots in 0..40_usize,
     ) {
+        let room = slots;
         let mut slots = vec![Slot::default(); slots];
-        let used = if slots.is_empty() { 0 } else { 1 << slots.len().ilog2() };
         let mut table = Table::new(&mut slots);
         let mut map = HashMap::new();
         for (i, (act, key, wide)) in acts.into_iter().enumerate() {
@@ -206,7 +207,7 @@ proptest! {
             match act {
                 0..=2 => match table.insert(key, i) {
                     Ok(before) => prop_assert_eq!(before, map.insert(key, i)),
-                    Err(Full) => prop_assert!(map.len() == used - used / 8 && !map.contains_key(&key)),
+                    Err(StoreFull) => prop_assert!(map.len() == room && !map.contains_key(&key)),
                 },
                 3 => prop_assert_eq!(table.remove(key), map.remove(&key)),
                 _ if key == 0 => {
@@ -237,67 +238,115 @@ fn store() {
         assert_eq!(store.insert(1, &[round; 4]), Ok(()));
         assert_eq!(store.insert(2, &[]), Ok(()));
         assert_eq!(store.insert(1, &[9; 6]), Ok(()));
-        assert_eq!(store.insert(1, &[8]), Err(Full));
+        assert_eq!(store.insert(1, &[8]), Err(StoreFull));
         assert_eq!(store.insert(3, &[]), Ok(()));
         assert_eq!(store.insert(4, &[]), Ok(()));
-        assert_eq!(store.insert(5, &[]), Err(Full));
+        assert_eq!(store.insert(5, &[]), Err(StoreFull));
         assert_eq!((store.get(1), store.get(2), store.get(5)), (Some(&[9; 6][..]), Some(&[][..]), None));
         store.clear();
         assert_eq!(store.get(1), None);
     }
 }
 
-/// The one that owns its slots counts the same, whatever the number of threads.
+/// One that owns its slots counts the same, for any number of threads.
 #[test]
 fn owned_loss() {
     for RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
         let mut slots = vec![Slot::default(); 1024];
-        let (mut want, mut loss) = (Loss::new(&mut slots), LossBuf::default());
+        let (mut want, mut loss) = (LossCounter::new(&mut slots), LossBuf::default());
         let mut parser = Parser::new(Limits::default());
         loop {
             let step = parser.next(&bytes);
             match &step {
-                Step::Event(event) => assert_eq!(loss.event(event), want.event(event), "{name}"),
-                Step::End(_) | Step::More { .. } => break,
-                step => assert_eq!(loss.step(step), want.step(step), "{name}"),
+                Record::Event(event) => assert_eq!(loss.event(event), want.event(event), "{name}"),
+                Record::End(_) | Record::More { .. } => break,
+                step => assert_eq!(loss.record(step), want.record(step), "{name}"),
             }
         }
-        let numbers = |loss: &Loss<'_>| (loss.lost(), loss.gaps(), loss.went_back(), loss.untracked());
+        let numbers = |loss: &LossCounter<'_>| (loss.lost(), loss.gaps(), loss.went_back(), loss.untracked());
         assert_eq!(numbers(loss.get()), numbers(&want), "{name}");
     }
     let mut loss = LossBuf::default();
     for sequence in [1, 3] {
         for capture_thread in 0..1000 {
             let event = Event { sequence, capture_thread, ..Event::default() };
-            assert_eq!(loss.step(&Step::Event(event)), sequence / 2);
+            assert_eq!(loss.record(&Record::Event(event)), sequence / 2);
         }
     }
     assert_eq!((loss.get().lost(), loss.get().untracked()), (1000, 0));
 }
 
 #[test]
-fn a_thread_begins_at_nothing_when_it_is_declared() {
+fn a_declared_thread_starts_at_zero() {
     let mut slots = [Slot::default(); 8];
-    let mut loss = Loss::new(&mut slots);
-    let thread = |index| Step::Thread(Thread { index, ..Thread::default() });
-    loss.step(&Step::Trace(Trace::new(Version::V6)));
+    let mut loss = LossCounter::new(&mut slots);
+    let thread = |index| Record::Thread(Thread { index, ..Thread::default() });
+    loss.record(&Record::Trace(Trace::new(Version::V6)));
     let event = |sequence| Event { sequence, capture_thread: 7, ..Event::default() };
     for (sequence, lost) in [(1, 0), (3, 2)] {
-        loss.step(&thread(7));
+        loss.record(&thread(7));
         assert_eq!(loss.event(&event(sequence)), lost);
     }
     assert_eq!((loss.lost(), loss.went_back()), (2, 0));
 }
 
-/// Ids that an honest hash of their low bits would put in one place, in the tens of thousands.
+/// Thousands of numbers, chosen so that many prefer one slot or are in one branch of the tree: each call takes few
+/// steps.
 #[test]
-fn numbers_far_apart_do_not_get_in_each_others_way() {
-    const NUMBERS: u64 = 50_000;
-    let mut slots = vec![Slot::default(); 1 << 16];
+fn calls_of_a_table_have_a_limit() {
+    const NUMBERS: u64 = 10_000;
+    /// A search visits each level at most once. A removal searches twice, and goes down to a leaf.
+    const LIMIT: u64 = 3 * 65 + 2;
+    /// The inverse of the factor by which a table spreads numbers.
+    const GATHER: u64 = 0xf1de_83e1_9937_733d;
+    let equal_low_bits = |shift: u32| move |n: u64| n << shift;
+    let equal_slots = |n: u64| (5 << 33 | n).wrapping_mul(GATHER);
+    // Each level has one value at first: 1 << 63, 1 << 62 and so on.
+    let one_branch = |n: u64| if n < 64 { 1 << (63 - n) } else { n << 7 | 1 };
+    let numbers: [&dyn Fn(u64) -> u64; 7] = [
+        &equal_low_bits(0),
+        &equal_low_bits(12),
+        &equal_low_bits(23),
+        &equal_low_bits(31),
+        &equal_low_bits(44),
+        &equal_slots,
+        &|n| one_branch(n).wrapping_mul(GATHER),
+    ];
+    let mut slots = vec![Slot::default(); 1 << 14];
     let mut table = Table::new(&mut slots);
-    for shift in [0, 12, 23, 31, 44] {
+    let mut most = 0;
+    for number in numbers {
         table.clear();
-        (1..NUMBERS).for_each(|number| assert_eq!(table.insert(number << shift, number), Ok(None)));
-        assert!((1..NUMBERS).all(|number| table.get(number << shift) == Some(&number)));
+        let mut call = |call: &mut dyn FnMut(&mut Table<'_, u64>)| {
+            let before = steps::counted();
+            call(&mut table);
+            most = most.max(steps::counted() - before);
+        };
+        for n in 1..NUMBERS {
+            call(&mut |table| assert_eq!(table.insert(number(n), n), Ok(None)));
+        }
+        for n in 1..NUMBERS {
+            call(&mut |table| assert_eq!(table.get(number(n)), Some(&n)));
+            call(&mut |table| assert_eq!(table.get_mut(number(n)), Some(&mut { n })));
+        }
+        for n in 1..NUMBERS {
+            call(&mut |table| assert_eq!(table.remove(number(n)), Some(n)));
+            call(&mut |table| assert_eq!(table.get(number(n)), None));
+        }
+        assert!(table.is_empty());
     }
+    assert!((65..=LIMIT).contains(&most), "{most}");
+}
+
+/// The time of an iteration depends on the values, not on the slots.
+#[test]
+fn vacant_slots_take_no_time() {
+    let mut slots = vec![Slot::default(); 1 << 14];
+    let mut table = Table::new(&mut slots);
+    (0..1000).for_each(|n| assert_eq!(table.insert(n, n), Ok(None)));
+    table.clear();
+    assert_eq!(table.insert(7, 8), Ok(None));
+    let before = steps::counted();
+    assert!(table.iter().eq([(7, &8)]));
+    assert_eq!(steps::counted() - before, 1);
 }

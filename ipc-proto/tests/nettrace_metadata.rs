@@ -1,11 +1,11 @@
-//! Metadata records and payloads of every trace in `testdata/nettrace`, against what an independent reader found there
-//! (the `.json` beside each).
+//! Metadata records and payloads of each trace in `testdata/nettrace`, against the findings of an independent reader,
+//! in the `.json` of the same name.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test says what it expects"
+    reason = "a test asserts what it expects"
 )]
 
 mod nettrace_blobs;
@@ -16,7 +16,7 @@ use ipc_proto::nettrace::{ArrayKind, FieldType, Metadata, Scalar};
 use nettrace_blobs::{Blob, traces};
 use serde_json::Value as Json;
 
-/// What the independent reader calls a type.
+/// Returns the name that the independent reader has for a type.
 fn type_name(field_type: FieldType<'_>) -> &'static str {
     match field_type {
         FieldType::Object(_) => "Object",
@@ -111,8 +111,8 @@ fn every_trace() {
             .collect();
         let mut expected_trailing = json["facts"]["payload_trailing_total"].as_u64().unwrap_or(0);
         if name == "gen-v6-onecollect-small.nettrace" {
-            // The independent reader takes type 23 as one code unit, as the document says; these are strings. What is
-            // left is 4 zero bytes that the writer puts behind each of its ten mappings.
+            // The independent reader reads type 23 as one code unit, as the document states; these are strings. The
+            // remaining bytes are 4 zeros, which the writer puts after each of its ten mappings.
             assert_eq!(
                 expected,
                 [("exact", 500), ("no_fields_empty_payload", 1), ("trailing_bytes", 21)].into()

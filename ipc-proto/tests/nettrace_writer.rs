@@ -1,11 +1,11 @@
-//! What the writer writes: a runtime's own bytes, given its records; anything, read back as it was.
+//! The writer writes a runtime's bytes from a runtime's records, and all records read back unchanged.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
-    reason = "a test says what it expects by unwrapping it"
+    reason = "a test states what it expects by unwrapping it"
 )]
 
 mod nettrace_steps;
@@ -13,36 +13,36 @@ mod nettrace_stream;
 
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{
-    ArrayKind, BlockKind, End, Event, FieldType, Fields, Label, Limits, Metadata, Pairs, Parser, Scalar,
-    SequencePoint, Stack, Step, Str, ThreadEntry, ThreadSequence, Trace, Version, WriteError, Writer,
+    ArrayKind, BlockKind, End, Event, FieldType, Fields, Label, Limits, Metadata, Pairs, Parser, Record,
+    Scalar, SequencePoint, Stack, Str, ThreadEntry, ThreadSequence, Trace, TraceWriter, Version, WriteError,
 };
 use nettrace_steps::picked;
 use nettrace_stream::{Stream, descriptions, put, stream, written};
 
 /// Writes a record of a stream of the same version.
-fn copy(stream: &mut Stream<'_>, step: &Step<'_>) {
+fn copy(stream: &mut Stream<'_>, step: &Record<'_>) {
     match step {
-        Step::Block(_) => stream.flush(),
-        Step::Trace(trace) => put!(stream.trace(trace)),
-        Step::Metadata(record) => put!(stream.metadata(record)),
-        Step::Event(event) => put!(stream.event(event)),
-        Step::Stack(stack) => put!(stream.stack(stack)),
-        Step::SequencePoint(point) => put!(stream.sequence_point(point)),
-        Step::ThreadSequence(row) => put!(stream.thread_sequence(row)),
-        Step::Thread(thread) => put!(stream.thread(thread.index, thread.entries)),
-        Step::RemoveThread(row) => put!(stream.remove_thread(row)),
-        Step::LabelList(list) => put!(stream.label_list(list.id, list.labels)),
-        Step::BadBlock(_) | Step::More { .. } | Step::End(_) => {}
+        Record::Block(_) => stream.flush(),
+        Record::Trace(trace) => put!(stream.trace(trace)),
+        Record::Metadata(record) => put!(stream.metadata(record)),
+        Record::Event(event) => put!(stream.event(event)),
+        Record::Stack(stack) => put!(stream.stack(stack)),
+        Record::SequencePoint(point) => put!(stream.sequence_point(point)),
+        Record::ThreadSequence(row) => put!(stream.thread_sequence(row)),
+        Record::Thread(thread) => put!(stream.thread(thread.index, thread.entries)),
+        Record::RemoveThread(row) => put!(stream.remove_thread(row)),
+        Record::LabelList(list) => put!(stream.label_list(list.id, list.labels)),
+        Record::TimeRange(_) | Record::BadBlock(_) | Record::More { .. } | Record::End(_) => {}
     }
 }
 
 fn reencode(bytes: &[u8], version: Version) -> Vec<u8> {
-    let mut buf = vec![0xa5; Writer::BUFFER];
+    let mut buf = vec![0xa5; TraceWriter::BUFFER];
     let mut stream = Stream::new(version, &mut buf);
     let mut parser = Parser::new(Limits::default());
     loop {
         match parser.next(bytes) {
-            Step::End(_) | Step::More { .. } => return stream.finish(),
+            Record::End(_) | Record::More { .. } => return stream.finish(),
             step => copy(&mut stream, &step),
         }
     }
@@ -54,11 +54,14 @@ fn blocks(bytes: &[u8]) -> Vec<(BlockKind, &[u8])> {
     let mut blocks = Vec::new();
     loop {
         match parser.next(bytes) {
-            Step::Block(block) => {
-                let Some(body) = parser.take_block(bytes) else { return blocks };
-                blocks.push((block.kind, body));
+            // The end mark of V6.
+            Record::Block(block) if block.kind == BlockKind::EndOfStream => return blocks,
+            Record::Block(block) => {
+                let [body, len] = [block.body, block.len.into()].map(|n: u64| usize::try_from(n).unwrap());
+                blocks.push((block.kind, &bytes[body..body + len]));
+                parser.skip_block();
             }
-            Step::End(End::Complete) => return blocks,
+            Record::End(End::Complete) => return blocks,
             other => panic!("{other:?}"),
         }
     }
@@ -72,7 +75,7 @@ fn traces() -> Vec<(String, Version, Vec<u8>)> {
 }
 
 #[test]
-fn a_runtimes_file_comes_out_as_it_was() {
+fn a_runtimes_file_is_written_unchanged() {
     let mut files = 0;
     for (name, version, bytes) in traces() {
         if !name.starts_with("gen-") || version != Version::V4 {
@@ -89,9 +92,9 @@ fn a_runtimes_file_comes_out_as_it_was() {
     assert!(files >= 9);
 }
 
-/// What one_collect writes, and what no runtime does, is not the same bytes, but says the same.
+/// The writer does not write the bytes of one_collect, but the same records.
 #[test]
-fn any_file_says_the_same() {
+fn each_file_keeps_its_content() {
     for (name, version, bytes) in traces() {
         let out = reencode(&bytes, version);
         let (source, result) = (records(&bytes), records(&out));
@@ -108,9 +111,9 @@ fn records(bytes: &[u8]) -> Vec<String> {
     let mut records = Vec::new();
     loop {
         match parser.next(bytes) {
-            Step::End(_) | Step::More { .. } => return records,
-            Step::Block(_) | Step::BadBlock(_) => {}
-            Step::Metadata(record) if parser.version() == Version::V6 => {
+            Record::End(_) | Record::More { .. } => return records,
+            Record::Block(_) | Record::TimeRange(_) | Record::BadBlock(_) => {}
+            Record::Metadata(record) if parser.version() == Version::V6 => {
                 records.push(format!("{:?}", record.payload));
             }
             step => records.push(format!("{step:?}")),
@@ -118,7 +121,7 @@ fn records(bytes: &[u8]) -> Vec<String> {
     }
 }
 
-/// The runtime's own descriptions, made again from what was understood of them.
+/// The runtime's descriptions, encoded again from their decoded form.
 #[test]
 fn described_as_the_runtime_does() {
     let (mut with_fields, mut with_opcode) = (0, 0);
@@ -141,10 +144,10 @@ fn described_as_the_runtime_does() {
     assert!(with_fields > 20 && with_opcode > 2, "{with_fields} {with_opcode}");
 }
 
-/// A description made up here is of the time of what was written before it, and of no processor.
+/// A description has the timestamp of the record before it, and no processor.
 #[test]
-fn descriptions_have_a_time() {
-    let (mut buf, metadata) = (vec![0xa5; Writer::BUFFER], Metadata::default());
+fn descriptions_have_the_time_of_the_last_event() {
+    let (mut buf, metadata) = (vec![0xa5; TraceWriter::BUFFER], Metadata::default());
     let mut stream = Stream::new(Version::V4, &mut buf);
     put!(stream.trace(&Trace { sync_ticks: 5, ..Trace::new(Version::V4) }));
     put!(stream.describe(&metadata));
@@ -158,13 +161,13 @@ fn descriptions_have_a_time() {
     assert_eq!(headers.collect::<Vec<_>>(), [(5, None), (77, None), (99, None)]);
 }
 
-/// What lies in the blocks of a stream: kinds, and lengths of bodies.
+/// Returns the kinds of the blocks of a stream and the lengths of their bodies.
 fn shape(bytes: &[u8]) -> Vec<(BlockKind, usize)> {
     blocks(bytes).into_iter().map(|(kind, body)| (kind, body.len())).collect()
 }
 
 #[test]
-fn what_events_point_to_comes_before_them() {
+fn records_precede_the_events_that_refer_to_them() {
     for version in [Version::V4, Version::V6] {
         let stream = written(version, |stream| {
             for id in 1..=3u32 {
@@ -200,7 +203,7 @@ fn what_events_point_to_comes_before_them() {
     }
 }
 
-/// What is said of threads between two events is in one block, however often it is said.
+/// All thread records between two events are in one block.
 #[test]
 fn threads_that_end_together_are_one_block() {
     let row = |thread| ThreadSequence { thread, sequence: 1 };
@@ -246,7 +249,7 @@ fn blocks_end_where_a_runtimes_do() {
     }
 }
 
-/// So are those of stacks; a sequence point is one record, however many threads it tells of.
+/// The same for stacks; a sequence point with all its threads is one record.
 #[test]
 fn other_blocks_end_where_a_runtimes_do() {
     for version in [Version::V4, Version::V6] {
@@ -259,7 +262,7 @@ fn other_blocks_end_where_a_runtimes_do() {
                 put!(stream.thread_sequence(&ThreadSequence { thread, sequence: 1 }));
             }
         });
-        // As many stacks of 84 bytes as go behind 8 bytes into 102,419.
+        // As many stacks of 84 bytes as fit into 102,419 after 8 bytes.
         let stacks = [8 + 1219 * 84; 3].into_iter().chain([8 + (4000 - 3 * 1219) * 84]);
         let point = if version == Version::V6 { 16 + 10_000 * 7 } else { 12 + 10_000 * 12 };
         let want: Vec<_> =
@@ -298,8 +301,8 @@ fn an_unsorted_event_of_another_thread_begins_a_block() {
         }
     });
     let (steps, end) = picked(&stream, |step| match step {
-        Step::Block(block) if block.kind == BlockKind::Event => Some("block"),
-        Step::Event(_) => Some("event"),
+        Record::Block(block) if block.kind == BlockKind::Event => Some("block"),
+        Record::Event(_) => Some("event"),
         _ => None,
     });
     // None before the first.
@@ -307,8 +310,8 @@ fn an_unsorted_event_of_another_thread_begins_a_block() {
     assert_eq!((&events[..], end), (&[0, 4, 2, 1][..], End::Complete));
 }
 
-/// Gives a record to a writer once, and says whether it was taken.
-type Try<'t> = &'t dyn Fn(&mut Writer<'_>) -> Result<bool, WriteError>;
+/// Gives a record to a writer once, and returns whether it was taken.
+type Try<'t> = &'t dyn Fn(&mut TraceWriter<'_>) -> Result<bool, WriteError>;
 
 /// Bytes that have to be there are the bytes that are asked for.
 #[test]
@@ -337,9 +340,9 @@ fn needed_is_exact() {
             for (i, attempt) in tries.into_iter().enumerate() {
                 let mut buf = vec![0xa5; 20_000 * 6];
                 let mut with = |len: usize| {
-                    let mut writer = Writer::new(version, &mut buf[..len])?;
+                    let mut writer = TraceWriter::new(version, &mut buf[..len])?;
                     let taken = attempt(&mut writer)?;
-                    // And with what belongs around it.
+                    // And with its header and end.
                     while let Some(bytes) = writer.finish() {
                         assert!(!bytes.is_empty());
                     }
@@ -365,12 +368,15 @@ fn needed_is_exact() {
 }
 
 #[test]
-fn what_cannot_be_written() {
+fn records_that_cannot_be_written() {
     let mut buf = vec![0; 0x40_0000];
-    assert_eq!(Writer::new(Version::V3, &mut buf).err(), Some(WriteError::Version(Version::V3)));
-    assert_eq!(Writer::new(Version::V4, &mut [0; 3]).err(), Some(WriteError::BufferTooSmall { needed: 4 }));
+    assert_eq!(TraceWriter::new(Version::V3, &mut buf).err(), Some(WriteError::Version(Version::V3)));
+    assert_eq!(
+        TraceWriter::new(Version::V4, &mut [0; 3]).err(),
+        Some(WriteError::BufferTooSmall { needed: 4 })
+    );
     let row = ThreadSequence { thread: 1, sequence: 1 };
-    let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
+    let mut v4 = TraceWriter::new(Version::V4, &mut buf).unwrap();
     let refused = Err(WriteError::Version(Version::V4));
     assert_eq!(v4.thread(1, []), refused);
     assert_eq!(v4.remove_thread(&row), refused);
@@ -382,13 +388,13 @@ fn what_cannot_be_written() {
     assert_eq!(v4.stack(&Stack::default()), Ok(None));
     assert_eq!(v4.thread_sequence(&row), Err(WriteError::Misplaced));
     assert_eq!(v4.trace(&Trace::new(Version::V4)), Err(WriteError::Misplaced));
-    // What only V6 can say.
+    // Records that only V6 has.
     let mut space = [0; 64];
     let mut metadata = Metadata::default();
     metadata.fields = Fields::build(&[("n", Scalar::VarInt)], &mut space).unwrap();
     assert_eq!(v4.describe(&metadata), refused);
     // Too long for 16 and 24 bits.
-    let mut v6 = Writer::new(Version::V6, &mut buf).unwrap();
+    let mut v6 = TraceWriter::new(Version::V6, &mut buf).unwrap();
     let long = vec![0; 65_536];
     let row = |len: usize| Event { payload: &long[..len], ..Event::default() };
     assert_eq!(v6.metadata(&row(65_535)), Ok(None));
@@ -404,23 +410,23 @@ fn what_cannot_be_written() {
     assert_eq!(v6.stack(&Stack { id: 1, bytes: &long }), Ok(None));
     assert_eq!(v6.label_list(1, [Label::Text("k".into(), Str::Utf8(&long))]), Ok(None));
     while v6.flush().is_some() {}
-    let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
+    let mut v4 = TraceWriter::new(Version::V4, &mut buf).unwrap();
     assert_eq!(v4.metadata(&row(65_536)), Ok(None));
     assert_eq!(v4.stack(&Stack { id: 1, bytes: &long }), Ok(None));
-    let mut v6 = Writer::new(Version::V6, &mut buf).unwrap();
+    let mut v6 = TraceWriter::new(Version::V6, &mut buf).unwrap();
     let longer = vec![0; 0x100_0000];
     let event = Event { payload: &longer, ..Event::default() };
     assert!(matches!(v6.event(&event), Err(WriteError::TooLong { .. })));
-    // The longest: behind the block's header, flags, a time and a size of four bytes.
+    // The longest: after the block's header, flags, a time and a size of four bytes.
     let longest = |more: usize| Event { payload: &longer[..0xff_ffff - 20 - 6 + more], ..Event::default() };
     assert!(matches!(v6.event(&longest(0)), Err(WriteError::BufferTooSmall { .. })));
     assert_eq!(v6.event(&longest(1)), Err(WriteError::TooLong { len: 0x100_0000 }));
     let mut enough = vec![0; 0x210_0000];
-    let mut v6 = Writer::new(Version::V6, &mut enough).unwrap();
+    let mut v6 = TraceWriter::new(Version::V6, &mut enough).unwrap();
     assert_eq!(v6.event(&longest(1)), Err(WriteError::TooLong { len: 0x100_0000 }));
     assert_eq!(v6.event(&longest(0)), Ok(None));
     assert_eq!(v6.flush().map(<[u8]>::len), Some(4 + 0xff_ffff));
-    let mut v4 = Writer::new(Version::V4, &mut buf).unwrap();
+    let mut v4 = TraceWriter::new(Version::V4, &mut buf).unwrap();
     assert!(matches!(v4.event(&event), Err(WriteError::BufferTooSmall { .. })));
 }
 
@@ -455,12 +461,12 @@ fn odd_events() {
                 put!(stream.event(event));
             }
         });
-        let found = picked(&stream, |step| if let Step::Event(event) = step { Some(event) } else { None });
+        let found = picked(&stream, |step| if let Record::Event(event) = step { Some(event) } else { None });
         assert_eq!(found, (events, End::Complete), "{version}");
     }
 }
 
-/// The only way to describe an array before V6, and what has other names there; and back again.
+/// The only array that a description can have before V6, and types that have other names there; in both directions.
 #[test]
 fn arrays_are_described_in_a_tag() {
     let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
@@ -514,7 +520,7 @@ fn strings_of_bytes() {
     }
 }
 
-/// What V4 says in numbers V6 says in pairs, but not twice.
+/// V6 states the numbers of V4 in pairs, but not twice.
 #[test]
 fn pairs_of_the_trace() {
     let trace = Trace {
@@ -524,22 +530,22 @@ fn pairs_of_the_trace() {
         pairs: Pairs::from_bytes(b"\x09ProcessId\x038:9\x01k\x01v"),
         ..Trace::new(Version::V6)
     };
-    let mut buf = vec![0xa5; Writer::BUFFER];
-    let mut writer = Writer::new(Version::V6, &mut buf).unwrap();
+    let mut buf = vec![0xa5; TraceWriter::BUFFER];
+    let mut writer = TraceWriter::new(Version::V6, &mut buf).unwrap();
     assert_eq!(writer.trace(&trace), Ok(None));
     let stream = writer.flush().unwrap();
-    let (found, _) = picked(stream, |step| if let Step::Trace(trace) = step { Some(trace) } else { None });
+    let (found, _) = picked(stream, |step| if let Record::Trace(trace) = step { Some(trace) } else { None });
     let found = found[0];
     let pairs: Vec<_> = found.pairs.map(|(key, value)| format!("{key}={value}")).collect();
     let known = ["HardwareThreadCount=4294967295", "ExpectedCPUSamplingRate=0"];
     assert_eq!(pairs, [&["ProcessId=8:9", "k=v"][..], &known].concat());
-    // What is no number is none.
+    // A text that is not a number is no value.
     let numbers = (found.process_id, found.processors, found.sampling_interval);
     assert_eq!(numbers, (None, Some(4_294_967_295), Some(0)));
 }
 
-/// What only V6 has: arrays in arrays, each with the length behind its elements' type, objects in them, and text that
-/// lies elsewhere. And an opcode of 0, which V4 does not say.
+/// Types that only V6 has: arrays in arrays, each with the length after its elements' type, objects in them, and text
+/// that is stored elsewhere. And an opcode of 0, which V4 does not state.
 #[test]
 fn described_in_v6() {
     let row = [

@@ -1,10 +1,6 @@
 //! The core allocates nothing: an allocator counts.
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::arithmetic_side_effects,
-    reason = "a test says what it expects by unwrapping it"
-)]
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::iter;
@@ -12,7 +8,7 @@ use std::alloc::System;
 
 use ipc_fuzz::wire::feed;
 use ipc_proto::plan::Flavour;
-use ipc_proto::port::{Config, ConnectPort, PortEvent, Roster, Suspension};
+use ipc_proto::port::{Config, ConnectEvent, ConnectPort, MonitorPort, Suspension};
 use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
 use ipc_proto::{
     Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, ReceiveAdvertise,
@@ -132,15 +128,19 @@ fn ports() {
             Config::read(Flavour::CoreClr, |name| (name == "DOTNET_DiagnosticPorts").then_some(value));
         seen = config.ports().count() + config.findings().count();
         let mut port = ConnectPort::new(&advertise);
-        port.advance(PortEvent::Failed);
+        port.advance(ConnectEvent::Failed);
         let mut receive = ReceiveAdvertise::new();
         while let Step::Receive(space) = receive.step() {
             space.fill(0);
             let _ = receive.advance(1);
         }
-        let mut roster = Roster::new([const { None }; 2]);
-        roster.arrive(Guid::NIL, 42, ()).unwrap();
-        assert!(roster.take(&Guid::NIL).is_some());
+        let mut monitor = MonitorPort::new([const { None }; 2]);
+        let token = monitor.accept((), (), 0).unwrap().token;
+        let (_, space) = monitor.receive(token).unwrap();
+        space.copy_from_slice(b"ADVR_V1\0a runtime's name\x2a\0\0\0\0\0\0\0\0\0");
+        assert!(monitor.advance(token, 34, 0).is_some());
+        assert!(monitor.take(&Guid(*b"a runtime's name"), 0).is_some());
+        assert!(monitor.on_due(100, |_| true).is_some());
         assert!(!Suspension::new([true, false]).resume(1));
     });
     assert_eq!(count, 0);

@@ -1,7 +1,7 @@
 //! Plans, over every combination of wishes and versions.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use ipc_proto::plan::{self, DEFAULT_RUNDOWN, Flavour, Hazard, Loss, Obstacle, Runtime, TraceWishes};
+use ipc_proto::plan::{self, DEFAULT_RUNDOWN, Flavour, Hazard, LostFeature, Obstacle, Runtime, TraceWishes};
 use ipc_proto::types::{DumpFlags, DumpType, PerfMapType, SessionBufferMode};
 use ipc_proto::{
     ApplyStartupHook, Code, CommandInfo, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, HResult, Request,
@@ -28,7 +28,7 @@ fn all_wishes() -> Vec<TraceWishes> {
     all
 }
 
-/// What Microsoft's client sends, which has no `user_events`.
+/// Returns the command that Microsoft's client sends. It does not support `user_events`.
 fn reference(wishes: &TraceWishes) -> u16 {
     match wishes {
         TraceWishes { buffer_mode: SessionBufferMode::BLOCK, .. } => 0x0207,
@@ -40,12 +40,12 @@ fn reference(wishes: &TraceWishes) -> u16 {
 }
 
 #[test]
-fn a_trace_steps_down_from_all_wishes_to_none_that_is_new() {
+fn a_trace_steps_down_until_no_wish_needs_a_newer_command() {
     for wishes in all_wishes() {
         let steps: Vec<_> = plan::trace(wishes, &Runtime::default()).collect();
         assert!(steps[0].lost.is_empty() && steps[0].wishes == wishes);
         if wishes.user_events {
-            assert_eq!(steps.len(), 1, "there is no older way to user_events");
+            assert_eq!(steps.len(), 1, "no older command supports user_events");
             assert_eq!(steps[0].command, Code(0x0206));
             continue;
         }
@@ -58,35 +58,35 @@ fn a_trace_steps_down_from_all_wishes_to_none_that_is_new() {
         }
         let last = steps.last().unwrap();
         assert_eq!(last.command, Code(0x0203));
-        assert_eq!(last.lost.contains(Loss::Blocking), wishes.buffer_mode == SessionBufferMode::BLOCK);
-        assert_eq!(last.lost.contains(Loss::EventFilters), wishes.event_filters);
-        assert_eq!(last.lost.contains(Loss::RundownKeyword), wishes.rundown_keyword == 0x10);
-        assert_eq!(last.lost.contains(Loss::Stackwalk), !wishes.stackwalk);
+        assert_eq!(last.lost.contains(LostFeature::Blocking), wishes.buffer_mode == SessionBufferMode::BLOCK);
+        assert_eq!(last.lost.contains(LostFeature::EventFilters), wishes.event_filters);
+        assert_eq!(last.lost.contains(LostFeature::RundownKeyword), wishes.rundown_keyword == 0x10);
+        assert_eq!(last.lost.contains(LostFeature::Stackwalk), !wishes.stackwalk);
     }
 }
 
 #[test]
-fn what_is_wished_by_default_has_every_version() {
+fn the_default_wishes_need_one_command() {
     let steps: Vec<_> = plan::trace(TraceWishes::default(), &Runtime::default()).collect();
     assert_eq!(steps.len(), 1);
     assert_eq!(steps[0].command, Code(0x0203));
 }
 
 #[test]
-fn a_known_version_is_spared_what_it_cannot_know() {
+fn a_plan_for_a_known_version_omits_newer_commands() {
     for wishes in all_wishes().into_iter().filter(|wishes| !wishes.user_events) {
         let whole: Vec<_> = plan::trace(wishes, &Runtime::default()).collect();
         for known in 3..=11 {
             let steps: Vec<_> = plan::trace(wishes, &version(known)).collect();
             let may = |code| CommandInfo::find(code).unwrap().since <= known;
             assert!(!steps.is_empty() && steps.iter().all(|step| may(step.command)));
-            assert_eq!(steps, whole[whole.len() - steps.len()..], "the same, without its beginning");
+            assert_eq!(steps, whole[whole.len() - steps.len()..], "the same plan without its first steps");
         }
     }
 }
 
 #[test]
-fn dumps_and_process_information_are_asked_for_the_newest_first() {
+fn plans_for_dumps_and_process_information_begin_with_the_newest_command() {
     let dumps =
         |known| plan::dump(DumpFlags(5), &version(known)).map(|step| step.command.0).collect::<Vec<_>>();
     assert_eq!(dumps(11), [0x0103, 0x0102, 0x0101]);
@@ -94,8 +94,8 @@ fn dumps_and_process_information_are_asked_for_the_newest_first() {
     assert_eq!(dumps(3), [0x0101]);
     for (flags, lost) in [(0, false), (1, false), (2, true), (5, true)] {
         let last = plan::dump(DumpFlags(flags), &Runtime::default()).last().unwrap();
-        assert_eq!(last.lost.contains(Loss::DumpFlags), lost, "{flags}");
-        assert!(last.lost.contains(Loss::DumpMessage));
+        assert_eq!(last.lost.contains(LostFeature::DumpFlags), lost, "{flags}");
+        assert!(last.lost.contains(LostFeature::DumpMessage));
     }
     let infos = |known| plan::process_info(&version(known)).map(|code| code.0).collect::<Vec<_>>();
     assert_eq!(infos(8), [0x0408, 0x0404, 0x0400]);
@@ -104,7 +104,7 @@ fn dumps_and_process_information_are_asked_for_the_newest_first() {
 }
 
 #[test]
-fn what_is_not_known_counts_as_the_worse() {
+fn unknown_facts_count_as_the_worse_case() {
     let perf_map = Request::EnablePerfMap(EnablePerfMap { perf_map_type: PerfMapType::ALL });
     let unset =
         Request::SetEnvironmentVariable(SetEnvironmentVariable { name: "A".into(), value: Text::NULL });
@@ -136,12 +136,12 @@ fn what_is_not_known_counts_as_the_worse() {
     let suspended = Runtime { suspended: Some(true), ..coreclr };
     assert_eq!(plan::hazard(&perf_map, &suspended, None), Some(Hazard::PerfMapWhileSuspended));
     assert_eq!(plan::hazard(&perf_map, &Runtime { version: Some(10), ..suspended }, None), None);
-    // .NET 8 refuses a hook that is not there, but for one that it will need at its start.
+    // .NET 8 refuses a missing hook, unless it is suspended: it loads the hook at startup.
     let running_8 = Runtime { version: Some(8), ..coreclr };
     assert_eq!(plan::hazard(&hook, &running_8, Some(false)), None);
     let suspended_8 = Runtime { version: Some(8), ..suspended };
     assert_eq!(plan::hazard(&hook, &suspended_8, Some(false)), Some(Hazard::StartupHook));
-    // What is refused anyway ends nobody.
+    // A refused request does not end the process.
     for request in [perf_map, unset, hook] {
         assert_eq!(plan::hazard(&request, &version(3), None), None);
     }
@@ -151,7 +151,7 @@ fn what_is_not_known_counts_as_the_worse() {
 }
 
 #[test]
-fn the_platforms() {
+fn obstacles_of_flavours_and_platforms() {
     let of = |flavour| Runtime { flavour: Some(flavour), ..Runtime::default() };
     let windows = Runtime { linux: Some(false), ..of(Flavour::CoreClr) };
     for row in Request::ALL {
@@ -170,22 +170,22 @@ fn the_platforms() {
 }
 
 #[test]
-fn what_a_runtime_refuses_by_the_code() {
+fn refusals_that_depend_on_the_code_only() {
     let coreclr = |of| Runtime { flavour: Some(Flavour::CoreClr), ..version(of) };
     let native = Runtime { flavour: Some(Flavour::NativeAot), ..version(9) };
     let windows = Runtime { linux: Some(false), ..coreclr(9) };
     let [attach, dump, hook] = [Code(0x0301), Code(0x0101), Code(0x0407)];
-    let (perf_map, info, unknown) = (Code(0x0405), Code(0x0404), Code(0x0499));
+    let (perf_map, info, unknown) = (Code(0x0405), Code(0x0404), Code(0x04f0));
     let not_supported = Some(HResult::NOT_SUPPORTED);
     let unknown_command = Some(HResult::UNKNOWN_COMMAND);
     for (command, runtime, expected) in [
         (info, coreclr(9), None),
-        (info, coreclr(5), unknown_command), // before there was one
+        (info, coreclr(5), unknown_command), // older than the command
         (unknown, coreclr(9), unknown_command),
         (unknown, Runtime::default(), unknown_command),
         (hook, coreclr(9), None),
         (hook, coreclr(7), unknown_command),
-        (hook, native, None), // it reads the path first
+        (hook, native, None), // a runtime reads the path first
         (attach, native, not_supported),
         (attach, coreclr(9), None),
         (dump, native, None),

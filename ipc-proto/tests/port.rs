@@ -1,55 +1,51 @@
-//! Ports: the grammar, the variables around it, and what is found odd in them; back-off, suspension and roster.
+//! Ports: the grammar, the environment variables, and the findings in them.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::arithmetic_side_effects,
-    reason = "a test says what it expects by failing"
+    reason = "a test fails by panicking"
 )]
 
 mod cases;
 
-use std::collections::BTreeMap;
-
 use cases::cases;
-use ipc_proto::Guid;
 use ipc_proto::plan::Flavour;
 use ipc_proto::port::{
-    Arrival, Backoff, Config, Entry, Finding, Full, Port, PortAddressError, PortType, Roster, Suspension,
-    Tag, ToolPort, ToolPortError, Transport, Variable,
+    Config, Finding, Port, PortAddressError, PortType, Tag, ToolPort, ToolPortError, Transport, Variable,
 };
 use proptest::prelude::*;
 use proptest::{collection::vec, sample::select};
 
 const FLAVOURS: [Flavour; 3] = [Flavour::CoreClr, Flavour::Mono, Flavour::NativeAot];
 
-/// A runtime with these variables.
+/// Reads the ports of a runtime with these variables.
 fn config<'a>(flavour: Flavour, variables: &[(&str, &'a str)]) -> Config<'a> {
     Config::read(flavour, |name| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| *value))
 }
 
-/// The ports of a list as text: type, address, suspension.
+/// Returns the ports of a list as text: type, address, suspension.
 fn ports(list: &str) -> Vec<String> {
     Port::list(list).map(show).collect()
 }
 
 fn show(port: Port<'_>) -> String {
-    let does = if port.port_type() == PortType::Listen { "listen" } else { "connect" };
-    let waits = if port.suspends() { "suspend" } else { "nosuspend" };
-    format!("{does} {} {waits}", port.address())
+    let role = if port.port_type() == PortType::Listen { "listen" } else { "connect" };
+    let suspension = if port.suspends() { "suspend" } else { "nosuspend" };
+    format!("{role} {} {suspension}", port.address())
 }
 
 fn sentences(config: &Config<'_>) -> Vec<String> {
     config.findings().map(|finding| finding.to_string()).collect()
 }
 
-/// What is found in a list of ports, for CoreCLR.
+/// Returns the findings in a list of ports, for CoreCLR.
 fn in_list(list: &str) -> Vec<String> {
     sentences(&config(Flavour::CoreClr, &[("DOTNET_DiagnosticPorts", list)]))
 }
 
 #[test]
-fn a_list_of_ports_reads_as_a_runtime_reads_it() {
+fn list_of_ports_is_read_as_a_runtime_reads_it() {
     let table: &[(&str, &[&str])] = &[
         ("", &[]),
         (";;", &[]),
@@ -78,6 +74,10 @@ fn a_list_of_ports_reads_as_a_runtime_reads_it() {
         ("/a,nosuspend\n", &["connect /a suspend"]),
         ("/a;/a", &["connect /a suspend", "connect /a suspend"]),
         ("pipe;127.0.0.1:9000,listen", &["listen 127.0.0.1:9000 suspend", "connect pipe suspend"]),
+        // Examples of the specification.
+        ("<path>,nosuspend,suspend,suspend,", &["connect <path> nosuspend"]),
+        ("nosuspend,connect", &["connect nosuspend suspend"]),
+        (";~/mydiagport.sock,nosuspend;", &["connect ~/mydiagport.sock nosuspend"]),
         ("/ä,ſuspend,NOſUSPEND,nosuspend", &["connect /ä nosuspend"]),
     ];
     for (list, expected) in table {
@@ -86,7 +86,7 @@ fn a_list_of_ports_reads_as_a_runtime_reads_it() {
 }
 
 #[test]
-fn a_port_is_written_as_it_is_read() {
+fn port_survives_a_round_trip() {
     for (address, suspend, value) in [
         ("/run/m", true, "/run/m,suspend"),
         ("pipe", false, "pipe,nosuspend"),
@@ -104,7 +104,7 @@ fn a_port_is_written_as_it_is_read() {
     }
 }
 
-/// Whether diagnostics are on, whether the default port suspends, and the other ports.
+/// Whether diagnostics are enabled, whether the default port suspends, and the other ports.
 type Outcome<'a> = (bool, bool, &'a [&'a str]);
 
 #[test]
@@ -185,21 +185,21 @@ fn each_kind_of_runtime_reads_its_variables() {
 }
 
 #[test]
-fn every_variable_is_looked_up_under_both_names() {
-    let asked = core::cell::RefCell::new(Vec::new());
+fn each_variable_is_looked_up_under_both_names() {
+    let names_read = core::cell::RefCell::new(Vec::new());
     let _ = Config::read(Flavour::NativeAot, |name| {
-        asked.borrow_mut().push(name.to_owned());
+        names_read.borrow_mut().push(name.to_owned());
         None
     });
     let names: Vec<_> = Variable::ALL.into_iter().flat_map(|v| [v.name(), v.old_name()]).collect();
-    assert_eq!(*asked.borrow(), names);
+    assert_eq!(*names_read.borrow(), names);
     for pair in names.chunks(2) {
         assert_eq!(pair[0].strip_prefix("DOTNET_").unwrap(), pair[1].strip_prefix("COMPlus_").unwrap());
     }
 }
 
 #[test]
-fn a_usual_environment_gives_nothing_to_say() {
+fn usual_environment_has_no_findings() {
     let usual: &[&[(&str, &str)]] = &[
         &[],
         &[("DOTNET_DiagnosticPorts", "/run/a,suspend;/run/b,connect,nosuspend")],
@@ -225,99 +225,87 @@ fn a_usual_environment_gives_nothing_to_say() {
 }
 
 #[test]
-fn what_is_odd_in_a_list_is_said() {
+fn mistakes_in_a_list_are_found() {
     let table: &[(&str, &[&str])] = &[
         (
             ";;",
             &[
-                "DOTNET_DiagnosticPorts=\";;\" has no port in it: unset it, or write ADDRESS,suspend or ADDRESS,nosuspend",
+                "DOTNET_DiagnosticPorts=\";;\" contains no port: unset it, or write ADDRESS,suspend or ADDRESS,nosuspend",
             ],
         ),
         (
             "/a,suspend;,,",
             &[
-                "\",,\" has no address, and counts as a port that failed: write ADDRESS,suspend or ADDRESS,nosuspend, or \
-               leave it out",
+                "\",,\" has no address and counts as a failed port: write ADDRESS,suspend or ADDRESS,nosuspend, or remove it",
             ],
         ),
         (
             "/a",
             &[
-                "\"/a\" says neither suspend nor nosuspend, so that the program does not start until it is resumed there: \
-               add ,suspend or ,nosuspend",
+                "\"/a\" has neither suspend nor nosuspend, so the program does not start until it is resumed there: add ,suspend or ,nosuspend",
             ],
         ),
         (
             "/a,nosupend,suspend",
-            &["\"nosupend\" in \"/a,nosupend,suspend\" is no tag, and is ignored: write nosuspend"],
+            &["\"nosupend\" in \"/a,nosupend,suspend\" is not a tag and is ignored: write nosuspend"],
         ),
         (
             "/ä,\"\n\u{1b},suspend",
             &[
-                "\"\\\"\\n\\u{1b}\" in \"/ä,\\\"\\n\\u{1b},suspend\" is no tag, and is ignored: tags are connect, listen, suspend and \
-                 nosuspend; no address has a comma",
+                "\"\\\"\\n\\u{1b}\" in \"/ä,\\\"\\n\\u{1b},suspend\" is not a tag and is ignored: the tags are connect, listen, suspend and nosuspend; an address cannot contain a comma",
             ],
         ),
         (
             "/a, connect,suspend",
-            &["\" connect\" in \"/a, connect,suspend\" is no tag, and is ignored: write connect"],
+            &["\" connect\" in \"/a, connect,suspend\" is not a tag and is ignored: write connect"],
         ),
         (
             "/a,suspend,/b",
             &[
-                "\"/b\" in \"/a,suspend,/b\" is no tag, and is ignored: tags are connect, listen, suspend and nosuspend; no \
-               address has a comma",
+                "\"/b\" in \"/a,suspend,/b\" is not a tag and is ignored: the tags are connect, listen, suspend and nosuspend; an address cannot contain a comma",
             ],
         ),
         (
             "/a,suspend,nosuspend",
             &[
-                "\"/a,suspend,nosuspend\" says both suspend and nosuspend, and the first, suspend, counts: leave one out",
+                "\"/a,suspend,nosuspend\" has both suspend and nosuspend, and the first, suspend, counts: remove one of them",
             ],
         ),
         (
             "/a,nosuspend,listen,suspend,connect",
             &[
-                "\"/a,nosuspend,listen,suspend,connect\" says both listen and connect, and the first, listen, counts: \
-                 leave one out",
-                "CoreCLR ignores \"/a\", because it says listen: leave listen out if it is to connect, or leave all of it \
-                 out, as it listens at its default port anyway",
-                "\"/a,nosuspend,listen,suspend,connect\" says both nosuspend and suspend, and the first, nosuspend, \
-                 counts: leave one out",
+                "\"/a,nosuspend,listen,suspend,connect\" has both listen and connect, and the first, listen, counts: remove one of them",
+                "CoreCLR ignores \"/a\" because of the tag listen: remove listen to make the runtime connect, or remove the port, as the runtime listens at its default port anyway",
+                "\"/a,nosuspend,listen,suspend,connect\" has both nosuspend and suspend, and the first, nosuspend, counts: remove one of them",
             ],
         ),
         (
             ",nosuspend",
             &[
-                "nosuspend in \",nosuspend\" stands in the place of the address, and is taken for one: write \
-                 ADDRESS,nosuspend",
-                "\"nosuspend\" says neither suspend nor nosuspend, so that the program does not start until it is resumed \
-                 there: add ,suspend or ,nosuspend",
+                "nosuspend in \",nosuspend\" is in the place of the address and is read as one: write ADDRESS,nosuspend",
+                "\"nosuspend\" has neither suspend nor nosuspend, so the program does not start until it is resumed there: add ,suspend or ,nosuspend",
             ],
         ),
-        ("/a ,suspend", &["the blanks around \"/a \" are a part of the address: write \"/a\""]),
+        ("/a ,suspend", &["the blanks around \"/a \" are part of the address: write \"/a\""]),
         (
             "uds:///a,suspend",
-            &[
-                "\"uds:///a\" is an address as tools take it, of which the runtime takes all for the path: write \"/a\"",
-            ],
+            &["\"uds:///a\" is an address for tools; a runtime reads all of it as the path: write \"/a\""],
         ),
         (
             r"\\.\pipe\a,suspend",
             &[
-                r#""\\\\.\\pipe\\a" is an address as tools take it, of which the runtime takes all for the path: write "a""#,
+                r#""\\\\.\\pipe\\a" is an address for tools; a runtime reads all of it as the path: write "a""#,
             ],
         ),
         (
             "a,suspend",
             &[
-                "\"a\" is looked for in the program's working directory, but on Windows, where it is the name of a pipe: write \
-               the path from / on",
+                "\"a\" is relative to the program's working directory (on Windows it is the name of a pipe): write an absolute path",
             ],
         ),
         (
             "/a,suspend;/b,suspend;/a,nosuspend",
-            &["\"/a\" is there twice, and becomes two ports, each with a resume of its own: leave one out"],
+            &["\"/a\" occurs twice and becomes two ports, each of which must be resumed: remove one of them"],
         ),
     ];
     for (list, expected) in table {
@@ -325,29 +313,37 @@ fn what_is_odd_in_a_list_is_said() {
     }
 }
 
+/// The specification's example: runtimes do not expand `~`.
 #[test]
-fn what_is_odd_in_the_variables_is_said() {
+fn path_in_the_home_directory_is_relative() {
+    let ports = [("DOTNET_DiagnosticPorts", "~/mydiagport.sock,nosuspend")];
+    let found = sentences(&config(Flavour::CoreClr, &ports));
+    assert!(found.len() == 1 && found[0].contains("relative"), "{found:?}");
+}
+
+#[test]
+fn mistakes_in_the_variables_are_found() {
     type Row<'a> = (Flavour, &'a [(&'a str, &'a str)], &'a str);
     let table: &[Row<'_>] = &[
         (
             Flavour::CoreClr,
             &[("DOTNET_DiagnosticPorts", "/a,suspend"), ("COMPlus_DiagnosticPorts", "/b,suspend")],
-            "COMPlus_DiagnosticPorts is not looked at while DOTNET_DiagnosticPorts is set: unset one of them",
+            "COMPlus_DiagnosticPorts is ignored while DOTNET_DiagnosticPorts is set: unset one of them",
         ),
         (
             Flavour::Mono,
             &[("DOTNET_EnableDiagnostics", "1"), ("COMPlus_EnableDiagnostics", "0")],
-            "COMPlus_EnableDiagnostics is not looked at while DOTNET_EnableDiagnostics is set: unset one of them",
+            "COMPlus_EnableDiagnostics is ignored while DOTNET_EnableDiagnostics is set: unset one of them",
         ),
         (
             Flavour::Mono,
             &[("COMPlus_DiagnosticPorts", "/b,suspend")],
-            "Mono does not look at COMPlus_DiagnosticPorts: write DOTNET_DiagnosticPorts",
+            "Mono does not read COMPlus_DiagnosticPorts: set DOTNET_DiagnosticPorts",
         ),
         (
             Flavour::NativeAot,
             &[("COMPlus_EnableDiagnostics", "0")],
-            "a program compiled by NativeAOT does not look at COMPlus_EnableDiagnostics: write DOTNET_EnableDiagnostics",
+            "NativeAOT does not read COMPlus_EnableDiagnostics: set DOTNET_EnableDiagnostics",
         ),
         (
             Flavour::CoreClr,
@@ -362,12 +358,12 @@ fn what_is_odd_in_the_variables_is_said() {
         (
             Flavour::CoreClr,
             &[("COMPlus_EnableDiagnostics", "off")],
-            "COMPlus_EnableDiagnostics=\"off\" is no hexadecimal number and counts as not set: write 0 or 1",
+            "COMPlus_EnableDiagnostics=\"off\" is not a hexadecimal number and counts as unset: write 0 or 1",
         ),
         (
             Flavour::NativeAot,
             &[("DOTNET_EnableDiagnostics_IPC", "00000000000000000")],
-            "DOTNET_EnableDiagnostics_IPC=\"00000000000000000\" is no hexadecimal number and counts as not set: write 0 or 1",
+            "DOTNET_EnableDiagnostics_IPC=\"00000000000000000\" is not a hexadecimal number and counts as unset: write 0 or 1",
         ),
         (
             Flavour::Mono,
@@ -382,18 +378,17 @@ fn what_is_odd_in_the_variables_is_said() {
         (
             Flavour::CoreClr,
             &[("COMPlus_EnableDiagnostics", "0"), ("DOTNET_DiagnosticPorts", "/a")],
-            "COMPlus_EnableDiagnostics=\"0\" switches all ports off, and nothing waits for them: unset it, or write 1",
+            "COMPlus_EnableDiagnostics=\"0\" disables all diagnostic ports, and suspends nothing: unset it, or write 1",
         ),
         (
             Flavour::Mono,
             &[("DOTNET_EnableDiagnostics_IPC", "0"), ("DOTNET_DefaultDiagnosticPortSuspend", "1")],
-            "DOTNET_EnableDiagnostics_IPC=\"0\" switches all ports off, and nothing waits for them: unset it, or write 1",
+            "DOTNET_EnableDiagnostics_IPC=\"0\" disables all diagnostic ports, and suspends nothing: unset it, or write 1",
         ),
         (
             Flavour::NativeAot,
             &[("DOTNET_DiagnosticPorts", "/a,listen,suspend")],
-            "a program compiled by NativeAOT listens at \"/a\" only where it has no default port, as on phones, and \
-             ignores it elsewhere: leave listen out if it is to connect",
+            "NativeAOT listens at \"/a\" only on systems without a default port, for example phones, and ignores it elsewhere: remove listen to make the runtime connect",
         ),
     ];
     for (flavour, variables, expected) in table {
@@ -401,23 +396,53 @@ fn what_is_odd_in_the_variables_is_said() {
     }
 }
 
-/// On phones, where Mono is, an address is a host and its port; elsewhere it is a path, whatever is in it.
+/// On phones, where Mono runs, an address is a host and its port. Elsewhere, any address is a path.
 #[test]
-fn a_host_and_its_port_are_no_path_in_the_working_directory() {
-    let relative = "is looked for in the program's working directory";
+fn host_and_port_are_not_a_relative_path() {
+    let relative = "is relative to the program's working directory";
     for (flavour, list, is_path) in [
         (Flavour::CoreClr, "127.0.0.1:9000,suspend", true),
         (Flavour::Mono, "127.0.0.1:9000,suspend", false),
         (Flavour::Mono, "a,suspend", true),
         (Flavour::CoreClr, "a,suspend", true),
     ] {
-        let said = sentences(&config(flavour, &[("DOTNET_DiagnosticPorts", list)]));
-        assert_eq!(said.iter().any(|sentence| sentence.contains(relative)), is_path, "{flavour:?} {list}");
+        let found = sentences(&config(flavour, &[("DOTNET_DiagnosticPorts", list)]));
+        assert_eq!(found.iter().any(|sentence| sentence.contains(relative)), is_path, "{flavour:?} {list}");
     }
 }
 
+/// So that the work grows with the length of the list, and not with its square.
 #[test]
-fn a_path_too_long_for_a_socket_is_said_with_the_system() {
+fn each_port_is_compared_with_the_32_ports_before_it() {
+    let same = |between: usize| {
+        let others: String = (0..between).map(|n| format!(";;/{n},suspend")).collect();
+        let list = format!("/first,suspend;/same,suspend{others};/same,suspend");
+        let found = in_list(&list);
+        found.iter().filter(|sentence| sentence.starts_with("\"/same\" occurs twice")).count()
+    };
+    assert_eq!([0, 1, 30, 31].map(same), [1, 1, 1, 1]);
+    assert_eq!([32, 33, 1000].map(same), [0, 0, 0]);
+}
+
+/// A port is quoted for each of its tags.
+#[test]
+fn long_texts_are_cut() {
+    let list = format!("/{}{}", "a".repeat(100), ",\u{7f}\u{e4}".repeat(10_000));
+    let found = in_list(&list);
+    assert!(found.len() > 10_000);
+    let len = list.len();
+    for sentence in found {
+        assert!(sentence.len() < 2500, "{} bytes: {sentence:.100}", sentence.len());
+        let is_cut = sentence.contains(&format!("…\" ({len} bytes)"));
+        assert_eq!(is_cut, sentence.contains(" is not a tag "), "{sentence}");
+    }
+    let exact = in_list(&"a".repeat(200)).concat();
+    assert!(!exact.contains('…') && exact.contains(&"a".repeat(200)), "{exact}");
+    assert!(in_list(&"a".repeat(201)).concat().contains(&format!("\"{}…\" (201 bytes)", "a".repeat(200))));
+}
+
+#[test]
+fn too_long_path_is_found_for_each_system() {
     let found = |len: usize| {
         let list = format!("/{},suspend", "a".repeat(len - 1));
         let found = in_list(&list);
@@ -432,7 +457,7 @@ fn a_path_too_long_for_a_socket_is_said_with_the_system() {
 }
 
 #[test]
-fn a_tag_is_guessed_from_one_wrong_letter() {
+fn tag_with_one_wrong_letter_is_recognised() {
     let guess = |tag: &str| {
         let list = format!("/a,suspend,{tag}");
         let found: Vec<_> = config(Flavour::CoreClr, &[("DOTNET_DiagnosticPorts", &list)])
@@ -484,7 +509,7 @@ fn a_tag_is_guessed_from_one_wrong_letter() {
 }
 
 #[test]
-fn a_tools_port_has_two_parts_at_most() {
+fn tool_port_has_at_most_two_parts() {
     use PortType::{Connect, Listen};
     use Transport::{NamedPipe, UnixSocket};
     let ok = |text, native| {
@@ -535,108 +560,14 @@ fn a_tools_port_has_two_parts_at_most() {
     }
 }
 
-/// The least that the runtime's sources say: floats, truncated.
-fn next_of_the_runtime(timeout: u32) -> u32 {
-    match timeout {
-        u32::MAX => 10,
-        500.. => 500,
-        #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "as the runtime does")]
-        timeout => (timeout as f32 * 1.25) as u32,
-    }
-}
-
-#[test]
-fn the_back_off_is_the_runtimes() {
-    let waits = |backoff: &mut Backoff, n: usize| (0..n).map(|_| backoff.next()).collect::<Vec<_>>();
-    let expected = [
-        10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571, 500, 500, 500,
-    ];
-    assert_eq!(waits(&mut Backoff::new(), 23), expected);
-    for hung_up_after in 0..25 {
-        let (mut backoff, mut timeout) = (Backoff::default(), u32::MAX);
-        for _ in 0..hung_up_after {
-            timeout = next_of_the_runtime(timeout);
-            assert_eq!(backoff.next(), timeout);
-        }
-        backoff.hung_up();
-        timeout = 10;
-        for _ in 0..25 {
-            timeout = next_of_the_runtime(timeout);
-            assert_eq!(backoff.next(), timeout);
-        }
-        backoff.reset();
-        assert_eq!(backoff, Backoff::new());
-    }
-}
-
-#[test]
-fn each_port_resumes_itself_only() {
-    let mut flags = [true, false, true, true];
-    let mut suspension = Suspension::new(&mut flags[..]);
-    assert_eq!(suspension.waiting().collect::<Vec<_>>(), [0, 2, 3]);
-    assert!(suspension.resume(2));
-    assert!(!suspension.resume(2), "a second time");
-    assert!(!suspension.resume(1), "it does not wait");
-    assert!(!suspension.resume(4), "there is none");
-    assert!(suspension.is_suspended());
-    assert_eq!(suspension.waiting().collect::<Vec<_>>(), [0, 3]);
-    assert!(suspension.resume(3) && suspension.is_suspended());
-    assert!(suspension.resume(0) && !suspension.is_suspended());
-    assert_eq!(suspension.waiting().count(), 0);
-    assert!(!Suspension::new(vec![false; 3]).is_suspended());
-    assert!(!Suspension::new([false; 0]).is_suspended());
-}
-
-#[test]
-fn a_full_roster_loses_nobody() {
-    let cookies = [1, 2, 3].map(|n| Guid([n; 16]));
-    let mut slots = [const { None }; 2];
-    let mut roster = Roster::new(&mut slots[..]);
-    for (cookie, connection) in cookies.iter().zip(["1", "2"]) {
-        assert_eq!(roster.arrive(*cookie, 7, connection), Ok(Arrival { first: true, stale: None }));
-    }
-    assert_eq!(roster.arrive(cookies[2], 7, "3"), Err(Full { connection: "3" }));
-    assert_eq!((roster.len(), roster.capacity()), (2, 2));
-    assert_eq!(roster.get(&cookies[2]), None);
-    // Who is known always comes in.
-    assert_eq!(roster.arrive(cookies[0], 8, "1b"), Ok(Arrival { first: false, stale: Some("1") }));
-    assert_eq!(roster.get(&cookies[0]).map(|entry| entry.process_id), Some(8));
-    *roster.connection_mut(&cookies[1]).unwrap() = "2b";
-    let removed = roster.remove(&cookies[1]);
-    assert_eq!(removed, Some(Entry { cookie: cookies[1], process_id: 7, connection: Some("2b") }));
-    assert_eq!(roster.remove(&cookies[1]), None);
-    assert_eq!(roster.arrive(cookies[2], 7, "3"), Ok(Arrival { first: true, stale: None }));
-}
-
-/// What a roster is told, for the runtime with this number.
-#[derive(Debug, Clone, Copy)]
-enum Told {
-    Arrive(u8),
-    Take(u8),
-    /// The connection that arrived as the nth hangs up.
-    HangUp(u8, usize),
-    Remove(u8),
-    Grow,
-}
-
-fn told() -> impl Strategy<Value = Told> {
-    prop_oneof![
-        4 => (0u8..6).prop_map(Told::Arrive),
-        1 => (0u8..6).prop_map(Told::Take),
-        2 => (0u8..6, 0usize..60).prop_map(|(who, connection)| Told::HangUp(who, connection)),
-        1 => (0u8..6).prop_map(Told::Remove),
-        1 => Just(Told::Grow),
-    ]
-}
-
-/// A runtime's environment out of the words that matter.
+/// Lists of ports out of separators, tags and addresses.
 fn words() -> impl Strategy<Value = String> {
     let words =
         [";", ",", ",", "connect", "listen", "suspend", "nosuspend", "NoSuspend", " ", "/a", "/b", "c", "ſ"];
     vec(select(words.to_vec()), 0..16).prop_map(|words| words.concat())
 }
 
-/// C's `strtok`: characters up to the next separator, of which any number is one.
+/// C's `strtok`: any number of separators count as one.
 fn strtok(text: &str, separator: char) -> Vec<String> {
     let mut tokens = vec![String::new()];
     for c in text.chars() {
@@ -650,56 +581,17 @@ proptest! {
     #![proptest_config(cases(8))]
 
     #[test]
-    fn a_list_is_cut_as_by_strtok(list in prop_oneof![words(), ".*"]) {
+    fn list_is_split_as_by_strtok(list in prop_oneof![words(), ".*"]) {
         let mut expected = Vec::new();
         for spec in strtok(&list, ';') {
             let tokens = strtok(&spec, ',');
             let tags: Vec<_> = tokens.iter().skip(1).map(|tag| tag.to_ascii_lowercase()).collect();
             let first = |of: [&str; 2]| tags.iter().find(|tag| of.contains(&tag.as_str())).cloned();
-            let does = first(["connect", "listen"]).unwrap_or_else(|| "connect".into());
-            let waits = first(["suspend", "nosuspend"]).unwrap_or_else(|| "suspend".into());
-            expected.extend(tokens.first().map(|address| format!("{does} {address} {waits}")));
+            let role = first(["connect", "listen"]).unwrap_or_else(|| "connect".into());
+            let suspension = first(["suspend", "nosuspend"]).unwrap_or_else(|| "suspend".into());
+            expected.extend(tokens.first().map(|address| format!("{role} {address} {suspension}")));
         }
         expected.reverse();
         prop_assert_eq!(ports(&list), expected);
-    }
-
-    #[test]
-    fn a_roster_is_a_map(room in 0usize..4, story in vec(told(), 0..60)) {
-        let mut roster = Roster::new(vec![None; room]);
-        let mut model: BTreeMap<Guid, Option<usize>> = BTreeMap::new();
-        let mut room = room;
-        for (now, told) in story.into_iter().enumerate() {
-            let cookie = |who| Guid([who; 16]);
-            match told {
-                Told::Arrive(who) => {
-                    let expected = if model.len() < room || model.contains_key(&cookie(who)) {
-                        let before = model.insert(cookie(who), Some(now));
-                        Ok(Arrival { first: before.is_none(), stale: before.flatten() })
-                    } else {
-                        Err(Full { connection: now })
-                    };
-                    prop_assert_eq!(roster.arrive(cookie(who), now as u64, now), expected);
-                }
-                Told::Take(who) => {
-                    prop_assert_eq!(roster.take(&cookie(who)), model.get_mut(&cookie(who)).and_then(Option::take));
-                }
-                Told::HangUp(who, which) => {
-                    let expected = model.get_mut(&cookie(who)).and_then(|kept| kept.take_if(|kept| *kept == which));
-                    prop_assert_eq!(roster.take_if(&cookie(who), |kept| *kept == which), expected);
-                }
-                Told::Remove(who) => {
-                    let removed = roster.remove(&cookie(who)).map(|entry| (entry.cookie, entry.connection));
-                    prop_assert_eq!(removed, model.remove_entry(&cookie(who)));
-                }
-                Told::Grow => {
-                    roster.grow(1);
-                    room += 1;
-                }
-            }
-            let kept: BTreeMap<_, _> = roster.iter().map(|entry| (entry.cookie, entry.connection)).collect();
-            prop_assert_eq!((&kept, roster.len(), roster.is_empty()), (&model, model.len(), model.is_empty()));
-            prop_assert_eq!(roster.capacity(), room);
-        }
     }
 }

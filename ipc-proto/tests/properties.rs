@@ -3,32 +3,32 @@
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
-    reason = "a test says what it expects by unwrapping it"
+    reason = "a test fails by panicking"
 )]
 
 mod cases;
 
 use cases::cases;
 use ipc_fuzz::{
-    connect_port, conversation, events, hostile, legacy, message, metadata, monitor, nettrace, payload, plan,
-    port_config, rewrite, session, split, stores, trace, user_events,
+    assemble, connect_port, conversation, events, hostile, legacy, message, metadata, monitor, nettrace,
+    payload, plan, port_config, rewrite, session, split, stores, trace, user_events,
 };
 use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
 use proptest::{collection::vec, sample::select};
 
-/// Anything, or a payload of anything behind the header of some command or answer.
+/// Any bytes, or a message of any command or answer with any payload, and bytes after it.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let answers = [Code::OK, Code::ERROR];
     let codes: Vec<Code> = Request::ALL.iter().map(|row| row.code).chain(answers).collect();
     let message =
-        (select(codes), small_fields(), vec(any::<u8>(), 0..40)).prop_map(|(code, payload, behind)| {
+        (select(codes), small_fields(), vec(any::<u8>(), 0..40)).prop_map(|(code, payload, rest)| {
             let mut message = encode_to_vec(code, &HResult::OK).unwrap();
             message.truncate(20);
             message.extend(&payload);
             let size = u16::try_from(message.len()).unwrap();
             message[14..16].copy_from_slice(&size.to_le_bytes());
-            message.extend(behind);
+            message.extend(rest);
             message
         });
     prop_oneof![vec(any::<u8>(), 0..400), small_fields(), message]
@@ -93,6 +93,11 @@ proptest! {
     #[test]
     fn monitor_holds(bytes in vec(any::<u8>(), 0..1000)) {
         monitor(&bytes);
+    }
+
+    #[test]
+    fn assemble_holds(bytes in vec(any::<u8>(), 0..2000)) {
+        assemble(&bytes);
     }
 
     #[test]

@@ -1,33 +1,33 @@
-//! Whole conversations of a monitor with real, suspended runtimes, frame by frame.
+//! Conversations of a monitor with real, suspended runtimes, frame by frame.
 //!
-//! A line of `testdata/conversations/reverse-connect-*.jsonl` is a frame with which a runtime came, or the request that
-//! it was sent on that connection, its answer, and what followed the answer.
+//! A line of `testdata/conversations/reverse-connect-*.jsonl` is the advertise frame of a connection, or the request on
+//! that connection with its response and the following bytes.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test says what it expects"
+    reason = "a test fails by panicking"
 )]
 use std::path::Path;
 use std::{fs, str};
 
 use ipc_fuzz::wire::{feed, sizes, take};
-use ipc_proto::types::{Environment, ProcessEnvironment, ProcessInfo3};
+use ipc_proto::types::{EnvironmentEntries, ProcessEnvironment, ProcessInfo3};
 use ipc_proto::wire::{Writer, decode_prefix};
 use ipc_proto::{
     Advertise, Answer, Call, Code, Command, Encode, HResult, Message, Parsed, ReceiveAdvertise, Request,
     Serve, encode,
 };
 
-/// A byte at a time, 32 at a time, and between.
+/// Sizes of pieces, from one byte to 32.
 const PIECES: [&[u8]; 3] = [&[0], &[31], &[3, 12, 0, 26]];
 
-/// A line: the texts in it, by name.
+/// A line. It finds texts by their names.
 struct Line<'t>(Vec<&'t str>);
 
 impl<'t> Line<'t> {
-    /// There is nothing but names and plain texts in these files.
+    /// These files contain only names and plain texts.
     fn new(line: &'t str) -> Self {
         Self(line.split('"').skip(1).step_by(2).collect())
     }
@@ -54,7 +54,7 @@ fn whole(bytes: &[u8]) -> Message<'_> {
     }
 }
 
-/// Encodes over other bytes, so that one left out does not pass for a 0.
+/// Encodes over non-zero bytes, so that a skipped byte does not pass for a 0.
 fn encoded(code: Code, payload: &impl Encode) -> Vec<u8> {
     let mut buf = [0xa5; 4096];
     encode(code, payload, &mut buf).unwrap().to_vec()
@@ -74,7 +74,7 @@ fn frame(bytes: &[u8], pieces: &[u8]) -> Advertise {
     advertise
 }
 
-/// Sends `command` and receives its answer: the OK, written again, or the refusal.
+/// Sends `command` and receives its response: the OK, encoded again, or the refusal.
 fn call<C: Command>(command: &C, request: &[u8], response: &[u8], pieces: &[u8]) -> Result<Vec<u8>, HResult> {
     let mut buf = [0; 4096];
     let mut call = Call::new(command, &mut buf).unwrap();
@@ -82,21 +82,24 @@ fn call<C: Command>(command: &C, request: &[u8], response: &[u8], pieces: &[u8])
     let mut wire = response;
     feed(&mut call, &mut wire, &mut sizes(pieces.iter())).unwrap();
     assert_eq!(wire, []);
-    match call.finish::<C::Response<'_>>().unwrap() {
+    match call.finish().unwrap() {
         Answer::Ok(answer) => Ok(encoded(Code::OK, &answer)),
         Answer::Refused(error) => Err(error.hresult),
     }
 }
 
-/// As [`call`], whichever of these commands it is.
+/// Defines `call_any`: [`call`] for the command of any request.
 macro_rules! call_any {
-    ($request:expr, $bytes:expr, $response:expr, $pieces:expr; $($name:ident)*) => {
-        match $request {
-            $(Request::$name(command) => call(&command, $bytes, $response, $pieces),)*
-            other => panic!("{other:?} is new here"),
+    ($([$code:literal $name:ident $($rest:tt)*])*) => {
+        fn call_any(request: &Request<'_>, bytes: &[u8], response: &[u8], pieces: &[u8]) -> Result<Vec<u8>, HResult> {
+            match request {
+                $(Request::$name(command) => call(command, bytes, response, pieces),)*
+                other => panic!("{other:?} is not in the table"),
+            }
         }
     };
 }
+ipc_proto::for_each_command!(call_any);
 
 fn conversation(name: &str, pieces: &[u8]) {
     let path = format!("../testdata/conversations/reverse-connect-{name}.jsonl");
@@ -112,24 +115,20 @@ fn conversation(name: &str, pieces: &[u8]) {
             continue;
         }
         commands += 1;
-        assert_eq!(connections, commands, "{name}, {what}: one command a connection");
+        assert_eq!(connections, commands, "{name}, {what}: one command for each connection");
         let (bytes, response) = (line.bytes("request").unwrap(), line.bytes("response").unwrap());
         let (mut receive, mut send) = ([0; 4096], [0; 4096]);
         let mut serve = Serve::new(&mut receive, &mut send).unwrap();
         feed(&mut serve, &mut &bytes[..], &mut sizes(pieces.iter())).unwrap();
         let (request, _) = serve.finish();
         if what == "startup-prof-trunc" {
-            // What real runtimes made of it differs.
+            // Real runtimes differ in their response.
             assert!(request.is_err());
             continue;
         }
         let request = request.unwrap();
         assert_eq!(encoded(request.code(), &request), bytes, "{name}, {what}");
-        let answer = call_any!(
-            request, &bytes, &response, pieces;
-            GetProcessInfo GetProcessInfo2 GetProcessInfo3 GetProcessEnvironment SetEnvironmentVariable AttachProfiler
-            StartupProfiler ApplyStartupHook EnablePerfMap StopTracing CollectTracing2 ResumeRuntime
-        );
+        let answer = call_any(&request, &bytes, &response, pieces);
         match answer {
             Ok(again) => assert_eq!(again, response, "{name}, {what}"),
             Err(hresult) => assert_eq!(encoded(Code::ERROR, &hresult), response, "{name}, {what}"),
@@ -142,7 +141,7 @@ fn conversation(name: &str, pieces: &[u8]) {
             "env" => {
                 let announced: ProcessEnvironment = whole(&response).decode().unwrap();
                 let following = line.bytes("continuation").unwrap();
-                let (environment, rest) = decode_prefix::<Environment<'_>>(&following).unwrap();
+                let (environment, rest) = decode_prefix::<EnvironmentEntries<'_>>(&following).unwrap();
                 assert_eq!(usize::try_from(announced.incoming_bytes), Ok(following.len()));
                 assert_eq!(
                     (&encoded(Code::OK, &environment)[Message::HEADER_LEN..], rest),
@@ -153,12 +152,12 @@ fn conversation(name: &str, pieces: &[u8]) {
         }
     }
     assert!(commands > 10);
-    // One waits for a command, is hung up, and another is made.
+    // One connection waits for a command and is closed; the runtime makes another.
     assert_eq!(connections, commands + 2);
 }
 
 #[test]
-fn real_runtimes_are_understood() {
+fn conversations_of_real_runtimes_are_decoded() {
     for pieces in PIECES {
         for name in ["net10", "net10-linux", "net8-linux", "net9-aot-linux"] {
             conversation(name, pieces);

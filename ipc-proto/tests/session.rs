@@ -1,5 +1,10 @@
-//! The corners of a [`Session`], one by one; the property of the same name in `ipc-fuzz` has the rest.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by unwrapping it")]
+//! The edge cases of a [`Session`]. The property of the same name in `ipc-fuzz` covers the rest.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
 use ipc_proto::types::SessionId;
 use ipc_proto::{
     Answer, Code, HResult, ProtocolError, Session, SessionEnd, SessionPhase, SessionTimeout, StopEvent,
@@ -8,8 +13,8 @@ use ipc_proto::{
 
 const ID: u64 = 42;
 
-/// One whose stop is connected and sent.
-fn asked() -> Session {
+/// Returns a session whose Stop is sent.
+fn stopping() -> Session {
     let mut session = Session::new(ID);
     session.stop(100);
     session.stop_advance(StopEvent::Connected);
@@ -32,7 +37,7 @@ fn timed_out(phase: SessionPhase, sent: u64, received: u64, drained: u64) -> Opt
 }
 
 #[test]
-fn a_stream_may_end_by_itself() {
+fn a_stream_can_end_without_a_stop() {
     for (stream, end) in [
         (&b""[..], SessionEnd::CutOff),
         (b"\x06", SessionEnd::CutOff),
@@ -54,7 +59,7 @@ fn a_stream_may_end_by_itself() {
 }
 
 #[test]
-fn what_was_missing_when_the_deadline_passed() {
+fn a_timeout_names_the_missing_step() {
     let mut session = Session::new(ID);
     session.stream_advance(b"before");
     session.tick(u64::MAX); // nothing is due
@@ -71,9 +76,9 @@ fn what_was_missing_when_the_deadline_passed() {
     sending.tick(101);
     assert_eq!(sending.end(), timed_out(SessionPhase::Sending, 3, 0, 5));
 
-    let mut reading = asked();
+    let mut reading = stopping();
     let answer = encode_to_vec(Code::OK, &SessionId { session_id: ID }).unwrap();
-    let StopStep::Receive(space) = reading.stop_step() else { panic!("it waits for the answer") };
+    let StopStep::Receive(space) = reading.stop_step() else { panic!("the answer is outstanding") };
     space.get_mut(..7).unwrap().copy_from_slice(answer.get(..7).unwrap());
     reading.stop_advance(StopEvent::Received(7));
     reading.tick(100);
@@ -81,24 +86,24 @@ fn what_was_missing_when_the_deadline_passed() {
 }
 
 #[test]
-fn the_stream_says_how_it_ended_whatever_the_answer() {
-    let mut silent = asked();
+fn the_stream_decides_about_the_end_whatever_the_answer() {
+    let mut silent = stopping();
     silent.stream_advance(b"\x06\x01");
     silent.stream_advance(b"");
     assert_eq!(silent.end(), None, "the answer is outstanding");
     silent.tick(100);
     assert_eq!((silent.end(), silent.stop_answer()), (Some(SessionEnd::Complete), None));
 
-    let mut closed = asked();
+    let mut closed = stopping();
     closed.stop_advance(StopEvent::Received(0));
     assert_eq!(closed.end(), None, "the stream has not ended");
     closed.stream_advance(b"");
     assert_eq!(closed.end(), Some(SessionEnd::CutOff));
     assert_eq!(closed.stop_answer(), Some(Err(ProtocolError::Closed { received: 0 })));
 
-    let mut refused = asked();
+    let mut refused = stopping();
     receive(&mut refused, &encode_to_vec(Code::ERROR, &HResult::FAIL).unwrap());
-    assert_eq!((refused.until(), refused.end()), (None, None), "it goes on");
+    assert_eq!((refused.until(), refused.end()), (None, None), "the session continues");
     let mut again = refused.clone();
     again.stop(300);
     assert!(matches!(again.stop_step(), StopStep::Connect) && again.stop_answer().is_none());
@@ -106,23 +111,23 @@ fn the_stream_says_how_it_ended_whatever_the_answer() {
     refused.stream_advance(b"\x06\x01");
     refused.stream_advance(b"");
     assert_eq!(refused.end(), Some(SessionEnd::Complete));
-    refused.stop(400); // which is too late to ask for
+    refused.stop(400); // after the end
     assert!(matches!(refused.stop_answer(), Some(Ok(Answer::Refused(e))) if e.hresult == HResult::FAIL));
 
-    let mut huge = asked();
+    let mut huge = stopping();
     receive(&mut huge, b"DOTNET_IPC_V1\0\xff\xff\xff\0\0\0 and so on");
     assert_eq!(huge.stop_answer(), Some(Err(ProtocolError::BufferTooSmall { needed: 65_535 })));
     assert!(matches!(huge.stop_step(), StopStep::Nothing) && huge.wants_stream());
 }
 
 #[test]
-fn a_stop_that_failed_may_be_asked_again() {
-    let mut session = asked();
+fn a_failed_stop_can_be_requested_again() {
+    let mut session = stopping();
     session.stream_advance(b"12345");
     session.stop_advance(StopEvent::Failed);
     assert!(matches!(session.stop_step(), StopStep::Nothing));
     session.tick(u64::MAX);
-    assert_eq!((session.until(), session.end()), (None, None), "it is not under way any more");
+    assert_eq!((session.until(), session.end()), (None, None), "the Stop is over");
     assert!(session.wants_stream());
     session.stop(500);
     assert_eq!(session.until(), Some(500));
@@ -133,8 +138,8 @@ fn a_stop_that_failed_may_be_asked_again() {
 }
 
 #[test]
-fn a_connection_that_fails_behind_its_answer_takes_nothing_back() {
-    let mut session = asked();
+fn a_connection_that_fails_after_its_answer_changes_nothing() {
+    let mut session = stopping();
     receive(&mut session, &encode_to_vec(Code::OK, &SessionId { session_id: ID }).unwrap());
     session.stop_advance(StopEvent::Failed);
     assert_eq!(session.stop_answer(), Some(Ok(Answer::Ok(SessionId { session_id: ID }))));
@@ -142,18 +147,18 @@ fn a_connection_that_fails_behind_its_answer_takes_nothing_back() {
 }
 
 #[test]
-fn asking_again_only_brings_the_deadline_forward() {
-    let mut session = asked();
+fn a_second_stop_only_moves_the_deadline_forward() {
+    let mut session = stopping();
     session.stop(200);
     assert_eq!(session.until(), Some(100));
     session.stop(50);
     assert_eq!(session.until(), Some(50));
-    assert!(matches!(session.stop_step(), StopStep::Receive(_)), "it is asked already");
+    assert!(matches!(session.stop_step(), StopStep::Receive(_)), "the command is sent already");
 }
 
 #[test]
-fn one_that_is_given_up_wants_nothing() {
-    let mut session = asked();
+fn an_abandoned_session_wants_nothing() {
+    let mut session = stopping();
     assert_eq!(session.session_id(), ID);
     session.abandon();
     session.stream_advance(b"more");
@@ -162,4 +167,58 @@ fn one_that_is_given_up_wants_nothing() {
     assert_eq!((session.end(), session.received()), (Some(SessionEnd::Abandoned), 0));
     assert!(!session.wants_stream() && matches!(session.stop_step(), StopStep::Nothing));
     assert_eq!(session.until(), None);
+}
+
+#[test]
+fn a_busy_runtime_is_tried_again_with_growing_pauses() {
+    let mut session = Session::new(ID);
+    session.stop(10_000);
+    session.limit_connecting(1_000);
+    assert!(session.is_stopping() && !session.stop_failed());
+    let (mut now, mut pauses) = (0, Vec::new());
+    while session.is_stopping() {
+        assert!(matches!(session.stop_step(), StopStep::Connect), "the attempt is due");
+        session.stop_advance(StopEvent::Busy(now));
+        let Some(next) = session.until() else { break };
+        pauses.push(next - now);
+        session.tick(next - 1);
+        assert!(matches!(session.stop_step(), StopStep::Nothing), "the attempt is not due yet");
+        session.stop_advance(StopEvent::Connected); // does not fit
+        now = next;
+        session.tick(now);
+    }
+    assert_eq!(pauses.get(..8).unwrap(), [1, 2, 4, 8, 16, 32, 50, 50]);
+    assert_eq!((now, session.until(), session.end()), (1_000, None, None));
+    assert!(session.stop_failed() && session.wants_stream());
+    session.stop(20_000);
+    assert!(matches!(session.stop_step(), StopStep::Connect), "a new Stop has no pause");
+    assert!(!session.stop_failed());
+}
+
+#[test]
+fn the_last_attempt_precedes_the_deadline() {
+    let mut session = Session::new(ID);
+    session.stop(3);
+    session.stop_advance(StopEvent::Busy(2));
+    session.tick(3);
+    assert!(session.end().is_none() && matches!(session.stop_step(), StopStep::Connect));
+    let mut connected = session.clone();
+    connected.stop_advance(StopEvent::Connected);
+    connected.tick(3);
+    assert_eq!(connected.end(), timed_out(SessionPhase::Sending, 0, 0, 0));
+    let mut busy = session.clone();
+    busy.stop_advance(StopEvent::Busy(3));
+    assert!(busy.stop_failed() && busy.end().is_none());
+    session.tick(3);
+    assert_eq!(session.end(), timed_out(SessionPhase::Connecting, 0, 0, 0));
+}
+
+#[test]
+fn a_stream_that_ends_during_a_pause_ends_the_session() {
+    let mut session = Session::new(ID);
+    session.stop(100);
+    session.stop_advance(StopEvent::Busy(1));
+    session.stream_advance(b"\x06\x01");
+    session.stream_advance(b"");
+    assert_eq!((session.end(), session.until()), (Some(SessionEnd::Complete), None));
 }

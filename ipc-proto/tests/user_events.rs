@@ -1,9 +1,9 @@
-//! Tracepoints of `user_events`: bytes written out by hand from the rules, and what is no such bytes.
+//! Tracepoints of `user_events`: bytes that were written by hand according to the rules, and malformed bytes.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a test says what it expects by unwrapping it"
+    reason = "a test fails by panicking"
 )]
 use ipc_proto::nettrace::{Fields, Metadata, Scalar, Str, Version, WriteError};
 use ipc_proto::types::{
@@ -11,18 +11,26 @@ use ipc_proto::types::{
     UserEventsSession,
 };
 use ipc_proto::user_events::{
-    Extension, InlineMetadata, Item, Record, TracepointFormat, TracepointFormatError as FormatError,
+    Extension, ExtensionItem, InlineLayout, InlineMetadata, TracepointFormat,
+    TracepointFormatError as FormatError, TracepointRecord,
 };
-use ipc_proto::{Array, CollectTracing5, DecodeErrorKind, Guid, Request, Text, Violation};
+use ipc_proto::{Array, CollectTracing5, DecodeError, DecodeErrorKind, Guid, Request, Text, Violation};
 
 const ID: Guid = Guid([0xa1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
 const RELATED: Guid = Guid([0xb1; 16]);
+
+/// Decodes the record that a runtime writes: the write index, and what a consumer reads.
+fn decode_written(bytes: &[u8]) -> Result<(u32, TracepointRecord<'_>), DecodeError> {
+    let cut = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: 0 };
+    let (index, record) = bytes.split_first_chunk().ok_or(cut)?;
+    Ok((u32::from_le_bytes(*index), TracepointRecord::decode(record)?))
+}
 
 fn utf16_z(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
-/// ExceptionThrown_V1 of the runtime, as one that has been released sends it: nothing but what it is.
+/// ExceptionThrown_V1 of the runtime, as a released runtime sends it: without names and fields.
 fn exception() -> Vec<u8> {
     let mut bytes = utf16_z("Microsoft-Windows-DotNETRuntime");
     bytes.extend(exception_of_a_preview());
@@ -66,7 +74,7 @@ fn format_of_what_a_request_has() {
 
 #[test]
 fn names_that_are_none() {
-    for bad in ["", " ", "a b", "a ", " a", "a\tb", "a\nb", "\0", "\u{7f}"] {
+    for bad in ["", " ", "a b", "a ", " a", "a\tb", "a\nb", "a:b", ":", "\0", "\u{7f}"] {
         assert_eq!(TracepointFormat::new(bad), Err(FormatError::BadName), "{bad:?}");
     }
 }
@@ -85,8 +93,8 @@ fn the_longest_name() {
         let longer = longest.clone() + unit;
         let len = longer.len() + around;
         assert_eq!(TracepointFormat::new(&*longer), Err(FormatError::TooLong { len }));
-        let said = FormatError::TooLong { len }.to_string();
-        assert!(said.contains(&len.to_string()), "{said}");
+        let sentence = FormatError::TooLong { len }.to_string();
+        assert!(sentence.contains(&len.to_string()), "{sentence}");
         let spelled = format!("{longer} {}", TracepointFormat::FIELDS);
         assert_eq!(spelled.parse::<TracepointFormat>(), Err(FormatError::TooLong { len }));
         assert_eq!(check(&longest), Ok(()));
@@ -161,8 +169,8 @@ fn record_with_everything() {
         &[0x78, 0x56, 0x34, 0x12][..],          // write index
         &[1],                                   // version
         &[0x50, 0],                             // event id 80
-        &[4, 0, 0x81, 0],                       // extension: 4 behind, 0x81 = 5 + 0x5a + 17 + 17 long
-        &[0x81, 0, 3, 0],                       // payload: behind the extension, 3 long
+        &[4, 0, 0x81, 0],                       // extension: at distance 4, length 0x81 = 5 + 0x5a + 17 + 17
+        &[0x81, 0, 3, 0],                       // payload: after the extension, length 3
         &[1, 0x5a, 0, 0, 0], &metadata,
         &[2], &ID.0,
         &[3], &RELATED.0,
@@ -171,48 +179,52 @@ fn record_with_everything() {
     let expected = parts.concat();
     let mut space = [0xa5; 0x81];
     let inline = InlineMetadata::new(&metadata);
-    let items = [Item::Metadata(inline), Item::ActivityId(ID), Item::RelatedActivityId(RELATED)];
+    let items = [
+        ExtensionItem::Metadata(inline),
+        ExtensionItem::ActivityId(ID),
+        ExtensionItem::RelatedActivityId(RELATED),
+    ];
     let extension = Extension::build(&items, &mut space).unwrap();
-    let record = Record { event_id: 80, extension, payload: b"pay" };
+    let record = TracepointRecord { event_id: 80, extension, payload: b"pay" };
     let mut buf = [0xa5; 300];
     let written = record.encode(0x1234_5678, &mut buf).unwrap();
     assert_eq!(written, expected);
-    assert_eq!(Record::decode_written(written), Ok((0x1234_5678, record)));
+    assert_eq!(decode_written(written), Ok((0x1234_5678, record)));
     // As perf has it: no index, and filled up.
     let shown = [&expected[4..], &[0; 5]].concat();
-    let seen = Record::decode(&shown).unwrap();
+    let seen = TracepointRecord::decode(&shown).unwrap();
     assert_eq!(seen, record);
     assert!(seen.extension.iter().eq(items.map(Ok)));
-    let header = Record::header(0x1234_5678, 80, 0x81, 3).unwrap();
-    assert_eq!(header, expected[..Record::HEADER_LEN]);
+    let header = TracepointRecord::header(0x1234_5678, 80, 0x81, 3).unwrap();
+    assert_eq!(header, expected[..TracepointRecord::HEADER_LEN]);
 }
 
 #[test]
 fn record_with_nothing() {
-    let record = Record { event_id: 0xffff, extension: Extension::EMPTY, payload: &[] };
+    let record = TracepointRecord { event_id: 0xffff, extension: Extension::EMPTY, payload: &[] };
     let mut buf = [0xa5; 15];
     let written = record.encode(0, &mut buf).unwrap();
     assert_eq!(written, [0, 0, 0, 0, 1, 0xff, 0xff, 4, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(Record::decode(&written[4..]), Ok(record));
-    // An empty part may be said to be nowhere.
-    assert_eq!(Record::decode(&[1, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]), Ok(record));
+    assert_eq!(TracepointRecord::decode(&written[4..]), Ok(record));
+    // An empty part can have any location.
+    assert_eq!(TracepointRecord::decode(&[1, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]), Ok(record));
 }
 
 /// The order of the parts is the runtime's, but a location is what counts.
 #[test]
-fn parts_lie_where_it_is_said() {
+fn parts_lie_at_the_stated_offsets() {
     let shown = [1, 7, 0, 4 + 3, 0, 2, 0, 0, 0, 3, 0, b'p', b'a', b'y', 0x55, 0x66];
-    let record = Record::decode(&shown).unwrap();
+    let record = TracepointRecord::decode(&shown).unwrap();
     assert_eq!((record.extension.as_bytes(), record.payload), (&[0x55, 0x66][..], &b"pay"[..]));
 }
 
 #[test]
 fn records_that_are_none() {
-    let record = Record { event_id: 7, extension: Extension::new(&[2; 17]), payload: b"pay" };
+    let record = TracepointRecord { event_id: 7, extension: Extension::new(&[2; 17]), payload: b"pay" };
     let mut buf = [0; 64];
     let bytes = record.encode(9, &mut buf).unwrap().to_vec();
     for len in 0..bytes.len() {
-        let error = Record::decode_written(&bytes[..len]).unwrap_err();
+        let error = decode_written(&bytes[..len]).unwrap_err();
         assert_eq!(error.kind, DecodeErrorKind::UnexpectedEnd, "{len}");
         assert!(error.offset <= len, "{len}: {error}");
     }
@@ -220,14 +232,14 @@ fn records_that_are_none() {
     for version in [0, 2, 0x81, 0xff] {
         let mut other = shown.to_vec();
         other[0] = version;
-        let error = Record::decode(&other).unwrap_err();
+        let error = TracepointRecord::decode(&other).unwrap_err();
         assert_eq!((error.kind, error.offset), (DecodeErrorKind::UnknownVersion, 0));
     }
-    // What is beyond the end: by the offset, by the length, of either.
+    // A part extends past the end: by its offset or by its length.
     for (at, value) in [(3, 0xff), (4, 1), (5, 28), (6, 1), (7, 0xff), (8, 1), (9, 4), (10, 1)] {
         let mut other = shown.to_vec();
         other[at] = value;
-        let error = Record::decode(&other).unwrap_err();
+        let error = TracepointRecord::decode(&other).unwrap_err();
         assert_eq!((error.kind, error.offset), (DecodeErrorKind::UnexpectedEnd, if at < 7 { 3 } else { 7 }));
     }
 }
@@ -236,14 +248,17 @@ fn records_that_are_none() {
 fn records_that_are_too_long() {
     let long = vec![2; 0x1_0000];
     let (most, mut buf) = (&long[1..], vec![0; 0x2_0010]);
-    let record = Record { event_id: 1, extension: Extension::new(most), payload: most };
+    let record = TracepointRecord { event_id: 1, extension: Extension::new(most), payload: most };
     let written = record.encode(1, &mut buf).unwrap();
-    assert_eq!(Record::decode_written(written), Ok((1, record)));
+    assert_eq!(decode_written(written), Ok((1, record)));
     let too_long = Err(WriteError::TooLong { len: 0x1_0000 });
-    assert_eq!(Record { payload: &long, ..record }.encode(1, &mut buf), too_long);
+    assert_eq!(TracepointRecord { payload: &long, ..record }.encode(1, &mut buf), too_long);
     let extension = Extension::new(&long);
-    assert_eq!(Record { extension, ..record }.encode(1, &mut buf), too_long);
-    assert_eq!(Record::header(1, 1, 0, 0x1_0000).unwrap_err(), WriteError::TooLong { len: 0x1_0000 });
+    assert_eq!(TracepointRecord { extension, ..record }.encode(1, &mut buf), too_long);
+    assert_eq!(
+        TracepointRecord::header(1, 1, 0, 0x1_0000).unwrap_err(),
+        WriteError::TooLong { len: 0x1_0000 }
+    );
     let needed = 15 + 2 * 0xffff;
     assert_eq!(record.encode(1, &mut buf[..needed - 1]), Err(WriteError::BufferTooSmall { needed }));
 }
@@ -251,21 +266,25 @@ fn records_that_are_too_long() {
 #[test]
 fn activity_ids_of_zero_are_none() {
     let mut buf = [0; 64];
-    let items = [Item::ActivityId(Guid::NIL), Item::RelatedActivityId(RELATED)];
+    let items = [ExtensionItem::ActivityId(Guid::NIL), ExtensionItem::RelatedActivityId(RELATED)];
     let extension = Extension::build(&items, &mut buf).unwrap();
     assert_eq!(extension.as_bytes(), [&[3][..], &[0xb1; 16]].concat());
-    let none = [Item::ActivityId(Guid::NIL), Item::RelatedActivityId(Guid::NIL)];
+    let none = [ExtensionItem::ActivityId(Guid::NIL), ExtensionItem::RelatedActivityId(Guid::NIL)];
     assert_eq!(Extension::build(&none, &mut buf), Ok(Extension::EMPTY));
-    // Whoever writes them all the same is read.
+    // Zero ids in a record are decoded.
     let zero = [&[2][..], &[0; 16]].concat();
-    assert!(Extension::new(&zero).iter().eq([Ok(Item::ActivityId(Guid::NIL))]));
+    assert!(Extension::new(&zero).iter().eq([Ok(ExtensionItem::ActivityId(Guid::NIL))]));
 }
 
-/// What is good comes first, whatever follows.
+/// The items before an error are returned.
 #[test]
 fn extensions_that_end_badly() {
     let metadata = InlineMetadata::new(b"opaque");
-    let items = [Item::RelatedActivityId(RELATED), Item::Metadata(metadata), Item::ActivityId(ID)];
+    let items = [
+        ExtensionItem::RelatedActivityId(RELATED),
+        ExtensionItem::Metadata(metadata),
+        ExtensionItem::ActivityId(ID),
+    ];
     let mut buf = [0; 64];
     let bytes = Extension::build(&items, &mut buf).unwrap().as_bytes();
     let ends = [0, 17, 28, 45];
@@ -306,7 +325,7 @@ fn metadata_with_and_without_provider() {
 
 /// Ids and names that look like the other form.
 #[test]
-fn metadata_is_told_by_its_event() {
+fn metadata_is_identified_by_its_event() {
     for provider in ["", "M", "\u{1}", "My-App"] {
         for event_id in [0, 1, 0x45, 0x47, 0xffff] {
             for name in ["", "GCStart", "EventSourceMessage", "EG"] {
@@ -327,19 +346,75 @@ fn metadata_is_told_by_its_event() {
     }
 }
 
-/// What cannot be told is taken for what has been released: a letter with the number of the event.
+/// The payload of a metadata record of a NetTrace stream, with its id.
+#[test]
+fn metadata_with_an_id() {
+    for id in [1, 2, 12, 0x45, 80, 0x4d, 255, 256, 0xffff_u32] {
+        let bytes = [&id.to_le_bytes()[..], &exception()].concat();
+        let read = InlineMetadata::new(&bytes).decode(80).unwrap();
+        assert_eq!((read.id, read.provider), (id, "Microsoft-Windows-DotNETRuntime".into()));
+        assert_eq!((read.event_id, read.keywords, read.problem), (80, 0x2_0000_8000, None));
+        // The layouts without an id decode it, too, but as another event.
+        let wrong = InlineMetadata::new(&bytes).decode_as(InlineLayout::Provider).unwrap();
+        assert_ne!((wrong.provider, wrong.event_id), (read.provider, 80));
+    }
+    // Of a program, of one letter, with fields.
+    for (provider, event_id) in [("M", 1), ("M", 0x4d), ("\u{1}", 1), ("My-App", 0), ("My-App", 0xffff)] {
+        for (id, name) in [(1_u32, "Tick"), (0x4d, ""), (0x4d, "My"), (9, "\u{9}\u{9}")] {
+            let mut metadata = Metadata::default();
+            (metadata.provider, metadata.event_id, metadata.name) = (provider.into(), event_id, name.into());
+            (metadata.keywords, metadata.level) = (u64::from(event_id), 4);
+            let (mut fields, mut buf) = ([0; 64], [0; 256]);
+            metadata.fields = Fields::build(&[("Count", Scalar::Int32)], &mut fields).unwrap();
+            let without = InlineMetadata::build(&metadata, &mut buf).unwrap();
+            let with = [&id.to_le_bytes()[..], without.as_bytes()].concat();
+            let event_id = u16::try_from(event_id).unwrap();
+            for (bytes, id) in [(without.as_bytes(), 0), (&with, id)] {
+                let read = InlineMetadata::new(bytes).decode(event_id).unwrap();
+                let about = format!("{id} {provider:?} {event_id} {name:?}");
+                assert_eq!(
+                    (read.id, read.provider, read.name),
+                    (id, provider.into(), name.into()),
+                    "{about}"
+                );
+                assert_eq!((read.fields.len(), read.problem), (1, None), "{about}");
+            }
+        }
+    }
+}
+
+/// A description that matches in several layouts is refused, and its reader can choose one.
 #[test]
 fn metadata_that_may_be_either() {
-    let bytes = [&[0x50, 0, 0, 0, b'P', 0, 0, 0][..], &[0; 24]].concat();
-    let read = InlineMetadata::new(&bytes).decode(0x50).unwrap();
-    assert_eq!((read.provider, read.event_id, read.name), ("P".into(), 0x50, "".into()));
+    let zeros = [0; 24];
+    // A letter with the value of the event id is the provider and the name; or the name, without a provider.
+    let either = [&[0x50, 0, 0, 0, 0x50, 0, 0, 0, 0x50, 0, 0, 0][..], &zeros].concat();
+    let metadata = InlineMetadata::new(&either);
+    let error = metadata.decode(0x50).unwrap_err();
+    assert_eq!((error.kind, error.offset), (DecodeErrorKind::Ambiguous, 0));
+    for (layout, id, provider) in [
+        (InlineLayout::Provider, 0, "P"),
+        (InlineLayout::EventId, 0, ""),
+        (InlineLayout::MetadataId, 0x50, "P"),
+    ] {
+        let read = metadata.decode_as(layout).unwrap();
+        assert_eq!((read.id, read.provider, read.event_id), (id, provider.into(), 0x50), "{layout:?}");
+    }
+    // A layout that uses all bytes takes precedence over one that does not.
+    let whole = [&[0x50, 0, 0, 0, 0x50, 0, 0, 0][..], &zeros[..22]].concat();
+    let read = InlineMetadata::new(&whole).decode(0x50).unwrap();
+    assert_eq!((read.provider, read.name, read.problem), ("P".into(), "".into(), None));
 }
 
 /// Of an event whose id does not fit 16 bits, and of a provider without a name.
 #[test]
-fn metadata_of_another_event_is_read_as_it_is() {
+fn metadata_of_another_event_is_refused() {
     let bytes = exception();
-    assert_eq!(InlineMetadata::new(&bytes).decode(81).unwrap().event_id, 80);
+    let error = InlineMetadata::new(&bytes).decode(81).unwrap_err();
+    assert_eq!((error.kind, error.offset), (DecodeErrorKind::OtherEvent, 0));
+    assert_eq!(InlineMetadata::new(&bytes).decode_as(InlineLayout::Provider).unwrap().event_id, 80);
+    let large = [&0x1_0000_u32.to_le_bytes()[..], &exception()].concat();
+    assert_eq!(InlineMetadata::new(&large).decode(80).unwrap_err().kind, DecodeErrorKind::OtherEvent);
     let mut bytes = utf16_z("");
     bytes.extend(exception_of_a_preview());
     let read = InlineMetadata::new(&bytes).decode(80).unwrap();
@@ -364,6 +439,6 @@ fn metadata_that_is_none() {
     metadata.fields = Fields::EMPTY;
     let too_small = WriteError::BufferTooSmall { needed: 26 };
     assert_eq!(InlineMetadata::build(&metadata, &mut [0; 25]), Err(too_small));
-    let small = Extension::build(&[Item::ActivityId(ID)], &mut []);
+    let small = Extension::build(&[ExtensionItem::ActivityId(ID)], &mut []);
     assert_eq!(small, Err(WriteError::BufferTooSmall { needed: 17 }));
 }

@@ -2,28 +2,29 @@ use std::io::{self, ErrorKind, Read, Write};
 
 use ipc_proto::{Exchange, ProtocolError, Step};
 
-/// Why [`drive`] stopped early.
+/// The reason why [`drive`] did not finish an exchange.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
-    /// The stream failed while bytes were written.
+    /// Writing to the stream failed.
     #[error("sending failed: {0}")]
     Send(#[source] io::Error),
-    /// The stream failed while bytes were read.
+    /// Reading from the stream failed.
     #[error("receiving failed: {0}")]
     Receive(#[source] io::Error),
-    /// The peer did not keep to the protocol, or closed.
+    /// The peer violated the protocol or closed the connection.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
 }
 
 /// Runs `exchange` over `stream` until it is done.
 ///
-/// A stream that is reset counts as closed: bytes that the peer sent before are read, and the exchange decides.
+/// A reset stream counts as closed: bytes that the peer sent before are read, and the exchange decides whether they
+/// suffice.
 ///
 /// # Errors
-/// If the stream or the peer fails. After [`ProtocolError::BufferTooSmall`] one may give the exchange a larger buffer
-/// and drive on.
+/// If the stream or the peer fails. After [`ProtocolError::BufferTooSmall`] the caller can suspend the exchange, resume
+/// it with a larger buffer, and drive it again.
 ///
 /// ```
 /// use ipc_proto::{Answer, Call, ResumeRuntime, types::Status};
@@ -59,7 +60,7 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
     }
 }
 
-/// Whether the error says that the peer is no longer there.
+/// Returns whether the error means that the peer has closed the connection.
 pub(crate) fn is_closed(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted)
 }

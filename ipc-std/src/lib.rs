@@ -1,16 +1,17 @@
-// Where it is not there, its name leads to where the README says so.
+// On Windows the type does not exist, so its links lead to the section about Windows.
 #![cfg_attr(windows, doc = "[`UserEvents`]: #windows")]
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 mod connection;
+mod connector;
 mod drive;
 mod environment;
 mod error;
 mod observer;
 mod process_info;
-mod step_reader;
+mod record_reader;
 mod timeouts;
 mod trace_reader;
 
@@ -20,6 +21,7 @@ pub mod conformance;
 pub mod discover;
 #[cfg(feature = "fake")]
 pub mod fake;
+mod hazard;
 mod monitor;
 #[cfg(unix)]
 mod procfs;
@@ -36,19 +38,20 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Phase};
 pub use observer::{Direction, Observed, Observer};
 pub use process_info::ProcessInfo;
-pub use step_reader::StepReader;
+pub use record_reader::RecordReader;
 pub use timeouts::Timeouts;
-pub use trace_reader::{TraceClock, TraceEvent, TraceReader};
+pub use trace_reader::{TraceReader, system_time};
 
-pub use client::{Client, DumpConfig, Written};
-pub use monitor::{AdvertisedRuntime, Credentials, Monitor, MonitorEvent, MonitorWaker, Rejection};
+pub use client::{Client, DumpConfig, DumpOutcome};
+pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};
 pub use server::{Incoming, Server, ServerStopper, Turn};
 pub use stream::Stream;
+pub use sys::Credentials;
 pub use trace::{Stopper, TraceConfig, TraceSession};
 #[cfg(unix)]
 pub use user_events::UserEvents;
 
-/// The README of the repository, so that its examples are compiled and run.
+/// The README of the repository: its examples run as tests.
 #[cfg(all(doctest, unix, feature = "fake"))]
 #[doc = include_str!("../../README.md")]
 struct RepositoryReadme;

@@ -1,8 +1,9 @@
-mod shared;
+mod event;
+mod monitor_core;
+mod process_checks;
 
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::io::{self, ErrorKind};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,18 +14,27 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::{Advertise, Guid, ProtocolError, ReceiveAdvertise};
+use ipc_proto::Guid;
 
-use crate::client::Deadline;
-use crate::{Client, Connection, Error, Observer, Stream, Timeouts, sys};
+use crate::client::Client;
+use crate::connection::Connection;
+use crate::connector::{ConnectError, Connector};
+use crate::error::{Error, Phase};
+use crate::observer::Observer;
+use crate::stream::Stream;
+use crate::sys::{self, Socket};
+use crate::timeouts::{Deadline, Timeouts};
 
-pub(crate) use shared::Shared;
-use shared::{Bell, MAX_ARRIVING};
+use monitor_core::MonitorCore;
 
-/// A monitor: owns a diagnostic port, to which runtimes connect.
+pub use event::{AdvertisedRuntime, MonitorEvent};
+pub use monitor_core::MonitorWaker;
+
+/// A monitor: it owns a diagnostic port, to which runtimes connect.
 ///
-/// A runtime that is started with [`variable`](Self::variable) in its environment connects, says who it is, and waits
-/// for one command; then it connects again. It may wait at its start until it is resumed.
+/// A runtime that is started with [`variable`](Self::variable) in its environment connects, sends its
+/// [`Advertise`](ipc_proto::Advertise) frame, and waits for one command; then it connects again. It can be suspended at
+/// startup until it is resumed.
 ///
 /// ```no_run
 /// use ipc_std::{Monitor, MonitorEvent};
@@ -36,192 +46,78 @@ use shared::{Bell, MAX_ARRIVING};
 ///     if let MonitorEvent::Arrived(runtime) = event {
 ///         let client = monitor.client(runtime.runtime_cookie);
 ///         client.set_environment_variable("SEEN_BY", Some("a monitor"))?;
-///         client.resume()?; // not a line of managed code has run before this one
+///         client.resume()?; // no managed code has run before
 ///     }
 /// }
 /// child.wait()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It has no thread of its own. Whoever waits for a runtime, or for an event, looks after all of them meanwhile. To have
-/// it in a loop of one's own, poll its descriptor (`AsFd`) for being readable, until [`due`](Self::due) at the latest,
-/// and then take [events](Self::poll_event) until there are none.
+/// A monitor has no thread of its own. A thread that waits for a runtime or an event serves the whole port meanwhile. To
+/// use a monitor in an event loop, poll its descriptor (`AsFd`) for readability, until [`due`](Self::due) at the latest,
+/// and then take [events](Self::poll_event) until there are none. [`MonitorPort`](ipc_proto::port::MonitorPort) makes
+/// the decisions, and can be used without this crate.
 ///
-/// Anybody who may open the socket, which is its owner, can connect and be silent, or send garbage: such a connection
-/// is dropped after [250 ms](ReceiveAdvertise::DEADLINE_MS), or at its first wrong byte, and holds nobody up.
+/// Only the owner of the socket can connect to it. A connection that is silent is dropped after
+/// [250 ms](ipc_proto::ReceiveAdvertise::DEADLINE_MS), one that sends anything but a frame at its first wrong byte.
+/// Neither delays the other connections.
 ///
-/// Events are kept until somebody takes them, but for rejections, of which there may be too many.
+/// Events are stored until the caller takes them. The exception is rejections, which a peer can cause in any number: they
+/// are not stored while 1,024 events are.
 ///
 /// The socket is removed when the monitor and its clients are dropped.
 #[derive(Debug)]
 pub struct Monitor {
-    shared: Arc<Shared>,
+    core: Arc<MonitorCore>,
     timeouts: Timeouts,
     observer: Option<Observer>,
 }
 
-/// Ends a [wait](Monitor::next_event) of a [`Monitor`]'s, from another thread.
-#[derive(Debug, Clone)]
-pub struct MonitorWaker(Bell);
-
-impl MonitorWaker {
-    /// Has [`Monitor::next_event`] give `None` if there is no event, now or when it is called next, and once. After the
-    /// monitor it does nothing.
-    pub fn wake(&self) {
-        self.0.ring();
-    }
-}
-
-/// What happens at a port.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum MonitorEvent {
-    /// A runtime that was not there before. It is told of once, however often it connects, until it has left.
-    Arrived(AdvertisedRuntime),
-    /// A runtime is gone: its process has ended, or it has closed its connection and has not made another for a second.
-    ///
-    /// While a runtime has a command it may take its time. It is not told then if its process, which cannot be seen in
-    /// other PID namespaces, ends: the command fails.
-    Left(AdvertisedRuntime),
-    /// A connection that came to nothing. While nobody takes events these are the first not to be kept.
-    Rejected {
-        /// Why.
-        rejection: Rejection,
-        /// Who it was.
-        credentials: Option<Credentials>,
-    },
-}
-
-/// A runtime, as it says it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AdvertisedRuntime {
-    /// Its identity.
-    pub runtime_cookie: Guid,
-    /// The process, as it sees itself: in a container, another than out here.
-    pub process_id: u64,
-    /// Who it is to the operating system, where that tells.
-    pub credentials: Option<Credentials>,
-}
-
-impl AdvertisedRuntime {
-    /// The process as it is seen from here: by the operating system, or else as it sees itself.
-    #[must_use]
-    pub fn local_process_id(&self) -> u64 {
-        let seen = self.credentials.map(|credentials| credentials.process_id).filter(|seen| *seen != 0);
-        seen.map_or(self.process_id, u64::from)
-    }
-}
-
-/// Who is at the other end, as the operating system knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Credentials {
-    /// The process, as seen from here; 0 if it cannot be seen from here.
-    pub process_id: u32,
-    /// Its user. Windows has no such numbers.
-    #[cfg(unix)]
-    pub user_id: u32,
-    /// Its group. Windows has no such numbers.
-    #[cfg(unix)]
-    pub group_id: u32,
-}
-
-/// `process 42 of user 1000`
-impl fmt::Display for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.process_id {
-            0 => f.write_str("a process")?,
-            process_id => write!(f, "process {process_id}")?,
-        }
-        #[cfg(unix)]
-        write!(f, " of user {}", self.user_id)?;
-        Ok(())
-    }
-}
-
-/// Why a connection came to nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Rejection {
-    /// It did not say who it is in time.
-    TooLate {
-        /// Bytes that had come.
-        received: usize,
-    },
-    /// What it said is not what a runtime says.
-    Protocol(ProtocolError),
-    /// It spoke before it was asked.
-    Unasked,
-    /// Too many said nothing at the same time, and it was the first of them.
-    Crowded,
-}
-
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLate { received } => write!(
-                f,
-                "sent {received} of the {} bytes that say who it is in {} ms",
-                Advertise::LEN,
-                ReceiveAdvertise::DEADLINE_MS
-            ),
-            Self::Protocol(ProtocolError::Closed { received }) => {
-                write!(f, "closed after {received} of the {} bytes that say who it is", Advertise::LEN)
-            }
-            Self::Protocol(e) => write!(f, "is no runtime: {e}"),
-            Self::Unasked => f.write_str("sent something before it was asked"),
-            Self::Crowded => write!(f, "was one of more than {MAX_ARRIVING} that had said nothing yet"),
-        }
-    }
-}
-
 impl Monitor {
-    /// The variable that tells a runtime where its ports are.
+    /// The environment variable that contains a runtime's ports.
     pub const VARIABLE: &str = "DOTNET_DiagnosticPorts";
 
-    /// Listens at `path`, which only the user may open (mode 0600).
+    /// Listens at `path`, with mode 0600: only the current user can connect.
     ///
-    /// A socket that nobody listens at is replaced; one that somebody does is not, and neither is a file of another
-    /// kind.
+    /// A socket at which no process listens is replaced. A socket in use is not, and neither is a file of another kind.
     ///
     /// # Errors
-    /// [`Error::InUse`] if somebody listens there, else [`Error::Listen`].
+    /// [`Error::InUse`] if a process listens there, otherwise [`Error::Listen`].
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let path = sys::absolute(path).map_err(|source| Error::Listen { path: path.to_owned(), source })?;
-        let shared = Shared::bind(&path).map_err(|source| match source.kind() {
+        let core = MonitorCore::bind(&path).map_err(|source| match source.kind() {
             ErrorKind::AddrInUse => Error::InUse { path },
             _ => Error::Listen { path, source },
         })?;
-        Ok(Self { shared: Arc::new(shared), timeouts: Timeouts::default(), observer: None })
+        Ok(Self { core: Arc::new(core), timeouts: Timeouts::default(), observer: None })
     }
 
-    /// Its clients have these deadlines, in place of the default ones.
+    /// Sets the deadlines of its clients, in place of the default ones.
     #[must_use]
     pub const fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// Its clients show `observer` every message.
+    /// Makes its clients show `observer` every message.
     #[must_use]
     pub fn with_observer(mut self, observer: impl Into<Option<Observer>>) -> Self {
         self.observer = observer.into();
         self
     }
 
-    /// Its socket: an absolute path.
+    /// Returns the absolute path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.shared.path()
+        self.core.path()
     }
 
-    /// The variable, and the value to give it, for a runtime that is to connect here: suspended, so that it waits to be
-    /// resumed before it runs a line of managed code, or not. Its children inherit it.
+    /// Returns the environment variable, and its value, for a runtime that shall connect here. With `suspend`, the
+    /// runtime runs no managed code until it is resumed. Child processes inherit the variable.
     ///
     /// # Errors
-    /// [`Error::Listen`] for a path with a `,` or a `;`, which the variable cannot hold.
+    /// [`Error::Listen`] for a path with a `,` or a `;`, which the variable cannot contain.
     ///
     /// ```
     /// let directory = tempfile::tempdir()?;
@@ -242,7 +138,7 @@ impl Monitor {
         Ok((Self::VARIABLE, value))
     }
 
-    /// Starts a command whose runtimes connect here, and to the ports that its environment has already.
+    /// Starts a command whose runtimes connect here, and to the ports that its environment names already.
     ///
     /// # Errors
     /// As [`variable`](Self::variable); [`Error::Spawn`] if the command cannot be started.
@@ -251,7 +147,7 @@ impl Monitor {
         let program = command.get_program().to_owned();
         let set = command.get_envs().find(|(variable, _)| *variable == name);
         let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
-        // All but this one, which a command has that is started again.
+        // A command that is started again names this port already.
         let ours = |port: &OsStr| {
             sys::split(port, b',').first().is_some_and(|address| *address == *sys::port_address(self.path()))
         };
@@ -264,71 +160,116 @@ impl Monitor {
         command.env(name, value).spawn().map_err(|source| Error::Spawn { program, source })
     }
 
-    /// The next event, as soon as there is one; `None` after `timeout`, or if [woken](MonitorWaker::wake).
+    /// Waits for the next event; returns `None` after `timeout`, or if [woken](MonitorWaker::wake).
     ///
     /// # Errors
     /// [`Error::Listen`] if the operating system fails.
     pub fn next_event(&self, timeout: Duration) -> Result<Option<MonitorEvent>, Error> {
-        let event = self.shared.event(Some(Deadline::after(timeout).end));
+        let event = self.core.event(Some(Deadline::after(timeout).end));
         event.map_err(|source| self.failed(source))
     }
 
-    /// The next event that is there already; waits for nothing.
+    /// Returns the next event if there is one. It does not wait.
     ///
     /// # Errors
     /// As [`next_event`](Self::next_event).
     pub fn poll_event(&self) -> Result<Option<MonitorEvent>, Error> {
-        self.shared.event(None).map_err(|source| self.failed(source))
+        self.core.event(None).map_err(|source| self.failed(source))
     }
 
-    /// What ends a wait for events.
+    /// Returns a handle that ends a wait for events.
     #[must_use]
     pub fn waker(&self) -> MonitorWaker {
-        MonitorWaker(self.shared.bell())
+        self.core.waker()
     }
 
     fn failed(&self, source: io::Error) -> Error {
         Error::Listen { path: self.path().to_owned(), source }
     }
 
-    /// When events are to be asked for even if the descriptor has not become readable.
+    /// Returns when an event loop must [poll for events](Self::poll_event) at the latest, even if the descriptor does not
+    /// become readable.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
-        self.shared.due()
+        self.core.due()
     }
 
-    /// The runtimes that are there.
+    /// Returns the known runtimes: those that have arrived and not left.
     #[must_use]
     pub fn runtimes(&self) -> Vec<AdvertisedRuntime> {
-        self.shared.runtimes()
+        self.core.runtimes()
     }
 
-    /// Whether the runtime waits for a command just now. It does not while it has one, and until it has connected again.
+    /// Returns whether the runtime waits for a command. It does not during a command, and until it has connected again.
     #[must_use]
     pub fn is_waiting(&self, runtime_cookie: Guid) -> bool {
-        self.shared.is_waiting(&runtime_cookie)
+        self.core.is_waiting(&runtime_cookie)
     }
 
-    /// The way to one of the runtimes. Each of its commands takes the runtime's next connection; so does each step down
-    /// of a plan, all of them by one deadline. A runtime that has left answers no more: [`Error::Left`].
+    /// Creates a client of a runtime. Each command takes the runtime's next connection; a command that is tried in several
+    /// versions takes several, within one deadline. After the runtime has left, commands fail with [`Error::Left`].
     #[must_use]
     pub fn client(&self, runtime_cookie: Guid) -> Client {
-        Client::over(&self.shared, runtime_cookie)
+        let peer = match self.core.runtime(&runtime_cookie) {
+            Some(runtime) => format!("process {}", runtime.local_process_id()),
+            None => format!("runtime {runtime_cookie}"),
+        };
+        let connector = PortConnector { core: Arc::clone(&self.core), runtime_cookie, peer };
+        Client::with_connector(Arc::new(connector))
             .with_timeouts(self.timeouts)
             .with_observer(self.observer.clone())
     }
 
-    /// Takes the runtime's connection, for one command, as soon as there is one; [`Timeouts::call`] begins to run.
+    /// Takes the runtime's connection for one command as soon as there is one; [`Timeouts::call`] begins now.
     ///
     /// # Errors
-    /// [`Error::Left`] if the runtime is not there (any more), [`Error::Timeout`] if it does not connect in time.
+    /// [`Error::Left`] if the runtime is unknown, or leaves; [`Error::Timeout`] if it does not connect in time.
     pub fn wait_for(&self, runtime_cookie: Guid) -> Result<Connection<Stream>, Error> {
         self.client(runtime_cookie).connect()
     }
 
-    /// Forgets a runtime, and closes its connection; whether it was there. If it connects again, it arrives again.
+    /// Forgets a runtime and closes its connection; returns whether it was known. If it connects again, it arrives again.
     pub fn remove(&self, runtime_cookie: Guid) -> bool {
-        self.shared.remove(&runtime_cookie)
+        self.core.remove(&runtime_cookie)
+    }
+}
+
+/// Takes the connections that a runtime makes to the port.
+#[derive(Debug)]
+struct PortConnector {
+    core: Arc<MonitorCore>,
+    runtime_cookie: Guid,
+    peer: String,
+}
+
+impl Connector for PortConnector {
+    fn connect(&self, deadline: Instant) -> Result<Socket, ConnectError> {
+        match self.core.take(&self.runtime_cookie, deadline) {
+            Ok(Some(socket)) => Ok(socket),
+            Ok(None) => Err(ConnectError::Failed(Error::Left { peer: self.peer.clone() })),
+            Err(e) if e.kind() == ErrorKind::TimedOut => Err(ConnectError::NotReady),
+            Err(source) => {
+                let (peer, phase) = (self.peer.clone(), self.phase());
+                Err(ConnectError::Failed(Error::Io { peer, phase, source }))
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.core.path()
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::AwaitingRuntime
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        let process_id = self.core.runtime(&self.runtime_cookie)?.credentials?.process_id;
+        (process_id != 0).then_some(process_id)
     }
 }
 
@@ -336,7 +277,7 @@ impl Monitor {
 #[cfg(unix)]
 impl AsFd for Monitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.as_fd()
+        self.core.hub().as_fd()
     }
 }
 
@@ -344,6 +285,6 @@ impl AsFd for Monitor {
 #[cfg(windows)]
 impl AsHandle for Monitor {
     fn as_handle(&self) -> BorrowedHandle<'_> {
-        self.shared.as_handle()
+        self.core.hub().as_handle()
     }
 }

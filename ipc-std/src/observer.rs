@@ -3,30 +3,30 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// Which way a message went.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From here.
+    /// Sent by this process.
     Sent,
-    /// To here.
+    /// Received by this process.
     Received,
 }
 
-/// What an observer is shown.
+/// A message, as an [`Observer`] sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Observed<'a> {
-    /// A number of the connection's own, unique in this process.
+    /// The number of the connection, unique in this process.
     pub connection: u64,
-    /// Which way it went.
+    /// The direction.
     pub direction: Direction,
-    /// The message: header and payload, or as much as had come when it was given up. One sent is shown before its
-    /// answer is waited for.
+    /// Header and payload, or the part of them that was received before an error. A request is shown before its
+    /// response is received.
     pub bytes: &'a [u8],
 }
 
-/// Sees every message sent and received on the connections that it was given to, whole, cut off or malformed.
+/// A function that sees every message of some connections, including incomplete and malformed ones.
 ///
-/// What follows an answer (a trace, the environment) is not part of a message, and not shown.
+/// Data that follows a response (a trace, the environment) is not part of a message, so it is not shown.
 ///
 /// ```
 /// use ipc_std::{Client, Observer};
@@ -39,7 +39,7 @@ pub struct Observed<'a> {
 pub struct Observer(Arc<dyn Fn(Observed<'_>) + Send + Sync>);
 
 impl Observer {
-    /// Calls `see` with every message.
+    /// Creates an observer that calls `see` with every message.
     pub fn new(see: impl Fn(Observed<'_>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(see))
     }
@@ -50,14 +50,14 @@ impl fmt::Debug for Observer {
     }
 }
 
-/// A stream that counts what passes, and keeps it for an observer.
+/// A stream that counts bytes and records messages for an observer.
 #[derive(Debug)]
 pub(crate) struct Tap<S> {
     pub(crate) stream: S,
     pub(crate) sent: u64,
     pub(crate) received: u64,
     observation: Option<Observation>,
-    /// Whether what passes belongs to a message.
+    /// Whether the next bytes belong to a message.
     in_message: bool,
 }
 
@@ -84,12 +84,12 @@ impl<S> Tap<S> {
         });
     }
 
-    /// What passes from now on is a request and its answer.
+    /// Starts recording: the next bytes are a request and its response.
     pub(crate) const fn begin(&mut self) {
         self.in_message = true;
     }
 
-    /// Shows what passed and was not shown yet; what comes now is no message.
+    /// Shows the recorded bytes and stops recording.
     pub(crate) fn end(&mut self) {
         self.in_message = false;
         if let Some(observation) = &mut self.observation {
@@ -110,7 +110,7 @@ impl Observation {
         }
     }
 }
-/// However a connection ends, what passed on it is shown.
+/// Shows the rest, however the connection ends.
 impl Drop for Observation {
     fn drop(&mut self) {
         self.show(Direction::Sent);
@@ -121,7 +121,7 @@ impl Drop for Observation {
 impl<S: Read> Read for Tap<S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if let Some(observation) = &mut self.observation {
-            // Whoever reads has sent all that there is to send.
+            // The request is complete when the response is read.
             observation.show(Direction::Sent);
         }
         let n = self.stream.read(buf)?;

@@ -1,23 +1,32 @@
 use ipc_proto::wire::TextBuf;
 use ipc_proto::{Guid, types};
 
-/// What a runtime says of its process; as much of it as its version knows.
+/// The description of a process that its runtime reports.
 ///
-/// A text that the runtime does not send is null: [`TextBuf::to_utf8`] gives `None`.
+/// A text that its version does not report is null: [`TextBuf::to_utf8`] returns `None`.
+///
+/// ```no_run
+/// use ipc_std::Client;
+///
+/// let info = Client::for_process(4242)?.process_info()?;
+/// let version = info.clr_product_version.to_utf8().unwrap_or_else(|| "before 6".to_owned());
+/// println!("{}: .NET {version}", info.command_line);
+/// # Ok::<(), ipc_std::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
-    /// The process's id, in its own PID namespace.
+    /// The process id in its own PID namespace.
     pub process_id: u64,
-    /// The runtime's identity: random, new at every start.
+    /// The identity of the runtime: random, and new at every start.
     pub runtime_cookie: Guid,
-    /// How the process was started.
+    /// The command line of the process.
     pub command_line: TextBuf,
     /// The operating system: `Linux`, `Windows`, `macOS`, …
     pub os: TextBuf,
     /// The architecture: `x64`, `arm64`, …
     pub arch: TextBuf,
-    /// The assembly of the entry point, since .NET 6; it may be empty while the runtime is suspended at its start.
+    /// The assembly of the entry point, since .NET 6. It may be empty while the runtime is suspended at startup.
     pub managed_entrypoint_assembly_name: TextBuf,
     /// The runtime's version, since .NET 6.
     pub clr_product_version: TextBuf,

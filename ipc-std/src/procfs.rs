@@ -1,13 +1,13 @@
-//! What `/proc` tells of a process; nothing where there is none, or where we may not look.
+//! Properties of a process in `/proc`. Other systems have none of it, or less.
 #![cfg_attr(
     not(any(target_os = "linux", target_os = "android")),
-    allow(dead_code, reason = "other systems tell less in it, or have none")
+    allow(dead_code, reason = "other systems have less in it, or no /proc")
 )]
-use std::ffi::OsStr;
+mod text;
+
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ipc_proto::plan::Flavour;
 use rustix::fs::{Mode, OFlags};
@@ -17,8 +17,10 @@ use rustix::io::Errno;
 use crate::sys;
 use crate::sys::ProcessEntry;
 
-/// A process's folder in `/proc`. It stays this process's: once that has ended nothing can be read any more, even if
-/// another process has its id by then.
+pub(crate) use text::{Environ, Mounts, Status};
+
+/// The open directory of a process in `/proc`. After the end of the process nothing can be read from it, even if
+/// another process has the same id then.
 #[derive(Debug)]
 pub(crate) struct Process(OwnedFd);
 
@@ -29,12 +31,12 @@ impl Process {
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        /// What most files here have room in.
+        /// Enough for most files.
         const ROOM: usize = 4096;
         let file = rustix::fs::openat(&self.0, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mut bytes = Vec::with_capacity(ROOM);
         loop {
-            // Doubles what there is, and no less than a page, which is what the kernel gives at a time.
+            // The kernel returns at most a page at a time; the capacity doubles.
             bytes.reserve(ROOM);
             match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
                 Ok(0) => return Ok(bytes),
@@ -44,7 +46,7 @@ impl Process {
         }
     }
 
-    /// When it started, and whether it has ended.
+    /// Returns the start time, and whether the process has ended.
     pub(crate) fn entry(&self) -> io::Result<ProcessEntry> {
         ProcessEntry::from_stat(&self.read("stat")?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
@@ -54,20 +56,20 @@ impl Process {
     }
 
     pub(crate) fn environment(&self) -> io::Result<Environ> {
-        self.read("environ").map(Environ)
+        self.read("environ").map(Environ::new)
     }
 
-    /// Files and names that are mapped into its memory, as `maps` has them.
+    /// Returns its memory map, with the names of mapped files.
     pub(crate) fn maps(&self) -> io::Result<Vec<u8>> {
         self.read("maps")
     }
 
-    /// Where file systems are mounted, as the process sees it.
+    /// Returns the mounts that the process sees.
     pub(crate) fn mounts(&self) -> io::Result<Mounts> {
-        self.read("mountinfo").map(Mounts)
+        self.read("mountinfo").map(Mounts::new)
     }
 
-    /// Opens a directory by the path that the process has for it.
+    /// Opens a directory by a path of the process.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn open_directory(&self, path: &Path, links: sys::Links) -> io::Result<OwnedFd> {
         let (anchor, below) = match path.strip_prefix("/") {
@@ -78,110 +80,7 @@ impl Process {
     }
 }
 
-/// Where file systems are mounted, as `mountinfo` has it: two processes with the same have the same mounts and the same
-/// root, as every mount has a number of its own.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mounts(Vec<u8>);
-
-impl Mounts {
-    /// Our own. Without a `/proc` there is nothing in it.
-    pub(crate) fn own() -> Self {
-        Self(std::fs::read("/proc/self/mountinfo").unwrap_or_default())
-    }
-
-    /// Whether nobody but the kernel answers for a path, unless a link leads elsewhere: all that is mounted on the way is of
-    /// a kind that is known to be local. Systems without a table are taken to be local.
-    pub(crate) fn is_local(&self, path: &Path) -> bool {
-        /// Of all others, and of those not known yet, somebody else answers: a server, or a program.
-        const LOCAL: [&[u8]; 17] = [
-            b"bcachefs",
-            b"btrfs",
-            b"devtmpfs",
-            b"erofs",
-            b"ext2",
-            b"ext3",
-            b"ext4",
-            b"f2fs",
-            b"overlay",
-            b"ramfs",
-            b"rootfs",
-            b"squashfs",
-            b"tmpfs",
-            b"ubifs",
-            b"vfat",
-            b"xfs",
-            b"zfs",
-        ];
-        let plain = |component| matches!(component, Component::RootDir | Component::Normal(_));
-        if !path.components().all(plain) {
-            return false;
-        }
-        let mut is_local = true;
-        for line in self.0.split(|byte| *byte == b'\n') {
-            let fields: Vec<_> = line.split(|byte| *byte == b' ').collect();
-            let Some(point) = fields.get(4) else { continue };
-            let kind = fields.iter().skip_while(|field| ***field != *b"-").nth(1);
-            let is_on_the_way = path.starts_with(OsStr::from_bytes(&unescaped(point)));
-            is_local &= !is_on_the_way || kind.is_some_and(|kind| LOCAL.contains(kind));
-        }
-        is_local
-    }
-}
-
-/// The kernel writes space, tab, line feed and backslash as `\040` and so on.
-fn unescaped(field: &[u8]) -> Vec<u8> {
-    let mut rest = field;
-    let mut plain = Vec::with_capacity(field.len());
-    while let Some((first, behind)) = rest.split_first() {
-        let octal = behind.get(..3).filter(|_| *first == b'\\');
-        let value = octal.and_then(|octal| u8::from_str_radix(core::str::from_utf8(octal).ok()?, 8).ok());
-        plain.push(value.unwrap_or(*first));
-        rest = if value.is_some() { behind.get(3..).unwrap_or_default() } else { behind };
-    }
-    plain
-}
-
-/// Of `/proc/PID/status`, what matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Status {
-    /// Whose it is, as it counts for permissions.
-    pub(crate) user_id: u32,
-    /// The process that it is a thread of: itself, if it is one.
-    pub(crate) leader: Option<u32>,
-    /// Its id in its own PID namespace; `None` before Linux 4.1, which does not tell.
-    pub(crate) local_process_id: Option<u32>,
-}
-
-impl Status {
-    fn read(status: &[u8]) -> Option<Self> {
-        let line = |name: &str| {
-            let line =
-                status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()));
-            core::str::from_utf8(line?).ok()
-        };
-        let user_id = line("Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok()?;
-        let ids = line("NSpid:").and_then(|ids| ids.split_ascii_whitespace().next_back());
-        let leader = line("Tgid:").and_then(|id| id.trim().parse().ok());
-        Some(Self { user_id, leader, local_process_id: ids.and_then(|id| id.parse().ok()) })
-    }
-}
-
-/// The environment that a process was started with.
-#[derive(Debug)]
-pub(crate) struct Environ(Vec<u8>);
-
-impl Environ {
-    /// The value of a variable, the first if there are several.
-    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
-        let value = self
-            .0
-            .split(|byte| *byte == 0)
-            .find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
-        value.map(OsStr::from_bytes)
-    }
-}
-
-/// What kind of runtime is loaded. A program in a single file, of whatever kind, does not show.
+/// Returns the kind of the loaded runtime; `None` for a single-file program, which does not show it.
 pub(crate) fn flavour(process_id: u32) -> Option<Flavour> {
     let maps = Process::open(process_id).ok()?.maps().ok()?;
     let has = |name: &[u8]| maps.windows(name.len()).any(|window| window == name);
@@ -194,21 +93,15 @@ pub(crate) fn flavour(process_id: u32) -> Option<Flavour> {
     }
 }
 
-/// Whether the runtime may wait at its start: `Some(false)` if nothing in its environment asks it to.
+/// Returns whether the runtime may be suspended at startup: `Some(false)` if its environment suspends no kind of
+/// runtime.
 pub(crate) fn suspended(process_id: u32) -> Option<bool> {
     let environment = Process::open(process_id).ok()?.environment().ok()?;
-    for prefix in ["DOTNET_", "COMPlus_"] {
-        for name in ["DiagnosticPorts", "DefaultDiagnosticPortSuspend"] {
-            if environment.variable(&format!("{prefix}{name}")).is_some() {
-                return None;
-            }
-        }
-    }
-    Some(false)
+    environment.never_suspends().then_some(false)
 }
 
-/// Whether the process finds a file at this path; `None` for a path that is not absolute, or that a link on the way could
-/// lead somewhere else: it would be followed from our root, not from the target's.
+/// Returns whether the process finds a file at this path; `None` for a relative path and for a path with a link, which
+/// would be resolved with the root of this process.
 pub(crate) fn has_file(process_id: u32, path: &str) -> Option<bool> {
     let below = Path::new(path).strip_prefix("/").ok()?;
     let root = PathBuf::from(format!("/proc/{process_id}/root"));
@@ -223,32 +116,4 @@ pub(crate) fn has_file(process_id: u32, path: &str) -> Option<bool> {
         }
     }
     Some(path.is_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn status_of_a_process_in_a_container() {
-        let status =
-            b"Name:\tWorkload\nTgid:\t4242\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t4242\t17\t1\nThreads:\t9\n";
-        assert_eq!(
-            Status::read(status),
-            Some(Status { user_id: 1001, leader: Some(4242), local_process_id: Some(1) })
-        );
-        assert_eq!(
-            Status::read(b"Uid:\t5\t6\n"),
-            Some(Status { user_id: 6, leader: None, local_process_id: None })
-        );
-        assert_eq!(Status::read(b"Name:\tUid:\n"), None);
-    }
-
-    #[test]
-    fn the_first_of_two_variables_counts() {
-        let environment = Environ(b"TMPDIRS=/no\0TMPDIR=/a=b\0TMPDIR=/c\0EMPTY=\0odd".to_vec());
-        assert_eq!(environment.variable("TMPDIR"), Some(OsStr::new("/a=b")));
-        assert_eq!(environment.variable("EMPTY"), Some(OsStr::new("")));
-        assert_eq!(environment.variable("odd"), None);
-    }
 }

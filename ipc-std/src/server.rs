@@ -6,26 +6,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::Advertise;
-use ipc_proto::port::{ConnectPort, PortEvent, PortStep};
+use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep};
 
-use crate::Stream;
-use crate::client::Deadline;
+use crate::stream::Stream;
 use crate::sys::{self, Address, Listener, Poller, Socket};
+use crate::timeouts::Deadline;
 
-/// A runtime's side of its diagnostic ports: listens for tools, calls monitors, and hands over the connections on which
-/// a command comes.
+/// A runtime's role at its diagnostic ports: it listens for tools, connects to monitors, and returns the connections
+/// that have a command.
 ///
-/// For those who make a runtime. It has no thread and no buffers: [`accept`](Self::accept) waits, on the caller's
-/// thread, for all ports at once. What comes is served with [`Serve`](ipc_proto::Serve).
+/// Implementations of a runtime use it. It has no thread and no buffers: [`accept`](Self::accept) waits for all ports
+/// on the caller's thread. The caller serves the command with [`Serve`](ipc_proto::Serve).
 ///
-/// * A port that [listens](Self::listen) hands a connection over as soon as it is made, whether anything is said on it
-///   or not; a runtime that serves one connection at a time waits for a silent tool for ever.
-/// * A port that [calls](Self::call) is a [`ConnectPort`]: it connects, says who it is, and hands the connection over
-///   once a command is on it. A monitor that is not there is tried again after 10, 12, 15 … 571, 500, 500 ms; one whose
-///   backlog is full counts as not there. Connecting never waits.
+/// * A [listening](Self::listen) port returns a connection immediately, before any byte arrives. So a runtime that
+///   serves one connection at a time waits indefinitely for a silent tool.
+/// * A [connecting](Self::connect) port is a [`ConnectPort`]: it connects, sends its advertise frame, and returns the
+///   connection when a command arrives. After a failure it tries again after 10, 12, 15 … 571, 500, 500 ms; a monitor
+///   with a full backlog counts as a failure. Connecting never waits.
 ///
-/// Ports are numbered in the order in which they were added, which is what [`Suspension`](ipc_proto::port::Suspension)
-/// wants: a `ResumeRuntime` counts for the port it came by.
+/// Ports have numbers in the order in which they were added, as in [`Suspension`](ipc_proto::port::Suspension): a
+/// `ResumeRuntime` counts for the port at which it arrived.
 ///
 /// ```
 /// use ipc_proto::port::Suspension;
@@ -36,7 +36,7 @@ use crate::sys::{self, Address, Listener, Poller, Socket};
 /// let advertise = Advertise { runtime_cookie: Guid(*b"drawn at startup"), process_id: 42, future: 0 };
 /// let mut server = Server::new(&advertise)?;
 /// let default_port = server.listen(directory.path())?;
-/// let monitor = server.call(&directory.path().join("monitor"))?; // nobody is there
+/// let monitor = server.connect(&directory.path().join("monitor"))?; // no monitor listens there
 /// assert_eq!((default_port, monitor), (0, 1));
 /// let mut suspension = Suspension::new([true, false]);
 ///
@@ -54,10 +54,10 @@ use crate::sys::{self, Address, Listener, Poller, Socket};
 ///             reply.answer(&resume, &Status::OK)?;
 ///         }
 ///         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
-///         Err(_) => {} // the reply refuses already
+///         Err(_) => {} // the reply refuses it already
 ///     }
 ///     drive(&mut reply, &mut stream)?;
-///     drop(turn); // as it would be here in any case; of a trace, the stream would live on
+///     drop(turn); // a trace would keep its stream
 /// }
 /// tool.join().expect("it does not panic")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -66,48 +66,48 @@ use crate::sys::{self, Address, Listener, Poller, Socket};
 pub struct Server {
     advertise: Advertise,
     ports: Vec<Port>,
-    /// Watches the ports, by their numbers, and the flag of `told`.
+    /// Watches the ports, with their numbers as tokens, and the flag of `mailbox`.
     poller: Poller,
-    /// Which port was last handed a connection of: the others come first the next time.
+    /// The port of the last returned connection. The others have precedence the next time.
     last: usize,
-    told: Arc<Told>,
+    mailbox: Arc<Mailbox>,
 }
 
 /// A connection to serve, from [`Server::accept`].
 #[derive(Debug)]
 pub struct Incoming {
-    /// The connection. It has no deadline; [`Stream::set_deadline`] gives it one.
+    /// The connection. It has no deadline until [`Stream::set_deadline`].
     pub stream: Stream,
-    /// The number of the port that it belongs to.
+    /// The number of its port.
     pub port: usize,
-    /// Keeps the port from calling again.
+    /// Keeps the port from connecting again.
     pub turn: Turn,
 }
 
-/// A port's turn, which lasts until its command is answered.
+/// The turn of a connecting port, which lasts until its command is answered.
 ///
-/// While it lives, the port does not call. Drop it, from whatever thread, when the command is answered; of a session
-/// that streams, right after the OK, while the stream lives on. Then [`Server::accept`] connects again at once.
+/// The port does not connect again during its turn. Drop the turn, on any thread, after the response; for a session
+/// with a stream, immediately after the OK. Then [`Server::accept`] connects again immediately.
 ///
-/// A port that listens has no turns: dropping its one does nothing.
+/// A listening port has no turns: dropping its `Turn` has no effect.
 #[derive(Debug)]
-pub struct Turn(Option<(Arc<Told>, usize)>);
+pub struct Turn(Option<(Arc<Mailbox>, usize)>);
 
 /// Ends [`Server::accept`] from another thread.
 #[derive(Debug, Clone)]
-pub struct ServerStopper(Arc<Told>);
+pub struct ServerStopper(Arc<Mailbox>);
 
-/// What other threads have to say.
-struct Told {
-    said: Mutex<Said>,
-    /// Raised when something was said.
+/// Requests of other threads.
+struct Mailbox {
+    requests: Mutex<Requests>,
+    /// Raised when there is a request.
     flag: sys::Flag,
 }
 
 #[derive(Default)]
-struct Said {
+struct Requests {
     stop: bool,
-    /// Ports whose turn is over.
+    /// The ports whose turn is over.
     answered: Vec<usize>,
 }
 
@@ -115,39 +115,40 @@ struct Said {
 enum Port {
     Listening {
         listener: Listener,
-        /// Until when nothing is accepted, as that failed.
+        /// The end of a pause after a failure, during which the listener is not watched.
         pause: Option<Instant>,
     },
-    Calling {
+    Connecting {
         monitor: Address,
         machine: ConnectPort,
-        /// Until it is handed over.
+        /// The connection, until it is returned to the caller.
         stream: Option<Socket>,
-        /// When the next try is due.
-        next_try: Option<Instant>,
+        /// The time of the next attempt.
+        next_attempt: Option<Instant>,
     },
 }
 
 impl Server {
-    /// A runtime that says this of itself, without ports.
+    /// Creates a server without ports, which identifies itself with this frame.
     ///
     /// # Errors
-    /// If there are no descriptors left.
+    /// If the process has no descriptors left.
     pub fn new(advertise: &Advertise) -> io::Result<Self> {
-        let told = Arc::new(Told { said: Mutex::default(), flag: sys::Flag::new()? });
+        let mailbox = Arc::new(Mailbox { requests: Mutex::default(), flag: sys::Flag::new()? });
         let poller = Poller::new()?;
-        poller.watch(&told.flag, TOLD)?;
-        Ok(Self { advertise: *advertise, ports: Vec::new(), poller, last: 0, told })
+        poller.watch(&mailbox.flag, MAILBOX)?;
+        Ok(Self { advertise: *advertise, ports: Vec::new(), poller, last: 0, mailbox })
     }
 
-    /// Listens in this directory, under the [name](ipc_proto::SocketName) of a runtime's socket; gives the port's number.
+    /// Listens in this directory, under the [name](ipc_proto::SocketName) of a runtime's socket; returns the port's
+    /// number.
     ///
-    /// Tools look in [`discover::directory`](crate::discover::directory). Only the owner may connect, from the first
-    /// moment on; 255 connections may wait. The socket is removed when the server is dropped.
+    /// Tools search [`discover::directory`](crate::discover::directory). Only the current user can connect. The backlog
+    /// is 255 connections. The socket is removed when the server is dropped.
     ///
     /// # Errors
-    /// If it cannot be listened there; of kind `AddrInUse` if something lies there, be it dead, as in a real runtime; of
-    /// kind `InvalidInput` if the path, or the process id, is too long for one.
+    /// If listening fails; of kind `AddrInUse` if the file exists, even a stale socket, as in a real runtime; of kind
+    /// `InvalidInput` if the path or the process id is too long.
     pub fn listen(&mut self, directory: &Path) -> io::Result<usize> {
         let process_id = u32::try_from(self.advertise.process_id)
             .map_err(|e| io::Error::new(ErrorKind::InvalidInput, e))?;
@@ -156,15 +157,15 @@ impl Server {
         Ok(self.add(Port::Listening { listener, pause: None }))
     }
 
-    /// Calls the monitor whose socket is at `path`, there or not, from the next [`accept`](Self::accept) on; gives the
-    /// port's number.
+    /// Connects to the monitor at `path` during each [`accept`](Self::accept), even if no monitor listens there yet;
+    /// returns the port's number.
     ///
     /// # Errors
-    /// If the path is too long for a socket's.
-    pub fn call(&mut self, path: &Path) -> io::Result<usize> {
+    /// If the path is too long for a socket.
+    pub fn connect(&mut self, path: &Path) -> io::Result<usize> {
         let monitor = Address::new(path)?;
         let machine = ConnectPort::new(&self.advertise);
-        Ok(self.add(Port::Calling { monitor, machine, stream: None, next_try: None }))
+        Ok(self.add(Port::Connecting { monitor, machine, stream: None, next_attempt: None }))
     }
 
     fn add(&mut self, port: Port) -> usize {
@@ -173,50 +174,50 @@ impl Server {
         number
     }
 
-    /// The socket that it listens at; the first, if there are several.
+    /// Returns the path of its first listening socket.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.ports.iter().find_map(|port| match port {
             Port::Listening { listener, .. } => Some(listener.path()),
-            Port::Calling { .. } => None,
+            Port::Connecting { .. } => None,
         })
     }
 
-    /// What ends [`accept`](Self::accept).
+    /// Returns a handle that ends [`accept`](Self::accept).
     #[must_use]
     pub fn stopper(&self) -> ServerStopper {
-        ServerStopper(Arc::clone(&self.told))
+        ServerStopper(Arc::clone(&self.mailbox))
     }
 
-    /// Waits for a connection to serve, for as long as it takes; `None` once it is [stopped](ServerStopper::stop).
+    /// Waits without a limit for a connection to serve; returns `None` after [`stop`](ServerStopper::stop).
     ///
-    /// Ports take turns. All of them stand still between two calls; so serve what takes time on another thread.
+    /// Ports take turns. They make no progress between two calls, so serve slow commands on another thread.
     ///
     /// # Errors
-    /// If the operating system cannot wait. Connections that cannot be accepted, for want of descriptors say, are no
-    /// error: they wait, and are tried again after 10 ms.
+    /// If waiting fails. A connection that cannot be accepted, for example without descriptors, is not an error: it
+    /// stays in the backlog, and the server tries again after 10 ms.
     pub fn accept(&mut self) -> io::Result<Option<Incoming>> {
         loop {
-            if self.told.take(&mut self.ports) {
+            if self.mailbox.apply_requests(&mut self.ports) {
                 return Ok(None);
             }
             for (number, port) in self.ports.iter_mut().enumerate() {
-                port.go_on(&self.poller, token(number))?;
+                port.advance(&self.poller, token(number))?;
             }
             for number in self.wait()? {
                 let Some(port) = self.ports.get_mut(number) else { continue };
                 let Some(socket) = port.take(&self.poller)? else { continue };
                 self.last = number;
-                let calls = matches!(port, Port::Calling { .. });
-                let turn = Turn(calls.then(|| (Arc::clone(&self.told), number)));
-                // Who serves it reads until it has all.
+                let connects = matches!(port, Port::Connecting { .. });
+                let turn = Turn(connects.then(|| (Arc::clone(&self.mailbox), number)));
+                // The caller sets a deadline.
                 let stream = Stream::over(socket, Deadline::after(Duration::MAX).end);
                 return Ok(Some(Incoming { stream, port: number, turn }));
             }
         }
     }
 
-    /// Waits until there is something to do; says which ports are ready, in the order of their turns.
+    /// Waits until there is something to do; returns the ports that are ready, in the order of their turns.
     fn wait(&self) -> io::Result<Vec<usize>> {
         let next = self.ports.iter().filter_map(Port::due).min();
         match self.poller.wait(next.unwrap_or_else(|| Deadline::after(Duration::MAX).end)) {
@@ -225,59 +226,63 @@ impl Server {
         }
         let mut ready = Vec::new();
         self.poller.ready(&mut ready)?;
-        // All but that of the flag.
+        // The flag has no port.
         let mut ready: Vec<_> = ready.into_iter().filter_map(|token| usize::try_from(token).ok()).collect();
         ready.sort_by_key(|number| (*number <= self.last, *number));
         Ok(ready)
     }
 }
 
-/// The token of [`Told`]'s flag, which is no port's.
-const TOLD: u64 = 0xffff_ffff;
+/// The token of the mailbox's flag. No port has it.
+const MAILBOX: u64 = 0xffff_ffff;
+
+/// The pause after a failure of accepting.
+const PAUSE: Duration = Duration::from_millis(10);
 
 fn token(port: usize) -> u64 {
     port as u64
 }
 
 impl Port {
-    /// Does what can be done without waiting.
-    fn go_on(&mut self, poller: &Poller, token: u64) -> io::Result<()> {
+    /// Does everything that needs no wait.
+    fn advance(&mut self, poller: &Poller, token: u64) -> io::Result<()> {
         let now = Instant::now();
         match self {
             Self::Listening { listener, pause } => {
-                if pause.take_if(|pause| *pause <= now).is_some() {
-                    poller.watch(listener, token)?;
+                if pause.is_some_and(|pause| pause <= now) {
+                    // If this fails, for example without memory, it is tried again.
+                    *pause = poller.watch(listener, token).err().map(|_| Deadline::after(PAUSE).end);
                 }
                 Ok(())
             }
-            Self::Calling { monitor, machine, stream, next_try } => loop {
+            Self::Connecting { monitor, machine, stream, next_attempt } => loop {
                 let event = match machine.step() {
-                    PortStep::Connect => match Socket::connect_at_once(monitor) {
+                    ConnectStep::Connect => match Socket::connect_at_once(monitor) {
                         Ok(connected) if poller.watch(&connected, token).is_ok() => {
                             *stream = Some(connected);
-                            PortEvent::Connected
+                            ConnectEvent::Connected
                         }
-                        Ok(_) | Err(_) => PortEvent::Failed,
+                        Ok(_) | Err(_) => ConnectEvent::Failed,
                     },
-                    PortStep::Wait { milliseconds } => {
-                        let next = *next_try.get_or_insert_with(|| {
+                    ConnectStep::Wait { milliseconds } => {
+                        let next = *next_attempt.get_or_insert_with(|| {
                             Deadline::after(Duration::from_millis(milliseconds.into())).end
                         });
                         if next > now {
                             return Ok(());
                         }
-                        *next_try = None;
-                        PortEvent::Waited
+                        *next_attempt = None;
+                        ConnectEvent::Waited
                     }
-                    // It always fits a fresh socket, so that there is nothing to wait for.
-                    PortStep::Send(frame) => match stream.as_ref().map(|mut stream| stream.write(frame)) {
-                        Some(Ok(n)) => PortEvent::Sent(n),
+                    // The frame always fits into the buffer of a new connection.
+                    ConnectStep::Send(frame) => match stream.as_ref().map(|mut stream| stream.write(frame)) {
+                        Some(Ok(n)) => ConnectEvent::Sent(n),
                         Some(Err(e)) if e.kind() == ErrorKind::Interrupted => continue,
-                        Some(Err(_)) | None => PortEvent::Failed,
+                        Some(Err(_)) | None => ConnectEvent::Failed,
                     },
-                    PortStep::Await | PortStep::Serve => return Ok(()),
+                    ConnectStep::Await | ConnectStep::Serve => return Ok(()),
                 };
-                if event == PortEvent::Failed {
+                if event == ConnectEvent::Failed {
                     close(stream, poller);
                 }
                 machine.advance(event);
@@ -285,38 +290,38 @@ impl Port {
         }
     }
 
-    /// When there is something to do even if nothing comes.
+    /// Returns when there is something to do even if nothing becomes readable.
     const fn due(&self) -> Option<Instant> {
         match self {
             Self::Listening { pause, .. } => *pause,
-            Self::Calling { next_try, .. } => *next_try,
+            Self::Connecting { next_attempt, .. } => *next_attempt,
         }
     }
 
-    /// Takes the connection that is to be served, if that is what it is ready for.
+    /// Takes the connection that has a command.
     fn take(&mut self, poller: &Poller) -> io::Result<Option<Socket>> {
         match self {
             Self::Listening { listener, pause } => match listener.accept() {
                 Ok(socket) => Ok(Some(socket)),
-                // Somebody was there and has gone.
+                // The peer closed the connection already.
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => {
                     Ok(None)
                 }
                 Err(_) => {
-                    // There are too many connections just now; the next one would be asked for at once.
-                    *pause = Some(Deadline::after(Duration::from_millis(10)).end);
+                    // There are no descriptors. The next attempt would fail immediately.
+                    *pause = Some(Deadline::after(PAUSE).end);
                     poller.forget(listener)?;
                     Ok(None)
                 }
             },
-            // First, even if there is data too: as a runtime does.
-            Self::Calling { machine, stream, .. } if stream.as_ref().is_some_and(Socket::has_hung_up) => {
+            // A runtime also checks this before it reads data.
+            Self::Connecting { machine, stream, .. } if stream.as_ref().is_some_and(Socket::has_hung_up) => {
                 close(stream, poller);
-                machine.advance(PortEvent::HungUp);
+                machine.advance(ConnectEvent::HungUp);
                 Ok(None)
             }
-            Self::Calling { machine, stream, .. } => {
-                machine.advance(PortEvent::Readable);
+            Self::Connecting { machine, stream, .. } => {
+                machine.advance(ConnectEvent::Readable);
                 let taken = stream.take();
                 taken.iter().try_for_each(|taken| poller.forget(taken))?;
                 Ok(taken)
@@ -327,52 +332,76 @@ impl Port {
 
 fn close(stream: &mut Option<Socket>, poller: &Poller) {
     if let Some(closed) = stream.take() {
-        // It is forgotten when it is closed, too.
+        // The system also stops watching it when it is closed.
         let _ = poller.forget(&closed);
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some((told, port)) = &self.0 {
-            told.say(|said| said.answered.push(*port));
+        if let Some((mailbox, port)) = &self.0 {
+            mailbox.post(|requests| requests.answered.push(*port));
         }
     }
 }
 
 impl ServerStopper {
-    /// Has [`Server::accept`] give `None`, now or when it is called next, and from then on.
+    /// Makes the current or next call of [`Server::accept`] return `None`, and all calls after it.
     pub fn stop(&self) {
-        self.0.say(|said| said.stop = true);
+        self.0.post(|requests| requests.stop = true);
     }
 }
 
-impl Told {
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+impl Mailbox {
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say(&self, say: impl FnOnce(&mut Said)) {
-        say(&mut self.said());
+    fn post(&self, post: impl FnOnce(&mut Requests)) {
+        post(&mut self.requests());
         self.flag.raise();
     }
 
-    /// Tells the ports whose turns are over; whether to stop.
-    fn take(&self, ports: &mut [Port]) -> bool {
-        // Before it is looked what was said: what is said later wakes again.
+    /// Ends the turns of ports; returns whether to stop.
+    fn apply_requests(&self, ports: &mut [Port]) -> bool {
+        // First, so that a later request raises the flag again.
         self.flag.lower();
-        let mut said = self.said();
-        for number in said.answered.drain(..) {
-            if let Some(Port::Calling { machine, .. }) = ports.get_mut(number) {
-                machine.advance(PortEvent::Answered);
+        let mut requests = self.requests();
+        for number in requests.answered.drain(..) {
+            if let Some(Port::Connecting { machine, .. }) = ports.get_mut(number) {
+                machine.advance(ConnectEvent::Answered);
             }
         }
-        said.stop
+        requests.stop
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for Mailbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Told").finish_non_exhaustive()
+        f.debug_struct("Mailbox").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    /// Watching fails, as without memory: here because the listener is watched already.
+    #[test]
+    fn a_listener_that_cannot_be_watched_is_watched_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let poller = Poller::new().unwrap();
+        let listener = Listener::bind(&directory.path().join("port")).unwrap();
+        poller.watch(&listener, 0).unwrap();
+        let over = Instant::now();
+        let mut port = Port::Listening { listener, pause: Some(over) };
+        port.advance(&poller, 0).unwrap();
+        assert!(port.due().is_some_and(|due| due > over), "there is another attempt");
+        let Port::Listening { listener, pause } = &mut port else { unreachable!() };
+        poller.forget(listener).unwrap();
+        *pause = Some(over);
+        port.advance(&poller, 0).unwrap();
+        assert_eq!(port.due(), None);
     }
 }

@@ -11,47 +11,47 @@ use std::time::Instant;
 
 use crate::sys::Socket;
 
-/// A connection to a runtime on which no wait goes beyond a deadline.
+/// A connection to a runtime with a deadline for every wait.
 ///
-/// Reading and writing give an error of kind [`TimedOut`](io::ErrorKind::TimedOut) once it has passed.
+/// After the deadline, reading and writing fail with [`TimedOut`](io::ErrorKind::TimedOut).
 ///
 /// ```no_run
 /// use std::{io::Read, path::Path, time::{Duration, Instant}};
 ///
 /// let soon = Instant::now() + Duration::from_secs(1);
 /// let mut stream = ipc_std::Stream::connect(Path::new("/tmp/dotnet-diagnostic-1-2-socket"), soon)?;
-/// stream.read(&mut [0])?; // nothing was asked: an error, one second from now
+/// stream.read(&mut [0])?; // no request was sent, so this fails after one second
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Stream {
-    /// A fake runtime ends it from another thread.
+    /// Shared, because a fake runtime closes it from another thread.
     socket: Arc<Socket>,
     deadline: Instant,
 }
 
 impl Stream {
-    /// Connects to the socket, or pipe, at `path`, by `deadline`, which then holds for the stream too.
+    /// Connects to the socket or pipe at `path`. The deadline holds for connecting and for the stream.
     ///
     /// # Errors
-    /// What the operating system says; `TimedOut` if the runtime accepts no connection in time.
+    /// An error of the operating system; `TimedOut` if the runtime does not accept the connection in time.
     pub fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
         Ok(Self::over(Socket::connect(path, deadline)?, deadline))
     }
 
-    /// Over a socket that is connected already.
+    /// Takes a connected socket, and makes it non-blocking.
     ///
     /// # Errors
-    /// If the socket cannot be made not to block.
+    /// If the operating system refuses that.
     #[cfg(unix)]
     pub fn new(socket: UnixStream, deadline: Instant) -> io::Result<Self> {
         Ok(Self::over(Socket::new(socket)?, deadline))
     }
 
-    /// Over a pipe that is connected already, and was opened for overlapped operations.
+    /// Takes a connected pipe that was opened for overlapped operations.
     ///
     /// # Errors
-    /// None, at present.
+    /// None at present.
     #[cfg(windows)]
     pub fn new(pipe: OwnedHandle, deadline: Instant) -> io::Result<Self> {
         Ok(Self::over(Socket::new(pipe), deadline))
@@ -61,18 +61,18 @@ impl Stream {
         Self { socket: Arc::new(socket), deadline }
     }
 
-    /// When waiting ends.
+    /// Returns the deadline.
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Sets when waiting ends.
+    /// Sets the deadline.
     pub const fn set_deadline(&mut self, deadline: Instant) {
         self.deadline = deadline;
     }
 
-    /// The socket, which does not block.
+    /// Returns the socket, which does not block.
     pub(crate) const fn socket(&self) -> &Arc<Socket> {
         &self.socket
     }

@@ -1,9 +1,11 @@
-//! What the operating system offers, and the standard library does not: the same names on every system.
+//! Functions of the operating system that the standard library does not offer, with the same names on every system.
+mod credentials;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
+pub use credentials::Credentials;
 #[cfg(unix)]
 pub(crate) use unix::*;
 #[cfg(windows)]

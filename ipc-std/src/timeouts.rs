@@ -1,30 +1,31 @@
 use core::time::Duration;
+use std::time::Instant;
 
-/// Every deadline there is; no wait of this crate's own streams is without one.
+/// The deadlines of a client. Every wait on this crate's own streams has one.
 ///
 /// ```
 /// use core::time::Duration;
 /// use ipc_std::Timeouts;
 ///
-/// let impatient = Timeouts { call: Duration::from_secs(1), ..Timeouts::default() };
-/// assert_eq!(impatient.stop, Timeouts::default().stop);
+/// let timeouts = Timeouts { call: Duration::from_secs(1), ..Timeouts::default() };
+/// assert_eq!(timeouts.stop, Timeouts::default().stop);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a whole call: connecting, sending, and receiving all of the answer, with every older command that is tried
-    /// when a runtime does not know the newest. 10 seconds by default.
+    /// The limit of a whole call: connecting, sending and receiving the complete response, with every older command
+    /// that is tried when the runtime does not know the newest. 10 seconds by default.
     ///
-    /// A runtime answers one command at a time. One that is writing a dump lets everybody else wait.
+    /// A runtime executes one command at a time. While it writes a dump, all other clients wait.
     pub call: Duration,
-    /// For writing a dump, in place of `call`. 10 minutes by default: it is as large as the process.
+    /// The limit of writing a dump, in place of `call`. 10 minutes by default: a dump is as large as the process.
     pub dump: Duration,
-    /// From [`stop`](crate::TraceSession::stop) to the end of the stream, and so the longest that dropping a session may
-    /// take. 2 minutes by default: the rundown describes every method that was compiled.
+    /// The limit from [`stop`](crate::TraceSession::stop) to the end of the stream, and so the longest time that
+    /// dropping a session takes. 2 minutes by default: the rundown describes every compiled method.
     ///
-    /// [`Client::stop_tracing`](crate::Client::stop_tracing) has it too.
+    /// It is also the limit of [`Client::stop_tracing`](crate::Client::stop_tracing).
     pub stop: Duration,
-    /// How long a trace may stay without a byte before [`stop`](crate::TraceSession::stop) was asked. One day by
-    /// default, as a runtime sends nothing while nothing happens; reading may go on after it.
+    /// The longest silence of a trace before it is [stopped](crate::TraceSession::stop). One day by default: a runtime
+    /// sends nothing while no event occurs. Reading can continue after this timeout.
     pub silence: Duration,
 }
 
@@ -36,5 +37,22 @@ impl Default for Timeouts {
             stop: Duration::from_secs(120),
             silence: Duration::from_secs(24 * 60 * 60),
         }
+    }
+}
+
+/// The begin and the end of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deadline {
+    pub(crate) begin: Instant,
+    pub(crate) end: Instant,
+}
+
+impl Deadline {
+    pub(crate) fn after(limit: Duration) -> Self {
+        /// Replaces limits beyond the range of the clock.
+        const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+        let begin = Instant::now();
+        let end = begin.checked_add(limit).or_else(|| begin.checked_add(LONGEST)).unwrap_or(begin);
+        Self { begin, end }
     }
 }

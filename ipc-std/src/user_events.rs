@@ -5,16 +5,15 @@ use ipc_proto::types::{SessionConfig, SessionId, UserEventsSession};
 use ipc_proto::{CollectTracing5, Command};
 
 use crate::drive::is_closed;
-use crate::trace::check;
+use crate::error::check;
 use crate::{Client, Error, Phase, Stream, sys};
 
-/// A session that writes to `user_events`: nothing comes here, the tracepoints have it all.
+/// A session that writes to `user_events`. The connection carries no events: the runtime writes them to tracepoints.
 ///
-/// They are read as any others are, through `perf_event_open` or ftrace; what they hold is in
-/// [`ipc_proto::user_events`].
+/// Tracepoints are read through `perf_event_open` or ftrace. [`ipc_proto::user_events`] decodes their records.
 ///
-/// [Stop](Self::stop) it. When it is dropped, the connection is closed, which newer runtimes notice within 100 ms; the
-/// first ones of .NET 10 trace on until their process ends.
+/// [Stop](Self::stop) the session. Dropping it only closes the connection. Newer runtimes notice that within 100 ms;
+/// the first versions of .NET 10 continue the session until their process ends.
 ///
 /// ```no_run
 /// use ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
@@ -39,13 +38,28 @@ use crate::{Client, Error, Phase, Stream, sys};
 #[derive(Debug)]
 pub struct UserEvents {
     client: Client,
-    /// Runtimes end the session when this is closed.
+    /// Runtimes end the session when this connection is closed.
     stream: Stream,
     session_id: u64,
 }
 
+impl Client {
+    /// Starts a session that writes to `user_events`, through the file `user_events_data`. Since .NET 10, on Linux.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a value that runtimes refuse; nothing is sent then. If connecting or the call fails:
+    /// [`HResult::FAIL`](ipc_proto::HResult::FAIL) if the kernel has no `user_events`.
+    pub fn start_user_events(
+        &self,
+        session: &UserEventsSession<'_>,
+        user_events_data: impl AsFd,
+    ) -> Result<UserEvents, Error> {
+        UserEvents::start(self, session, user_events_data.as_fd())
+    }
+}
+
 impl UserEvents {
-    pub(crate) fn start(
+    fn start(
         client: &Client,
         session: &UserEventsSession<'_>,
         user_events_data: BorrowedFd<'_>,
@@ -55,7 +69,7 @@ impl UserEvents {
         let mut connection = client.connect()?;
         connection.send(&command)?;
         match connection.stream().send_descriptor(user_events_data) {
-            // One that does not know the command has answered already.
+            // A runtime that does not know the command has answered already.
             Err(e) if !is_closed(&e) => {
                 return Err(connection.context(CollectTracing5::CODE).io(e, Phase::Sending));
             }
@@ -65,13 +79,13 @@ impl UserEvents {
         Ok(Self { client: client.clone(), stream: connection.into_stream(), session_id })
     }
 
-    /// The session's id.
+    /// Returns the session's id.
     #[must_use]
     pub const fn session_id(&self) -> u64 {
         self.session_id
     }
 
-    /// Stops the session, and waits until the runtime says that it has.
+    /// Stops the session and waits for the runtime's answer.
     ///
     /// # Errors
     /// As [`Client::stop_tracing`].
@@ -79,9 +93,11 @@ impl UserEvents {
         self.client.stop_tracing(self.session_id)
     }
 
-    /// Whether the runtime has closed the connection: somebody has stopped the session, or the process is gone.
+    /// Returns whether the runtime has closed the connection: another client has stopped the session, or the process
+    /// has exited.
     ///
-    /// To wait for it, poll the session's descriptor ([`AsFd`]) for being readable: nothing else ever comes.
+    /// To wait for that, poll the session's descriptor ([`AsFd`]) for being readable: the connection carries nothing
+    /// else.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.stream.socket().has_hung_up()
@@ -94,24 +110,27 @@ impl AsFd for UserEvents {
     }
 }
 
-/// What `user_events` needs beside bytes; see [`Continuation::UserEvents`](ipc_proto::Continuation::UserEvents).
+/// The transfer of descriptors for `user_events`; see
+/// [`Continuation::UserEvents`](ipc_proto::Continuation::UserEvents).
 impl Stream {
-    /// Sends a descriptor, in a message of its own with one byte: a tool's part, right behind the request.
+    /// Sends a descriptor with one byte, in a message of its own. A client does this right after the request.
     ///
     /// # Errors
-    /// What the operating system says; `TimedOut` once the deadline has passed.
+    /// The error of the operating system; `TimedOut` after the deadline.
     pub fn send_descriptor(&self, descriptor: impl AsFd) -> io::Result<()> {
         sys::send_descriptor(self.as_fd(), descriptor.as_fd(), self.deadline())
     }
 
-    /// Receives one byte, and the descriptor that comes with it: a runtime's part, between the request and its answer.
-    /// `None` if it is a byte like any other; refuse the request as
-    /// [`BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) then. Of several descriptors the first is given, and the
-    /// others are closed. Children do not inherit it.
+    /// Receives one byte and the descriptor that comes with it. A runtime does this after the request and before its
+    /// answer.
+    ///
+    /// Returns `None` for a byte without a descriptor; refuse the request with
+    /// [`BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) then. Of several descriptors the first is returned, and the
+    /// others are closed. Child processes do not inherit it.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the peer has closed its side; `TimedOut` once the deadline has passed; if this process has no
-    /// descriptors left.
+    /// `UnexpectedEof` if the peer has closed its side; `TimedOut` after the deadline; an error of the operating system
+    /// if this process has no descriptors left.
     ///
     /// ```
     /// use ipc_proto::types::SessionId;
@@ -119,7 +138,7 @@ impl Stream {
     /// use ipc_std::{Incoming, Server, drive};
     /// use std::time::{Duration, Instant};
     ///
-    /// /// Serves one request of a tool, in a runtime that knows no other than one for `user_events`.
+    /// /// Serves one request, in a runtime that accepts only sessions of `user_events`.
     /// fn serve(server: &mut Server) -> Result<(), Box<dyn std::error::Error>> {
     ///     let Some(Incoming { mut stream, turn, .. }) = server.accept()? else { return Ok(()) };
     ///     stream.set_deadline(Instant::now() + Duration::from_secs(10));
@@ -130,13 +149,13 @@ impl Stream {
     ///     match request {
     ///         Ok(request) if request.continuation() == Continuation::UserEvents => {
     ///             match stream.receive_descriptor() {
-    ///                 // Here the tracepoints are registered; the session keeps descriptor and stream until it ends.
+    ///                 // Register the tracepoints here. The session keeps descriptor and stream until it ends.
     ///                 Ok(Some(user_events_data)) => reply.answer_untyped(&SessionId { session_id: 1 })?,
     ///                 _ => reply.refuse(HResult::BAD_ENCODING)?,
     ///             }
     ///         }
     ///         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
-    ///         Err(_) => {} // the reply refuses already
+    ///         Err(_) => {} // the reply is a refusal already
     ///     }
     ///     drive(&mut reply, &mut stream)?;
     ///     drop(turn);

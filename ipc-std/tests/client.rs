@@ -1,4 +1,4 @@
-//! The client against a fake runtime, and against peers that do what none should.
+//! The client with a fake runtime, and with peers that violate the protocol.
 #![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -6,7 +6,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test says what it expects by failing"
+    reason = "a test reports a fault by a panic"
 )]
 
 mod peer;
@@ -15,9 +15,10 @@ use core::time::Duration;
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::sync::{Arc, Mutex};
 
-use ipc_proto::types::{EventLevel, Provider, Status};
+use ipc_proto::types::{ClientData, EventLevel, Provider, Status};
 use ipc_proto::{
-    Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime, StopTracing, types,
+    AttachProfiler, Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime, StopTracing,
+    types,
 };
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use ipc_std::{
@@ -33,10 +34,10 @@ const PROVIDERS: [Provider<'_>; 1] = [Provider {
     arguments: ipc_proto::Text::NULL,
 }];
 
-/// For what is expected to run out of time.
+/// The timeout of operations that are expected to time out.
 const SHORT: Duration = Duration::from_millis(400);
 
-fn impatient(runtime: &FakeRuntime) -> Client {
+fn with_short_timeout(runtime: &FakeRuntime) -> Client {
     Client::at(runtime.path()).with_timeouts(Timeouts { call: SHORT, ..Timeouts::default() })
 }
 
@@ -44,13 +45,13 @@ fn codes(runtime: &FakeRuntime) -> Vec<u16> {
     runtime.requests().iter().filter_map(|request| Some(request.code()?.0)).collect()
 }
 
-/// The `Error` inside of what a trace's `read` gave.
-fn inside(e: std::io::Error) -> Error {
-    *e.into_inner().expect("an error inside").downcast().expect("an ipc_std::Error")
+/// Returns the [`Error`] inside the I/O error of a trace's `read`.
+fn inner_error(e: std::io::Error) -> Error {
+    *e.into_inner().expect("an inner error").downcast().expect("an ipc_std::Error")
 }
 
 #[test]
-fn process_info_steps_down_on_new_connections() {
+fn process_info_retries_older_commands_on_new_connections() {
     for (profile, expected, rid) in [
         (Profile::net10(), &[0x0408][..], Some("linux-x64")),
         (Profile { version: 7, ..Profile::net8() }, &[0x0408, 0x0404], None),
@@ -66,7 +67,7 @@ fn process_info_steps_down_on_new_connections() {
 }
 
 #[test]
-fn core_3_1_is_told_by_name() {
+fn an_error_names_core_3_1() {
     let runtime = FakeRuntime::start(Profile::net31()).unwrap();
     let error = Client::at(runtime.path()).process_info().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -75,24 +76,24 @@ fn core_3_1_is_told_by_name() {
 }
 
 #[test]
-fn one_deadline_holds_for_all_steps() {
+fn one_deadline_limits_all_steps() {
     let runtime = FakeRuntime::start(Profile { version: 5, ..Profile::net8() }).unwrap();
     runtime.set_fault(Fault::Delay(SHORT * 4));
     let timeouts = Timeouts { call: SHORT * 6, ..Timeouts::default() };
     let error = Client::at(runtime.path()).with_timeouts(timeouts).process_info().unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error}");
-    assert_eq!(codes(&runtime), [0x0408, 0x0404], "the second step ran out of time, there was no third");
+    assert_eq!(codes(&runtime), [0x0408, 0x0404], "the second step times out and no third follows");
 }
 
 #[test]
-fn a_deadline_names_its_phase() {
+fn a_timeout_names_its_phase() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     for (fault, expected, bytes) in [
         (Fault::Silent, Phase::AwaitingAnswer, 0..=0),
         (Fault::Drip(SHORT / 10), Phase::ReceivingHeader, 1..=19),
     ] {
         runtime.set_fault(fault);
-        match impatient(&runtime).process_info().unwrap_err() {
+        match with_short_timeout(&runtime).process_info().unwrap_err() {
             Error::Timeout { phase, sent, received, .. } => {
                 assert_eq!((phase, sent), (expected, 20));
                 assert!(bytes.contains(&received), "{received}");
@@ -104,15 +105,15 @@ fn a_deadline_names_its_phase() {
 
 #[test]
 #[cfg(unix)]
-fn a_full_backlog_is_waited_for() {
+fn connect_waits_for_a_full_backlog() {
     let place = Place::new();
     let path = place.path("full");
     let listener = Listener::bind(&path);
     rustix::net::listen(&listener.listener, 0).unwrap();
-    let _waiting = connect(&path);
+    let _pending = connect(&path);
     let client = Client::at(&path);
-    let hasty = client.clone().with_timeouts(Timeouts { call: SHORT, ..Timeouts::default() });
-    assert!(matches!(hasty.connect().unwrap_err(), Error::Timeout { phase: Phase::Connecting, .. }));
+    let short = client.clone().with_timeouts(Timeouts { call: SHORT, ..Timeouts::default() });
+    assert!(matches!(short.connect().unwrap_err(), Error::Timeout { phase: Phase::Connecting, .. }));
     std::thread::scope(|scope| {
         let late = scope.spawn(|| client.connect());
         listener.accept();
@@ -121,7 +122,7 @@ fn a_full_backlog_is_waited_for() {
 }
 
 #[test]
-fn who_closes_in_the_middle_is_gone() {
+fn a_peer_that_closes_early_is_gone() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     for n in [0, 1, 19, 20, 21] {
         runtime.set_fault(Fault::CloseAfter(n));
@@ -133,7 +134,7 @@ fn who_closes_in_the_middle_is_gone() {
 }
 
 #[test]
-fn garbage_is_no_answer() {
+fn garbage_is_a_protocol_error() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     for garbage in [
         &b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0\0\0\0\0"[..],
@@ -151,7 +152,7 @@ fn garbage_is_no_answer() {
 }
 
 #[test]
-fn an_answer_longer_than_the_buffer_is_not_lost() {
+fn a_response_longer_than_the_buffer_is_received() {
     let command_line = "x".repeat(30_000);
     let runtime =
         FakeRuntime::start(Profile { command_line: command_line.clone(), ..Profile::net10() }).unwrap();
@@ -160,7 +161,7 @@ fn an_answer_longer_than_the_buffer_is_not_lost() {
 }
 
 #[test]
-fn an_answer_longer_than_a_message_is_refused_by_the_runtime() {
+fn a_runtime_refuses_a_response_longer_than_a_message() {
     let runtime =
         FakeRuntime::start(Profile { command_line: "x".repeat(40_000), ..Profile::net10() }).unwrap();
     let error = Client::at(runtime.path()).process_info().unwrap_err();
@@ -168,7 +169,7 @@ fn an_answer_longer_than_a_message_is_refused_by_the_runtime() {
 }
 
 #[test]
-fn the_environment_comes_whole() {
+fn the_environment_is_received_completely() {
     let long = format!("LONG={}", "é".repeat(200_000));
     let entries = ["A=1=2", "=C:=C:\\x", "odd", "A=3", "EMPTY=", "", "=", long.as_str()];
     let environment = entries.map(str::to_owned).to_vec();
@@ -193,13 +194,13 @@ fn the_environment_comes_whole() {
 }
 
 #[test]
-fn an_empty_environment_is_one() {
+fn an_empty_environment_is_valid() {
     let runtime = FakeRuntime::start(Profile { environment: Vec::new(), ..Profile::net10() }).unwrap();
     assert_eq!(Client::at(runtime.path()).environment().unwrap(), Environment::default());
 }
 
 #[test]
-fn a_refusal_keeps_code_and_words() {
+fn a_refusal_keeps_code_and_message() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     let dump = GenerateCoreDump3 {
         dump_name: "/tmp/x".into(),
@@ -215,9 +216,9 @@ fn a_refusal_keeps_code_and_words() {
 fn an_observer_sees_every_message() {
     let runtime = FakeRuntime::start(Profile { version: 7, ..Profile::net8() }).unwrap();
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let see = Arc::clone(&seen);
+    let sink = Arc::clone(&seen);
     let observer =
-        Observer::new(move |o| see.lock().unwrap().push((o.connection, o.direction, o.bytes.to_vec())));
+        Observer::new(move |o| sink.lock().unwrap().push((o.connection, o.direction, o.bytes.to_vec())));
     let client = Client::at(runtime.path()).with_observer(observer);
     client.process_info().unwrap();
     let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
@@ -229,8 +230,8 @@ fn an_observer_sees_every_message() {
     let seen = seen.lock().unwrap();
     let sent: Vec<&[u8]> =
         seen.iter().filter(|(_, direction, _)| *direction == Direction::Sent).map(|(.., b)| &b[..]).collect();
-    let asked = runtime.requests();
-    assert_eq!(sent, asked.iter().map(|request| &request.bytes[..]).collect::<Vec<_>>());
+    let requests = runtime.requests();
+    assert_eq!(sent, requests.iter().map(|request| &request.bytes[..]).collect::<Vec<_>>());
     let lengths: Vec<usize> = seen
         .iter()
         .filter(|(_, direction, _)| *direction == Direction::Received)
@@ -241,12 +242,12 @@ fn an_observer_sees_every_message() {
     let connections: Vec<u64> = seen.iter().step_by(2).map(|(connection, ..)| *connection).collect();
     assert!(
         connections.windows(2).all(|pair| pair[0] < pair[1]),
-        "one connection a command: {connections:?}"
+        "each command has its own connection: {connections:?}"
     );
 }
 
 #[test]
-fn a_trace_is_what_was_sent_to_the_byte() {
+fn a_trace_has_exactly_the_sent_bytes() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     let mut stream: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
     stream.extend([6, 1]);
@@ -265,7 +266,7 @@ fn a_trace_is_what_was_sent_to_the_byte() {
     assert_eq!(session.received(), stream.len() as u64);
     assert_eq!(session.read(&mut [0; 8]).unwrap(), 0);
     session.stop();
-    assert_eq!(codes(&runtime), [0x0203, 0x0201], "asked to stop once");
+    assert_eq!(codes(&runtime), [0x0203, 0x0201], "one stop request is sent");
 }
 
 #[test]
@@ -284,7 +285,7 @@ fn a_trace_is_stopped_from_another_thread() {
 }
 
 #[test]
-fn the_rundown_decides_the_command() {
+fn the_rundown_selects_the_command() {
     for (keyword, profile, expected) in [
         (TraceConfig::DEFAULT_RUNDOWN, Profile::net10(), &[0x0203][..]),
         (0, Profile::net10(), &[0x0203]),
@@ -298,7 +299,7 @@ fn the_rundown_decides_the_command() {
         assert_eq!(session.command().0, expected[expected.len() - 1]);
         let payload = runtime.requests().pop().unwrap().bytes.split_off(20);
         if session.command().0 == 0x0203 {
-            assert_eq!(payload[8], u8::from(keyword != 0), "whether there is a rundown");
+            assert_eq!(payload[8], u8::from(keyword != 0), "the request has the rundown flag");
         }
     }
 }
@@ -310,7 +311,7 @@ fn a_suspended_runtime_sends_no_event_before_its_resume() {
     let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
     let error = session.read(&mut [0; 8]).unwrap_err();
     assert_eq!(error.kind(), IoErrorKind::TimedOut);
-    assert!(matches!(inside(error), Error::Timeout { phase: Phase::ReadingTrace, received: 28, .. }));
+    assert!(matches!(inner_error(error), Error::Timeout { phase: Phase::ReadingTrace, received: 28, .. }));
     client.resume().unwrap();
     assert!(!runtime.is_suspended());
     let mut magic = [0; 8];
@@ -319,22 +320,29 @@ fn a_suspended_runtime_sends_no_event_before_its_resume() {
 }
 
 #[test]
-fn a_suspended_runtime_looks_at_no_profiler() {
+fn a_suspended_runtime_attaches_no_profiler() {
     let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
     let client = Client::at(runtime.path());
-    let attach =
-        || client.attach_profiler(Duration::ZERO, ipc_proto::Guid::NIL, "", &[]).unwrap_err().hresult();
-    // Not even at its path, which is none: that is looked at afterwards.
+    let without_path = AttachProfiler {
+        attach_timeout: 0,
+        profiler_guid: ipc_proto::Guid::NIL,
+        profiler_path: "".into(),
+        client_data: ClientData(&[]),
+    };
+    // A connection sends what a client refuses to send.
+    let attach = || client.connect().unwrap().call(&without_path).unwrap_err().hresult();
     assert_eq!(attach(), Some(HResult::NOT_YET_AVAILABLE));
+    let error = client.attach_profiler(Duration::ZERO, ipc_proto::Guid::NIL, "", &[]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     client.resume().unwrap();
     assert_eq!(attach(), Some(HResult::FAIL));
-    // Too late for the start now.
+    // A startup profiler must be set before the resume.
     let startup = client.set_startup_profiler(ipc_proto::Guid::NIL, "/p.so").unwrap_err();
     assert_eq!(startup.hresult(), Some(HResult::INVALID_ARG));
 }
 
 #[test]
-fn a_stalled_trace_ends_by_the_deadline_of_its_stop() {
+fn a_stalled_trace_ends_at_the_stop_deadline() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.set_fault(Fault::StallStream(100));
     let client = Client::at(runtime.path()).with_timeouts(Timeouts { stop: SHORT, ..Timeouts::default() });
@@ -342,7 +350,7 @@ fn a_stalled_trace_ends_by_the_deadline_of_its_stop() {
     let mut first = [0; 100];
     session.read_exact(&mut first).unwrap();
     session.stop();
-    match inside(session.read(&mut first).unwrap_err()) {
+    match inner_error(session.read(&mut first).unwrap_err()) {
         Error::Timeout { phase: Phase::StoppingTrace { drained: 0 }, sent: 28, received: 0, .. } => {}
         other => panic!("{other}"),
     }
@@ -350,7 +358,7 @@ fn a_stalled_trace_ends_by_the_deadline_of_its_stop() {
 }
 
 #[test]
-fn a_stop_wakes_a_reader_that_waits() {
+fn a_stop_wakes_a_blocked_reader() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.set_fault(Fault::StallStream(0));
     let timeouts = Timeouts { stop: SHORT, ..Timeouts::default() };
@@ -358,16 +366,16 @@ fn a_stop_wakes_a_reader_that_waits() {
     let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
     let stopper = session.stopper();
     std::thread::scope(|scope| {
-        // Would wait for a day if it were not woken.
+        // Without the stop, the read waits for one day.
         let reader = scope.spawn(|| session.read(&mut [0; 8]).unwrap_err());
         stopper.stop();
-        let error = inside(reader.join().unwrap());
+        let error = inner_error(reader.join().unwrap());
         assert!(matches!(error, Error::Timeout { phase: Phase::StoppingTrace { .. }, .. }), "{error}");
     });
 }
 
 #[test]
-fn a_stream_that_never_runs_dry_ends_by_the_deadline_of_its_stop() {
+fn an_endless_stream_ends_at_the_stop_deadline() {
     let place = Place::new();
     let path = place.path("flood");
     let listener = Listener::bind(&path);
@@ -376,14 +384,14 @@ fn a_stream_that_never_runs_dry_ends_by_the_deadline_of_its_stop() {
             let mut stream = listener.accept();
             let _ = stream.read(&mut [0; 1024]).unwrap();
             stream.write_all(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x07\0\0\0\0\0\0\0").unwrap();
-            // Until the tool has had enough.
+            // Write until the client closes the connection.
             while stream.write_all(&[0; 4096]).is_ok() {}
         });
         let timeouts = Timeouts { stop: SHORT, ..Timeouts::default() };
         let client = Client::at(&path).with_timeouts(timeouts);
         let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
         session.stop();
-        let error = inside(std::io::copy(&mut session, &mut std::io::sink()).unwrap_err());
+        let error = inner_error(std::io::copy(&mut session, &mut std::io::sink()).unwrap_err());
         assert!(
             matches!(error, Error::Timeout { phase: Phase::StoppingTrace { .. }, sent: 1.., .. }),
             "{error}"
@@ -393,11 +401,11 @@ fn a_stream_that_never_runs_dry_ends_by_the_deadline_of_its_stop() {
 }
 
 #[test]
-fn a_fake_runtime_gives_up_a_session_whose_client_has_gone() {
+fn a_fake_runtime_ends_the_session_of_a_lost_client() {
     let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
     let client = Client::at(runtime.path());
     let id = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap().session_id();
-    // Answered only once the session is over, which nobody stopped: its client has just been dropped.
+    // The response arrives only after the session ended. No request stopped it: its client was dropped.
     client.stop_tracing(id).unwrap();
     let id = client.start_tracing(&TraceConfig::new(&PROVIDERS)).map(|session| session.session_id()).unwrap();
     runtime.on(StopTracing::CODE, |_| Response::Refuse(HResult::FAIL));
@@ -407,14 +415,14 @@ fn a_fake_runtime_gives_up_a_session_whose_client_has_gone() {
 #[test]
 fn a_handler_that_panics_closes_its_connection() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
-    runtime.on(ResumeRuntime::CODE, |_| std::panic::resume_unwind(Box::new("a test that failed")));
+    runtime.on(ResumeRuntime::CODE, |_| std::panic::resume_unwind(Box::new("a failed assertion")));
     assert_eq!(Client::at(runtime.path()).resume().unwrap_err().kind(), ErrorKind::Gone);
     let dropped = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| drop(runtime)));
-    assert!(dropped.is_err(), "the panic is not lost");
+    assert!(dropped.is_err(), "dropping the runtime repeats the panic");
 }
 
 #[test]
-fn a_trace_cut_off_is_not_complete() {
+fn a_truncated_trace_is_not_complete() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.set_fault(Fault::CloseAfter(28 + 1000));
     let mut session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
@@ -425,11 +433,12 @@ fn a_trace_cut_off_is_not_complete() {
 }
 
 #[test]
-fn nobody_there_is_told_apart() {
+fn a_missing_listener_is_not_found() {
     let place = Place::new();
     let kind = |path: &std::path::Path| Client::at(path).resume().unwrap_err().kind();
-    assert_eq!(kind(&place.path("nobody")), ErrorKind::NotFound);
-    // Linux has a way around paths that are too long for a socket's, but not around names.
+    assert_eq!(kind(&place.path("absent")), ErrorKind::NotFound);
+    // Linux can connect through a short alias to a path that is too long for a socket address, but a file name has its
+    // own limit.
     let too_long = if cfg!(target_os = "linux") { ErrorKind::NotFound } else { ErrorKind::Io };
     let length = if cfg!(windows) { 300 } else { 200 };
     assert_eq!(kind(&place.path(&"x".repeat(length))), too_long);
@@ -442,7 +451,7 @@ fn nobody_there_is_told_apart() {
 
 #[test]
 #[cfg(unix)]
-fn a_dead_socket_is_told_apart() {
+fn a_stale_socket_has_no_listener() {
     let place = Place::new();
     let path = place.path("dotnet-diagnostic-1-1-socket");
     let kind = |path: &std::path::Path| Client::at(path).resume().unwrap_err().kind();
@@ -453,8 +462,7 @@ fn a_dead_socket_is_told_apart() {
 
 #[test]
 #[cfg(windows)]
-fn nobody_else_gets_what_is_for_a_process() {
-    // A process that is there, and has no runtime: whoever started us.
+fn an_impostor_receives_no_request() {
     let other = Profile { process_id: 4_000_000_000, ..Profile::net10() };
     let squatter = FakeRuntime::start_in(&ipc_std::discover::directory(), other).unwrap();
     let error = Client::for_process(4_000_000_000).unwrap().resume().unwrap_err();
@@ -468,12 +476,12 @@ fn nobody_else_gets_what_is_for_a_process() {
 fn pipes_are_listed() {
     let profile = Profile { process_id: std::process::id(), ..Profile::net10() };
     let runtime = FakeRuntime::start_in(&ipc_std::discover::directory(), profile).unwrap();
-    let list = ipc_std::discover::list();
+    let list = ipc_std::discover::list(&ipc_std::discover::ScanConfig::default());
     assert!(list.iter().flatten().any(|found| found.path == runtime.path()), "{list:?}");
 }
 
 #[test]
-fn what_runtimes_die_of_is_not_sent() {
+fn requests_that_crash_runtimes_are_not_sent() {
     let runtime = FakeRuntime::start(Profile::net9()).unwrap();
     let client = Client::at(runtime.path());
     let many = vec![PROVIDERS[0]; 1001];
@@ -485,18 +493,18 @@ fn what_runtimes_die_of_is_not_sent() {
         let error = client.start_tracing(&config).unwrap_err();
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
     }
-    // A connection may have been opened, but nothing was said.
-    let asked = runtime.requests();
-    assert!(asked.iter().all(|request| request.bytes.is_empty()), "{asked:?}");
+    // The client may open a connection, but sends no bytes.
+    let requests = runtime.requests();
+    assert!(requests.iter().all(|request| request.bytes.is_empty()), "{requests:?}");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_process_id_that_is_somebody_elses_tells_nothing() {
+fn another_socket_of_a_process_id_proves_nothing() {
     let runtime = FakeRuntime::start(Profile::net8()).unwrap();
     let perf_map = ipc_proto::EnablePerfMap { perf_map_type: types::PerfMapType::ALL };
     let perf_map = ipc_proto::Request::EnablePerfMap(perf_map);
-    // Nothing in our environment asks a runtime to wait.
+    // No variable in the environment of this process suspends a runtime.
     assert_eq!(Client::at(runtime.path()).hazard(&perf_map).unwrap(), None);
     let elsewhere = tempfile::tempdir().unwrap();
     let other = elsewhere.path().join(format!("dotnet-diagnostic-{}-1-socket", std::process::id()));
@@ -506,7 +514,7 @@ fn a_process_id_that_is_somebody_elses_tells_nothing() {
 }
 
 #[test]
-fn a_connection_goes_over_any_stream() {
+fn a_connection_works_over_any_stream() {
     let runtime = FakeRuntime::without_listener(Profile::net10()).unwrap();
     assert_eq!(runtime.path().as_os_str(), "");
     let (ours, theirs) = pair();
@@ -518,7 +526,7 @@ fn a_connection_goes_over_any_stream() {
 }
 
 #[test]
-fn a_refusal_that_comes_before_the_request_is_sent_is_read() {
+fn a_refusal_before_the_request_is_read() {
     let (ours, mut theirs) = pair();
     theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80").unwrap();
     drop(theirs);
@@ -527,7 +535,7 @@ fn a_refusal_that_comes_before_the_request_is_sent_is_read() {
 }
 
 #[test]
-fn a_fake_runtime_comes_and_goes_as_a_real_one() {
+fn a_fake_runtime_starts_and_ends_like_a_real_one() {
     let place = Place::new();
     let runtime = FakeRuntime::start_in(&place.directory(), Profile::net10()).unwrap();
     let path = runtime.path().to_owned();
@@ -541,19 +549,20 @@ fn a_fake_runtime_comes_and_goes_as_a_real_one() {
         assert_eq!(again.kind(), IoErrorKind::AddrInUse);
     }
 
-    // It goes at once, though somebody is connected, somebody waits for an answer, and somebody for a trace.
+    // Dropping the runtime returns immediately, although one client is connected, one waits for a response and one
+    // reads a trace.
     runtime.set_fault(Fault::Silent);
     let client = Client::at(&path);
     let _idle = connect(&path);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| client.resume());
+        let pending = scope.spawn(|| client.resume());
         while runtime.requests().is_empty() {
             std::thread::yield_now();
         }
         runtime.set_fault(None);
         let mut session = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap();
         drop(runtime);
-        assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Gone);
+        assert_eq!(pending.join().unwrap().unwrap_err().kind(), ErrorKind::Gone);
         session.read_to_end(&mut Vec::new()).unwrap();
         assert!(!session.is_complete());
     });
@@ -574,10 +583,10 @@ fn a_fake_runtime_answers_by_script() {
     for expected in 1..3 {
         assert_eq!(client.resume().unwrap_err().hresult(), Some(HResult(expected)));
     }
-    // The specification's OK without payload.
+    // The OK response of the specification, which has no payload.
     runtime.on(ResumeRuntime::CODE, |_| Response::Ok(Vec::new()));
     client.resume().unwrap();
-    connect(runtime.path()).write_all(b"no message at all, but long enough").unwrap();
+    connect(runtime.path()).write_all(b"no message, but longer than a header").unwrap();
     let log = || runtime.requests().last().map(|request| request.bytes.clone()).unwrap();
     while !log().starts_with(b"no message") {
         std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! [`Monitor`] against runtimes, against those that are none, and against itself.
+//! [`Monitor`] with runtimes, with other peers, and with other monitors.
 #![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -6,7 +6,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test says what it expects by failing"
+    reason = "a test fails by panicking"
 )]
 mod peer;
 
@@ -18,19 +18,17 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
+use ipc_proto::port::Rejection;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_proto::{Advertise, Guid, HResult, ReceiveAdvertise, encode_to_vec};
-use ipc_std::fake::{FakeRuntime, Port, Profile};
+use ipc_std::fake::{FakePort, FakeRuntime, Profile};
 use ipc_std::{
-    AdvertisedRuntime, Client, Error, ErrorKind, Monitor, MonitorEvent, Phase, Rejection, Stream, Timeouts,
-    TraceConfig,
+    AdvertisedRuntime, Client, Error, ErrorKind, Monitor, MonitorEvent, Phase, Stream, Timeouts, TraceConfig,
 };
 
-#[cfg(unix)]
-use peer::Listener;
 use peer::{Place, connect, is_ready};
 
-/// Nothing takes so long, but on a machine that does nothing at all.
+/// Longer than anything takes, even on a loaded machine.
 const LONG: Duration = Duration::from_secs(20);
 
 struct Lab {
@@ -45,9 +43,9 @@ fn lab() -> Lab {
     Lab { monitor: Monitor::bind(&path).unwrap(), path, _place: place }
 }
 
-/// A runtime that calls the monitor at `path`.
+/// Starts a runtime that connects to the monitor at `path`.
 fn runtime(path: &Path, suspended: bool) -> FakeRuntime {
-    let ports = vec![Port { path: path.to_owned(), suspended }];
+    let ports = vec![FakePort { path: path.to_owned(), suspended }];
     FakeRuntime::without_listener(Profile { ports, ..Profile::net10() }).unwrap()
 }
 
@@ -62,8 +60,8 @@ fn arrived(monitor: &Monitor) -> AdvertisedRuntime {
     }
 }
 
-/// A connection on which somebody says that he is a runtime with this cookie.
-fn says(path: &Path, cookie: &[u8; 16]) -> Stream {
+/// Connects and sends the frame of a runtime with this cookie.
+fn advertise(path: &Path, cookie: &[u8; 16]) -> Stream {
     let mut stream = connect(path);
     let mut frame = [0; Advertise::LEN];
     let advertise = Advertise { runtime_cookie: Guid(*cookie), process_id: 42, future: 0 };
@@ -72,21 +70,22 @@ fn says(path: &Path, cookie: &[u8; 16]) -> Stream {
     stream
 }
 
-/// Takes events until the runtime waits for a command: then it is seen when it hangs up, though this process lives on.
+/// Takes events until the runtime waits for a command. Only then does the monitor notice that it disconnects: its
+/// process is this one, which does not end.
 fn wait_until_waiting(monitor: &Monitor, cookie: Guid) {
     let until = Instant::now() + LONG;
     while !monitor.is_waiting(cookie) {
-        assert!(Instant::now() < until, "it connects again");
+        assert!(Instant::now() < until, "the runtime does not connect again");
         assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
     }
 }
 
-/// Whether somebody listens at `path`.
-fn is_there(path: &Path) -> bool {
+/// Returns whether a process listens at `path`.
+fn has_listener(path: &Path) -> bool {
     Client::at(path).connect().is_ok()
 }
 
-/// Whether the other side has closed it, or does within a long time.
+/// Returns whether the peer closes the connection.
 fn is_closed(stream: &mut Stream) -> bool {
     stream.set_deadline(Instant::now() + LONG);
     match stream.read(&mut [0]) {
@@ -96,7 +95,7 @@ fn is_closed(stream: &mut Stream) -> bool {
 }
 
 #[test]
-fn a_runtime_arrives_once_is_commanded_often_and_leaves() {
+fn runtime_arrives_once_takes_commands_and_leaves() {
     let Lab { monitor, path, .. } = &lab();
     let fake = runtime(path, true);
     let seen = arrived(monitor);
@@ -111,7 +110,7 @@ fn a_runtime_arrives_once_is_commanded_often_and_leaves() {
     assert!(fake.is_suspended());
     client.resume().unwrap();
     assert!(!fake.is_suspended());
-    assert!(monitor.poll_event().unwrap().is_none(), "it arrived once");
+    assert!(monitor.poll_event().unwrap().is_none(), "the runtime arrives once");
     assert_eq!(monitor.runtimes(), [seen]);
     wait_until_waiting(monitor, seen.runtime_cookie);
     drop(fake);
@@ -123,7 +122,7 @@ fn a_runtime_arrives_once_is_commanded_often_and_leaves() {
 
 #[test]
 #[cfg(any(target_os = "linux", windows))]
-fn the_system_says_who_it_is() {
+fn system_reports_credentials() {
     let Lab { monitor, path, .. } = &lab();
     let _fake = runtime(path, false);
     let credentials = arrived(monitor).credentials.unwrap();
@@ -135,18 +134,18 @@ fn the_system_says_who_it_is() {
 }
 
 #[test]
-fn a_step_down_takes_the_next_connection() {
+fn older_command_takes_the_next_connection() {
     let Lab { monitor, path, .. } = &lab();
-    let ports = vec![Port { path: path.clone(), suspended: false }];
+    let ports = vec![FakePort { path: path.clone(), suspended: false }];
     let old = FakeRuntime::without_listener(Profile { ports, ..Profile::net31() }).unwrap();
     let client = monitor.client(arrived(monitor).runtime_cookie);
     let error = client.process_info().unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND), "{error}");
-    assert_eq!(old.requests().len(), 3, "ProcessInfo3, 2 and 1, a connection each");
+    assert_eq!(old.requests().len(), 3, "ProcessInfo3, 2 and 1, each on its own connection");
 }
 
 #[test]
-fn a_trace_streams_while_other_commands_come() {
+fn trace_streams_beside_other_commands() {
     let Lab { monitor, path, .. } = &lab();
     let _fake = runtime(path, true);
     let client = monitor.client(arrived(monitor).runtime_cookie);
@@ -184,7 +183,7 @@ fn many_threads_share_a_monitor() {
                 client.resume().unwrap();
             });
         }
-        // Whoever takes events takes nobody's connection.
+        // Waiting for events does not take connections.
         scope.spawn(|| {
             while fakes.iter().any(FakeRuntime::is_suspended) {
                 assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
@@ -194,29 +193,29 @@ fn many_threads_share_a_monitor() {
 }
 
 #[test]
-fn whoever_waits_is_woken_by_what_another_has_seen() {
+fn waiting_thread_wakes_for_a_connection_that_another_thread_accepted() {
     let Lab { monitor, path, .. } = &lab();
-    let mut stream = says(path, b"the only one....");
+    let mut stream = advertise(path, b"the only one....");
     let cookie = arrived(monitor).runtime_cookie;
     for _ in 0..300 {
         let taken = monitor.wait_for(cookie).unwrap();
         thread::scope(|scope| {
-            // Two wait, one of them polling for both. What they wait for is seen by a third.
+            // Two threads wait, and one of them polls for both. A third thread accepts the connection.
             let waiting = scope.spawn(|| monitor.wait_for(cookie).unwrap());
             let other = scope.spawn(|| monitor.next_event(Duration::from_millis(1)).unwrap());
             drop(taken);
-            stream = says(path, b"the only one....");
+            stream = advertise(path, b"the only one....");
             assert!(monitor.poll_event().unwrap().is_none());
             assert!(other.join().unwrap().is_none());
             drop(waiting.join().unwrap());
         });
-        stream = says(path, b"the only one....");
+        stream = advertise(path, b"the only one....");
     }
     drop(stream);
 }
 
 #[test]
-fn it_sits_in_somebody_elses_loop() {
+fn descriptor_works_in_an_event_loop() {
     let Lab { monitor, path, .. } = &lab();
     let wait = |until_due: bool| {
         let due = monitor.due().filter(|_| until_due);
@@ -225,15 +224,15 @@ fn it_sits_in_somebody_elses_loop() {
     };
     let fake = runtime(path, false);
     let runtime = loop {
-        assert!(wait(false), "it is readable when somebody comes");
+        assert!(wait(false), "a new connection makes it readable");
         match monitor.poll_event().unwrap() {
             Some(MonitorEvent::Arrived(runtime)) => break runtime,
             Some(other) => panic!("{other:?}"),
             None => {}
         }
     };
-    // What a client has seen meanwhile makes it readable too, though no connection has anything to say any more.
-    let other = says(path, b"one who arrives.");
+    // An event that a client's wait found makes it readable too, although no connection is readable any more.
+    let other = advertise(path, b"another runtime.");
     monitor.client(runtime.runtime_cookie).resume().unwrap();
     assert!(wait(false));
     assert!(matches!(next(monitor), MonitorEvent::Arrived(_)));
@@ -248,23 +247,23 @@ fn it_sits_in_somebody_elses_loop() {
             left += 1;
         }
     }
-    assert_eq!(left, 2, "by the time that is due it has seen that both have left");
+    assert_eq!(left, 2, "polling when due finds that both have left");
 }
 
 #[test]
-fn those_who_are_none_are_dropped_and_hold_nobody_up() {
+fn other_peers_are_dropped_and_delay_no_runtime() {
     const EACH: usize = 60;
     let Lab { monitor, path, .. } = &lab();
     let fake = runtime(path, true);
     let client = monitor.client(arrived(monitor).runtime_cookie);
-    let say = |bytes: &[u8]| {
+    let send = |bytes: &[u8]| {
         let mut stream = connect(path);
         stream.write_all(bytes).unwrap();
         stream
     };
     let mut others = Vec::new();
     for _ in 0..EACH {
-        others.extend([&b""[..], b"A", b"ADVR_V1\0 and some more", b"GET / HTTP/1.1\r\n"].map(say));
+        others.extend([&b""[..], b"A", b"ADVR_V1\0 and some more", b"GET / HTTP/1.1\r\n"].map(send));
         client.process_info().unwrap();
     }
     client.resume().unwrap();
@@ -285,7 +284,7 @@ fn those_who_are_none_are_dropped_and_hold_nobody_up() {
 }
 
 #[test]
-fn too_many_that_say_nothing_make_room() {
+fn oldest_of_too_many_silent_connections_is_dropped() {
     let Lab { monitor, path, .. } = &lab();
     let mut silent: Vec<_> = (0..200).map(|_| connect(path)).collect();
     assert!(monitor.poll_event().unwrap().is_none());
@@ -298,38 +297,38 @@ fn too_many_that_say_nothing_make_room() {
     while let Some(event) = monitor.poll_event().unwrap() {
         rejected += usize::from(crowded(event));
     }
-    // On a machine that stood still for 250 ms some were too late before.
+    // On a machine that stalled for 250 ms, some were too late before.
     assert!(rejected <= 44, "{rejected}");
     assert!(silent.iter_mut().take(44).all(is_closed));
     drop(more);
 }
 
 #[test]
-fn who_speaks_unasked_is_dropped() {
+fn data_before_a_command_ends_the_connection() {
     let Lab { monitor, path, .. } = &lab();
-    let mut stream = says(path, b"cannot wait, it.");
+    let mut stream = advertise(path, b"cannot wait, it.");
     arrived(monitor);
     stream.write_all(b"!").unwrap();
-    assert!(matches!(next(monitor), MonitorEvent::Rejected { rejection: Rejection::Unasked, .. }));
-    assert!(matches!(next(monitor), MonitorEvent::Left(_)), "and does not come again");
+    assert!(matches!(next(monitor), MonitorEvent::Rejected { rejection: Rejection::Unsolicited, .. }));
+    assert!(matches!(next(monitor), MonitorEvent::Left(_)), "the runtime does not connect again");
 }
 
 #[test]
-fn the_newest_connection_wins() {
+fn newest_connection_replaces_an_older_one() {
     let Lab { monitor, path, .. } = &lab();
-    let mut old = says(path, b"the same runtime");
+    let mut old = advertise(path, b"the same runtime");
     let runtime = arrived(monitor);
-    let mut new = says(path, b"the same runtime");
+    let mut new = advertise(path, b"the same runtime");
     thread::scope(|scope| {
         let answering = scope.spawn(|| answer_one(&mut new));
         monitor.client(runtime.runtime_cookie).resume().unwrap();
         answering.join().unwrap();
     });
     assert!(is_closed(&mut old));
-    assert!(monitor.poll_event().unwrap().is_none(), "it has neither left nor arrived again");
+    assert!(monitor.poll_event().unwrap().is_none(), "the runtime neither leaves nor arrives again");
 }
 
-/// Answers one command with 24 bytes of OK, whatever it is.
+/// Answers any command with an OK of 24 bytes.
 fn answer_one(stream: &mut Stream) {
     stream.read_exact(&mut [0; 20]).unwrap();
     let ok = encode_to_vec(ipc_proto::Code::OK, &ipc_proto::types::Status::OK).unwrap();
@@ -337,64 +336,67 @@ fn answer_one(stream: &mut Stream) {
 }
 
 #[test]
-fn a_frame_may_come_byte_by_byte() {
+fn frame_can_arrive_byte_by_byte() {
     let Lab { monitor, path, .. } = &lab();
     let mut stream = connect(path);
     let frame = [&Advertise::MAGIC[..], b"a slow runtime's", &[42, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     let limit = Duration::from_millis(ReceiveAdvertise::DEADLINE_MS.into());
     let began = Instant::now();
     for byte in frame {
-        // It is gone already if it was too late.
+        // The connection is closed already if the frame was too late.
         let _ = stream.write_all(&[byte]);
         if let Some(event) = monitor.poll_event().unwrap() {
             match event {
                 MonitorEvent::Arrived(runtime) => assert_eq!(runtime.process_id, 42),
-                // On a machine that stood still meanwhile.
-                MonitorEvent::Rejected { .. } => assert!(began.elapsed() >= limit),
+                // On a machine that stalled meanwhile.
+                MonitorEvent::Rejected { .. } => {
+                    // The monitor counts whole milliseconds.
+                    assert!(began.elapsed() + Duration::from_millis(1) >= limit);
+                }
                 other => panic!("{other:?}"),
             }
             return;
         }
     }
-    panic!("it should have arrived");
+    panic!("the runtime does not arrive");
 }
 
 #[test]
-fn who_does_not_come_again_is_waited_for_by_the_deadline() {
+fn command_waits_for_a_connection_until_the_deadline() {
     let Lab { monitor, path, .. } = &lab();
-    let stream = says(path, b"comes only once.");
+    let stream = advertise(path, b"comes only once.");
     let runtime = arrived(monitor);
     let timeouts = Timeouts { call: Duration::from_millis(50), ..Timeouts::default() };
     let client = monitor.client(runtime.runtime_cookie).with_timeouts(timeouts);
     let first = client.connect().unwrap();
     let error = client.connect().unwrap_err();
     assert!(matches!(error, Error::Timeout { phase: Phase::AwaitingRuntime, .. }), "{error}");
-    // It lives on, as this process does.
+    // The runtime is still known, because its process, this one, runs.
     assert_eq!(monitor.runtimes(), [runtime]);
     drop((first, stream));
     assert!(matches!(monitor.wait_for(Guid::NIL), Err(Error::Left { .. })));
 }
 
 #[test]
-fn a_runtime_that_was_removed_arrives_again() {
+fn removed_runtime_arrives_again() {
     let Lab { monitor, path, .. } = &lab();
     let fake = runtime(path, false);
     let first = arrived(monitor);
     assert!(monitor.remove(first.runtime_cookie));
     assert!(!monitor.remove(first.runtime_cookie));
-    // Its connection is closed, so it makes another.
+    // The monitor closed its connection, so it connects again.
     assert_eq!(arrived(monitor).runtime_cookie, fake.profile().runtime_cookie);
 }
 
 #[test]
-fn runtimes_find_a_monitor_that_is_restarted() {
+fn runtimes_find_a_restarted_monitor() {
     let Lab { monitor, path, _place } = lab();
     let fakes = [(); 3].map(|()| runtime(&path, true));
     for _ in &fakes {
         arrived(&monitor);
     }
     drop(monitor);
-    assert!(!is_there(&path));
+    assert!(!has_listener(&path));
     let monitor = Monitor::bind(&path).unwrap();
     for _ in &fakes {
         monitor.client(arrived(&monitor).runtime_cookie).resume().unwrap();
@@ -403,35 +405,8 @@ fn runtimes_find_a_monitor_that_is_restarted() {
 }
 
 #[test]
-#[cfg(unix)]
-fn a_dead_socket_is_replaced_and_nothing_else() {
-    let place = Place::new();
-    let path = place.path("port");
-    drop(Listener::bind(&path));
-    assert!(path.exists(), "the socket is left behind");
-    let monitor = Monitor::bind(&path).unwrap();
-    assert_eq!(
-        std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions()) & 0o777,
-        0o600
-    );
-    let error = Monitor::bind(&path).unwrap_err();
-    assert!(matches!(&error, Error::InUse { .. }), "{error}");
-    // Somebody else's that lies there now is not removed.
-    std::fs::remove_file(&path).unwrap();
-    let other = Monitor::bind(&path).unwrap();
-    drop(monitor);
-    assert!(path.exists());
-    drop(other);
-    assert!(!path.exists());
-    std::fs::write(&path, "a letter").unwrap();
-    let error = Monitor::bind(&path).unwrap_err();
-    assert!(matches!(&error, Error::Listen { .. }), "{error}");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter");
-}
-
-#[test]
 #[cfg_attr(windows, ignore = "needs real Windows: Wine does not honour FILE_FLAG_FIRST_PIPE_INSTANCE")]
-fn a_port_has_one_owner() {
+fn port_has_one_owner() {
     let Lab { monitor, path, .. } = &lab();
     assert!(matches!(Monitor::bind(path).unwrap_err(), Error::InUse { .. }));
     let _runtime = runtime(path, false);
@@ -439,26 +414,9 @@ fn a_port_has_one_owner() {
 }
 
 #[test]
-#[cfg(unix)]
-fn of_many_that_replace_a_dead_socket_one_has_it() {
-    let place = Place::new();
-    let path = place.path("port");
-    for _ in 0..200 {
-        drop(Listener::bind(&path));
-        let bound: Vec<_> = thread::scope(|scope| {
-            let threads = [(); 3].map(|()| scope.spawn(|| Monitor::bind(&path)));
-            threads.map(|thread| thread.join().unwrap()).into_iter().flatten().collect()
-        });
-        assert_eq!(bound.len(), 1);
-        let _runtime = says(&path, b"comes to the one");
-        arrived(&bound[0]);
-    }
-}
-
-#[test]
-fn whoever_waits_sees_in_time_what_another_thread_has_begun() {
+fn waiting_threads_notice_changes_by_other_threads() {
     let Lab { monitor, path, .. } = &lab();
-    let _stream = says(path, b"is forgotten ...");
+    let _stream = advertise(path, b"is forgotten ...");
     let runtime = arrived(monitor);
     let began = Instant::now();
     thread::scope(|scope| {
@@ -470,44 +428,47 @@ fn whoever_waits_sees_in_time_what_another_thread_has_begun() {
         while monitor.is_waiting(runtime.runtime_cookie) {
             thread::yield_now();
         }
-        // Forgotten is forgotten, for those who wait too.
+        // A thread that waits for a removed runtime fails immediately.
         assert!(monitor.remove(runtime.runtime_cookie));
         assert!(matches!(waiting_for.join().unwrap(), Err(Error::Left { .. })));
-        let _other = says(path, b"so that it ends.");
+        let _other = advertise(path, b"so that it ends.");
         assert!(matches!(waiting.join().unwrap(), Some(MonitorEvent::Arrived(_))));
     });
-    assert!(began.elapsed() < LONG / 2, "somebody has waited for the deadline");
+    assert!(began.elapsed() < LONG / 2, "a thread waited until its deadline");
 }
 
 #[test]
-fn a_loop_of_ones_own_hears_of_what_is_due() {
+fn event_loop_notices_an_earlier_due_time() {
     let Lab { monitor, path, .. } = &lab();
-    let _stream = says(path, b"has a command...");
+    let _stream = advertise(path, b"has a command...");
     let runtime = arrived(monitor);
-    assert_eq!(monitor.due(), None);
+    // Until the deadline of the frame, which arrived in time, has passed.
+    while monitor.due().is_some() {
+        assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
+    }
     thread::scope(|scope| {
         scope.spawn(|| drop(monitor.wait_for(runtime.runtime_cookie).unwrap()));
-        assert!(is_ready(monitor, LONG), "its descriptor says that there is news");
+        assert!(is_ready(monitor, LONG), "the descriptor becomes readable");
     });
     assert!(monitor.poll_event().unwrap().is_none());
     assert!(monitor.due().is_some());
 }
 
 #[test]
-fn a_client_outlives_its_monitor() {
+fn client_outlives_its_monitor() {
     let Lab { monitor, path, _place } = lab();
     let _fake = runtime(&path, false);
     let client = monitor.client(arrived(&monitor).runtime_cookie);
     drop(monitor);
     client.resume().unwrap();
-    assert!(is_there(&path));
+    assert!(has_listener(&path));
     drop(client);
-    assert!(!is_there(&path));
+    assert!(!has_listener(&path));
 }
 
 #[test]
 #[cfg(unix)]
-fn a_command_is_told_where_the_port_is() {
+fn spawned_command_has_the_port_in_its_environment() {
     let Lab { monitor, path, _place } = &lab();
     let out = _place.file("out");
     let script = format!("printf %s \"$DOTNET_DiagnosticPorts\" > '{}'", out.display());
@@ -528,11 +489,11 @@ fn a_command_is_told_where_the_port_is() {
 }
 
 #[test]
-fn who_waits_for_events_can_be_woken() {
+fn wait_for_events_can_be_ended() {
     let Lab { monitor, .. } = &lab();
     let began = Instant::now();
     let waker = monitor.waker();
-    // Be it before anybody waits, for the next one who does.
+    // Before a thread waits, it ends the next wait.
     waker.wake();
     assert!(monitor.next_event(LONG * 3).unwrap().is_none());
     thread::scope(|scope| {
@@ -540,7 +501,7 @@ fn who_waits_for_events_can_be_woken() {
         waker.wake();
         assert!(waiting.join().unwrap());
     });
-    assert!(began.elapsed() < LONG * 3, "it was not woken");
+    assert!(began.elapsed() < LONG * 3, "the wait was not ended");
     assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
     drop(lab());
     waker.wake();
@@ -548,7 +509,7 @@ fn who_waits_for_events_can_be_woken() {
 
 #[test]
 #[cfg(windows)]
-fn a_port_has_one_name_and_is_told_by_its_short_one() {
+fn pipe_has_one_name_and_a_short_form() {
     let place = Place::new();
     let whole = place.path("port");
     let short = whole.to_str().unwrap().strip_prefix(r"\\.\pipe\").unwrap();

@@ -1,4 +1,4 @@
-//! A fake runtime that calls, against small monitors made by hand, and against what real runtimes said to one.
+//! A fake runtime that connects to simple monitors; its responses are compared with those of real runtimes.
 #![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -6,7 +6,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test says what it expects by failing"
+    reason = "a test fails by panicking"
 )]
 
 mod peer;
@@ -24,7 +24,7 @@ use ipc_proto::{
     Advertise, AttachProfiler, Code, CollectTracing2, Command, GetProcessInfo3, Guid, HResult, Message,
     Parsed, ResumeRuntime, StartupProfiler, StopTracing, Text,
 };
-use ipc_std::fake::{FakeRuntime, Fault, Port, Profile};
+use ipc_std::fake::{FakePort, FakeRuntime, Fault, Profile};
 use ipc_std::{Client, Connection, Error, ErrorKind, Stream};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ fn trace() -> CollectTracing2<'static> {
     CollectTracing2 { buffer_mb: 1, format: Format::NET_TRACE, rundown: true, providers: (&PROVIDERS).into() }
 }
 
-/// What runtimes call.
+/// A monitor that accepts one connection after another.
 struct Monitor(Listener);
 
 impl Monitor {
@@ -57,13 +57,13 @@ impl Monitor {
         Self(Listener::bind(path))
     }
 
-    fn port(&self, suspended: bool) -> Port {
-        Port { path: self.0.path.clone(), suspended }
+    fn port(&self, suspended: bool) -> FakePort {
+        FakePort { path: self.0.path.clone(), suspended }
     }
 
-    /// The next call: what is said first, and the connection.
+    /// Accepts the next connection and receives its frame.
     #[track_caller]
-    fn called(&self) -> ([u8; Advertise::LEN], Stream) {
+    fn accept(&self) -> ([u8; Advertise::LEN], Stream) {
         let mut stream = self.0.accept();
         let mut frame = [0; Advertise::LEN];
         stream.read_exact(&mut frame).unwrap();
@@ -74,15 +74,15 @@ impl Monitor {
         self.0.is_called()
     }
 
-    /// Asks the runtime that calls next.
+    /// Sends a command on the next connection.
     #[track_caller]
-    fn ask<C: Command>(&self, command: &C) -> Result<(), Error> {
-        Connection::new(self.called().1).call(command).map(|_| ())
+    fn call<C: Command>(&self, command: &C) -> Result<(), Error> {
+        Connection::new(self.accept().1).call(command).map(|_| ())
     }
 
     #[track_caller]
     fn refusal<C: Command>(&self, command: &C) -> Option<HResult> {
-        self.ask(command).err().and_then(|error| error.hresult())
+        self.call(command).err().and_then(|error| error.hresult())
     }
 }
 
@@ -90,11 +90,11 @@ fn monitor(place: &Place, name: &str) -> Monitor {
     Monitor::new(&place.path(name))
 }
 
-fn calling(ports: Vec<Port>) -> FakeRuntime {
+fn connecting(ports: Vec<FakePort>) -> FakeRuntime {
     FakeRuntime::start(Profile { ports, ..Profile::net10() }).unwrap()
 }
 
-/// The rest of what is sent.
+/// Reads the remaining bytes.
 fn rest(mut stream: Stream) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
@@ -102,7 +102,7 @@ fn rest(mut stream: Stream) -> Vec<u8> {
 }
 
 #[test]
-fn it_says_who_it_is() {
+fn runtime_sends_its_frame() {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let profile = Profile {
@@ -113,30 +113,30 @@ fn it_says_who_it_is() {
     };
     let _runtime = FakeRuntime::without_listener(profile).unwrap();
     for _ in 0..2 {
-        assert_eq!(&monitor.called().0, b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0");
+        assert_eq!(&monitor.accept().0, b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0");
     }
 }
 
 #[test]
-fn a_connection_carries_one_command() {
+fn connection_carries_one_command() {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
-    let runtime = calling(vec![monitor.port(true)]);
-    let (_, mut stream) = monitor.called();
-    // It calls once, until it has something to do.
+    let runtime = connecting(vec![monitor.port(true)]);
+    let (_, mut stream) = monitor.accept();
+    // The runtime has one connection at a time.
     assert!(!monitor.is_called());
     let request = ipc_proto::encode_to_vec(GetProcessInfo3::CODE, &GetProcessInfo3 {}).unwrap();
     stream.write_all(&request.repeat(2)).unwrap();
     let answer = rest_or_reset(stream);
     let Ok(Parsed::Complete { value, used }) = Message::parse(&answer) else { panic!("{answer:?}") };
     assert_eq!((value.code, used), (Code::OK, answer.len()));
-    monitor.ask(&ResumeRuntime {}).unwrap();
-    monitor.ask(&GetProcessInfo3 {}).unwrap();
+    monitor.call(&ResumeRuntime {}).unwrap();
+    monitor.call(&GetProcessInfo3 {}).unwrap();
     assert!(!runtime.is_suspended());
     assert_eq!(runtime.requests().len(), 3);
 }
 
-/// The rest of what is sent to one who has said more than was read.
+/// Reads the remaining bytes of a peer that does not read everything.
 fn rest_or_reset(mut stream: Stream) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Err(e) = stream.read_to_end(&mut bytes) {
@@ -146,149 +146,149 @@ fn rest_or_reset(mut stream: Stream) -> Vec<u8> {
 }
 
 #[test]
-fn it_calls_again_while_a_trace_streams() {
+fn runtime_connects_again_during_a_trace() {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
-    let _runtime = calling(vec![monitor.port(true)]);
-    let mut tracing = Connection::new(monitor.called().1);
+    let _runtime = connecting(vec![monitor.port(true)]);
+    let mut tracing = Connection::new(monitor.accept().1);
     let session = tracing.call(&trace()).unwrap();
-    monitor.ask(&ResumeRuntime {}).unwrap();
+    monitor.call(&ResumeRuntime {}).unwrap();
     let mut stream = tracing.into_stream();
     let mut magic = [0; 8];
     stream.read_exact(&mut magic).unwrap();
     assert_eq!(&magic, b"Nettrace");
-    let (_, stopping) = monitor.called();
+    let (_, stopping) = monitor.accept();
     thread::scope(|scope| {
         let stopped =
             scope.spawn(|| Connection::new(stopping).call(&StopTracing { session_id: session.session_id }));
         assert!(rest(stream).len() > 1000);
         assert_eq!(stopped.join().unwrap().unwrap().session_id, session.session_id);
     });
-    monitor.called();
+    monitor.accept();
 }
 
 #[test]
-fn a_suspended_runtime_streams_nothing() {
+fn suspended_runtime_streams_nothing() {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
-    let _runtime = calling(vec![monitor.port(true)]);
-    let mut tracing = Connection::new(monitor.called().1);
+    let _runtime = connecting(vec![monitor.port(true)]);
+    let mut tracing = Connection::new(monitor.accept().1);
     let session_id = tracing.call(&trace()).unwrap().session_id;
-    monitor.ask(&StopTracing { session_id }).unwrap();
+    monitor.call(&StopTracing { session_id }).unwrap();
     assert!(rest(tracing.into_stream()).is_empty());
 }
 
 #[test]
-fn it_calls_again_when_the_monitor_hangs_up() {
+fn runtime_connects_again_after_a_hang_up() {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
-    let runtime = calling(vec![monitor.port(true)]);
+    let runtime = connecting(vec![monitor.port(true)]);
     for _ in 0..3 {
-        drop(monitor.called());
+        drop(monitor.accept());
     }
-    // In the middle of a command, too.
-    monitor.called().1.write_all(b"DOTNET_IPC_V1\0\x18").unwrap();
-    monitor.ask(&ResumeRuntime {}).unwrap();
+    // Also in the middle of a command.
+    monitor.accept().1.write_all(b"DOTNET_IPC_V1\0\x18").unwrap();
+    monitor.call(&ResumeRuntime {}).unwrap();
     assert!(!runtime.is_suspended());
 }
 
 #[test]
-fn a_monitor_may_come_late_and_come_again() {
+fn monitor_can_start_late_and_restart() {
     let place = Place::new();
     let path = place.path("monitor");
-    let runtime = calling(vec![Port { path: path.clone(), suspended: true }]);
+    let runtime = connecting(vec![FakePort { path: path.clone(), suspended: true }]);
     for _ in 0..2 {
         let monitor = Monitor::new(&path);
-        monitor.ask(&GetProcessInfo3 {}).unwrap();
-        let waiting = monitor.called();
+        monitor.call(&GetProcessInfo3 {}).unwrap();
+        let waiting = monitor.accept();
         #[cfg(unix)]
         fs::remove_file(&path).unwrap();
         drop((monitor, waiting));
     }
-    // Whoever owned it is gone, and its socket is still there.
+    // A stale socket remains.
     drop(Monitor::new(&path));
     #[cfg(unix)]
     fs::remove_file(&path).unwrap();
-    Monitor::new(&path).ask(&ResumeRuntime {}).unwrap();
+    Monitor::new(&path).call(&ResumeRuntime {}).unwrap();
     assert!(!runtime.is_suspended());
 }
 
 #[test]
-fn a_resume_counts_for_its_own_port() {
+fn resume_counts_for_its_own_port() {
     let place = Place::new();
     let [first, second, third] = ["first", "second", "third"].map(|name| monitor(&place, name));
     let ports = vec![first.port(true), second.port(false), third.port(true)];
     let runtime = FakeRuntime::start(Profile { suspended: true, ports, ..Profile::net10() }).unwrap();
     let tool = Client::at(runtime.path());
-    let mut tracing = Connection::new(first.called().1);
+    let mut tracing = Connection::new(first.accept().1);
     let session_id = tracing.call(&trace()).unwrap().session_id;
     for _ in 0..2 {
-        first.ask(&ResumeRuntime {}).unwrap();
-        second.ask(&ResumeRuntime {}).unwrap();
+        first.call(&ResumeRuntime {}).unwrap();
+        second.call(&ResumeRuntime {}).unwrap();
         tool.resume().unwrap();
         assert!(runtime.is_suspended());
-        second.ask(&STARTUP).unwrap();
+        second.call(&STARTUP).unwrap();
         assert_eq!(second.refusal(&ATTACH), Some(HResult::NOT_YET_AVAILABLE));
     }
-    third.ask(&ResumeRuntime {}).unwrap();
+    third.call(&ResumeRuntime {}).unwrap();
     assert!(!runtime.is_suspended());
     assert_eq!(first.refusal(&STARTUP), Some(HResult::INVALID_ARG));
     assert_eq!(first.refusal(&ATTACH), Some(HResult::MOD_NOT_FOUND));
     let mut stream = tracing.into_stream();
     stream.read_exact(&mut [0; 8]).unwrap();
     thread::scope(|scope| {
-        scope.spawn(|| third.ask(&StopTracing { session_id }).unwrap());
+        scope.spawn(|| third.call(&StopTracing { session_id }).unwrap());
         assert!(rest(stream).len() > 1000);
     });
-    // Nothing is left to be resumed, which is no error.
+    // Another resume has no effect, and is not an error.
     tool.resume().unwrap();
-    third.ask(&ResumeRuntime {}).unwrap();
+    third.call(&ResumeRuntime {}).unwrap();
 }
 
 #[test]
-fn the_default_port_waits_for_a_resume_of_its_own() {
+fn default_port_has_its_own_resume() {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let profile = Profile { suspended: true, ports: vec![monitor.port(true)], ..Profile::net10() };
     let listening = FakeRuntime::start(profile.clone()).unwrap();
-    monitor.ask(&ResumeRuntime {}).unwrap();
+    monitor.call(&ResumeRuntime {}).unwrap();
     assert!(listening.is_suspended());
     Client::at(listening.path()).resume().unwrap();
     assert!(!listening.is_suspended());
     drop(listening);
 
     let fed = FakeRuntime::without_listener(profile).unwrap();
-    // The one that is gone had called again.
-    while monitor.ask(&ResumeRuntime {}).is_err() {}
+    // The previous runtime had connected again before it ended.
+    while monitor.call(&ResumeRuntime {}).is_err() {}
     assert!(fed.is_suspended());
-    let (ours, theirs) = pair();
+    let (client, runtime) = pair();
     thread::scope(|scope| {
-        scope.spawn(|| fed.serve(theirs));
-        Connection::new(ours).call(&ResumeRuntime {}).unwrap();
+        scope.spawn(|| fed.serve(runtime));
+        Connection::new(client).call(&ResumeRuntime {}).unwrap();
     });
     assert!(!fed.is_suspended());
 }
 
 #[test]
-fn a_port_that_nobody_listens_at_hurts_nobody() {
+fn ports_without_a_listener_do_not_block_others() {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let dead = place.path("dead");
     drop(Listener::bind(&dead));
-    let [dead, nobody] = [dead, place.path("nobody")].map(|path| Port { path, suspended: false });
-    let runtime = calling(vec![dead, monitor.port(true), nobody]);
+    let [dead, absent] = [dead, place.path("absent")].map(|path| FakePort { path, suspended: false });
+    let runtime = connecting(vec![dead, monitor.port(true), absent]);
     Client::at(runtime.path()).process_info().unwrap();
-    monitor.ask(&ResumeRuntime {}).unwrap();
+    monitor.call(&ResumeRuntime {}).unwrap();
     Client::at(runtime.path()).process_info().unwrap();
     assert!(!runtime.is_suspended());
 }
 
 #[test]
-fn a_silent_monitor_holds_up_nobody() {
+fn silent_monitor_does_not_block_others() {
     let place = Place::new();
     let [silent, monitor] = ["silent", "monitor"].map(|name| monitor(&place, name));
-    let runtime = calling(vec![silent.port(false), monitor.port(true)]);
-    let _silent = silent.called();
+    let runtime = connecting(vec![silent.port(false), monitor.port(true)]);
+    let _silent = silent.accept();
     let mut half = silent_half(&monitor);
     Client::at(runtime.path()).process_info().unwrap();
     half.write_all(b"\0\0").unwrap();
@@ -297,24 +297,24 @@ fn a_silent_monitor_holds_up_nobody() {
     assert!(!silent.is_called());
 }
 
-/// A `ResumeRuntime` but for its last two bytes.
+/// Sends a `ResumeRuntime` without its last two bytes.
 fn silent_half(monitor: &Monitor) -> Stream {
-    let (_, mut stream) = monitor.called();
+    let (_, mut stream) = monitor.accept();
     stream.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01").unwrap();
     stream
 }
 
 #[test]
-fn faults_happen_on_ports_too() {
+fn faults_apply_to_ports() {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
-    let runtime = calling(vec![monitor.port(true)]);
+    let runtime = connecting(vec![monitor.port(true)]);
     runtime.set_fault(Fault::CloseAfter(7));
-    assert_eq!(monitor.ask(&GetProcessInfo3 {}).unwrap_err().kind(), ErrorKind::Gone);
+    assert_eq!(monitor.call(&GetProcessInfo3 {}).unwrap_err().kind(), ErrorKind::Gone);
     runtime.set_fault(Fault::Drip(Duration::from_millis(1)));
-    monitor.ask(&ResumeRuntime {}).unwrap();
+    monitor.call(&ResumeRuntime {}).unwrap();
     runtime.set_fault(Fault::Silent);
-    let (_, mut stream) = monitor.called();
+    let (_, mut stream) = monitor.accept();
     stream.write_all(&ipc_proto::encode_to_vec(ResumeRuntime::CODE, &ResumeRuntime {}).unwrap()).unwrap();
     while runtime.requests().len() < 3 {
         thread::yield_now();
@@ -323,19 +323,19 @@ fn faults_happen_on_ports_too() {
     assert!(!monitor.is_called());
     runtime.set_fault(None);
     drop(stream);
-    monitor.ask(&ResumeRuntime {}).unwrap();
+    monitor.call(&ResumeRuntime {}).unwrap();
 }
 
 #[test]
-fn it_ends_at_once() {
+fn dropped_runtime_closes_its_connections() {
     let place = Place::new();
     let [monitor, another] = ["monitor", "another"].map(|name| monitor(&place, name));
-    let nobody = Port { path: place.path("nobody"), suspended: true };
-    let runtime = calling(vec![monitor.port(true), another.port(true), nobody]);
-    let mut tracing = Connection::new(monitor.called().1);
+    let absent = FakePort { path: place.path("absent"), suspended: true };
+    let runtime = connecting(vec![monitor.port(true), another.port(true), absent]);
+    let mut tracing = Connection::new(monitor.accept().1);
     tracing.call(&trace()).unwrap();
     let half = silent_half(&another);
-    let (_, waiting) = monitor.called();
+    let (_, waiting) = monitor.accept();
     drop(runtime);
     for stream in [tracing.into_stream(), half, waiting] {
         assert!(rest_or_reset(stream).is_empty());
@@ -344,14 +344,14 @@ fn it_ends_at_once() {
 }
 
 #[test]
-fn a_port_that_cannot_be_is_an_error() {
-    let ports = vec![Port { path: "x".repeat(300).into(), suspended: false }];
+fn too_long_path_is_an_error() {
+    let ports = vec![FakePort { path: "x".repeat(300).into(), suspended: false }];
     FakeRuntime::without_listener(Profile { ports, ..Profile::net10() }).unwrap_err();
 }
 
 #[test]
-fn many_call_one_monitor() {
-    /// Few enough for a process that may have 1024 descriptors.
+fn many_runtimes_connect_to_one_monitor() {
+    /// A process can have 1,024 descriptors.
     const MANY: usize = 100;
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
@@ -365,7 +365,7 @@ fn many_call_one_monitor() {
     assert_eq!(cookies.len(), MANY);
     let mut resumed = BTreeSet::new();
     while resumed.len() < MANY {
-        let (frame, stream) = monitor.called();
+        let (frame, stream) = monitor.accept();
         let Ok(Parsed::Complete { value, .. }) = Advertise::parse(&frame) else { panic!("{frame:?}") };
         Connection::new(stream).call(&ResumeRuntime {}).unwrap();
         resumed.insert(value.runtime_cookie.0);
@@ -379,27 +379,27 @@ fn unhex(hex: &Value) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// What an answer comes to.
+/// Returns the code of a response, and the result of a refusal.
 fn outcome(answer: &[u8]) -> (Code, Option<HResult>) {
     let Ok(Parsed::Complete { value, .. }) = Message::parse(answer) else { panic!("{answer:?}") };
     (value.code, (value.code == Code::ERROR).then(|| decode(value.payload).unwrap()))
 }
 
-/// Every request that a monitor sent to a real, suspended runtime, in order, sent to a fake one.
+/// Sends the requests of a monitor to a real, suspended runtime to a fake one, in the same order.
 fn replay(file: &str, profile: Profile, differs: &[&str]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/conversations").join(file);
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let runtime = FakeRuntime::start(Profile { ports: vec![monitor.port(true)], ..profile }).unwrap();
-    // The connection that was called last, and those that are kept.
+    // The last connection, and those that stay open.
     let (mut next, mut kept) = (None, Vec::new());
     for line in fs::read_to_string(path).unwrap().lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let what = line["what"].as_str().unwrap();
         if what == "advertise" {
-            // Without a request, it was hung up.
+            // A connection without a request was closed.
             drop(next.take());
-            let (frame, stream) = monitor.called();
+            let (frame, stream) = monitor.accept();
             assert_eq!(frame.len(), unhex(&line["bytes"]).len());
             next = Some(stream);
             continue;
@@ -424,10 +424,10 @@ fn replay(file: &str, profile: Profile, differs: &[&str]) {
 }
 
 #[test]
-fn it_answers_a_monitor_as_real_runtimes_did() {
+fn responses_are_those_of_real_runtimes() {
     replay("reverse-connect-net10.jsonl", Profile::net10(), &[]);
     replay("reverse-connect-net10-linux.jsonl", Profile::net10(), &[]);
-    // This one read past the end of a payload, found something, and took it.
+    // This runtime read past the end of a payload, and accepted what it found there.
     replay("reverse-connect-net8-linux.jsonl", Profile::net8(), &["startup-prof-trunc"]);
     replay("reverse-connect-net9-aot-linux.jsonl", Profile::net9_aot(), &[]);
 }

@@ -1,11 +1,11 @@
-//! The server of a runtime: what it listens at and whom it calls, seen from the other end.
+//! [`Server`], the runtime's role at its ports, with tools and monitors as its peers.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test says what it expects by failing"
+    reason = "a test fails by panicking"
 )]
 
 mod peer;
@@ -38,8 +38,8 @@ fn listen(place: &Place, name: &str) -> (PathBuf, Listener) {
     (path, listener)
 }
 
-/// The next runtime that calls, once it has said who it is.
-fn called(monitor: &Listener) -> Stream {
+/// Accepts a connection of the runtime and receives its frame.
+fn accept_runtime(monitor: &Listener) -> Stream {
     let mut stream = monitor.accept();
     let mut frame = [0; Advertise::LEN];
     stream.read_exact(&mut frame).unwrap();
@@ -47,24 +47,25 @@ fn called(monitor: &Listener) -> Stream {
     stream
 }
 
-/// Says this to the next runtime that calls, and waits until it has closed: to close first would be to hang up.
-fn say(monitor: &Listener, byte: u8) {
-    let mut stream = called(monitor);
+/// Sends a byte on the runtime's next connection, and waits until the runtime closes it. Closing first would be a
+/// hang-up.
+fn send_once(monitor: &Listener, byte: u8) {
+    let mut stream = accept_runtime(monitor);
     stream.write_all(&[byte]).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
 }
 
-/// Takes what comes next, which is from this port, and says that.
-fn taken(server: &mut Server, port: usize) -> (Incoming, [u8; 1]) {
-    let mut incoming = server.accept().unwrap().expect("nobody stopped it");
+/// Accepts the next connection, which is from this port, and reads a byte.
+fn take(server: &mut Server, port: usize) -> (Incoming, [u8; 1]) {
+    let mut incoming = server.accept().unwrap().expect("it is not stopped");
     assert_eq!(incoming.port, port);
-    let mut said = [0];
-    incoming.stream.read_exact(&mut said).unwrap();
-    (incoming, said)
+    let mut byte = [0];
+    incoming.stream.read_exact(&mut byte).unwrap();
+    (incoming, byte)
 }
 
 #[test]
-fn it_listens_as_a_runtime_does() {
+fn listener_has_name_and_mode_of_a_runtimes() {
     let place = Place::new();
     let mut server = server();
     assert_eq!(server.path(), None);
@@ -82,14 +83,14 @@ fn it_listens_as_a_runtime_does() {
     assert!(name.ends_with("-dotnet-diagnostic-42"), "{name}");
     let mut tool = connect(&path);
     tool.write_all(b"a").unwrap();
-    assert_eq!(taken(&mut server, 0).1, *b"a");
+    assert_eq!(take(&mut server, 0).1, *b"a");
     drop(server);
     assert!(Stream::connect(&path, std::time::Instant::now() + HANGS).is_err());
 }
 
 #[test]
 #[cfg_attr(windows, ignore = "needs real Windows: Wine does not honour FILE_FLAG_FIRST_PIPE_INSTANCE")]
-fn who_listens_already_is_left_alone() {
+fn socket_in_use_is_not_replaced() {
     let place = Place::new();
     let mut server = server();
     server.listen(&place.directory()).unwrap();
@@ -98,12 +99,12 @@ fn who_listens_already_is_left_alone() {
     assert_eq!(another.listen(&place.directory()).unwrap_err().kind(), ErrorKind::AddrInUse);
     drop(another);
     connect(&path).write_all(b"a").unwrap();
-    assert_eq!(taken(&mut server, 0).1, *b"a");
+    assert_eq!(take(&mut server, 0).1, *b"a");
 }
 
 #[test]
 #[cfg(unix)]
-fn a_socket_goes_with_its_server_and_a_dead_one_is_left_alone() {
+fn own_socket_is_removed_and_a_stale_one_is_not() {
     let place = Place::new();
     let mut server = server();
     server.listen(&place.directory()).unwrap();
@@ -117,7 +118,7 @@ fn a_socket_goes_with_its_server_and_a_dead_one_is_left_alone() {
 }
 
 #[test]
-fn a_silent_tool_is_handed_over_at_once() {
+fn connection_of_a_silent_tool_is_returned_immediately() {
     let place = Place::new();
     let mut server = server();
     server.listen(&place.directory()).unwrap();
@@ -128,85 +129,85 @@ fn a_silent_tool_is_handed_over_at_once() {
 }
 
 #[test]
-fn what_does_not_fit_is_an_error() {
+fn too_long_values_are_errors() {
     let place = Place::new();
     let long = place.path(&"x".repeat(300));
     let mut large = Server::new(&Advertise { process_id: 1 << 32, ..ADVERTISE }).unwrap();
     assert_eq!(large.listen(&place.directory()).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert!(server().listen(&long).is_err());
-    assert!(server().call(&long).is_err());
+    assert!(server().connect(&long).is_err());
     #[cfg(unix)]
     assert_eq!(std::fs::read_dir(place.directory()).unwrap().count(), 0);
 }
 
 #[test]
-fn a_port_calls_again_when_its_turn_is_over() {
+fn port_connects_again_after_its_turn() {
     let place = Place::new();
     let (path, monitor) = listen(&place, "monitor");
     let mut server = server();
-    assert_eq!((server.listen(&place.directory()).unwrap(), server.call(&path).unwrap()), (0, 1));
+    assert_eq!((server.listen(&place.directory()).unwrap(), server.connect(&path).unwrap()), (0, 1));
     let monitor = thread::spawn(move || {
-        let mut first = called(&monitor);
+        let mut first = accept_runtime(&monitor);
         first.write_all(b"1").unwrap();
-        say(&monitor, b'2');
+        send_once(&monitor, b'2');
         let mut byte = [0];
         first.read_exact(&mut byte).unwrap();
         byte
     });
-    let (Incoming { mut stream, turn, .. }, said) = taken(&mut server, 1);
-    assert_eq!(said, *b"1");
-    // On another thread, while this one waits.
+    let (Incoming { mut stream, turn, .. }, byte) = take(&mut server, 1);
+    assert_eq!(byte, *b"1");
+    // Another thread ends the turn while this one waits.
     let answered = thread::spawn(move || drop(turn));
-    assert_eq!(taken(&mut server, 1).1, *b"2");
+    assert_eq!(take(&mut server, 1).1, *b"2");
     answered.join().unwrap();
-    // The first connection goes on, as that of a session does.
+    // The first connection stays open, as that of a session.
     stream.write_all(b"s").unwrap();
     assert_eq!(monitor.join().unwrap(), *b"s");
 }
 
 #[test]
-fn a_turn_keeps_its_port_from_calling_and_no_other() {
+fn turn_blocks_only_its_own_port() {
     let place = Place::new();
     let [(busy, busy_monitor), (free, free_monitor)] = ["busy", "free"].map(|name| listen(&place, name));
     let mut server = server();
-    assert_eq!([server.call(&busy).unwrap(), server.call(&free).unwrap()], [0, 1]);
+    assert_eq!([server.connect(&busy).unwrap(), server.connect(&free).unwrap()], [0, 1]);
     thread::scope(|scope| {
-        scope.spawn(|| say(&busy_monitor, b'1'));
-        let _held = taken(&mut server, 0).0.turn;
+        scope.spawn(|| send_once(&busy_monitor, b'1'));
+        let _held = take(&mut server, 0).0.turn;
         for _ in 0..2 {
-            scope.spawn(|| say(&free_monitor, b'2'));
-            taken(&mut server, 1);
+            scope.spawn(|| send_once(&free_monitor, b'2'));
+            take(&mut server, 1);
         }
         assert!(!busy_monitor.is_called());
     });
 }
 
 #[test]
-#[cfg(unix)] // a pipe's end is seen when its data is read, as in a runtime there
-fn a_hang_up_is_seen_before_data() {
+#[cfg(unix)] // on Windows, the end of a pipe appears after its data, for a runtime too
+fn hang_up_has_precedence_over_data() {
     let place = Place::new();
     let [(busy, busy_monitor), (path, monitor)] = ["busy", "monitor"].map(|name| listen(&place, name));
     let mut server = server();
-    assert_eq!([server.call(&busy).unwrap(), server.call(&path).unwrap()], [0, 1]);
+    assert_eq!([server.connect(&busy).unwrap(), server.connect(&path).unwrap()], [0, 1]);
     thread::scope(|scope| {
-        scope.spawn(|| say(&busy_monitor, b'1'));
-        taken(&mut server, 0);
-        // Both have called by now, and nobody looks.
-        called(&monitor).write_all(b"not heard").unwrap();
-        scope.spawn(|| say(&monitor, b'2'));
-        assert_eq!(taken(&mut server, 1).1, *b"2");
+        scope.spawn(|| send_once(&busy_monitor, b'1'));
+        take(&mut server, 0);
+        // Both ports have connected, and the server does not run.
+        accept_runtime(&monitor).write_all(b"is lost").unwrap();
+        scope.spawn(|| send_once(&monitor, b'2'));
+        assert_eq!(take(&mut server, 1).1, *b"2");
     });
 }
 
 #[test]
-fn a_busy_listener_leaves_ports_their_turn() {
+fn busy_listener_does_not_block_other_ports() {
     let place = Place::new();
     let (path, monitor) = listen(&place, "monitor");
     let mut server = server();
-    assert_eq!([server.listen(&place.directory()).unwrap(), server.call(&path).unwrap()], [0, 1]);
+    assert_eq!([server.listen(&place.directory()).unwrap(), server.connect(&path).unwrap()], [0, 1]);
     let tools = [(); 3].map(|()| connect(server.path().unwrap()));
     assert_eq!(server.accept().unwrap().unwrap().port, 0);
-    let mut command = called(&monitor);
+    let mut command = accept_runtime(&monitor);
     command.write_all(b"1").unwrap();
     let order = [(); 3].map(|()| server.accept().unwrap().unwrap().port);
     assert_eq!(order, [1, 0, 0]);
@@ -215,36 +216,36 @@ fn a_busy_listener_leaves_ports_their_turn() {
 
 #[test]
 #[cfg(unix)]
-fn a_full_backlog_holds_up_nobody() {
+fn full_backlog_does_not_block_other_ports() {
     let place = Place::new();
     let [(full, full_monitor), (path, monitor)] = ["full", "monitor"].map(|name| listen(&place, name));
     rustix::net::listen(&full_monitor.listener, 0).unwrap();
     let waiting = connect(&full);
     let mut server = server();
-    assert_eq!([server.call(&full).unwrap(), server.call(&path).unwrap()], [0, 1]);
+    assert_eq!([server.connect(&full).unwrap(), server.connect(&path).unwrap()], [0, 1]);
     thread::scope(|scope| {
-        scope.spawn(|| say(&monitor, b'1'));
-        assert_eq!(taken(&mut server, 1).1, *b"1");
+        scope.spawn(|| send_once(&monitor, b'1'));
+        assert_eq!(take(&mut server, 1).1, *b"1");
         full_monitor.accept();
-        scope.spawn(|| say(&full_monitor, b'2'));
-        assert_eq!(taken(&mut server, 0).1, *b"2");
+        scope.spawn(|| send_once(&full_monitor, b'2'));
+        assert_eq!(take(&mut server, 0).1, *b"2");
     });
     drop(waiting);
 }
 
 #[test]
-fn it_stops_for_good() {
+fn stopped_server_stays_stopped() {
     let place = Place::new();
     let mut server = server();
     server.listen(&place.directory()).unwrap();
-    server.call(&place.path("nobody")).unwrap();
+    server.connect(&place.path("absent")).unwrap();
     let stopper = server.stopper();
     let stopping = thread::spawn(move || stopper.stop());
     assert!(server.accept().unwrap().is_none());
     stopping.join().unwrap();
     let _tool = connect(server.path().unwrap());
     assert!(server.accept().unwrap().is_none());
-    // One more after the end of it is no trouble.
+    // A stop after the server is dropped has no effect.
     let stopper = server.stopper();
     drop(server);
     stopper.stop();

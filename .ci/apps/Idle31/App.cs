@@ -1,5 +1,5 @@
-// The program the .NET Core 3.1 runtime runs for the tests: it raises events whose every field is known,
-// and ends when its standard input does. `.ci/runtimes` compiles it (C# 7, against 3.1's own assemblies).
+// The program that .NET Core 3.1 runs for the tests. It writes events with known fields, and exits when its standard input
+// ends. `.ci/runtimes` compiles it (C# 7, with the assemblies of 3.1).
 
 using System;
 using System.Diagnostics;
@@ -11,21 +11,21 @@ sealed class Events : EventSource
 {
     public static readonly Events Log = new Events();
 
-    // Without these names the runtime takes the events' keywords for a mistake and raises none of them.
+    // Without these names the runtime rejects the keywords of the events, and writes none of them.
     public static class Keywords
     {
         public const EventKeywords Ticks = (EventKeywords)0x1;
         public const EventKeywords Rounds = (EventKeywords)0x2;
     }
 
-    // number counts up from 0 by one; square is number * number, text is "tick " and the number.
+    // number counts up from 0; square is number * number, and text is "tick " with the number.
     [Event(1, Level = EventLevel.Informational, Keywords = Keywords.Ticks)]
     public void Tick(int number, long square, string text)
     {
         WriteEvent(1, number, square, text);
     }
 
-    // No payload; raised after every tenth Tick.
+    // No payload; written after every tenth Tick.
     [Event(2, Level = EventLevel.Verbose, Keywords = Keywords.Rounds)]
     public void Round()
     {
@@ -37,7 +37,7 @@ static class App
 {
     static void Main()
     {
-        // A background thread does not keep the process alive once Main is over.
+        // A background thread does not keep the process alive after Main returns.
         new Thread(Tick) { IsBackground = true }.Start();
         Console.WriteLine("idle31 " + Process.GetCurrentProcess().Id);
         while (Console.In.Read() != -1) { }

@@ -1,9 +1,10 @@
-//! Exchanges.
+//! The functions of exchanges.
 use core::fmt::Display;
 
 use ipc_proto::{
-    Call, Encode, EncodeError, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
-    Session, SessionPhase,
+    Encode, EncodeError, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
+    Session, SessionPhase, SuspendedCall, SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped,
+    UntypedCall, types::Status,
 };
 
 use crate::{Address, proves, proves_each};
@@ -17,18 +18,21 @@ const fn exchange<E: Exchange>() -> [Address; 4] {
     ]
 }
 proves_each! { EXCHANGES: exchange,
-    Call<'_>, ReceiveAdvertise, ReceiveEnvironment<'_>, SendEnvironment<'_, '_>, Serve<'_>, Reply<'_>,
+    UntypedCall<'_>, ReceiveAdvertise, ReceiveEnvironment<'_>, SendEnvironment<'_, '_>, Serve<'_>, Reply<'_>,
 }
 
 proves! { EXCHANGE:
-    Call::command, Call::received, Call::into_buffer,
+    UntypedCall::untyped, UntypedCall::finish_as::<Status>, UntypedCall::command, UntypedCall::received,
+    UntypedCall::suspend, SuspendedCall::<Untyped>::resume, <SuspendedCall<Untyped> as Clone>::clone,
     ReceiveAdvertise::new, <ReceiveAdvertise as Default>::default, ReceiveAdvertise::bytes, ReceiveAdvertise::finish,
-    ReceiveEnvironment::new, ReceiveEnvironment::next_entry, ReceiveEnvironment::into_buffer,
+    ReceiveEnvironment::new, ReceiveEnvironment::next_entry, ReceiveEnvironment::suspend,
+    SuspendedEnvironment::resume,
     ReceiveEnvironment::is_finished, SendEnvironment::new, SendEnvironment::announcement,
-    Serve::new, Serve::announce, Serve::bytes, Serve::code, Serve::finish,
+    Serve::new, Serve::bytes, Serve::code, Serve::finish,
+    Serve::suspend, SuspendedServe::resume, Reply::suspend, SuspendedReply::resume,
     answer_untyped, Reply::bytes, Reply::refuse, Reply::refuse_with,
     Session::new, Session::session_id, Session::received, Session::wants_stream, Session::stream_advance,
-    Session::stop, Session::stop_step, Session::stop_advance, Session::stop_answer, Session::until, Session::tick,
+    Session::stop, Session::limit_connecting, Session::is_stopping, Session::stop_failed, Session::stop_step, Session::stop_advance, Session::stop_answer, Session::until, Session::tick,
     Session::abandon, Session::end, <SessionPhase as Display>::fmt,
 }
 

@@ -1,18 +1,22 @@
-//! The protocol before it was one.
+//! The functions for the drafts of the protocol.
 use core::fmt::Display;
 use core::str::FromStr;
 
 use ipc_proto::HResult;
-use ipc_proto::legacy::{self, CollectTracing, ErrorCode, OldMessageType, OldRequest, Provider, SocketName};
+use ipc_proto::legacy::{
+    self, DraftCollectTracing, DraftErrorCode, DraftPipeName, DraftProvider, DraftSocketName, OldMessageType,
+    OldRequest,
+};
 
 use crate::command::command;
 use crate::wire::value;
 use crate::{proves, proves_each};
 
-proves_each! { LEGACY_WIRE: value, CollectTracing<'_>, Provider<'_>, ErrorCode, OldMessageType, OldRequest<'_> }
-proves_each! { LEGACY_COMMANDS: command, CollectTracing<'_> }
+proves_each! { LEGACY_WIRE: value, DraftCollectTracing<'_>, DraftProvider<'_>, DraftErrorCode, OldMessageType, OldRequest<'_> }
+proves_each! { LEGACY_COMMANDS: command, DraftCollectTracing<'_> }
 
 proves! { LEGACY:
-    legacy::recognise, ErrorCode::name, OldMessageType::name, <HResult as From<ErrorCode>>::from,
-    <SocketName as FromStr>::from_str, <SocketName as Display>::fmt,
+    legacy::recognise, DraftErrorCode::name, OldMessageType::name, <HResult as From<DraftErrorCode>>::from,
+    <DraftSocketName as FromStr>::from_str, <DraftSocketName as Display>::fmt,
+    <DraftPipeName as FromStr>::from_str, <DraftPipeName as Display>::fmt,
 }

@@ -1,18 +1,17 @@
-//! Links only if nothing in `ipc-proto` can panic.
+//! A library that links only if no function of `ipc-proto` can panic.
 //!
-//! The panic handler calls a function that is defined nowhere. So an optimised build links only if the optimiser could
-//! remove every panic from everything that is kept, and kept is every function of the public API: the tables in the
-//! modules hold their addresses and are exported, so that the optimiser can assume nothing of the arguments. What has no
-//! address, because a type of its signature has no name, stands in a function around it.
+//! The panic handler calls an undefined function. So an optimised build links only if the optimiser can remove every
+//! panic from the functions that the library contains. These are all functions of the public API: exported tables in
+//! the modules have their addresses, so the optimiser knows nothing about the arguments. A function has no address if a
+//! type of its signature has no name; the table has a wrapper instead.
 //!
-//! That `ipc-proto` does not pull in `std` or `alloc` follows from the same build: `std` has a panic handler of its own,
-//! and `alloc` wants an allocator. `../api.py` compares the tables with the documentation, so that no function is
-//! forgotten.
+//! The same build proves that `ipc-proto` does not need `std` or `alloc`: `std` has its own panic handler, and `alloc`
+//! requires an allocator. `../api.py` compares the tables with the documentation, so that no function is missing.
 //!
-//! It is proved of code as it is released, without checks for overflow. What ipc-proto computes by itself never overflows
-//! unsaid: Clippy's `arithmetic_side_effects` sees to that.
+//! The proof applies to release builds, which have no overflow checks. Clippy's `arithmetic_side_effects` ensures that
+//! the arithmetic of `ipc-proto` cannot overflow unnoticed.
 //!
-//! Outside stand `Debug`, what the compiler derives, and the features `alloc` and `arbitrary`.
+//! The proof does not cover `Debug`, derived implementations, and the features `alloc` and `arbitrary`.
 #![no_std]
 
 mod command;
@@ -29,18 +28,18 @@ unsafe extern "C" {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: nothing that links ever comes here.
+    // SAFETY: a linked library never calls this.
     unsafe { ipc_proto_can_panic() }
 }
 
-/// Where a function begins.
+/// An address of a function.
 #[repr(transparent)]
 pub struct Address(*const ());
 
-// SAFETY: it is never written through, nor read.
+// SAFETY: the pointer is never dereferenced.
 unsafe impl Sync for Address {}
 
-/// An exported table of the addresses of functions.
+/// Declares an exported table of the addresses of functions.
 macro_rules! proves {
     ($table:ident: $($function:expr),* $(,)?) => {
         #[unsafe(no_mangle)]
@@ -49,7 +48,7 @@ macro_rules! proves {
 }
 pub(crate) use proves;
 
-/// An exported table of what a generic function says of each type.
+/// Declares an exported table of the results of a generic function for each type.
 macro_rules! proves_each {
     ($table:ident: $of:ident, $($ty:ty),* $(,)?) => {
         #[unsafe(no_mangle)]
@@ -58,19 +57,19 @@ macro_rules! proves_each {
 }
 pub(crate) use proves_each;
 
-/// Takes all that an iterator has to give.
-pub(crate) fn each<T>(items: impl Iterator<Item = T>, see: &mut dyn FnMut(T)) {
+/// Exhausts an iterator.
+pub(crate) fn each<T>(items: impl Iterator<Item = T>, visit: &mut dyn FnMut(T)) {
     for item in items {
-        see(item);
+        visit(item);
     }
 }
 
-/// The panic that the build must find.
+/// A function that can panic. A build with it must fail.
 #[cfg(feature = "panic")]
 #[unsafe(no_mangle)]
 pub extern "C" fn control(code: ipc_proto::Code, table: &[u8; 4]) -> u8 {
     table[usize::from(code.id())]
 }
-/// The allocation that the build must find.
+/// A function that allocates. A build with it must fail.
 #[cfg(feature = "alloc")]
 proves!(ALLOC: ipc_proto::wire::Text::to_text_buf);

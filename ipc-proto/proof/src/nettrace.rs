@@ -1,4 +1,4 @@
-//! NetTrace.
+//! The functions for NetTrace.
 use core::fmt::Display;
 use core::hash::Hash;
 
@@ -12,10 +12,12 @@ proves_each! { NETTRACE_WIRE: value, Varint32, Varint64, Zigzag64 }
 
 proves! { READ:
     Parser::new, Parser::next, Parser::next_event, Parser::release, Parser::offset, Parser::version,
-    Parser::skip_block, Parser::take_block, Parser::finish, Parser::object_name, <Limits as Default>::default,
-    BlockKind::name, Event::known_processor, Event::without_payload, Version::number, Trace::new,
-    <SystemTime as Decode<'_>>::decode,
-    <SystemTime as Decode<'_>>::inspect, <SystemTime as Decode<'_>>::shown,
+    Parser::skip_block, Parser::finish, Parser::object_name, <Limits as Default>::default,
+    BlockKind::name, TimeRange::overlaps, TimeFilter::new, TimeFilter::keeps, TimeFilter::record, TimeFilter::event, TimeFilter::skipped_blocks,
+    TimeFilter::is_contradicted, Event::known_processor, Event::without_payload, Version::number, Trace::new, Trace::check,
+    CalendarTime::from_unix, CalendarTime::to_unix, CalendarTime::is_valid,
+    <CalendarTime as Default>::default, <CalendarTime as Decode<'_>>::decode,
+    <CalendarTime as Decode<'_>>::inspect, <CalendarTime as Decode<'_>>::shown,
     Pairs::from_bytes, Pairs::as_bytes, <Pairs<'_> as Iterator>::next,
     Labels::from_bytes, Labels::as_bytes, <Labels<'_> as Iterator>::next,
     ThreadEntries::from_bytes, ThreadEntries::as_bytes, <ThreadEntries<'_> as Iterator>::next,
@@ -23,35 +25,39 @@ proves! { READ:
     SequencePoint::flushes_threads, SequencePoint::flushes_metadata,
 }
 
-fn call_stack(stack: &[u8], pointer_size: u32, see: &mut dyn FnMut(u64)) {
-    each(frames(stack, pointer_size), see);
+fn call_stack(stack: &[u8], pointer_size: u32, visit: &mut dyn FnMut(u64)) {
+    each(frames(stack, pointer_size), visit);
 }
 
 proves! { DESCRIBE:
     Metadata::decode, attributes, clr::describe,
     Fields::len, Fields::is_empty, Fields::iter, Fields::values, Fields::build, <Fields<'_> as Default>::default,
     <Fields<'_> as IntoIterator>::into_iter, <FieldIter<'_> as Iterator>::next, Element::field_type, Scalar::code,
-    <Values<'_> as Iterator>::next, Values::finish, Values::error, FileTime::unix_100ns,
+    <Values<'_> as Iterator>::next, Values::finish, Values::error, FileTime::unix_100ns, Values::field,
+    Value::as_bool, Value::as_u64, Value::as_i64, Value::as_f64, Value::as_str, Value::as_bytes, Value::as_guid,
+    Value::as_time,
+    TraceClock::new, TraceClock::nanoseconds, TraceClock::unix_nanoseconds, TraceClock::unix_start, TraceClock::ticks,
+    <TraceClock as Default>::default,
     Str::is_empty, units, chars, <Str<'_> as Default>::default, <Str<'_> as From<&str>>::from,
     <Str<'_> as PartialEq>::eq, <Str<'_> as PartialEq<str>>::eq, <Str<'_> as PartialEq<&str>>::eq,
     <Str<'_> as PartialOrd>::partial_cmp,
     <Str<'_> as Ord>::cmp, <Str<'_> as Hash>::hash::<Sum>,
 }
 
-fn attributes<'a>(metadata: &Metadata<'a>, see: &mut dyn FnMut((Str<'a>, Str<'a>))) {
-    each(metadata.attributes.iter(), see);
+fn attributes<'a>(metadata: &Metadata<'a>, visit: &mut dyn FnMut((Str<'a>, Str<'a>))) {
+    each(metadata.attributes.iter(), visit);
 }
 
-fn units(text: &Str<'_>, see: &mut dyn FnMut(u16)) {
-    each(text.units(), see);
+fn units(text: &Str<'_>, visit: &mut dyn FnMut(u16)) {
+    each(text.units(), visit);
 }
 
-fn chars(text: &Str<'_>, see: &mut dyn FnMut(char)) {
-    each(text.chars(), see);
+fn chars(text: &Str<'_>, visit: &mut dyn FnMut(char)) {
+    each(text.chars(), visit);
 }
 
 proves! { KEEP:
-    Loss::new, Loss::step, Loss::event, Loss::lost, Loss::gaps, Loss::went_back, Loss::untracked, threads,
+    LossCounter::new, LossCounter::resync, LossCounter::record, LossCounter::event, LossCounter::lost, LossCounter::lost_at_start, LossCounter::gaps, LossCounter::went_back, LossCounter::untracked, threads,
     Order::<(Event<'_>, u64)>::new, Order::<(Event<'_>, u64)>::len, Order::<(Event<'_>, u64)>::is_empty,
     Order::<(Event<'_>, u64)>::late, Order::<(Event<'_>, u64)>::push, Order::<(Event<'_>, u64)>::release,
     Order::<(Event<'_>, u64)>::release_all, Order::<(Event<'_>, u64)>::pop, <Held<u64> as Default>::default,
@@ -61,33 +67,33 @@ proves! { KEEP:
     Table::<Metadata<'_>>::clear, items,
 }
 
-fn threads(loss: &Loss<'_>, see: &mut dyn FnMut((u64, u64))) {
-    each(loss.threads(), see);
+fn threads(loss: &LossCounter<'_>, visit: &mut dyn FnMut((u64, u64))) {
+    each(loss.threads(), visit);
 }
 
-fn items<'t>(table: &'t Table<'_, u64>, see: &mut dyn FnMut((u64, &'t u64))) {
-    each(table.iter(), see);
+fn items<'t>(table: &'t Table<'_, u64>, visit: &mut dyn FnMut((u64, &'t u64))) {
+    each(table.iter(), visit);
 }
 
 proves! { WRITE:
-    Writer::new, Writer::version, Writer::flush, Writer::finish, Writer::trace, Writer::metadata, Writer::describe,
-    Writer::stack, Writer::event, Writer::sequence_point, Writer::thread_sequence, thread, Writer::remove_thread,
+    TraceWriter::new, TraceWriter::version, TraceWriter::flush, TraceWriter::finish, TraceWriter::trace, TraceWriter::metadata, TraceWriter::describe,
+    TraceWriter::stack, TraceWriter::event, TraceWriter::sequence_point, TraceWriter::thread_sequence, thread, TraceWriter::remove_thread,
     label_list,
-    Rewrite::new, Rewrite::step, Rewrite::finish, Rewrite::so_far, Only::keeps, <RewriteOptions<'_> as Default>::default,
+    Rewrite::new, Rewrite::record, Rewrite::finish, Rewrite::resync, Rewrite::counts, EventSelector::keeps, <RewriteOptions<'_> as Default>::default,
     <RewriteError as From<WriteError>>::from, <RewriteError as core::error::Error>::source,
     <End as From<BadBlock>>::from,
 }
 
-fn thread<'w>(writer: &'w mut Writer<'_>, index: u64, entries: ThreadEntries<'_>) -> Written<'w> {
+fn thread<'w>(writer: &'w mut TraceWriter<'_>, index: u64, entries: ThreadEntries<'_>) -> WriteOutput<'w> {
     writer.thread(index, entries)
 }
 
-fn label_list<'w>(writer: &'w mut Writer<'_>, id: u32, labels: Labels<'_>) -> Written<'w> {
+fn label_list<'w>(writer: &'w mut TraceWriter<'_>, id: u32, labels: Labels<'_>) -> WriteOutput<'w> {
     writer.label_list(id, labels)
 }
 
 proves! { NETTRACE_DISPLAY:
     <BadBlock as Display>::fmt, <Corruption as Display>::fmt, <End as Display>::fmt, <Truncation as Display>::fmt,
-    <RewriteError as Display>::fmt, <Full as Display>::fmt, <Str<'_> as Display>::fmt, <Version as Display>::fmt,
-    <FileTime as Display>::fmt, <WriteError as Display>::fmt,
+    <RewriteError as Display>::fmt, <StoreFull as Display>::fmt, <Str<'_> as Display>::fmt, <Version as Display>::fmt,
+    <FileTime as Display>::fmt, <InvalidTrace as Display>::fmt, <WriteError as Display>::fmt,
 }

@@ -1,7 +1,6 @@
-//! Ports.
+//! The functions for ports.
 use core::fmt::Display;
 
-use ipc_proto::Guid;
 use ipc_proto::plan::Flavour;
 use ipc_proto::port::*;
 
@@ -15,50 +14,57 @@ proves! { PORT:
     Backoff::new, <Backoff as Default>::default, Backoff::next, Backoff::hung_up, Backoff::reset,
     Suspension::<&mut [bool]>::new, Suspension::<&mut [bool]>::resume, Suspension::<&mut [bool]>::is_suspended, waiting,
     <Tag as Display>::fmt, <Port<'_> as Display>::fmt, <PortAddressError as Display>::fmt,
-    <Finding<'_> as Display>::fmt, <Full<u32> as Display>::fmt, <ToolPortError as Display>::fmt,
+    <Finding<'_> as Display>::fmt, <ToolPortError as Display>::fmt,
 }
 
 fn read<'a>(flavour: Flavour, lookup: &dyn Fn(&str) -> Option<&'a str>) -> Config<'a> {
     Config::read(flavour, lookup)
 }
 
-fn ports<'a>(config: &Config<'a>, see: &mut dyn FnMut(Port<'a>)) {
-    each(config.ports(), see);
+fn ports<'a>(config: &Config<'a>, visit: &mut dyn FnMut(Port<'a>)) {
+    each(config.ports(), visit);
 }
 
-fn findings<'a>(config: &Config<'a>, see: &mut dyn FnMut(Finding<'a>)) {
-    each(config.findings(), see);
+fn findings<'a>(config: &Config<'a>, visit: &mut dyn FnMut(Finding<'a>)) {
+    each(config.findings(), visit);
 }
 
-fn list<'a>(value: &'a str, see: &mut dyn FnMut(Port<'a>)) {
-    each(Port::list(value), see);
+fn list<'a>(value: &'a str, visit: &mut dyn FnMut(Port<'a>)) {
+    each(Port::list(value), visit);
 }
 
-fn waiting(suspension: &Suspension<&mut [bool]>, see: &mut dyn FnMut(usize)) {
-    each(suspension.waiting(), see);
+fn waiting(suspension: &Suspension<&mut [bool]>, visit: &mut dyn FnMut(usize)) {
+    each(suspension.waiting(), visit);
 }
 
-type Runtimes<'s> = Roster<u32, &'s mut [Option<Entry<u32>>]>;
+type Slot = Option<MonitorSlot<u32, u8>>;
+type Monitor<'s> = MonitorPort<u32, u8, &'s mut [Slot]>;
 
-proves! { ROSTER:
-    Runtimes::new, Runtimes::arrive, Runtimes::take, take_if, Runtimes::remove, Runtimes::get,
-    Runtimes::connection_mut, runtimes, Runtimes::len, Runtimes::is_empty, Runtimes::capacity,
-    Roster::<u32, Slots>::grow,
+proves! { MONITOR:
+    Monitor::new, Monitor::with_limits, Monitor::accept, Monitor::receive, Monitor::advance, Monitor::evict_oldest,
+    Monitor::pause_accept, Monitor::take, Monitor::remove, Monitor::idle, Monitor::runtime, Monitor::state, runtimes,
+    Monitor::arriving, Monitor::capacity, Monitor::due, on_due, MonitorPort::<u32, u8, Slots>::grow,
+    <MonitorLimits as Default>::default, Rejection::is_probe, <Rejection as Display>::fmt,
+    <MonitorFull<u32, u8> as Display>::fmt,
 }
 
-fn take_if(roster: &mut Runtimes<'_>, cookie: &Guid, is_it: &dyn Fn(&u32) -> bool) -> Option<u32> {
-    roster.take_if(cookie, is_it)
+fn runtimes<'r>(port: &'r Monitor<'_>, visit: &mut dyn FnMut(&'r RuntimeEntry<u8>)) {
+    each(port.runtimes(), visit);
 }
 
-fn runtimes<'r>(roster: &'r Runtimes<'_>, see: &mut dyn FnMut(&'r Entry<u32>)) {
-    each(roster.iter(), see);
+fn on_due(
+    port: &mut Monitor<'_>,
+    now: u64,
+    has_ended: &dyn Fn(&RuntimeEntry<u8>) -> bool,
+) -> Option<MonitorChange<u32, u8>> {
+    port.on_due(now, has_ended)
 }
 
-/// A storage that can grow; the caller's own, and its panics too.
+/// Storage that can grow. The caller owns it, so its panics are not part of the proof.
 struct Slots(usize);
 
-impl Extend<Option<Entry<u32>>> for Slots {
-    fn extend<I: IntoIterator<Item = Option<Entry<u32>>>>(&mut self, slots: I) {
+impl Extend<Slot> for Slots {
+    fn extend<I: IntoIterator<Item = Slot>>(&mut self, slots: I) {
         slots.into_iter().for_each(|_| self.0 = self.0.wrapping_add(1));
     }
 }

@@ -1,20 +1,24 @@
-//! Events through the kernel.
+//! The functions for `user_events`.
 use core::fmt::Display;
 use core::str::FromStr;
 
 use ipc_proto::Text;
+use ipc_proto::types::TracepointConfig;
 use ipc_proto::user_events::*;
 
 use crate::proves;
 
 proves! { USER_EVENTS:
     Extension::new, Extension::build, Extension::as_bytes, Extension::iter,
-    <Extension<'_> as IntoIterator>::into_iter, <Items<'_> as Iterator>::next,
+    <Extension<'_> as IntoIterator>::into_iter, <ExtensionItems<'_> as Iterator>::next,
     InlineMetadata::new, InlineMetadata::build, InlineMetadata::as_bytes, InlineMetadata::decode,
-    Record::decode, Record::decode_written, Record::encode, Record::header,
+    InlineMetadata::decode_as,
+    TracepointRecord::decode, TracepointRecord::encode, TracepointRecord::header,
     tracepoint_format, TracepointFormat::as_str, TracepointFormat::as_c_str, TracepointFormat::name,
     <TracepointFormat as FromStr>::from_str, <TracepointFormat as Display>::fmt,
     <TracepointFormatError as Display>::fmt,
+    UserReg::new, UserReg::to_bytes, UserReg::write_index, UserReg::unreg, UserUnreg::to_bytes,
+    TracepointConfig::tracepoint_name, WrittenKinds::new, WrittenKinds::contains, WrittenKinds::insert,
 }
 
 fn tracepoint_format(name: Text<'_>) -> Result<TracepointFormat, TracepointFormatError> {

@@ -1,10 +1,10 @@
-//! Values on the wire, and messages.
+//! The functions for wire values and messages.
 use core::fmt::Display;
 use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 
 use ipc_proto::types::*;
-use ipc_proto::wire::{self, Iter, ParseGuidError, Part, Path, Reader, See, Units, Value, Writer};
+use ipc_proto::wire::{self, Iter, ParseGuidError, Part, PartValue, Path, Reader, Units, Visitor, Writer};
 use ipc_proto::{
     Advertise, Array, Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Guid, HResult,
     Message, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, ProtocolError, RequestError,
@@ -13,14 +13,14 @@ use ipc_proto::{
 
 use crate::{Address, each, proves, proves_each};
 
-/// What every value with a wire form has.
-pub(crate) const fn value<T: Encode + Decode<'static>>() -> [Address; 9] {
+/// Returns the functions of a value with a wire form.
+pub(crate) const fn value<'a, T: Encode + Decode<'a>>() -> [Address; 9] {
     [
         Address(<T as Encode>::encode as *const ()),
         Address(<T as Encode>::encoded_len as *const ()),
-        Address(<T as Decode<'_>>::decode as *const ()),
-        Address(<T as Decode<'_>>::inspect as *const ()),
-        Address(<T as Decode<'_>>::shown as *const ()),
+        Address(<T as Decode<'a>>::decode as *const ()),
+        Address(<T as Decode<'a>>::inspect as *const ()),
+        Address(<T as Decode<'a>>::shown as *const ()),
         Address(wire::decode::<T> as *const ()),
         Address(wire::decode_prefix::<T> as *const ()),
         Address(Message::decode::<T> as *const ()),
@@ -38,11 +38,11 @@ proves_each! { WIRE: value,
     ProcessInfo<'_>, ProcessInfo2<'_>, ProcessInfo3<'_>, Provider<'_>, SessionBufferMode, SessionConfig<'_>,
     SessionConfig6<'_>, SessionId, Status, StreamingProvider<'_>, StreamingSession<'_>, StreamingSession6<'_>,
     TracepointConfig<'_>, TracepointSet<'_>, UserEventsProvider<'_>, UserEventsSession<'_>,
-    Environment<'_>, Array<'_, u32>, Array<'_, Provider<'_>>, Array<'_, StreamingProvider<'_>>,
+    EnvironmentEntries<'_>, Array<'_, u32>, Array<'_, Provider<'_>>, Array<'_, StreamingProvider<'_>>,
     Array<'_, UserEventsProvider<'_>>, Array<'_, TracepointSet<'_>>,
 }
 
-/// What every list has.
+/// Returns the functions of a list.
 const fn array<T: Encode + Decode<'static> + Copy + Eq + Hash + 'static>() -> [Address; 13] {
     [
         Address(Array::<T>::len as *const ()),
@@ -74,8 +74,8 @@ proves! { TEXT:
     <Guid as FromStr>::from_str,
 }
 
-fn chars(text: &Text<'_>, see: &mut dyn FnMut(char)) {
-    each(text.chars(), see);
+fn chars(text: &Text<'_>, visit: &mut dyn FnMut(char)) {
+    each(text.chars(), visit);
 }
 
 proves! { READ_WRITE:
@@ -88,29 +88,32 @@ proves! { READ_WRITE:
 fn show<'a>(
     r: &mut Reader<'a>,
     path: Path<'_>,
-    see: &mut See<'_>,
+    visit: &mut Visitor<'_>,
     read: &dyn Fn(&mut Reader<'a>) -> Result<u32, DecodeError>,
 ) -> Result<u32, DecodeError> {
-    r.show(path, see, |r| read(r), |_, bytes| Value::Bytes(bytes))
+    r.show(path, visit, |r| read(r), |_, bytes| PartValue::Bytes(bytes))
 }
 
 proves! { MESSAGE:
-    Message::parse, Message::request, inspect, Code::set, Code::id, Advertise::parse,
+    Message::parse, Message::request, inspect, PartValue::problem, Code::set, Code::id, Advertise::parse,
     HResult::name, HResult::hint, HResult::from_win32, DumpFlags::name, DumpType::name, EventLevel::name,
     Format::name, PerfMapType::name, SessionBufferMode::name, Violation::hresult,
     SocketName::to_text, SocketNameText::as_str, <SocketNameText as AsRef<str>>::as_ref,
     <SocketName as FromStr>::from_str,
     PipeName::to_text, PipeNameText::as_str, <PipeNameText as AsRef<str>>::as_ref, <PipeName as FromStr>::from_str,
     RouterSocketName::to_text, <RouterSocketName as FromStr>::from_str,
-    <HResult as From<DecodeError>>::from, <HResult as From<RequestError>>::from,
-    <RequestError as From<DecodeError>>::from, <RequestError as From<Violation>>::from,
+    <HResult as From<DecodeError>>::from, <HResult as From<RequestError<'_>>>::from,
+    <RequestError<'_> as From<DecodeError>>::from,
     <ProtocolError as From<DecodeError>>::from, <ServerError<'_> as From<HResult>>::from,
-    <ProtocolError as core::error::Error>::source, <RequestError as core::error::Error>::source,
+    <ProtocolError as core::error::Error>::source, <RequestError<'_> as core::error::Error>::source,
 }
 
-/// The parts flow out as they are.
-fn inspect(bytes: &[u8], answer_to: Option<Code>, see: &mut dyn FnMut(&Part<'_>)) -> Result<(), DecodeError> {
-    Message::inspect(bytes, answer_to, see)
+fn inspect(
+    bytes: &[u8],
+    answer_to: Option<Code>,
+    visit: &mut dyn FnMut(&Part<'_>),
+) -> Result<(), DecodeError> {
+    Message::inspect(bytes, answer_to, visit)
 }
 
 const fn display<T: Display>() -> [Address; 1] {
@@ -118,10 +121,10 @@ const fn display<T: Display>() -> [Address; 1] {
 }
 proves_each! { DISPLAY: display,
     Text<'_>, Guid, Path<'_>, Code, HResult, SocketName, PipeName, RouterSocketName, Violation, ParseGuidError, ParsePipeNameError, ParseSocketNameError,
-    DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError,
+    DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError<'_>,
 }
 
-/// A hasher that only adds up.
+/// A hasher that computes a simple sum.
 pub(crate) struct Sum(u64);
 
 impl Hasher for Sum {

@@ -1,17 +1,24 @@
-/// Turns the table into a struct and a `Command` impl a row, and into `Request` over all rows.
+/// Turns each row of the table into a struct with its codec and its `Command` implementation, and all rows together into
+/// [`Request`](crate::Request) and `for_each_command!`. The first token must be `$`: a macro cannot write one into
+/// another macro in any other way.
 macro_rules! commands {
-    ($(
+    // What follows the answer: always the same, or a field decides.
+    (@then $self:ident Nothing) => { $crate::Continuation::Nothing };
+    (@then $self:ident Counted) => { $crate::Continuation::Counted };
+    (@then $self:ident Stream) => { $crate::Continuation::Stream };
+    (@then $self:ident $field:ident) => { $self.$field.continuation() };
+    ($dollar:tt $(
         $(#[$meta:meta])*
         $code:literal $name:ident $(<$lt:lifetime>)? / $specification_name:ident since $since:literal
         { $($(#[$field_meta:meta])* $field:ident : $ty:ty),* $(,)? }
-        -> $response:ident $(<$response_lt:lifetime>)?, then $then:ident;
+        -> $response:ident $(<$response_lt:lifetime>)?, then $then:ident $(, checked $rule:ident($($checked:ident),*))?;
     )*) => {
         $(
             $crate::wire::wire_struct! {
                 $(#[$meta])*
                 #[doc = concat!(
-                    "\n\n`", stringify!($code), "`, since .NET ", stringify!($since), "; section \"",
-                    stringify!($specification_name), "\" of the specification. An OK answer holds [`",
+                    "\n\nCode `", stringify!($code), "`, since .NET ", stringify!($since), "; section \"",
+                    stringify!($specification_name), "\" of the specification. An OK answer holds a [`",
                     stringify!($response), "`](crate::types::", stringify!($response), ")."
                 )]
                 pub struct $name $(<$lt>)? { $($(#[$field_meta])* $field: $ty,)* }
@@ -24,14 +31,19 @@ macro_rules! commands {
                 type Response<'r> = $response $(<$response_lt>)?;
 
                 fn continuation(&self) -> $crate::Continuation { commands!(@then self $then) }
+                $(
+                    fn check(&self) -> Result<(), $crate::Violation> {
+                        $crate::command::check::$rule($(self.$checked),*)
+                    }
+                )?
             }
         )*
 
-        /// Any command, as a runtime receives it.
+        /// A request of any command, as a server receives it.
         ///
         /// ```
         /// use ipc_proto::{Code, Message, Request};
-        /// let request = Message { code: Code(0x0499), payload: b"?" }.request()?;
+        /// let request = Message { code: Code(0x04f0), payload: b"?" }.request()?;
         /// assert!(matches!(request, Request::Unknown(message) if message.payload == b"?"));
         /// # Ok::<(), ipc_proto::DecodeError>(())
         /// ```
@@ -40,59 +52,54 @@ macro_rules! commands {
         #[non_exhaustive]
         pub enum Request<'a> {
             $(
-                #[doc = concat!("[`", stringify!($name), "`](crate::", stringify!($name), ").")]
+                #[doc = concat!("A [`", stringify!($name), "`](crate::", stringify!($name), ").")]
                 $name($name $(<$lt>)?),
             )*
             /// A command that is not in the table.
             Unknown($crate::Message<'a>),
         }
         impl<'a> Request<'a> {
-            /// Every command, in the order of their codes.
+            /// Every command, in the order of the codes.
             pub const ALL: &'static [$crate::CommandInfo] = &[$($crate::CommandInfo {
                 code: $crate::Code($code),
                 name: stringify!($name),
                 specification_name: stringify!($specification_name),
                 since: $since,
-                response: stringify!($response),
             },)*];
 
-            /// What the message asks; bytes behind the known fields are ignored.
-            pub(crate) fn decode(message: $crate::Message<'a>) -> Result<Self, $crate::DecodeError> {
-                Ok(match message.code.0 {
-                    $($code => Self::$name(message.decode()?),)*
-                    _ => Self::Unknown(message),
-                })
-            }
-
-            /// Shows the parts of a request's payload.
+            /// Inspects the parts of a request's payload.
             pub(crate) fn inspect(
                 code: $crate::Code,
                 r: &mut $crate::wire::Reader<'a>,
-                see: &mut $crate::wire::See<'_>,
+                visitor: &mut $crate::wire::Visitor<'_>,
             ) -> Result<(), $crate::DecodeError> {
                 match code.0 {
-                    $($code => <$name $(<$lt>)? as $crate::Decode<'_>>::inspect(r, &$crate::wire::Path::Root, see),)*
-                    _ => Ok(()),
-                }
-            }
-
-            /// Shows the parts of the payload of an OK answer to a command.
-            pub(crate) fn inspect_response<'r>(
-                command: $crate::Code,
-                r: &mut $crate::wire::Reader<'r>,
-                see: &mut $crate::wire::See<'_>,
-            ) -> Result<(), $crate::DecodeError> {
-                match command.0 {
-                    $($code => <$response $(<$response_lt>)? as $crate::Decode<'_>>::inspect(
+                    $($code => <$name $(<$lt>)? as $crate::Decode<'_>>::inspect(
                         r,
                         &$crate::wire::Path::Root,
-                        see,
+                        visitor,
                     ),)*
                     _ => Ok(()),
                 }
             }
 
-            /// The command's set and id.
+            /// Inspects the parts of the payload of an OK answer to a command.
+            pub(crate) fn inspect_response<'r>(
+                command: $crate::Code,
+                r: &mut $crate::wire::Reader<'r>,
+                visitor: &mut $crate::wire::Visitor<'_>,
+            ) -> Result<(), $crate::DecodeError> {
+                match command.0 {
+                    $($code => <$response $(<$response_lt>)? as $crate::Decode<'_>>::inspect(
+                        r,
+                        &$crate::wire::Path::Root,
+                        visitor,
+                    ),)*
+                    _ => Ok(()),
+                }
+            }
+
+            /// Returns the code of the command.
             #[must_use]
             pub const fn code(&self) -> $crate::Code {
                 match self {
@@ -101,13 +108,25 @@ macro_rules! commands {
                 }
             }
 
-            /// What follows the OK answer on the same connection, and for
-            /// [`UserEvents`]($crate::Continuation::UserEvents) what comes before it; nothing for an unknown command.
+            /// Returns what follows the OK answer on the same connection; `Nothing` for an unknown command. For
+            /// [`UserEvents`]($crate::Continuation::UserEvents) a descriptor also precedes the answer.
             #[must_use]
             pub fn continuation(&self) -> $crate::Continuation {
                 match self {
                     $(Self::$name(command) => $crate::Command::continuation(command),)*
                     Self::Unknown(_) => $crate::Continuation::Nothing,
+                }
+            }
+
+            /// Checks the values of the command: see [`Command::check`]($crate::Command::check). An unknown command
+            /// breaks no rule.
+            ///
+            /// # Errors
+            /// The first rule that a value breaks.
+            pub fn check(&self) -> Result<(), $crate::Violation> {
+                match self {
+                    $(Self::$name(command) => $crate::Command::check(command),)*
+                    Self::Unknown(_) => Ok(()),
                 }
             }
         }
@@ -120,10 +139,53 @@ macro_rules! commands {
                 }
             }
         }
+
+        impl $crate::CommandInfo {
+            /// Returns the row of this code.
+            #[must_use]
+            pub fn find(code: $crate::Code) -> Option<&'static Self> {
+                Request::ALL.iter().find(|row| row.code == code)
+            }
+        }
+
+        impl<'a> $crate::Message<'a> {
+            /// Decodes the payload as the request that the code names. Bytes after the known fields are ignored.
+            ///
+            /// # Errors
+            /// If the payload is malformed. Offsets count from the start of the message.
+            ///
+            /// ```
+            /// use ipc_proto::{Code, Message, Request, StopTracing};
+            ///
+            /// let message = Message { code: Code(0x0201), payload: &7u64.to_le_bytes() };
+            /// assert_eq!(message.request()?, Request::StopTracing(StopTracing { session_id: 7 }));
+            /// # Ok::<(), ipc_proto::DecodeError>(())
+            /// ```
+            pub fn request(&self) -> Result<Request<'a>, $crate::DecodeError> {
+                Ok(match self.code.0 {
+                    $($code => Request::$name(self.decode()?),)*
+                    _ => Request::Unknown(*self),
+                })
+            }
+        }
+
+        /// Passes every row of the table to the macro `callback`, without the documentation.
+        ///
+        /// Each row is in brackets, so that a callback which needs the names only can be
+        /// `($([$code:literal $name:ident $($rest:tt)*])*) => { … }`. Types of requests have the lifetime `'a`, types of
+        /// responses `'r`; an expansion that uses the types must declare them.
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! for_each_command {
+            ($dollar callback:ident) => {
+                $dollar callback! {
+                    $([
+                        $code $name $(<$lt>)? / $specification_name since $since
+                        { $($field: $ty,)* }
+                        -> $response $(<$response_lt>)?, then $then
+                    ])*
+                }
+            };
+        }
     };
-    // What follows the answer: always the same, or what a field says.
-    (@then $self:ident Nothing) => { $crate::Continuation::Nothing };
-    (@then $self:ident Counted) => { $crate::Continuation::Counted };
-    (@then $self:ident Stream) => { $crate::Continuation::Stream };
-    (@then $self:ident $field:ident) => { $self.$field.continuation() };
 }

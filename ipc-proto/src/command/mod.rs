@@ -1,37 +1,83 @@
-//! Commands: what one is, and the table that lists them all.
+//! Commands: the trait that each implements, and the table of all.
 #[macro_use]
 mod define;
 pub(crate) mod check;
+mod inspect;
 pub mod plan;
 pub(crate) mod table;
 pub mod types;
+pub(crate) mod violation;
 
-use crate::{Code, Decode, Encode, Request};
+use crate::{Code, Decode, Encode, Violation};
 
-/// A command: what a tool asks of a runtime.
+/// A command: a request that a client sends and a runtime answers.
 ///
-/// Its fields are its payload; [`encode`](crate::encode) puts the header before them. Implement it for a private
-/// command of your own, and [`Call`](crate::Call) and [`Reply`](crate::Reply) carry that too.
+/// The fields of a command are its payload; [`encode`](crate::encode) writes the header before them.
+///
+/// A type of yours that implements `Command` works with [`Call`](crate::Call) and [`Reply`](crate::Reply) like those of
+/// the table:
 ///
 /// ```
-/// use ipc_proto::{Command, GetProcessInfo2};
-/// assert_eq!(GetProcessInfo2::CODE.to_string(), "0x0404");
-/// assert_eq!(GetProcessInfo2::SPECIFICATION_NAME, "ProcessInfo2");
+/// use ipc_proto::types::Status;
+/// use ipc_proto::{Code, Command, Continuation, Encode, wire::Writer};
+///
+/// struct Ping {
+///     number: u32,
+/// }
+/// impl Encode for Ping {
+///     fn encode(&self, w: &mut Writer<'_>) {
+///         self.number.encode(w);
+///     }
+/// }
+/// impl Command for Ping {
+///     const CODE: Code = Code(0x7f01);
+///     const NAME: &'static str = "Ping";
+///     const SPECIFICATION_NAME: &'static str = "Ping";
+///     const SINCE: u8 = 8;
+///     type Response<'r> = Status;
+///     fn continuation(&self) -> Continuation {
+///         Continuation::Nothing
+///     }
+/// }
+/// let mut buf = [0; 64];
+/// let call = ipc_proto::Call::new(&Ping { number: 7 }, &mut buf)?;
+/// assert_eq!(call.command(), Ping::CODE);
+/// # Ok::<(), ipc_proto::EncodeError>(())
 /// ```
 pub trait Command: Encode {
-    /// Its set and id.
+    /// The code of the command.
     const CODE: Code;
-    /// Its name here, which is that of Microsoft's client.
+    /// The name of the command, as in Microsoft's client.
     const NAME: &'static str;
-    /// Its name in the specification.
+    /// The name of the command in the specification.
     const SPECIFICATION_NAME: &'static str;
-    /// The first major version of .NET that knows it.
+    /// The first major version of .NET with this command.
     const SINCE: u8;
-    /// What the payload of an OK answer holds.
+    /// The type of the payload of an OK answer.
     type Response<'r>: Decode<'r> + Encode;
 
-    /// What follows the OK answer on the same connection.
+    /// Returns what follows the OK answer on the same connection.
     fn continuation(&self) -> Continuation;
+
+    /// Checks the values: a client can call this before it sends the command; [`Serve`](crate::Serve) applies it to what it
+    /// receives.
+    ///
+    /// Conditions that depend on the runtime, for example whether it is suspended, are not checked. By default, a command
+    /// breaks no rule.
+    ///
+    /// # Errors
+    /// The first rule that a value breaks.
+    ///
+    /// ```
+    /// use ipc_proto::{Command, EnablePerfMap, Violation, types::PerfMapType};
+    ///
+    /// assert_eq!(EnablePerfMap { perf_map_type: PerfMapType::ALL }.check(), Ok(()));
+    /// let refused = EnablePerfMap { perf_map_type: PerfMapType(4) }.check();
+    /// assert_eq!(refused, Err(Violation::PerfMapType));
+    /// ```
+    fn check(&self) -> Result<(), Violation> {
+        Ok(())
+    }
 }
 
 /// What follows an OK answer on the same connection.
@@ -42,39 +88,39 @@ pub trait Command: Encode {
 ///
 /// let session = SessionConfig::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
 /// let request = Request::CollectTracing5(CollectTracing5 { session });
-/// assert_eq!(request.continuation(), Continuation::UserEvents); // so a descriptor comes before the answer
+/// assert_eq!(request.continuation(), Continuation::UserEvents); // a descriptor precedes the answer
 /// assert_eq!(Request::ResumeRuntime(ResumeRuntime {}).continuation(), Continuation::Nothing);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continuation {
     /// Nothing: the runtime closes the connection.
     Nothing,
-    /// As many bytes as the answer says; see [`ReceiveEnvironment`](crate::ReceiveEnvironment).
+    /// As many bytes as the answer announces; see [`ReceiveEnvironment`](crate::ReceiveEnvironment).
     Counted,
     /// A NetTrace stream, up to the end of the connection.
     Stream,
-    /// Nothing, but the connection stays open as long as the session lives; and before the answer a descriptor comes.
-    /// An [`Exchange`](crate::Exchange) passes bytes only, so its driver passes the descriptor beside it:
+    /// No bytes, but the connection stays open during the session; and the client passes a descriptor before the answer.
+    /// An [`Exchange`](crate::Exchange) moves only bytes, so its driver passes the descriptor:
     ///
     /// ```text
-    /// tool                                                runtime
+    /// client                                              runtime
     /// CollectTracing5, all of it                       →  Serve, to its end
-    /// sendmsg: 1 byte, whatever it is; SCM_RIGHTS with →  recvmsg: 1 byte; the descriptor, to be closed with
+    /// sendmsg: 1 byte of any value; SCM_RIGHTS with    →  recvmsg: 1 byte; the descriptor, to be closed with
     ///   one descriptor of user_events_data                  the session
     /// Call, on to its end                              ←  Reply: the id of the session, or a refusal
     /// (the connection stays open)                         (nothing is sent; the session ends with the connection)
     /// ```
     ///
-    /// The `sendmsg` is one of its own: what comes with bytes of the request is lost, as those are taken by plain reads.
-    /// No size counts its byte. Where no descriptor comes, a runtime answers
-    /// [`BAD_ENCODING`](crate::HResult::BAD_ENCODING); where it cannot register tracepoints,
-    /// [`FAIL`](crate::HResult::FAIL), which is also what a driver answers that cannot take descriptors. Section
-    /// "passing_file_descriptor" of the specification. What the tracepoints hold then is in
-    /// [`user_events`](crate::user_events).
+    /// The `sendmsg` must be separate from the request: the runtime reads the request by plain reads, which lose a
+    /// descriptor. No size counts its byte. A runtime that receives no descriptor answers
+    /// [`BAD_ENCODING`](crate::HResult::BAD_ENCODING); one that cannot register tracepoints answers
+    /// [`FAIL`](crate::HResult::FAIL), and so does a driver that cannot receive descriptors. Section
+    /// "passing_file_descriptor" of the specification. [`user_events`](crate::user_events) reads what the tracepoints
+    /// then contain.
     UserEvents,
 }
 
-/// A row of the table, for code that treats all commands alike.
+/// A row of the table of commands, for code that handles all commands alike.
 ///
 /// ```
 /// use ipc_proto::{Code, CommandInfo, Request};
@@ -92,14 +138,4 @@ pub struct CommandInfo {
     pub specification_name: &'static str,
     /// [`Command::SINCE`].
     pub since: u8,
-    /// The name of [`Command::Response`].
-    pub response: &'static str,
-}
-
-impl CommandInfo {
-    /// The row of this code.
-    #[must_use]
-    pub fn find(code: Code) -> Option<&'static Self> {
-        Request::ALL.iter().find(|row| row.code == code)
-    }
 }

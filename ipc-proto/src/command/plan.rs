@@ -1,6 +1,6 @@
-//! Which command to send to which runtime, what to try next, and what that loses.
+//! Plans: which command to send to which runtime, which older command to try next, and what that loses.
 //!
-//! Everything here is a function of what is wanted and what is known; nothing is sent.
+//! Plans are computed from the caller's wishes and from what is known of the runtime; nothing is sent.
 use core::fmt;
 
 use super::types::{DumpFlags, SessionBufferMode};
@@ -10,137 +10,141 @@ use crate::{
     GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, HResult, Request,
 };
 
-/// What kind of runtime.
+/// A kind of runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flavour {
-    /// The usual one.
+    /// The default runtime.
     CoreClr,
-    /// Mono: no dumps, profilers, perf maps and startup hooks.
+    /// Mono: has no dumps, profilers, perf maps and startup hooks.
     Mono,
-    /// Compiled ahead of time: no profilers, perf maps and startup hooks.
+    /// A program compiled ahead of time: has no profilers, perf maps and startup hooks.
     NativeAot,
 }
 
-/// What is known of a runtime. What is not, is `None`, and counts as the worse.
+/// The known facts about a runtime. An unknown fact is `None`; plans then assume the worse case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Runtime {
     /// The major version of .NET.
     pub version: Option<u8>,
-    /// What kind of runtime.
+    /// The kind of runtime.
     pub flavour: Option<Flavour>,
-    /// Whether it runs on Linux.
+    /// Whether the process runs on Linux.
     pub linux: Option<bool>,
-    /// Whether it waits at its start for `ResumeRuntime`.
+    /// Whether the runtime is suspended at startup, until `ResumeRuntime`.
     pub suspended: Option<bool>,
 }
 
 impl Runtime {
-    /// Whether a runtime of that version may know the command.
+    /// Returns whether a runtime of this version can know the command.
     fn may_know(&self, code: Code) -> bool {
         let since = CommandInfo::find(code).map_or(0, |row| row.since);
         self.version.is_none_or(|version| since <= version)
     }
 }
 
-/// Something that an older command does not carry. Its `Display` is the sentence for whoever wanted it.
+/// A feature that an older command lacks. Its `Display` is a sentence for the user who wanted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Loss {
-    /// Holding up the program where events would be lost.
+pub enum LostFeature {
+    /// Blocking the program when the buffer is full, instead of losing events.
     Blocking,
-    /// Filtering events by their ids.
+    /// Filtering events by id.
     EventFilters,
-    /// A rundown by keyword; the default one comes in its place.
+    /// A rundown selected by keywords; the default rundown replaces it.
     RundownKeyword,
     /// Events without stacks.
     Stackwalk,
-    /// Flags of a dump beyond logging.
+    /// Flags of a dump other than logging.
     DumpFlags,
-    /// The words of a refused dump.
+    /// The message of a refused dump.
     DumpMessage,
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for LostFeature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Blocking => "blocking instead of dropping needs .NET 11",
-            Self::EventFilters => "filtering events by id needs .NET 10: all events of the providers come",
-            Self::RundownKeyword => "a rundown of one's choice needs .NET 9: the default one comes",
-            Self::Stackwalk => "leaving out stacks needs .NET 9: events come with them",
+            Self::EventFilters => {
+                "filtering events by id needs .NET 10: all events of the providers are sent"
+            }
+            Self::RundownKeyword => {
+                "a rundown selected by keywords needs .NET 9: the default rundown is sent"
+            }
+            Self::Stackwalk => "events without stacks need .NET 9: events have stacks",
             Self::DumpFlags => "crash reports and verbose logging need .NET 6",
-            Self::DumpMessage => "the reason of a refused dump in words needs .NET 7",
+            Self::DumpMessage => "the error message of a refused dump needs .NET 7",
         })
     }
 }
 
-/// A set of losses, which iterates in the order of [`Loss`].
+/// A set of lost features. It iterates in the order of [`LostFeature`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Lost(u8);
+pub struct LostFeatures(u8);
 
-impl Lost {
-    const ALL: [Loss; 6] = [
-        Loss::Blocking,
-        Loss::EventFilters,
-        Loss::RundownKeyword,
-        Loss::Stackwalk,
-        Loss::DumpFlags,
-        Loss::DumpMessage,
+impl LostFeatures {
+    const ALL: [LostFeature; 6] = [
+        LostFeature::Blocking,
+        LostFeature::EventFilters,
+        LostFeature::RundownKeyword,
+        LostFeature::Stackwalk,
+        LostFeature::DumpFlags,
+        LostFeature::DumpMessage,
     ];
 
-    /// Whether nothing is lost.
+    /// Returns whether nothing is lost.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether this is lost.
+    /// Returns whether a feature is lost.
     #[must_use]
-    pub const fn contains(self, loss: Loss) -> bool {
+    pub const fn contains(self, loss: LostFeature) -> bool {
         self.0 & Self::bit(loss) != 0
     }
 
-    /// What is lost.
-    pub fn iter(self) -> impl Iterator<Item = Loss> {
+    /// Returns the lost features.
+    pub fn iter(self) -> impl Iterator<Item = LostFeature> {
         Self::ALL.into_iter().filter(move |loss| self.contains(*loss))
     }
 
-    const fn bit(loss: Loss) -> u8 {
+    const fn bit(loss: LostFeature) -> u8 {
         match loss {
-            Loss::Blocking => 1,
-            Loss::EventFilters => 2,
-            Loss::RundownKeyword => 4,
-            Loss::Stackwalk => 8,
-            Loss::DumpFlags => 16,
-            Loss::DumpMessage => 32,
+            LostFeature::Blocking => 1,
+            LostFeature::EventFilters => 2,
+            LostFeature::RundownKeyword => 4,
+            LostFeature::Stackwalk => 8,
+            LostFeature::DumpFlags => 16,
+            LostFeature::DumpMessage => 32,
         }
     }
 
-    const fn with(self, loss: Loss) -> Self {
+    const fn with(self, loss: LostFeature) -> Self {
         Self(self.0 | Self::bit(loss))
     }
 }
 
-/// The rundown that runtimes send when they are asked for one and not which.
+/// The keywords of the rundown that runtimes send if the command does not select keywords.
 pub const DEFAULT_RUNDOWN: u64 = 0x8002_0139;
 
-/// What a tool wants of a tracing session, beside its providers.
+/// The client's wishes for a tracing session, apart from the providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceWishes {
     /// Keywords of the rundown; 0 for none.
     pub rundown_keyword: u64,
-    /// Whether events are to carry stacks.
+    /// Whether events contain stacks.
     pub stackwalk: bool,
     /// Whether a provider's events are filtered by id.
     pub event_filters: bool,
-    /// What is to happen when the buffer is full.
+    /// The runtime's behaviour when the buffer is full.
     pub buffer_mode: SessionBufferMode,
-    /// Whether events go to `user_events` in place of a stream.
+    /// Whether events are written to `user_events` instead of a stream.
     pub user_events: bool,
 }
 
 impl Default for TraceWishes {
-    /// What every version has: the default rundown, stacks, and events lost when the buffer is full.
+    /// The features of every version: the default rundown, stacks, and events lost when the buffer is full.
     fn default() -> Self {
         Self {
             rundown_keyword: DEFAULT_RUNDOWN,
@@ -152,23 +156,23 @@ impl Default for TraceWishes {
     }
 }
 
-/// A command to start a session with.
+/// A command that starts a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceStep {
     /// The command.
     pub command: Code,
-    /// The wishes that it carries.
+    /// The wishes that the command supports.
     pub wishes: TraceWishes,
-    /// The wishes that it does not.
-    pub lost: Lost,
+    /// The wishes that it does not support.
+    pub lost: LostFeatures,
 }
 
-/// The commands to start a session with, one after the other as long as the answer is
+/// Returns the commands that can start a session. Send the next one if the answer to the previous one is
 /// [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND).
 ///
-/// The first is the oldest that carries every wish, as Microsoft's client chooses, so that one round trip does on every
-/// age of runtime; or the best that a runtime of that version may know. `user_events` have no older way: nothing follows
-/// then.
+/// The first is the oldest command that supports every wish, which Microsoft's client chooses too: one round trip is then
+/// enough for runtimes of every age. If the version is known, the commands that it does not know are omitted. No older
+/// command supports `user_events`.
 ///
 /// ```
 /// use ipc_proto::{Code, plan::{self, Runtime, TraceWishes}, types::SessionBufferMode};
@@ -182,11 +186,11 @@ pub struct TraceStep {
 /// ```
 pub fn trace(wishes: TraceWishes, runtime: &Runtime) -> impl Iterator<Item = TraceStep> + use<> {
     let runtime = *runtime;
-    let first = TraceStep { command: oldest(&wishes), wishes, lost: Lost::default() };
+    let first = TraceStep { command: oldest(&wishes), wishes, lost: LostFeatures::default() };
     core::iter::successors(Some(first), step_down).filter(move |step| runtime.may_know(step.command))
 }
 
-/// The oldest command that carries every wish.
+/// Returns the oldest command that supports every wish.
 const fn oldest(wishes: &TraceWishes) -> Code {
     let TraceWishes { rundown_keyword, stackwalk, event_filters, buffer_mode, user_events } = *wishes;
     if buffer_mode.0 != SessionBufferMode::DROP.0 && !user_events {
@@ -202,41 +206,41 @@ const fn oldest(wishes: &TraceWishes) -> Code {
     }
 }
 
-/// The same without what only this command carries.
+/// Returns the next older step: the same wishes without the one that only this command supports.
 fn step_down(step: &TraceStep) -> Option<TraceStep> {
     let mut wishes = step.wishes;
     let loss = match step.command {
         CollectTracing6::CODE => {
             wishes.buffer_mode = SessionBufferMode::DROP;
-            Loss::Blocking
+            LostFeature::Blocking
         }
         CollectTracing5::CODE if !wishes.user_events => {
             wishes.event_filters = false;
-            Loss::EventFilters
+            LostFeature::EventFilters
         }
         CollectTracing4::CODE => {
             wishes.rundown_keyword = DEFAULT_RUNDOWN;
-            Loss::RundownKeyword
+            LostFeature::RundownKeyword
         }
         CollectTracing3::CODE => {
             wishes.stackwalk = true;
-            Loss::Stackwalk
+            LostFeature::Stackwalk
         }
         _ => return None,
     };
     Some(TraceStep { command: oldest(&wishes), wishes, lost: step.lost.with(loss) })
 }
 
-/// A command to write a dump with, and what it loses.
+/// A command that writes a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DumpStep {
     /// The command.
     pub command: Code,
-    /// What it does not carry.
-    pub lost: Lost,
+    /// The features that it lacks.
+    pub lost: LostFeatures,
 }
 
-/// The commands to write a dump with, the newest first, as long as the answer is
+/// Returns the commands that write a dump, the newest first. Send the next one if the answer to the previous one is
 /// [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND).
 ///
 /// ```
@@ -245,26 +249,26 @@ pub struct DumpStep {
 /// let steps: Vec<_> = plan::dump(DumpFlags::CRASH_REPORT_ENABLED, &core_3).collect();
 /// assert_eq!(steps.len(), 1);
 /// assert_eq!(steps[0].command, Code(0x0101));
-/// assert!(steps[0].lost.contains(plan::Loss::DumpFlags));
+/// assert!(steps[0].lost.contains(plan::LostFeature::DumpFlags));
 /// ```
 pub fn dump(flags: DumpFlags, runtime: &Runtime) -> impl Iterator<Item = DumpStep> + use<> {
     let runtime = *runtime;
-    let words = Lost::default().with(Loss::DumpMessage);
+    let message = LostFeatures::default().with(LostFeature::DumpMessage);
     let beyond_logging = flags.0 & !DumpFlags::LOGGING_ENABLED.0 != 0;
     [
-        DumpStep { command: GenerateCoreDump3::CODE, lost: Lost::default() },
-        DumpStep { command: GenerateCoreDump2::CODE, lost: words },
+        DumpStep { command: GenerateCoreDump3::CODE, lost: LostFeatures::default() },
+        DumpStep { command: GenerateCoreDump2::CODE, lost: message },
         DumpStep {
             command: GenerateCoreDump::CODE,
-            lost: if beyond_logging { words.with(Loss::DumpFlags) } else { words },
+            lost: if beyond_logging { message.with(LostFeature::DumpFlags) } else { message },
         },
     ]
     .into_iter()
     .filter(move |step| runtime.may_know(step.command))
 }
 
-/// The commands to ask who a process is with, the newest first, as long as the answer is
-/// [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND). A runtime older than .NET 5 has none.
+/// Returns the commands that describe a process, the newest first. Send the next one if the answer to the previous one is
+/// [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND). A runtime older than .NET 5 knows none of them.
 pub fn process_info(runtime: &Runtime) -> impl Iterator<Item = Code> + use<> {
     let runtime = *runtime;
     [GetProcessInfo3::CODE, GetProcessInfo2::CODE, GetProcessInfo::CODE]
@@ -272,7 +276,7 @@ pub fn process_info(runtime: &Runtime) -> impl Iterator<Item = Code> + use<> {
         .filter(move |code| runtime.may_know(*code))
 }
 
-/// Why a runtime will refuse a command, whatever the request holds. Its `Display` is the sentence for whoever wants it.
+/// The reason why a runtime refuses a command regardless of its fields. Its `Display` is a sentence for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Obstacle {
@@ -281,9 +285,9 @@ pub enum Obstacle {
         /// The first version that knows it.
         since: u8,
     },
-    /// This kind of runtime does not have what the command is about.
+    /// This kind of runtime does not support the command.
     Flavour(Flavour),
-    /// It works on Linux only.
+    /// The command works on Linux only.
     NotLinux,
 }
 
@@ -299,14 +303,14 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// Why the runtime will refuse the command, as far as it is known what it is.
+/// Returns the reason why the runtime refuses the command, as far as the runtime is known.
 ///
 /// | commands | CoreCLR | Mono | NativeAOT |
 /// |---|---|---|---|
 /// | dumps | yes | no | on Unix |
 /// | profilers, startup hooks | yes | no | no |
 /// | perf maps | on Linux | no | no |
-/// | the others | yes | yes | yes |
+/// | all others | yes | yes | yes |
 ///
 /// ```
 /// use ipc_proto::{Code, plan::{self, Flavour, Obstacle, Runtime}};
@@ -339,15 +343,15 @@ pub fn obstacle(command: Code, runtime: &Runtime) -> Option<Obstacle> {
     }
 }
 
-/// What a runtime answers to a command by its code, before it looks at the payload; `None` if it looks.
+/// Returns the runtime's refusal of a command whose payload it does not read; `None` if it reads the payload.
 ///
 /// ```
 /// use ipc_proto::{Code, HResult, plan::{self, Flavour, Runtime}};
 ///
 /// let native = Runtime { flavour: Some(Flavour::NativeAot), ..Runtime::default() };
 /// assert_eq!(plan::refusal(Code(0x0301), &native), Some(HResult::NOT_SUPPORTED));
-/// assert_eq!(plan::refusal(Code(0x0499), &native), Some(HResult::UNKNOWN_COMMAND));
-/// assert_eq!(plan::refusal(Code(0x0407), &native), None); // the path of a startup hook is read first
+/// assert_eq!(plan::refusal(Code(0x04f0), &native), Some(HResult::UNKNOWN_COMMAND));
+/// assert_eq!(plan::refusal(Code(0x0407), &native), None); // a runtime reads the path of a startup hook first
 /// ```
 #[must_use]
 pub fn refusal(command: Code, runtime: &Runtime) -> Option<HResult> {
@@ -360,15 +364,21 @@ pub fn refusal(command: Code, runtime: &Runtime) -> Option<HResult> {
     }
 }
 
-/// A request that may end the process it is sent to. Its `Display` is the sentence for whoever is about to send it.
+/// A request that can end the target process. Its `Display` is a sentence for the user who is about to send it.
+///
+/// ```
+/// use ipc_proto::plan::Hazard;
+///
+/// println!("{}: pass --force to send the request", Hazard::UnsetVariable);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hazard {
-    /// EnablePerfMap before the runtime runs.
+    /// EnablePerfMap while the runtime is suspended at startup.
     PerfMapWhileSuspended,
     /// SetEnvironmentVariable without a value.
     UnsetVariable,
-    /// A startup hook that cannot be loaded, or may not.
+    /// A startup hook that cannot be loaded, or that may not exist.
     StartupHook,
     /// A dump without a name.
     DumpWithoutName,
@@ -378,21 +388,21 @@ impl fmt::Display for Hazard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PerfMapWhileSuspended => {
-                "EnablePerfMap ends a .NET 8 or 9 that is still suspended at its start; resume it first"
+                "EnablePerfMap ends a .NET 8 or 9 that is suspended at startup; resume it first"
             }
             Self::UnsetVariable => "removing a variable ends a program compiled by NativeAOT",
             Self::DumpWithoutName => "a dump whose name is null ends every CoreCLR; an empty one does not",
             Self::StartupHook => {
-                "a startup hook that cannot be loaded ends a .NET 9 or 10 that runs, and whatever is suspended when it \
-                 is resumed"
+                "a startup hook that cannot be loaded ends a running .NET 9 or 10, and a suspended runtime of any \
+                 version when it is resumed"
             }
         })
     }
 }
 
-/// Whether the request may end the process.
+/// Returns how the request can end the process.
 ///
-/// `file_is_there` says of a startup hook whether its file is where the runtime will look.
+/// `file_exists` is for a startup hook: whether its file exists in the target's file system.
 ///
 /// ```
 /// use ipc_proto::{Request, SetEnvironmentVariable, Text, plan::{self, Flavour, Hazard, Runtime}};
@@ -404,7 +414,7 @@ impl fmt::Display for Hazard {
 /// assert_eq!(plan::hazard(&unset, &usual, None), None);
 /// ```
 #[must_use]
-pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_is_there: Option<bool>) -> Option<Hazard> {
+pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_exists: Option<bool>) -> Option<Hazard> {
     let Runtime { version, flavour, suspended, .. } = *runtime;
     if obstacle(request.code(), runtime).is_some() {
         return None;
@@ -426,7 +436,7 @@ pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_is_there: Option<bo
         }
         Request::ApplyStartupHook(_) => {
             let running_8 = version == Some(8) && suspended == Some(false);
-            let kills = coreclr && file_is_there != Some(true) && !running_8;
+            let kills = coreclr && file_exists != Some(true) && !running_8;
             kills.then_some(Hazard::StartupHook)
         }
         _ => None,

@@ -1,5 +1,20 @@
-//! Every command, one row each. A new command is a new row here and its golden files in `testdata/`; the tests ask for
-//! those, for its line in `README.md`, and for its name in the list of the fuzz target `conversation`.
+//! The table of all commands, one row each.
+//!
+//! To add a command:
+//!
+//! 1. Write its row here, in the order of the codes. If runtimes refuse some of its values, end the row with
+//!    `, checked rule(fields)`; the rule is a function in `check.rs`. A layout that is not a list of fields, or a new
+//!    response, is a type in `types.rs`.
+//! 2. Run `cargo check --workspace --all-features --all-targets`. The compiler asks for what only a person can decide:
+//!    what the `FakeRuntime` answers (`Respond` in `ipc-std/src/fake/answers.rs`), and for a new type of response which
+//!    numbers the conformance kit compares (`ipc-std/src/conformance.rs`).
+//! 3. Run `cargo test -p ipc-proto`. The tests ask for a recorded request and response in `testdata/messages/`
+//!    (`BLESS=1` writes the text beside each), and for the command's line in the `README.md` of the repository.
+//! 4. Run `cargo test -p ipc-std --all-features --test conformance`. It asks for the cases of the command in
+//!    `ipc-std/src/conformance/cases.jsonl`.
+//!
+//! Everything else, from the fuzz targets and the proof to the images for bare metal, goes through the rows by
+//! `for_each_command!`, which `define.rs` makes of them.
 use super::types::{
     ClientData, DumpFlags, DumpType, Format, PerfMapType, ProcessEnvironment, ProcessInfo, ProcessInfo2,
     ProcessInfo3, Provider, SessionConfig, SessionConfig6, SessionId, Status,
@@ -7,71 +22,73 @@ use super::types::{
 use crate::{Array, Guid, Text};
 
 commands! {
-    /// Writes a dump of the process. The path is the target's: its directory, its container.
+    $
+    /// Writes a dump of the process. The path is resolved by the target process: its working directory, its container.
     ///
-    /// The specification calls it CreateCoreDump (erratum: everybody else does not).
+    /// Erratum: only the specification calls it CreateCoreDump.
     0x0101 GenerateCoreDump<'a> / CreateCoreDump since 3 {
-        /// Where to; null for the runtime's choice. `%p` and its kin are expanded by the runtime.
+        /// The path of the dump. The runtime expands `%p` and similar placeholders, and chooses the path if it is null.
         dump_name: Text<'a>,
-        /// How much of the process.
+        /// How much of the process the dump contains.
         dump_type: DumpType,
-        /// Anything but 0: the dump writer logs to the target's console.
+        /// If not 0, the dump writer logs to the target's console.
         diagnostics: u32,
-    } -> Status, then Nothing;
+    } -> Status, then Nothing, checked dump_type(dump_type);
 
-    /// Writes a dump, with flags. In no specification.
+    /// Writes a dump, with flags. The specification does not contain it.
     0x0102 GenerateCoreDump2<'a> / CreateCoreDump2 since 6 {
-        /// As in [`GenerateCoreDump`].
+        /// The path of the dump, as in [`GenerateCoreDump`].
         dump_name: Text<'a>,
-        /// How much of the process.
+        /// How much of the process the dump contains.
         dump_type: DumpType,
-        /// How to go about it.
+        /// Options of the dump writer.
         flags: DumpFlags,
-    } -> Status, then Nothing;
+    } -> Status, then Nothing, checked dump_type(dump_type);
 
-    /// Writes a dump, and says in words why not: see [`ServerError::message`](crate::ServerError::message). In no
-    /// specification.
+    /// Writes a dump; a refusal contains an error message: see [`ServerError::message`](crate::ServerError::message). The
+    /// specification does not contain it.
     0x0103 GenerateCoreDump3<'a> / CreateCoreDump3 since 7 {
-        /// As in [`GenerateCoreDump`].
+        /// The path of the dump, as in [`GenerateCoreDump`].
         dump_name: Text<'a>,
-        /// How much of the process.
+        /// How much of the process the dump contains.
         dump_type: DumpType,
-        /// How to go about it.
+        /// Options of the dump writer.
         flags: DumpFlags,
-    } -> Status, then Nothing;
+    } -> Status, then Nothing, checked dump_type(dump_type);
 
-    /// Stops a session. To be sent on a connection of its own, while the session's stream is read on to its end:
-    /// the runtime answers only when it has written everything there.
+    /// Stops a session. Send it on a connection of its own and continue to read the session's stream: the runtime
+    /// answers only after it has written the whole stream.
     ///
-    /// An id that is not, or no longer, known is answered OK all the same.
+    /// A runtime answers OK to the id of an unknown session or of one that has ended.
     0x0201 StopTracing / StopTracing since 3 {
-        /// As the start of the session answered it.
+        /// The id from the answer that started the session.
         session_id: u64,
     } -> SessionId, then Nothing;
 
-    /// Starts a session with the default rundown and stacks.
+    /// Starts a session with the default rundown and with stacks.
     0x0202 CollectTracing<'a> / CollectTracing since 3 {
         /// Size of the runtime's buffer in MB; not 0.
         buffer_mb: u32,
         /// Format of the stream.
         format: Format,
-        /// What to switch on: 1 to 1,000.
+        /// The providers to enable: 1 to 1,000.
         providers: Array<'a, Provider<'a>>,
-    } -> SessionId, then Stream;
+    } -> SessionId, then Stream, checked session(buffer_mb, format, providers);
 
-    /// Starts a session, with rundown or without, and stacks.
+    /// Starts a session with stacks, and with or without a rundown.
     0x0203 CollectTracing2<'a> / CollectTracing2 since 3 {
         /// Size of the runtime's buffer in MB; not 0.
         buffer_mb: u32,
         /// Format of the stream.
         format: Format,
-        /// Whether the end of the stream describes methods and modules: the names behind the addresses of stacks.
+        /// Whether the end of the stream describes methods and modules: the names for the addresses in stacks.
         rundown: bool,
-        /// What to switch on: 1 to 1,000.
+        /// The providers to enable: 1 to 1,000.
         providers: Array<'a, Provider<'a>>,
-    } -> SessionId, then Stream;
+    } -> SessionId, then Stream, checked session(buffer_mb, format, providers);
 
-    /// Starts a session, with rundown and stacks or without. Erratum: the specification prints its code as 0x0203.
+    /// Starts a session with or without a rundown, and with or without stacks. Erratum: the specification prints its code
+    /// as 0x0203.
     0x0204 CollectTracing3<'a> / CollectTracing3 since 9 {
         /// Size of the runtime's buffer in MB; not 0.
         buffer_mb: u32,
@@ -79,13 +96,13 @@ commands! {
         format: Format,
         /// Whether the end of the stream describes methods and modules.
         rundown: bool,
-        /// Whether events carry stacks.
+        /// Whether events contain stacks.
         stackwalk: bool,
-        /// What to switch on: 1 to 1,000.
+        /// The providers to enable: 1 to 1,000.
         providers: Array<'a, Provider<'a>>,
-    } -> SessionId, then Stream;
+    } -> SessionId, then Stream, checked session(buffer_mb, format, providers);
 
-    /// Starts a session with a rundown of one's choice. Erratum: the specification's details forget `stackwalk`.
+    /// Starts a session whose rundown is selected by keywords. Erratum: the specification's details omit `stackwalk`.
     0x0205 CollectTracing4<'a> / CollectTracing4 since 9 {
         /// Size of the runtime's buffer in MB; not 0.
         buffer_mb: u32,
@@ -93,24 +110,24 @@ commands! {
         format: Format,
         /// Keywords of the rundown provider; 0 for no rundown.
         rundown_keyword: u64,
-        /// Whether events carry stacks.
+        /// Whether events contain stacks.
         stackwalk: bool,
-        /// What to switch on: 1 to 1,000.
+        /// The providers to enable: 1 to 1,000.
         providers: Array<'a, Provider<'a>>,
-    } -> SessionId, then Stream;
+    } -> SessionId, then Stream, checked session(buffer_mb, format, providers);
 
-    /// Starts a session whose providers filter events by id, and which may write to `user_events` in place of a stream.
+    /// Starts a session whose providers filter events by id. It can write to `user_events` instead of a stream.
     0x0206 CollectTracing5<'a> / CollectTracing5 since 10 {
         /// A stream, or `user_events`.
         session: SessionConfig<'a>,
-    } -> SessionId, then session;
+    } -> SessionId, then session, checked session_config(session);
 
-    /// Starts a session that may hold up the program where others lose events. Not yet in the specification's older
-    /// texts.
+    /// Starts a session that can block the program when the buffer is full, where others lose events. Older texts of the
+    /// specification do not contain it.
     0x0207 CollectTracing6<'a> / CollectTracing6 since 11 {
         /// A stream, or `user_events`.
         session: SessionConfig6<'a>,
-    } -> SessionId, then session;
+    } -> SessionId, then session, checked session_config6(session);
 
     /// Loads a profiler into the running process. Errata: the specification gives the client data two lengths (it has
     /// one) and the CLSID 14 bytes (it has 16).
@@ -119,56 +136,56 @@ commands! {
         attach_timeout: u32,
         /// The profiler's CLSID.
         profiler_guid: Guid,
-        /// Its library, in the target's file system.
+        /// The path of the profiler's library, in the target's file system.
         profiler_path: Text<'a>,
-        /// What it is handed; ends the payload.
+        /// Data for the profiler. It ends the payload.
         client_data: ClientData<'a>,
-    } -> Status, then Nothing;
+    } -> Status, then Nothing, checked profiler_path(profiler_path);
 
-    /// Has a suspended runtime load a profiler when it starts. In the specification's list only.
+    /// Sets the profiler that a suspended runtime loads when it starts. Only the specification's list contains it.
     0x0302 StartupProfiler<'a> / StartupProfiler since 6 {
         /// The profiler's CLSID.
         profiler_guid: Guid,
-        /// Its library, in the target's file system.
+        /// The path of the profiler's library, in the target's file system.
         profiler_path: Text<'a>,
     } -> Status, then Nothing;
 
     /// Describes the process.
     0x0400 GetProcessInfo / ProcessInfo since 5 {} -> ProcessInfo<'r>, then Nothing;
 
-    /// Lets a runtime that waits at its start go on; for any other it does nothing. It counts for the port that the
+    /// Resumes a runtime that is suspended at startup; has no effect on others. It counts for the port that the
     /// connection belongs to. Erratum: the specification says that the answer has no payload; it has 4 bytes.
     0x0401 ResumeRuntime / ResumeRuntime since 5 {} -> Status, then Nothing;
 
-    /// Reads the environment as it is now, with what SetEnvironmentVariable has changed.
+    /// Reads the current environment, including the changes made by SetEnvironmentVariable.
     0x0402 GetProcessEnvironment / ProcessEnvironment since 5 {} -> ProcessEnvironment, then Counted;
 
-    /// Sets an environment variable, or removes it.
+    /// Sets or removes an environment variable.
     0x0403 SetEnvironmentVariable<'a> / SetEnvironmentVariable since 6 {
-        /// Which.
+        /// The name of the variable.
         name: Text<'a>,
-        /// To what; null removes it.
+        /// Its new value; null removes the variable.
         value: Text<'a>,
-    } -> Status, then Nothing;
+    } -> Status, then Nothing, checked variable_name(name);
 
     /// Describes the process, its entry point and the runtime's version. Erratum: the specification dates it .NET 7.
     0x0404 GetProcessInfo2 / ProcessInfo2 since 6 {} -> ProcessInfo2<'r>, then Nothing;
 
-    /// Starts to write files for `perf`; on Linux.
+    /// Starts to write files for `perf`, on Linux.
     0x0405 EnablePerfMap / EnablePerfMap since 8 {
-        /// Which files.
+        /// The files to write.
         perf_map_type: PerfMapType,
-    } -> Status, then Nothing;
+    } -> Status, then Nothing, checked perf_map_type(perf_map_type);
 
-    /// Stops to write files for `perf`. Erratum: the specification prints its code as 0x0405.
+    /// Stops writing files for `perf`. Erratum: the specification prints its code as 0x0405.
     0x0406 DisablePerfMap / DisablePerfMap since 8 {} -> Status, then Nothing;
 
-    /// Runs a startup hook: at once, or at the start of a suspended runtime.
+    /// Runs a startup hook: immediately, or when a suspended runtime starts.
     0x0407 ApplyStartupHook<'a> / ApplyStartupHook since 8 {
-        /// The hook's library, in the target's file system, or the name of an assembly.
+        /// The path of the hook's library in the target's file system, or the name of an assembly.
         startup_hook_path: Text<'a>,
-    } -> Status, then Nothing;
+    } -> Status, then Nothing, checked startup_hook_path(startup_hook_path);
 
-    /// Describes the process, its entry point, the runtime's version and platform.
+    /// Describes the process, its entry point, the runtime's version and its platform.
     0x0408 GetProcessInfo3 / ProcessInfo3 since 8 {} -> ProcessInfo3<'r>, then Nothing;
 }

@@ -1,9 +1,9 @@
-//! What commands and their answers are made of.
-use crate::wire::{Path, Reader, See, Value, Writer, wire_enum, wire_struct};
+//! The types of the fields and responses of commands.
+use crate::wire::{PartValue, Path, Reader, Visitor, Writer, wire_enum, wire_struct};
 use crate::{Array, Continuation, Decode, DecodeError, DecodeErrorKind, Encode, Guid, HResult, Text};
 
 wire_struct! {
-    /// A provider to switch on: `provider_config` in the specification.
+    /// A provider to enable: `provider_config` in the specification.
     ///
     /// ```text
     ///  0          8       12      12 + n
@@ -14,32 +14,39 @@ wire_struct! {
     /// An event is sent if its keywords are 0 or have a bit in common with `keywords`, and its level is
     /// `LOG_ALWAYS` or not above `level`, or `level` is `LOG_ALWAYS`.
     pub struct Provider<'a> {
-        /// Which groups of events: a bit each, the provider's own.
+        /// Groups of events, one bit each; the provider defines them.
         keywords: u64,
-        /// How verbose.
+        /// The verbosity.
         level: EventLevel,
-        /// Its name; not empty.
+        /// The name of the provider; not empty.
         name: Text<'a>,
-        /// Settings for it: `key=value` joined by `;`, a value that contains `;` or `=` in double quotes.
+        /// Settings for the provider: `key=value` joined by `;`. A value that contains `;` or `=` is in double quotes.
         arguments: Text<'a>,
     }
 }
 
 wire_struct! {
-    /// Which events of a provider are sent, by their ids: `event_filter` in the specification. It comes after keywords
+    /// A filter of the events of a provider by their ids: `event_filter` in the specification. It applies after keywords
     /// and level.
     ///
-    /// | `enable` | ids | sent are |
+    /// | `enable` | ids | sent events |
     /// |---|---|---|
     /// | false | none | all: [`EventFilter::ALL`] |
-    /// | false | some | all but those |
+    /// | false | some | all except those |
     /// | true | none | none |
     /// | true | some | those |
     ///
-    /// Erratum: "(length = 0)" makes it look as if it could be left out; it has 5 bytes at least. An id that stands twice
-    /// is refused by runtimes, or ends them.
+    /// Erratum: "(length = 0)" suggests that it can be omitted; it has at least 5 bytes. A runtime refuses an id that occurs
+    /// twice, or ends.
+    ///
+    /// ```
+    /// use ipc_proto::{Array, types::EventFilter};
+    ///
+    /// let collections_only = EventFilter { enable: true, event_ids: Array::from(&[1, 2]) };
+    /// assert_ne!(collections_only, EventFilter::ALL);
+    /// ```
     pub struct EventFilter<'a> {
-        /// Whether the ids are those to send, or those not to.
+        /// Whether the ids select the events to send, or those not to send.
         enable: bool,
         /// The ids.
         event_ids: Array<'a, u32>,
@@ -62,13 +69,13 @@ wire_struct! {
         name: Text<'a>,
         /// As in [`Provider`].
         arguments: Text<'a>,
-        /// Which of its events.
+        /// The filter of its events.
         filter: EventFilter<'a>,
     }
 }
 
 wire_struct! {
-    /// A provider whose events go to `user_events`: `user_events_provider_config` in the specification.
+    /// A provider whose events are written to `user_events`: `user_events_provider_config` in the specification.
     pub struct UserEventsProvider<'a> {
         /// As in [`Provider`].
         keywords: u64,
@@ -78,41 +85,62 @@ wire_struct! {
         name: Text<'a>,
         /// As in [`Provider`].
         arguments: Text<'a>,
-        /// Which of its events.
+        /// The filter of its events.
         filter: EventFilter<'a>,
-        /// Where to.
+        /// The tracepoints for its events.
         tracepoints: TracepointConfig<'a>,
     }
 }
 
 wire_struct! {
-    /// Which event goes to which tracepoint: `tracepoint_config` in the specification. One of both must be there.
+    /// The tracepoints for the events of a provider: `tracepoint_config` in the specification. At least one field must not be
+    /// null or empty.
     ///
     /// Erratum: both examples in the specification count "MyTracepoint" as 14 units; it has 13 with its NUL.
+    ///
+    /// ```
+    /// use ipc_proto::{Array, types::TracepointConfig};
+    ///
+    /// let one_for_all = TracepointConfig { default_tracepoint_name: "my_app".into(), sets: Array::EMPTY };
+    /// assert!(!one_for_all.default_tracepoint_name.is_null());
+    /// ```
     pub struct TracepointConfig<'a> {
-        /// For events that are in no set; null if those are not to be written.
+        /// The tracepoint for events that are in no set; if it is null, those events are not written.
         default_tracepoint_name: Text<'a>,
-        /// The others.
+        /// The tracepoints for sets of events.
         sets: Array<'a, TracepointSet<'a>>,
     }
 }
 
+impl<'a> TracepointConfig<'a> {
+    /// Returns the name of the tracepoint for an event: that of the set with its id, otherwise the default one. `None` if the
+    /// event is not written.
+    ///
+    /// It searches all sets: a runtime does that once for each kind of event.
+    #[must_use]
+    pub fn tracepoint_name(&self, event_id: u32) -> Option<Text<'a>> {
+        let set = self.sets.iter().find(|set| set.event_ids.iter().any(|id| id == event_id));
+        let name = set.map_or(self.default_tracepoint_name, |set| set.tracepoint_name);
+        if name.is_null() { None } else { Some(name) }
+    }
+}
+
 wire_struct! {
-    /// The events that go to one tracepoint: `tracepoint_set` in the specification.
+    /// The events for one tracepoint: `tracepoint_set` in the specification.
     pub struct TracepointSet<'a> {
-        /// The tracepoint; not empty.
+        /// The name of the tracepoint; not empty.
         tracepoint_name: Text<'a>,
-        /// The events, each in one set only.
+        /// The ids of the events. An event can be in one set only.
         event_ids: Array<'a, u32>,
     }
 }
 
 wire_enum! {
-    /// What a runtime does when a session's buffer is full. Runtimes refuse others than these.
+    /// The runtime's behaviour when the buffer of a session is full. Runtimes refuse other values.
     pub struct SessionBufferMode(u32) {
-        /// It loses events.
+        /// The runtime drops events.
         DROP = 0,
-        /// It holds up whoever raises them.
+        /// The runtime blocks the threads that raise events.
         BLOCK = 1,
     }
 }
@@ -128,13 +156,13 @@ wire_struct! {
         rundown_keyword: u64,
         /// Whether events carry stacks.
         stackwalk: bool,
-        /// What to switch on: 1 to 1,000.
+        /// The providers to enable: 1 to 1,000.
         providers: Array<'a, StreamingProvider<'a>>,
     }
 }
 
 wire_struct! {
-    /// A session that streams, and says what happens when its buffer is full.
+    /// A session that streams, with a buffer mode.
     pub struct StreamingSession6<'a> {
         /// Size of the runtime's buffer in MB; not 0.
         buffer_mb: u32,
@@ -144,9 +172,9 @@ wire_struct! {
         rundown_keyword: u64,
         /// Whether events carry stacks.
         stackwalk: bool,
-        /// What to switch on: 1 to 1,000.
+        /// The providers to enable: 1 to 1,000.
         providers: Array<'a, StreamingProvider<'a>>,
-        /// What happens when the buffer is full.
+        /// The behaviour when the buffer is full.
         session_buffer_mode: SessionBufferMode,
     }
 }
@@ -156,7 +184,7 @@ wire_struct! {
     pub struct UserEventsSession<'a> {
         /// Keywords of the rundown provider; 0 for no rundown.
         rundown_keyword: u64,
-        /// What to switch on: 1 to 1,000.
+        /// The providers to enable: 1 to 1,000.
         providers: Array<'a, UserEventsProvider<'a>>,
     }
 }
@@ -171,11 +199,11 @@ macro_rules! session_config {
             Streaming($streaming<'a>),
             /// Type 1.
             UserEvents(UserEventsSession<'a>),
-            /// A type that is neither, and what follows it.
+            /// An unknown type.
             Unknown {
                 /// The type.
                 session_type: u32,
-                /// The rest of the payload.
+                /// The rest of the payload, undecoded.
                 rest: &'a [u8],
             },
         }
@@ -206,7 +234,7 @@ macro_rules! session_config {
                 }
             }
         }
-        /// Of the three kinds; an unknown type is none of the known ones.
+        /// One of the three variants. The type of `Unknown` is not a known one.
         #[cfg(feature = "arbitrary")]
         impl<'a> arbitrary::Arbitrary<'a> for $name<'a> {
             fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
@@ -228,31 +256,31 @@ macro_rules! session_config {
                 })
             }
 
-            fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-                // The specification has no word for the whole.
+            fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+                // The specification has no name for the union.
                 let path = path.parent();
-                match r.show(Path::Field(path, "session_type"), see, u32::decode, u32::shown)? {
-                    0 => $streaming::inspect(r, path, see),
-                    1 => UserEventsSession::inspect(r, path, see),
-                    _ => r.show_rest(Path::Field(path, "rest"), see),
+                match r.show(Path::Field(path, "session_type"), visitor, u32::decode, u32::shown)? {
+                    0 => $streaming::inspect(r, path, visitor),
+                    1 => UserEventsSession::inspect(r, path, visitor),
+                    _ => r.show_rest(Path::Field(path, "rest"), visitor),
                 }
             }
         }
     };
 }
 session_config! {
-    /// What kind of session, by a `u32` that comes first: `session_type` in the specification.
+    /// The kind of session. A `u32` before it selects the variant: `session_type` in the specification.
     SessionConfig, StreamingSession
 }
 session_config! {
-    /// As [`SessionConfig`], but a stream says what happens when its buffer is full.
+    /// As [`SessionConfig`], but a stream has a buffer mode.
     SessionConfig6, StreamingSession6
 }
 
 wire_enum! {
-    /// How verbose a provider is: `logLevel` in the specification. Runtimes refuse others than these.
+    /// The verbosity of a provider: `logLevel` in the specification. Runtimes refuse other values.
     pub struct EventLevel(u32) {
-        /// Everything, whatever its level.
+        /// All events, regardless of their level.
         LOG_ALWAYS = 0,
         /// Critical errors.
         CRITICAL = 1,
@@ -260,29 +288,36 @@ wire_enum! {
         ERROR = 2,
         /// Warnings.
         WARNING = 3,
-        /// Information; what tools ask for by default.
+        /// Information; the default of most tools.
         INFORMATIONAL = 4,
-        /// Everything, details included.
+        /// All events, including details.
         VERBOSE = 5,
     }
 }
 
 wire_enum! {
-    /// Format of a session's stream. Runtimes refuse others than these.
+    /// The format of a session's stream. Runtimes refuse other values.
     pub struct Format(u32) {
-        /// The old one, version 3, which begins with `!FastSerialization.1`.
+        /// NetPerf, the old format, version 3. It begins with `!FastSerialization.1`.
         NET_PERF = 0,
-        /// NetTrace, which begins with `Nettrace`.
+        /// NetTrace. It begins with `Nettrace`.
         NET_TRACE = 1,
     }
 }
 
 wire_enum! {
-    /// How much of the process a dump holds.
+    /// The content of a dump.
+    ///
+    /// ```
+    /// use ipc_proto::types::DumpType;
+    ///
+    /// assert_eq!(DumpType::FULL, DumpType(4));
+    /// assert!(DumpType(5) > DumpType::FULL); // an unknown type; runtimes refuse it
+    /// ```
     pub struct DumpType(u32) {
         /// Threads and modules.
         NORMAL = 1,
-        /// With the managed heap.
+        /// Threads, modules and the managed heap.
         WITH_HEAP = 2,
         /// As `NORMAL`, without personal data.
         TRIAGE = 3,
@@ -292,27 +327,34 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// How to go about a dump: a bit each.
+    /// Options of the dump writer, one bit each.
     pub struct DumpFlags(u32) {
-        /// In silence.
+        /// No option.
         NONE = 0,
         /// The dump writer logs to the target's console.
         LOGGING_ENABLED = 1,
-        /// It logs more.
+        /// The dump writer logs more.
         VERBOSE_LOGGING_ENABLED = 2,
-        /// It writes a crash report too.
+        /// The dump writer also writes a crash report.
         CRASH_REPORT_ENABLED = 4,
-        /// It writes a crash report only.
+        /// The dump writer writes only a crash report.
         CRASH_REPORT_ONLY_ENABLED = 8,
     }
 }
 
 wire_enum! {
-    /// Which files to write for `perf`.
+    /// The files to write for `perf`.
+    ///
+    /// ```
+    /// use ipc_proto::{Command, EnablePerfMap, types::PerfMapType};
+    ///
+    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::JIT_DUMP }.check().is_ok());
+    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::DISABLED }.check().is_err());
+    /// ```
     pub struct PerfMapType(u32) {
-        /// None; runtimes refuse it.
+        /// No files; runtimes refuse it.
         DISABLED = 0,
-        /// Both.
+        /// Both files.
         ALL = 1,
         /// `jit-PID.dump`.
         JIT_DUMP = 2,
@@ -323,7 +365,13 @@ wire_enum! {
 
 /// Bytes for a profiler: a `u32` length and as many bytes, which end the payload.
 ///
-/// The specification lists a length and an array with a length of its own; there is one length only.
+/// Erratum: the specification lists a length and an array with another length; there is one length only.
+///
+/// ```
+/// use ipc_proto::{Encode, types::ClientData};
+///
+/// assert_eq!(ClientData(b"on").encoded_len(), 4 + 2);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct ClientData<'a>(pub &'a [u8]);
@@ -343,23 +391,30 @@ impl<'a> Decode<'a> for ClientData<'a> {
         if r.rest().is_empty() { Ok(Self(bytes)) } else { Err(r.error(DecodeErrorKind::TrailingBytes)) }
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-        let len = usize::try_from(r.show_count(path, see)?).unwrap_or(usize::MAX);
-        r.show(*path, see, |r| r.bytes(len), |_, bytes| Value::Bytes(bytes))?;
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        let len = usize::try_from(r.show_count(path, visitor)?).unwrap_or(usize::MAX);
+        r.show(*path, visitor, |r| r.bytes(len), |_, bytes| PartValue::Bytes(bytes))?;
         if r.rest().is_empty() { Ok(()) } else { Err(r.error(DecodeErrorKind::TrailingBytes)) }
     }
 }
 
-/// Success, for commands that have nothing else to say.
+/// The response of commands that return no data.
 ///
-/// Runtimes send an `i32` 0. The specification also allows an OK without payload, so that reads as success too
-/// (erratum: its tables give such answers 28 bytes in all; they have 24).
+/// Runtimes send an `i32` 0. The specification also allows an OK answer without payload, which decodes as success.
+/// Erratum: its tables give such answers 28 bytes; they have 24.
+///
+/// ```
+/// use ipc_proto::{Code, Message, types::Status};
+///
+/// let without_payload = Message { code: Code::OK, payload: &[] };
+/// assert_eq!(without_payload.decode(), Ok(Status::OK));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Status(pub HResult);
 
 impl Status {
-    /// What runtimes send.
+    /// The value that runtimes send.
     pub const OK: Self = Self(HResult::OK);
 }
 impl Encode for Status {
@@ -374,15 +429,22 @@ impl<'a> Decode<'a> for Status {
         if r.rest().is_empty() { Ok(Self::OK) } else { r.read().map(Self) }
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-        if r.rest().is_empty() { Ok(()) } else { HResult::inspect(r, &Path::Field(path, "status"), see) }
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        if r.rest().is_empty() { Ok(()) } else { HResult::inspect(r, &Path::Field(path, "status"), visitor) }
     }
 }
 
 wire_struct! {
     /// The id of a session, 8 bytes, for [`StopTracing`](crate::StopTracing).
     ///
-    /// It means nothing else, and may come again once the session is over.
+    /// It has no other meaning. A later session can have the same id.
+    ///
+    /// ```
+    /// use ipc_proto::{StopTracing, types::SessionId};
+    ///
+    /// let SessionId { session_id } = SessionId { session_id: 7 }; // the answer to CollectTracing2
+    /// assert_eq!(StopTracing { session_id }, StopTracing { session_id: 7 });
+    /// ```
     pub struct SessionId {
         /// The id; not 0.
         session_id: u64,
@@ -390,28 +452,51 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Announces the environment, which follows as a [counted continuation](crate::ReceiveEnvironment).
+    /// The announcement of the environment, which follows as a [counted continuation](crate::ReceiveEnvironment).
+    ///
+    /// ```
+    /// use ipc_proto::{ReceiveEnvironment, types::ProcessEnvironment};
+    ///
+    /// let announced = ProcessEnvironment { incoming_bytes: 1_000_000, future: 0 };
+    /// let mut buf = [0; 256]; // for one entry at a time
+    /// assert!(ReceiveEnvironment::new(&announced, 1 << 20, &mut buf).is_ok());
+    /// assert!(ReceiveEnvironment::new(&announced, 1000, &mut buf).is_err()); // more than the caller allows
+    /// # Ok::<(), ipc_proto::ProtocolError>(())
+    /// ```
     pub struct ProcessEnvironment {
-        /// Bytes that follow the message: the environment's `u32` count and its strings. May exceed 65,535.
+        /// The number of bytes after the message: the `u32` count of the environment and its strings. Can exceed 65,535.
         incoming_bytes: u32,
-        /// Not used yet; 0.
+        /// Reserved; 0.
         future: u16,
     }
 }
 
 /// The continuation of [`ProcessEnvironment`]: every variable as `NAME=value`.
-pub type Environment<'a> = Array<'a, Text<'a>>;
+pub type EnvironmentEntries<'a> = Array<'a, Text<'a>>;
 
 wire_struct! {
-    /// A process.
+    /// The description of a process.
     ///
     /// Erratum: the specification's struct puts the cookie last; its list, and the wire, have it second.
+    ///
+    /// ```
+    /// use ipc_proto::{Guid, types::ProcessInfo};
+    ///
+    /// let info = ProcessInfo {
+    ///     process_id: 4242,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "dotnet App.dll".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    /// };
+    /// assert_eq!(info.os, "Linux"); // texts compare with strings
+    /// ```
     pub struct ProcessInfo<'a> {
-        /// Its id, in its own PID namespace.
+        /// The process id, in the PID namespace of the process.
         process_id: u64,
-        /// The runtime's identity: random, new at every start.
+        /// The identity of the runtime: a random value for each start.
         runtime_cookie: Guid,
-        /// How it was started.
+        /// The command line of the process.
         command_line: Text<'a>,
         /// `Windows`, `Linux`, `macOS`, `iOS`, `tvOS`, `WatchOS`, `Android` or `Unknown`.
         os: Text<'a>,
@@ -421,19 +506,34 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// A process, with its entry point and version.
+    /// The description of a process, with its entry point and the runtime's version.
+    ///
+    /// ```
+    /// use ipc_proto::{Guid, types::ProcessInfo2};
+    ///
+    /// let info = ProcessInfo2 {
+    ///     process_id: 4242,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "dotnet App.dll".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    ///     managed_entrypoint_assembly_name: "App".into(),
+    ///     clr_product_version: "8.0.1".into(),
+    /// };
+    /// assert!(info.clr_product_version.to_string().starts_with("8."));
+    /// ```
     pub struct ProcessInfo2<'a> {
-        /// Its id, in its own PID namespace.
+        /// The process id, in the PID namespace of the process.
         process_id: u64,
-        /// The runtime's identity: random, new at every start.
+        /// The identity of the runtime: a random value for each start.
         runtime_cookie: Guid,
-        /// How it was started.
+        /// The command line of the process.
         command_line: Text<'a>,
         /// As in [`ProcessInfo`].
         os: Text<'a>,
         /// As in [`ProcessInfo`].
         arch: Text<'a>,
-        /// The assembly of the entry point; it may be empty while the runtime is suspended at its start.
+        /// The assembly of the entry point. It can be empty while the runtime is suspended at startup.
         managed_entrypoint_assembly_name: Text<'a>,
         /// The runtime's version, as SemVer 2.
         clr_product_version: Text<'a>,
@@ -441,30 +541,47 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// A process, with its entry point, version and platform.
+    /// The description of a process, with its entry point, the runtime's version and its platform.
     ///
-    /// A later version of this answer may append fields, and changes none: bytes behind the known ones are for those
-    /// who know more: [`decode_prefix`](crate::wire::decode_prefix) hands them back, [`Message::inspect`](crate::Message::inspect)
-    /// shows them, and [`Call::finish`](crate::Call::finish) leaves them out.
+    /// A later version of this answer can append fields; it does not change the known ones.
+    /// [`decode_prefix`](crate::wire::decode_prefix) returns the bytes after the known fields,
+    /// [`Message::inspect`](crate::Message::inspect) visits them, and [`Call::finish`](crate::Call::finish) ignores them.
+    ///
+    /// ```
+    /// use ipc_proto::{Guid, types::ProcessInfo3};
+    ///
+    /// let info = ProcessInfo3 {
+    ///     version: 1,
+    ///     process_id: 4242,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "dotnet App.dll".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    ///     managed_entrypoint_assembly_name: "App".into(),
+    ///     clr_product_version: "8.0.1".into(),
+    ///     portable_rid: "linux-x64".into(),
+    /// };
+    /// assert_eq!((info.version, info.portable_rid.to_string()), (1, "linux-x64".to_owned()));
+    /// ```
     pub struct ProcessInfo3<'a> {
         /// The version of this answer, 1 or later.
         version: u32,
-        /// Its id, in its own PID namespace.
+        /// The process id, in the PID namespace of the process.
         process_id: u64,
-        /// The runtime's identity: random, new at every start.
+        /// The identity of the runtime: a random value for each start.
         runtime_cookie: Guid,
-        /// How it was started.
+        /// The command line of the process.
         command_line: Text<'a>,
         /// As in [`ProcessInfo`].
         os: Text<'a>,
         /// As in [`ProcessInfo`].
         arch: Text<'a>,
-        /// The assembly of the entry point; it may be empty while the runtime is suspended at its start.
+        /// The assembly of the entry point. It can be empty while the runtime is suspended at startup.
         managed_entrypoint_assembly_name: Text<'a>,
         /// The runtime's version, as SemVer 2.
         clr_product_version: Text<'a>,
         /// The platform: `linux-x64`, `linux-musl-arm64`, `win-x64`, … (erratum: the specification's examples are
-        /// spelled otherwise).
+        /// spelled differently).
         portable_rid: Text<'a>,
     }
 }

@@ -1,12 +1,12 @@
 use super::{Exchange, Step};
 use crate::{Advertise, Parsed, ProtocolError};
 
-/// A monitor's side: receives what a runtime says first on a connection that it made.
+/// The monitor's role: receives the frame that a runtime sends first on a connection to the monitor.
 ///
-/// Give it [`DEADLINE_MS`](Self::DEADLINE_MS) and no more: anybody can connect to a monitor and be silent. A connection
-/// that does not begin with the frame's magic fails at the first wrong byte.
+/// Wait for at most [`DEADLINE_MS`](Self::DEADLINE_MS): any process can connect to a monitor and send nothing. A connection
+/// that does not begin with the magic of the frame fails at the first wrong byte.
 ///
-/// After it, the connection can carry one [`Call`](crate::Call).
+/// After the frame, the connection can carry one [`Call`](crate::Call).
 ///
 /// ```
 /// use ipc_proto::{Exchange, ReceiveAdvertise, Step};
@@ -30,19 +30,19 @@ pub struct ReceiveAdvertise {
 }
 
 impl ReceiveAdvertise {
-    /// How long Microsoft's monitor waits for the frame before it drops a connection, in milliseconds.
+    /// The time after which Microsoft's monitor drops a connection without a frame, in milliseconds.
     pub const DEADLINE_MS: u32 = 250;
 
-    /// Waits for a frame.
+    /// Creates an exchange that waits for a frame.
     #[must_use]
     pub const fn new() -> Self {
         Self { buf: [0; Advertise::LEN], received: 0, failed: None }
     }
 
-    /// The frame.
+    /// Returns the frame.
     ///
     /// # Errors
-    /// What ended the exchange before the frame was there.
+    /// The error that ended the exchange before the frame was complete.
     pub fn finish(&self) -> Result<Advertise, ProtocolError> {
         match self.failed {
             Some(error) => Err(error),
@@ -53,7 +53,7 @@ impl ReceiveAdvertise {
         }
     }
 
-    /// What has come of it.
+    /// Returns the received bytes of the frame.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.buf.get(..self.received).unwrap_or_default()

@@ -1,3 +1,6 @@
+use core::fmt;
+use core::marker::PhantomData;
+
 use super::{Exchange, Step};
 use crate::message::Header;
 use crate::wire::Reader;
@@ -6,15 +9,16 @@ use crate::{
     ServerError, encode,
 };
 
-/// A tool's side: one command and the answer to it.
+/// The client's role: sends one command and receives the answer to it. A connection carries one call.
 ///
-/// It is not tied to a type: which command to send may be known at run time only. A connection carries one.
+/// The magic, the code and the size of the answer are checked as soon as their bytes have arrived: real runtimes were seen
+/// to answer with uninitialised memory.
 ///
-/// The magic, the code and the size of the answer are checked as soon as their bytes are there. Real runtimes have
-/// been seen to answer with heap garbage, so none of this is for show.
+/// `C` is the command, and [`finish`](Self::finish) returns the response of that command. Where the command is chosen at
+/// run time, use an [`UntypedCall`].
 ///
 /// ```
-/// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, HResult, ServerError, Step, types::ProcessInfo2};
+/// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, HResult, ServerError, Step};
 ///
 /// let mut buf = [0; 4096];
 /// let mut call = Call::new(&GetProcessInfo2 {}, &mut buf)?;
@@ -31,23 +35,126 @@ use crate::{
 ///     rest = &rest[n..];
 ///     call.advance(n)?;
 /// }
-/// match call.finish::<ProcessInfo2<'_>>()? {
+/// match call.finish()? {
 ///     Answer::Ok(info) => println!("{}", info.command_line),
 ///     Answer::Refused(ServerError { hresult, .. }) => assert_eq!(hresult, HResult::UNKNOWN_COMMAND),
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Call<'b> {
+///
+/// The response of another command is not accepted:
+///
+/// ```compile_fail
+/// use ipc_proto::{Answer, Call, GetProcessInfo2, types::SessionId};
+///
+/// let mut buf = [0; 4096];
+/// let call = Call::new(&GetProcessInfo2 {}, &mut buf)?;
+/// let answer: Answer<'_, SessionId> = call.finish()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Call<'b, C> {
     progress: Progress,
     buf: &'b mut [u8],
+    command: PhantomData<fn(C)>,
 }
 
-/// How far a call has come, apart from the buffer that it lies in.
+/// Marks an [`UntypedCall`].
+#[derive(Debug, Clone, Copy)]
+pub enum Untyped {}
+
+/// A call whose command is chosen at run time; the caller of [`finish_as`](Call::finish_as) names the response.
+///
+/// Code that drives an `UntypedCall` is compiled once for all commands.
+///
+/// ```
+/// use ipc_proto::{Answer, Exchange, Message, Request, Step, UntypedCall, types::Status};
+///
+/// let bytes = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+/// # let ipc_proto::Parsed::Complete { value: message, .. } = Message::parse(bytes)? else { unreachable!() };
+/// let request: Request<'_> = message.request()?;
+/// let mut buf = [0; 64];
+/// let mut call = UntypedCall::untyped(request.code(), &request, &mut buf)?;
+/// assert!(matches!(call.step(), Step::Send(sent) if sent == bytes));
+/// call.advance(20)?;
+/// # let answer = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+/// # for piece in answer.chunks(1) {
+/// #     let Step::Receive(space) = call.step() else { unreachable!() };
+/// #     space[0] = piece[0];
+/// #     call.advance(1)?;
+/// # }
+/// // … and after the answer was received:
+/// assert_eq!(call.finish_as::<Status>()?, Answer::Ok(Status::OK));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type UntypedCall<'b> = Call<'b, Untyped>;
+
+/// A [`Call`] without its buffer, for a connection that owns the buffer, or to continue in a larger one.
+///
+/// A struct cannot own a buffer and a call that borrows from it. It can own the buffer and a suspended call, and
+/// [resume](Self::resume) the call whenever the connection is ready:
+///
+/// ```
+/// use ipc_proto::{Call, EncodeError, Exchange, GetProcessInfo2, ProtocolError, Step, SuspendedCall};
+/// use std::io::{self, ErrorKind, Read, Write};
+///
+/// struct Connection<S> {
+///     stream: S,
+///     buf: Vec<u8>,
+///     call: SuspendedCall<GetProcessInfo2>,
+/// }
+///
+/// impl<S: Read + Write> Connection<S> {
+///     fn new(stream: S) -> Result<Self, EncodeError> {
+///         let mut buf = vec![0; 4096];
+///         let call = Call::new(&GetProcessInfo2 {}, &mut buf)?.suspend();
+///         Ok(Self { stream, buf, call })
+///     }
+///
+///     /// Continues until the stream would block; returns the process id after the answer.
+///     fn ready(&mut self) -> io::Result<Option<u64>> {
+///         let mut call = self.call.resume(&mut self.buf).map_err(io::Error::other)?;
+///         loop {
+///             let moved = match call.step() {
+///                 Step::Send(bytes) => self.stream.write(bytes),
+///                 Step::Receive(space) => self.stream.read(space),
+///                 Step::Done => break,
+///             };
+///             match moved {
+///                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
+///                     self.call = call.suspend();
+///                     return Ok(None);
+///                 }
+///                 moved => match call.advance(moved?) {
+///                     // A larger answer than expected: the bytes that have arrived stay in the buffer.
+///                     Err(ProtocolError::BufferTooSmall { needed }) => {
+///                         self.call = call.suspend();
+///                         self.buf.resize(needed, 0);
+///                         call = self.call.resume(&mut self.buf).map_err(io::Error::other)?;
+///                     }
+///                     advanced => advanced.map_err(io::Error::other)?,
+///                 },
+///             }
+///         }
+///         match call.finish().map_err(io::Error::other)? {
+///             ipc_proto::Answer::Ok(info) => Ok(Some(info.process_id)),
+///             ipc_proto::Answer::Refused(error) => Err(io::Error::other(error.hresult.to_string())),
+///         }
+///     }
+/// }
+/// # let mut connection = Connection::new(io::empty())?;
+/// # assert!(connection.ready().is_err());
+/// # Ok::<(), ipc_proto::EncodeError>(())
+/// ```
+pub struct SuspendedCall<C> {
+    progress: Progress,
+    command: PhantomData<fn(C)>,
+}
+
+/// The progress of a call, without its buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
     command: Code,
-    /// Bytes of the answer that have come.
+    /// Bytes of the answer that have arrived.
     received: usize,
     state: State,
 }
@@ -60,70 +167,134 @@ enum State {
     Failed(ProtocolError),
 }
 
-/// What a runtime answered.
+/// A runtime's answer to a command.
+///
+/// ```
+/// use ipc_proto::{Answer, HResult, types::Status};
+///
+/// fn is_unknown(answer: &Answer<'_, Status>) -> bool {
+///     matches!(answer, Answer::Refused(error) if error.hresult == HResult::UNKNOWN_COMMAND)
+/// }
+/// assert!(is_unknown(&Answer::Refused(HResult::UNKNOWN_COMMAND.into())));
+/// assert!(!is_unknown(&Answer::Ok(Status::OK)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'b, R> {
-    /// It did it.
+    /// The command succeeded.
     Ok(R),
-    /// It did not.
+    /// The runtime refused the command.
     Refused(ServerError<'b>),
 }
 
-impl<'b> Call<'b> {
-    /// Encodes `command` into `buf`; the answer will come to lie there too.
+impl<'b, C: Command> Call<'b, C> {
+    /// Encodes `command` into `buf`, which will also receive the answer.
     ///
     /// 64 KiB are always enough, 4 KiB nearly always.
     ///
     /// # Errors
-    /// If the command does not fit `buf`, or any message.
-    pub fn new<C: Command>(command: &C, buf: &'b mut [u8]) -> Result<Self, EncodeError> {
-        Ok(Self { progress: Progress::new(C::CODE, command, buf)?, buf })
+    /// If the command does not fit into `buf`, or into any message.
+    pub fn new(command: &C, buf: &'b mut [u8]) -> Result<Self, EncodeError> {
+        Ok(Self { progress: Progress::new(C::CODE, command, buf)?, buf, command: PhantomData })
     }
 
-    /// The code of the command that was sent.
+    /// Returns the answer.
+    ///
+    /// # Errors
+    /// The error that ended the exchange; or that the answer is not a response to this command.
+    pub fn finish(self) -> Result<Answer<'b, C::Response<'b>>, ProtocolError> {
+        self.progress.finish(self.buf)
+    }
+}
+
+impl<'b> UntypedCall<'b> {
+    /// Encodes the command with this code and payload into `buf`, which will also receive the answer.
+    ///
+    /// # Errors
+    /// As [`new`](Call::new).
+    pub fn untyped(code: Code, payload: &dyn Encode, buf: &'b mut [u8]) -> Result<Self, EncodeError> {
+        Ok(Self { progress: Progress::new(code, payload, buf)?, buf, command: PhantomData })
+    }
+
+    /// Returns the answer, with the payload of an OK answer decoded as an `R`.
+    ///
+    /// # Errors
+    /// The error that ended the exchange; or that the answer does not contain an `R`.
+    pub fn finish_as<R: Decode<'b>>(self) -> Result<Answer<'b, R>, ProtocolError> {
+        self.progress.finish(self.buf)
+    }
+}
+
+impl<'b, C> Call<'b, C> {
+    /// Returns the code of the command.
     #[must_use]
     pub const fn command(&self) -> Code {
         self.progress.command
     }
 
-    /// How many bytes of the answer have come.
+    /// Returns how many bytes of the answer have arrived.
     #[must_use]
     pub const fn received(&self) -> usize {
         self.progress.received
     }
 
-    /// Goes on in a larger buffer after [`ProtocolError::BufferTooSmall`], so that the answer to a command which is
-    /// already carried out is not lost.
+    /// Releases the buffer. The call continues with [`SuspendedCall::resume`].
     #[must_use]
-    pub fn into_buffer<'c>(self, buf: &'c mut [u8]) -> Call<'c> {
-        for (to, from) in buf.iter_mut().zip(self.buf.iter()) {
-            *to = *from;
-        }
-        Call { progress: self.progress, buf }
+    pub fn suspend(self) -> SuspendedCall<C> {
+        SuspendedCall { progress: self.progress, command: PhantomData }
     }
+}
 
-    /// The answer.
+impl<C> SuspendedCall<C> {
+    /// Continues the call in `buf`, which must begin with the bytes of the buffer that [`Call::suspend`] released. After
+    /// [`ProtocolError::BufferTooSmall`] it must be larger: the answer to a command that was carried out is not lost.
     ///
     /// # Errors
-    /// What ended the exchange before its answer was there; or that the answer does not hold an `R`.
-    pub fn finish<R: Decode<'b>>(self) -> Result<Answer<'b, R>, ProtocolError> {
-        self.progress.finish(self.buf)
+    /// [`ProtocolError::BufferTooSmall`] if `buf` cannot contain the message that is sent or received. The suspended call
+    /// can be resumed again.
+    pub fn resume(self, buf: &mut [u8]) -> Result<Call<'_, C>, ProtocolError> {
+        let needed = match self.progress.state {
+            State::Sending { len, .. } => len,
+            State::Receiving { needed } => needed,
+            State::Done | State::Failed(_) => self.progress.received,
+        };
+        if buf.len() < needed {
+            return Err(ProtocolError::BufferTooSmall { needed });
+        }
+        Ok(Call { progress: self.progress, buf, command: PhantomData })
+    }
+}
+
+impl<C> Clone for SuspendedCall<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C> Copy for SuspendedCall<C> {}
+
+impl<C> fmt::Debug for Call<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("progress", &self.progress).finish_non_exhaustive()
+    }
+}
+impl<C> fmt::Debug for SuspendedCall<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SuspendedCall").field("progress", &self.progress).finish()
     }
 }
 
 impl Progress {
-    /// Encodes a command into `buf`. It is `dyn` so that this is there once for all commands.
+    /// Encodes a command into `buf`. The payload is `dyn` so that this is compiled once for all commands.
     pub(super) fn new(command: Code, payload: &dyn Encode, buf: &mut [u8]) -> Result<Self, EncodeError> {
         let len = encode(command, payload, buf)?.len();
         Ok(Self { command, received: 0, state: State::Sending { sent: 0, len } })
     }
 
-    /// How many bytes of the answer have come.
+    /// Returns how many bytes of the answer have arrived.
     pub(super) const fn received(&self) -> usize {
         self.received
     }
 
-    /// Whether there is nothing more to send or to receive.
+    /// Returns whether nothing remains to be sent or received.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.state, State::Done | State::Failed(_))
     }
@@ -150,16 +321,16 @@ impl Progress {
             Parsed::Complete { value, .. } if value.code == Code::OK => Ok(Answer::Ok(value)),
             Parsed::Complete { value, .. } => {
                 let code: HResult = value.decode()?;
-                let words = self.command == GenerateCoreDump3::CODE;
-                // Words that cannot be read do not take the code away.
-                let error = if words { value.decode().ok() } else { None };
+                let has_message = self.command == GenerateCoreDump3::CODE;
+                // A malformed message does not invalidate the code.
+                let error = if has_message { value.decode().ok() } else { None };
                 Ok(Answer::Refused(error.unwrap_or_else(|| code.into())))
             }
             Parsed::Partial { .. } => Err(ProtocolError::Closed { received: self.received }),
         }
     }
 
-    /// Checks what has come of the answer, and says how many it takes in all, as far as is known yet.
+    /// Checks the received part of the answer, and returns the length of the whole, as far as it is known yet.
     fn check(&self, buf: &[u8]) -> Result<usize, ProtocolError> {
         let bytes = buf.get(..self.received).unwrap_or_default();
         let needed = match Message::parse(bytes)? {
@@ -225,12 +396,12 @@ impl Progress {
     }
 }
 
-impl Exchange for Call<'_> {
+impl<C> Exchange for Call<'_, C> {
     fn step(&mut self) -> Step<'_> {
         self.progress.step(self.buf)
     }
 
-    /// A peer that closes while the command is still being sent may have refused it already: that is read then.
+    /// A peer that closes while the command is being sent may already have refused it: the answer is received then.
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
         self.progress.advance(n, self.buf)
     }

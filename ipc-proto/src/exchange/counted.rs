@@ -1,25 +1,25 @@
 use super::{Exchange, Step};
-use crate::types::{Environment, ProcessEnvironment};
+use crate::types::{EnvironmentEntries, ProcessEnvironment};
 use crate::wire::{Reader, Writer};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolError, Text};
 
-/// A tool's side: the environment, which follows the answer to `GetProcessEnvironment`.
+/// The client's role: receives the environment, which follows the answer to `GetProcessEnvironment`.
 ///
 /// ```text
 ///  0       4
-/// | count | entry | entry | …     incoming_bytes in all, which may be far more than a message can hold
+/// | count | entry | entry | …     incoming_bytes in total; can be longer than any message
 ///   u32     Text    Text
 /// ```
 ///
-/// It comes in pieces as large as the buffer, which must hold the longest entry: drive it, take the
-/// [entries](Self::next_entry) that have come, and drive on until it [is finished](Self::is_finished).
+/// It is received in pieces of the size of the buffer, which must be large enough for the longest entry: drive the exchange,
+/// take the [entries](Self::next_entry) that have arrived, and continue until it [is finished](Self::is_finished).
 ///
 /// ```
 /// use ipc_proto::{Exchange, ReceiveEnvironment, Step, types::ProcessEnvironment};
 ///
 /// let mut incoming = &b"\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0C\0\0\0"[..];
 /// let announced = ProcessEnvironment { incoming_bytes: incoming.len() as u32, future: 0 };
-/// let mut buf = [0; 16]; // smaller than what comes
+/// let mut buf = [0; 16]; // smaller than the environment
 /// let mut receive = ReceiveEnvironment::new(&announced, 1 << 20, &mut buf)?;
 /// let mut entries = Vec::new();
 /// while !receive.is_finished() {
@@ -39,40 +39,41 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolE
 #[derive(Debug)]
 pub struct ReceiveEnvironment<'b> {
     buf: &'b mut [u8],
-    /// The bytes of `buf` that have come and are not read yet.
+    /// The bytes of `buf` that have arrived and are not read yet.
     start: usize,
     end: usize,
-    /// Bytes still to come.
+    /// The number of bytes that have not arrived yet.
     left: usize,
-    /// Bytes read: the offset of `start` in the continuation.
+    /// The number of read bytes: the offset of `start` in the continuation.
     offset: usize,
-    /// Entries still to come; `None` before the count has.
+    /// The number of entries that are not read yet; `None` before the count has arrived.
     entries: Option<u32>,
 }
 
 impl<'b> ReceiveEnvironment<'b> {
-    /// Waits for what `announced` says will follow.
+    /// Creates an exchange that receives the announced bytes.
     ///
     /// # Errors
-    /// [`ProtocolError::TooLong`] if that is more than `limit` bytes; [`ProtocolError::BufferTooSmall`] if `buf` cannot
-    /// hold even the count.
+    /// [`ProtocolError::TooLong`] if they are more than `limit`; [`ProtocolError::BufferTooSmall`] if `buf` is too small for the
+    /// count.
     pub fn new(announced: &ProcessEnvironment, limit: u32, buf: &'b mut [u8]) -> Result<Self, ProtocolError> {
         let len = announced.incoming_bytes;
         if len > limit {
             return Err(ProtocolError::TooLong { len: len.into(), limit: limit.into() });
         }
-        if buf.len() < Environment::MIN_LEN {
-            return Err(ProtocolError::BufferTooSmall { needed: Environment::MIN_LEN });
+        if buf.len() < EnvironmentEntries::MIN_LEN {
+            return Err(ProtocolError::BufferTooSmall { needed: EnvironmentEntries::MIN_LEN });
         }
         let left = usize::try_from(len).unwrap_or(usize::MAX);
         Ok(Self { buf, start: 0, end: 0, left, offset: 0, entries: None })
     }
 
-    /// The next entry, mostly `NAME=value`; `None` if it has not come yet, or there is none.
+    /// Returns the next entry, usually `NAME=value`; `None` if it has not arrived yet, or there are no more.
     ///
     /// # Errors
-    /// [`ProtocolError::BufferTooSmall`] for an entry longer than the buffer, which [`into_buffer`](Self::into_buffer)
-    /// mends; [`ProtocolError::Decode`] for bytes that are no such list; offsets count from the start of the continuation.
+    /// [`ProtocolError::BufferTooSmall`] for an entry that is longer than the buffer: [suspend](Self::suspend) the exchange and
+    /// resume it in a larger one. [`ProtocolError::Decode`] for malformed bytes; offsets count from the start of the
+    /// continuation.
     pub fn next_entry(&mut self) -> Result<Option<Text<'_>>, ProtocolError> {
         if self.entries.is_none() {
             self.entries = match self.peek_u32()? {
@@ -100,16 +101,14 @@ impl<'b> ReceiveEnvironment<'b> {
         Ok(Some(Reader::at(self.buf.get(start..self.start).unwrap_or_default(), offset).read()?))
     }
 
-    /// Goes on in a larger buffer after [`ProtocolError::BufferTooSmall`].
+    /// Releases the buffer. The exchange continues with [`SuspendedEnvironment::resume`].
     #[must_use]
-    pub fn into_buffer<'c>(self, buf: &'c mut [u8]) -> ReceiveEnvironment<'c> {
-        let Self { buf: old, start, end, left, offset, entries } = self;
-        let kept = old.get(start..end).unwrap_or_default();
-        buf.iter_mut().zip(kept).for_each(|(to, from)| *to = *from);
-        ReceiveEnvironment { end: kept.len().min(buf.len()), buf, start: 0, left, offset, entries }
+    pub const fn suspend(self) -> SuspendedEnvironment {
+        let Self { start, end, left, offset, entries, .. } = self;
+        SuspendedEnvironment { start, end, left, offset, entries }
     }
 
-    /// Whether every entry has been taken.
+    /// Returns whether every entry has been taken.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.entries == Some(0) && self.left == 0 && self.start == self.end
@@ -131,7 +130,7 @@ impl<'b> ReceiveEnvironment<'b> {
         self.offset = self.offset.saturating_add(n);
     }
 
-    /// Whether the next `n` bytes are here; makes room for them if they are to come.
+    /// Returns whether the next `n` bytes have arrived; makes room for them otherwise.
     fn has(&mut self, n: usize) -> Result<bool, ProtocolError> {
         let here = self.end.saturating_sub(self.start);
         if n <= here {
@@ -143,7 +142,7 @@ impl<'b> ReceiveEnvironment<'b> {
         if n > self.buf.len() {
             return Err(ProtocolError::BufferTooSmall { needed: n });
         }
-        // Not copy_within: it can panic, and this cannot.
+        // `copy_within` could panic.
         for to in 0..here {
             let byte = self.buf.get(self.start.saturating_add(to)).copied().unwrap_or_default();
             if let Some(to) = self.buf.get_mut(to) {
@@ -152,6 +151,62 @@ impl<'b> ReceiveEnvironment<'b> {
         }
         (self.start, self.end) = (0, here);
         Ok(false)
+    }
+}
+
+/// A [`ReceiveEnvironment`] without its buffer, for a connection that owns it, or to continue in a larger one after
+/// [`ProtocolError::BufferTooSmall`].
+///
+/// ```
+/// use ipc_proto::{Exchange, ProtocolError, ReceiveEnvironment, Step, types::ProcessEnvironment};
+///
+/// let mut incoming = &b"\x01\0\0\0\x04\0\0\0A\0=\0b\0\0\0"[..];
+/// let announced = ProcessEnvironment { incoming_bytes: incoming.len() as u32, future: 0 };
+/// let mut buf = vec![0; 8]; // smaller than the entry
+/// let mut receive = ReceiveEnvironment::new(&announced, 1 << 20, &mut buf)?;
+/// let mut entries = Vec::new();
+/// while !receive.is_finished() {
+///     while let Step::Receive(space) = receive.step() {
+///         let n = space.len().min(incoming.len());
+///         space[..n].copy_from_slice(&incoming[..n]);
+///         incoming = &incoming[n..];
+///         receive.advance(n)?;
+///     }
+///     match receive.next_entry() {
+///         Ok(entry) => entries.extend(entry.map(|entry| entry.to_string())),
+///         Err(ProtocolError::BufferTooSmall { needed }) => {
+///             let suspended = receive.suspend();
+///             buf.resize(needed, 0);
+///             receive = suspended.resume(&mut buf)?;
+///         }
+///         Err(error) => return Err(error),
+///     }
+/// }
+/// assert_eq!(entries, ["A=b"]);
+/// # Ok::<(), ProtocolError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct SuspendedEnvironment {
+    start: usize,
+    end: usize,
+    left: usize,
+    offset: usize,
+    entries: Option<u32>,
+}
+
+impl SuspendedEnvironment {
+    /// Continues in `buf`, which must begin with the bytes of the buffer that [`ReceiveEnvironment::suspend`] released.
+    ///
+    /// # Errors
+    /// [`ProtocolError::BufferTooSmall`] if `buf` cannot contain the received bytes. The suspended exchange can be resumed
+    /// again.
+    pub fn resume(self, buf: &mut [u8]) -> Result<ReceiveEnvironment<'_>, ProtocolError> {
+        let needed = self.end.max(EnvironmentEntries::MIN_LEN);
+        if buf.len() < needed {
+            return Err(ProtocolError::BufferTooSmall { needed });
+        }
+        let Self { start, end, left, offset, entries } = self;
+        Ok(ReceiveEnvironment { buf, start, end, left, offset, entries })
     }
 }
 
@@ -174,10 +229,10 @@ impl Exchange for ReceiveEnvironment<'_> {
     }
 }
 
-/// A runtime's side: the environment, in pieces as large as the buffer.
+/// The server's role: sends the environment, in pieces of the size of the buffer.
 ///
-/// Every piece encodes all of the environment again and keeps what the buffer holds, so a buffer of a few KiB is slow
-/// for an environment of MiBs, and right all the same.
+/// For each piece the whole environment is encoded again, and the part that fits into the buffer is stored. A buffer of a few
+/// KiB is therefore slow for an environment of several MiB.
 ///
 /// ```
 /// use ipc_proto::{Array, Exchange, SendEnvironment, Step, Text};
@@ -185,7 +240,7 @@ impl Exchange for ReceiveEnvironment<'_> {
 /// let entries = [Text::from("A=b"), Text::from("C")];
 /// let mut buf = [0; 10];
 /// let mut send = SendEnvironment::new(Array::from(&entries), &mut buf)?;
-/// assert_eq!(send.announcement().incoming_bytes, 24); // what to answer first
+/// assert_eq!(send.announcement().incoming_bytes, 24); // the answer to send first
 /// let mut sent = Vec::new();
 /// while let Step::Send(bytes) = send.step() {
 ///     sent.extend_from_slice(bytes);
@@ -197,22 +252,22 @@ impl Exchange for ReceiveEnvironment<'_> {
 /// ```
 #[derive(Debug)]
 pub struct SendEnvironment<'e, 'b> {
-    environment: Environment<'e>,
+    environment: EnvironmentEntries<'e>,
     buf: &'b mut [u8],
     len: u32,
-    /// Bytes sent before those in `buf`.
+    /// The number of bytes that were sent before those in `buf`.
     before: usize,
-    /// The bytes in `buf` that are not sent yet.
+    /// The bytes of `buf` that are not sent yet.
     start: usize,
     end: usize,
 }
 
 impl<'e, 'b> SendEnvironment<'e, 'b> {
-    /// Sends `environment` through `buf`, of whatever size but 0.
+    /// Creates an exchange that sends `environment` through `buf`, which can have any size except 0.
     ///
     /// # Errors
-    /// If `buf` is empty, or the environment has more bytes than a `u32` counts.
-    pub fn new(environment: Environment<'e>, buf: &'b mut [u8]) -> Result<Self, EncodeError> {
+    /// If `buf` is empty, or the length of the environment does not fit into a `u32`.
+    pub fn new(environment: EnvironmentEntries<'e>, buf: &'b mut [u8]) -> Result<Self, EncodeError> {
         let len = environment.encoded_len();
         let Ok(len) = u32::try_from(len) else { return Err(EncodeError::MessageTooLong { len }) };
         if buf.is_empty() {
@@ -223,7 +278,7 @@ impl<'e, 'b> SendEnvironment<'e, 'b> {
         Ok(send)
     }
 
-    /// What to answer before this is sent.
+    /// Returns the answer that must be sent before the environment.
     #[must_use]
     pub const fn announcement(&self) -> ProcessEnvironment {
         ProcessEnvironment { incoming_bytes: self.len, future: 0 }

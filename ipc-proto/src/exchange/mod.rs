@@ -1,4 +1,4 @@
-//! Exchanges: one connection's conversation, without I/O.
+//! Exchanges: the conversation on one connection, without I/O.
 //!
 //! ```text
 //!            step() ──► Send(bytes)     write some of them ────┐
@@ -6,21 +6,20 @@
 //!            step() ──► Done            the exchange is over   ┘
 //! ```
 //!
-//! An exchange lends exactly the space that it wants. It cannot take a byte that is not its own, so what follows it on
-//! the connection, a NetTrace stream say, is still there for you to read.
+//! An exchange lends exactly the space that it needs. It cannot take a byte that is not its own, so what follows it on the
+//! connection, for example a NetTrace stream, remains for the caller to read.
 //!
 //! | exchange | role | ends with |
 //! |---|---|---|
-//! | [`Call`] | a tool: one command, one answer | [`Call::finish`]: an [`Answer`] |
-//! | [`ReceiveEnvironment`] | a tool: what follows the answer to `GetProcessEnvironment` | its entries, as they come |
-//! | [`ReceiveAdvertise`] | a monitor: what a runtime says that connects | [`ReceiveAdvertise::finish`]: an [`Advertise`](crate::Advertise) |
-//! | [`Serve`] | a runtime: one request | [`Serve::finish`]: the request and the [`Reply`] to it |
-//! | [`Reply`] | a runtime: the answer | nothing; a stream may follow |
-//! | [`SendEnvironment`] | a runtime: what follows its answer to `GetProcessEnvironment` | nothing |
+//! | [`Call`] | client: one command and its answer | [`Call::finish`]: an [`Answer`] |
+//! | [`ReceiveEnvironment`] | client: the environment after the answer to `GetProcessEnvironment` | its entries, as they arrive |
+//! | [`ReceiveAdvertise`] | monitor: the frame of a runtime that connects | [`ReceiveAdvertise::finish`]: an [`Advertise`](crate::Advertise) |
+//! | [`Serve`] | server: one request | [`Serve::finish`]: the request and the [`Reply`] to it |
+//! | [`Reply`] | server: the answer | nothing; a stream can follow |
+//! | [`SendEnvironment`] | server: the environment after its answer to `GetProcessEnvironment` | nothing |
 //!
-//! A [`Session`] is the one thing here that has two connections, and is driven by steps of its own.
-//!
-//! Every other one is driven by the same loop, over whatever carries bytes; for async, `.await` in two places:
+//! A [`Session`] has two connections and steps of its own. The same loop drives every other exchange, over any transport; for
+//! async it has two `.await`s:
 //!
 //! ```
 //! use ipc_proto::{Exchange, Step};
@@ -44,38 +43,52 @@ mod serve;
 mod session;
 
 pub use advertise::ReceiveAdvertise;
-pub use call::{Answer, Call};
-pub use counted::{ReceiveEnvironment, SendEnvironment};
-pub use serve::{Reply, Serve};
+pub use call::{Answer, Call, SuspendedCall, Untyped, UntypedCall};
+pub use counted::{ReceiveEnvironment, SendEnvironment, SuspendedEnvironment};
+pub use serve::{Reply, Serve, SuspendedReply, SuspendedServe};
 pub use session::{Session, SessionEnd, SessionPhase, SessionTimeout, StopEvent, StopStep};
 
 use crate::ProtocolError;
 
-/// What to do next.
+/// The next action of an exchange.
 #[derive(Debug)]
 pub enum Step<'m> {
     /// Write some of these bytes, then [`advance`](Exchange::advance) by how many.
     ///
-    /// At once, if the transport can: .NET Core 3.1 reads a header, and a payload, in one go each, and refuses one that
-    /// comes in two pieces as malformed.
+    /// Write all of them in one piece if the transport can: .NET Core 3.1 reads the header and the payload with one read each,
+    /// and refuses one that arrives in two pieces as malformed.
     Send(&'m [u8]),
     /// Read some bytes into this space, then [`advance`](Exchange::advance) by how many.
     Receive(&'m mut [u8]),
-    /// Nothing: the exchange is over, or waits for you.
+    /// Nothing: the exchange is over, or waits for the caller.
     Done,
 }
 
-/// One connection's conversation, or a part of it, driven over any transport.
+/// The conversation on one connection, or a part of it, driven over any transport.
+///
+/// ```
+/// use ipc_proto::{Exchange, Step};
+///
+/// /// Returns the number of bytes that can be moved now, without moving them.
+/// fn pending(exchange: &mut impl Exchange) -> usize {
+///     match exchange.step() {
+///         Step::Send(bytes) => bytes.len(),
+///         Step::Receive(space) => space.len(),
+///         Step::Done => 0,
+///     }
+/// }
+/// assert_eq!(pending(&mut ipc_proto::ReceiveAdvertise::new()), 34);
+/// ```
 pub trait Exchange {
-    /// What to do next. Asking again without [`advance`](Self::advance) gives the same.
+    /// Returns the next action. Without [`advance`](Self::advance) in between, it stays the same.
     fn step(&mut self) -> Step<'_>;
 
-    /// Says how many of the bytes last lent were written or filled; 0 means that the peer closed. A connection that was
-    /// reset, or can no longer be written to, counts as closed: what the peer sent before is still to be read.
+    /// Reports how many of the lent bytes were written or filled; 0 means that the peer closed. A connection that was reset, or
+    /// that can no longer be written to, counts as closed: what the peer sent before can still be read.
     ///
     /// # Errors
-    /// If what came is no message, or the peer closed too early. Each is final, and [`step`](Self::step) is then
-    /// [`Step::Done`]; but for [`ProtocolError::BufferTooSmall`].
+    /// If the received bytes are not a message, or the peer closed too early. Except for [`ProtocolError::BufferTooSmall`],
+    /// errors are final: [`step`](Self::step) then returns [`Step::Done`].
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError>;
 }
 

@@ -1,20 +1,20 @@
 use super::{Exchange, Step};
 use crate::message::Header;
-use crate::wire::{Reader, Writer};
+use crate::wire::Reader;
 use crate::{
-    Advertise, Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Message,
-    ProtocolError, Request, RequestError, ServerError, encode,
+    Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Message, ProtocolError,
+    Request, RequestError, ServerError, encode,
 };
 
-/// A runtime's side: receives one request.
+/// The server's role: receives one request.
 ///
-/// It never fails because of what the peer sent. Bytes that are no request end it as a request does, and the
-/// [`Reply`] then refuses them by itself, as a runtime would: 20 bytes are received, then the size is looked at, then
-/// the payload is received, and only then the magic is looked at. A peer that closes too early gets
-/// [`HResult::BAD_ENCODING`].
+/// The peer cannot make it fail. Bytes that are not a request end the exchange like a request does, and the [`Reply`]
+/// refuses them by default, as a runtime does: it receives 20 bytes, checks the size, receives the payload, and only then
+/// checks the magic. A peer that closes too early is answered with [`HResult::BAD_ENCODING`].
 ///
-/// One kind of request is not all bytes: before [`Continuation::UserEvents`](crate::Continuation::UserEvents) is
-/// answered, a descriptor comes. Drivers that cannot take any leave it, and refuse.
+/// One kind of request does not consist of bytes only: before the answer to
+/// [`Continuation::UserEvents`](crate::Continuation::UserEvents) the client sends a descriptor. A driver that cannot receive
+/// descriptors must refuse.
 ///
 /// ```
 /// use ipc_proto::{Exchange, HResult, Request, Serve, Step, types::Status};
@@ -32,7 +32,7 @@ use crate::{
 /// match request {
 ///     Ok(Request::ResumeRuntime(resume)) => reply.answer(&resume, &Status::OK)?,
 ///     Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
-///     Err(_) => {} // the reply refuses already
+///     Err(_) => {} // the reply is a refusal already
 /// }
 /// let Step::Send(bytes) = reply.step() else { unreachable!() };
 /// assert_eq!(bytes, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
@@ -42,31 +42,28 @@ use crate::{
 pub struct Serve<'b> {
     receive: &'b mut [u8],
     send: &'b mut [u8],
-    /// Bytes of the request that have come.
+    /// Bytes of the request that have arrived.
     received: usize,
     state: State,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// So many bytes of the advertise frame, which lies in `send`, have gone out.
-    Announcing {
-        sent: usize,
-    },
-    Receiving {
-        needed: usize,
-    },
+    Receiving { needed: usize },
     Done(Header),
-    Bad(DecodeError),
+    Malformed(DecodeError),
 }
 
 impl<'b> Serve<'b> {
-    /// Waits for a request, to come to lie in `receive`; the answer is built in `send`.
+    /// Waits for a request, which is stored in `receive`; the answer is encoded into `send`.
     ///
-    /// A request that `receive` cannot hold is refused; 65,535 bytes hold every request.
+    /// On a connection from the runtime to a monitor, a [`ConnectPort`](crate::port::ConnectPort) sends the advertise frame
+    /// first, and needs no buffers until the request arrives.
+    ///
+    /// A request that is larger than `receive` is refused; 65,535 bytes are always enough.
     ///
     /// # Errors
-    /// If `receive` cannot hold a header, or `send` a refusal (24 bytes).
+    /// If `receive` is smaller than a header, or `send` smaller than a refusal (24 bytes).
     pub fn new(receive: &'b mut [u8], send: &'b mut [u8]) -> Result<Self, EncodeError> {
         if receive.len() < Message::HEADER_LEN {
             return Err(EncodeError::BufferTooSmall { needed: Message::HEADER_LEN });
@@ -75,62 +72,56 @@ impl<'b> Serve<'b> {
         Ok(Self { receive, send, received: 0, state: State::Receiving { needed: Message::HEADER_LEN } })
     }
 
-    /// As [`new`](Self::new), on a connection that the runtime made to a monitor: first says who it is.
+    /// Returns the request and the reply to it.
     ///
-    /// A [`ConnectPort`](crate::port::ConnectPort) says it by itself, so that no buffers are held while it waits.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new), and if `send` cannot hold the frame (34 bytes).
+    /// The reply is a refusal until it is replaced. For bytes that are not a request, and for a request that [breaks a
+    /// rule](Request::check), it has the code that a runtime answers; the error contains a request that breaks a rule, for
+    /// servers that accept more.
     ///
     /// ```
-    /// use ipc_proto::{Advertise, Exchange, Guid, Serve, Step};
+    /// use ipc_proto::types::{PerfMapType, Status};
+    /// use ipc_proto::{Exchange, Request, RequestError, Serve, Step, Violation};
     ///
-    /// let (mut receive, mut send) = ([0; 4096], [0; 4096]);
-    /// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 };
-    /// let mut serve = Serve::announce(&advertise, &mut receive, &mut send)?;
-    /// assert!(matches!(serve.step(), Step::Send(frame) if frame.len() == Advertise::LEN));
-    /// serve.advance(Advertise::LEN)?;
-    /// assert!(matches!(serve.step(), Step::Receive(_)));
+    /// let (mut receive, mut send) = ([0; 64], [0; 64]);
+    /// let mut serve = Serve::new(&mut receive, &mut send)?;
+    /// let mut incoming = &b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x04\0\0\0"[..]; // EnablePerfMap, type 4
+    /// # while let Step::Receive(space) = serve.step() {
+    /// #     let n = space.len().min(incoming.len());
+    /// #     space[..n].copy_from_slice(&incoming[..n]);
+    /// #     incoming = &incoming[n..];
+    /// #     serve.advance(n)?;
+    /// # }
+    /// let (request, mut reply) = serve.finish();
+    /// if let Err(RequestError::Violation { request, violation: Violation::PerfMapType }) = request {
+    ///     let Request::EnablePerfMap(enable) = request else { unreachable!() };
+    ///     assert_eq!(enable.perf_map_type, PerfMapType(4));
+    ///     reply.answer(&enable, &Status::OK)?; // this server knows type 4
+    /// }
+    /// # assert!(matches!(reply.step(), Step::Send(bytes) if bytes[16] == 0xff && bytes[17] == 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn announce(
-        advertise: &Advertise,
-        receive: &'b mut [u8],
-        send: &'b mut [u8],
-    ) -> Result<Self, EncodeError> {
-        let serve = Self::new(receive, send)?;
-        let mut w = Writer::new(serve.send);
-        advertise.encode(&mut w);
-        w.finish()?;
-        Ok(Self { state: State::Announcing { sent: 0 }, ..serve })
-    }
-
-    /// The request and the reply to it. For bytes that are no request, or one that [breaks a rule](Request::check), why
-    /// not; the reply refuses them already.
-    pub fn finish(self) -> (Result<Request<'b>, RequestError>, Reply<'b>) {
+    pub fn finish(self) -> (Result<Request<'b>, RequestError<'b>>, Reply<'b>) {
         let (message, send) = self.message();
-        let request = message.map_err(RequestError::from).and_then(|message| {
-            let request = message.request()?;
-            request.check()?;
-            Ok(request)
-        });
+        let request = message
+            .map_err(RequestError::from)
+            .and_then(|message| message.request().map_err(RequestError::from)?.into_checked());
         let refusal = match request {
             Ok(Request::Unknown(_)) => HResult::UNKNOWN_COMMAND,
             Ok(_) => HResult::FAIL,
             Err(error) => error.into(),
         };
-        // Without a message there is nothing that an answer could belong to.
+        // Without a message there is no command that an answer could belong to.
         let code = message.map_or(Code::ERROR, |message| message.code);
         (request, Reply::refusing(code, refusal, send))
     }
 
-    /// The code of the message that came, whatever its payload holds: for servers that do not know every command, and
-    /// refuse those before they look any further.
+    /// Returns the code of the received message, before its payload is decoded: for servers that refuse some commands
+    /// whatever the payload is.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self.state {
             State::Done(header) => header.check_magic().ok().map(|()| header.code),
-            State::Bad(_) | State::Announcing { .. } | State::Receiving { .. } => None,
+            State::Malformed(_) | State::Receiving { .. } => None,
         }
     }
 
@@ -142,18 +133,24 @@ impl<'b> Serve<'b> {
                 code: header.code,
                 payload: bytes.get(Message::HEADER_LEN..received).unwrap_or_default(),
             }),
-            State::Bad(error) => Err(error),
-            State::Announcing { .. } | State::Receiving { .. } => {
+            State::Malformed(error) => Err(error),
+            State::Receiving { .. } => {
                 Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: received })
             }
         };
         (message, send)
     }
 
-    /// What has come of the request, as it came.
+    /// Returns the received bytes of the request.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.receive.get(..self.received).unwrap_or_default()
+    }
+
+    /// Releases the buffers. The exchange continues with [`SuspendedServe::resume`].
+    #[must_use]
+    pub const fn suspend(self) -> SuspendedServe {
+        SuspendedServe { received: self.received, state: self.state }
     }
 
     fn next(&self) -> Result<State, DecodeError> {
@@ -162,7 +159,7 @@ impl<'b> Serve<'b> {
         }
         let mut r = Reader::new(self.receive);
         let header = Header::decode(&mut r)?;
-        let needed = usize::from(header.size);
+        let needed = header.message_len();
         if needed > self.receive.len() {
             return Err(r.error(DecodeErrorKind::TooLong));
         }
@@ -173,11 +170,10 @@ impl<'b> Serve<'b> {
 impl Exchange for Serve<'_> {
     fn step(&mut self) -> Step<'_> {
         match self.state {
-            State::Announcing { sent } => Step::Send(self.send.get(sent..Advertise::LEN).unwrap_or_default()),
             State::Receiving { needed } => {
                 self.receive.get_mut(self.received..needed).map_or(Step::Done, Step::Receive)
             }
-            State::Done(_) | State::Bad(_) => Step::Done,
+            State::Done(_) | State::Malformed(_) => Step::Done,
         }
     }
 
@@ -185,14 +181,10 @@ impl Exchange for Serve<'_> {
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
         let closed = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: self.received };
         self.state = match self.state {
-            State::Announcing { .. } | State::Receiving { .. } if n == 0 => State::Bad(closed),
-            State::Announcing { sent } => match sent.saturating_add(n) {
-                sent if sent < Advertise::LEN => State::Announcing { sent },
-                _ => State::Receiving { needed: Message::HEADER_LEN },
-            },
+            State::Receiving { .. } if n == 0 => State::Malformed(closed),
             State::Receiving { needed } => {
                 self.received = self.received.saturating_add(n).min(needed);
-                self.next().unwrap_or_else(State::Bad)
+                self.next().unwrap_or_else(State::Malformed)
             }
             over => over,
         };
@@ -200,20 +192,65 @@ impl Exchange for Serve<'_> {
     }
 }
 
-/// A runtime's side: sends one answer.
+/// A [`Serve`] without its buffers, for a connection that owns them: see [`SuspendedCall`](crate::SuspendedCall), and the
+/// example `owned`.
+#[derive(Debug, Clone, Copy)]
+pub struct SuspendedServe {
+    received: usize,
+    state: State,
+}
+
+impl SuspendedServe {
+    /// Continues in buffers with the same contents as those that [`Serve::suspend`] released.
+    ///
+    /// # Errors
+    /// [`EncodeError::BufferTooSmall`] if `receive` is smaller than the request, or `send` smaller than a refusal. The
+    /// suspended exchange can be resumed again.
+    pub fn resume<'b>(self, receive: &'b mut [u8], send: &'b mut [u8]) -> Result<Serve<'b>, EncodeError> {
+        let receive_len = match self.state {
+            State::Receiving { needed } => needed,
+            State::Done(_) | State::Malformed(_) => self.received,
+        };
+        for (buf, needed) in [(&*receive, receive_len), (&*send, REFUSAL_LEN)] {
+            if buf.len() < needed {
+                return Err(EncodeError::BufferTooSmall { needed });
+            }
+        }
+        Ok(Serve { receive, send, received: self.received, state: self.state })
+    }
+}
+
+/// The server's role: sends one answer.
 ///
-/// It begins as a refusal: of what [`Serve`] could not read, of a command that is not in the table, else with
-/// [`HResult::FAIL`]. So a peer always gets an answer, and an answer that did not fit has not gone out in part.
+/// It begins as a refusal: of bytes that [`Serve`] could not decode, of a command that is not in the table, else with
+/// [`HResult::FAIL`]. So the peer always receives an answer, and an answer that does not fit is not sent in part.
+///
+/// ```
+/// use ipc_proto::{Exchange, HResult, Serve, Step};
+///
+/// let (mut receive, mut send) = ([0; 64], [0; 64]);
+/// let mut serve = Serve::new(&mut receive, &mut send)?;
+/// serve.advance(0)?; // the peer closed without a request
+/// let (_, mut reply) = serve.finish();
+/// reply.refuse(HResult::FAIL)?; // replaces BAD_ENCODING
+/// let Step::Send(bytes) = reply.step() else { unreachable!() };
+/// assert_eq!(bytes[20..], HResult::FAIL.0.to_le_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Reply<'b> {
-    /// Of the request.
+    /// The code of the request.
     code: Code,
     send: &'b mut [u8],
     sent: usize,
     len: usize,
 }
 
-/// The length of a refusal, encoded into `send`. It is `dyn`, as every other answer, so that `encode` is there once.
+/// The length of a header and a result code.
+const REFUSAL_LEN: usize = 24;
+
+/// Encodes a refusal into `send` and returns its length. The payload is `dyn`, as that of every other answer, so that
+/// `encode` is compiled once.
 fn encode_refusal(refusal: HResult, send: &mut [u8]) -> Result<usize, EncodeError> {
     let payload: &dyn Encode = &refusal;
     encode(Code::ERROR, payload, send).map(|bytes| bytes.len())
@@ -221,16 +258,16 @@ fn encode_refusal(refusal: HResult, send: &mut [u8]) -> Result<usize, EncodeErro
 
 impl<'b> Reply<'b> {
     fn refusing(code: Code, refusal: HResult, send: &'b mut [u8]) -> Self {
-        // `Serve::new` has seen that a refusal fits.
+        // A refusal fits: `Serve::new` has checked it.
         let len = encode_refusal(refusal, send).unwrap_or(0);
         Self { code, send, sent: 0, len }
     }
 
-    /// Answers `request`, which says what the answer holds.
+    /// Answers OK to `request`, whose type determines the type of the response.
     ///
     /// # Errors
-    /// If the answer does not fit the buffer or any message: then [`HResult::FAIL`] is what will be sent. If it is to
-    /// another command than the one received, or one is on its way already: then that stays as it was.
+    /// If the answer does not fit into the buffer or any message: [`HResult::FAIL`] is then sent. If it belongs to another
+    /// command than the received one, or another answer is being sent already: that answer then stays unchanged.
     pub fn answer<C: Command>(
         &mut self,
         _request: &C,
@@ -242,10 +279,10 @@ impl<'b> Reply<'b> {
         self.set(Code::OK, response)
     }
 
-    /// Answers with a payload of whatever type: for proxies and scripted runtimes.
+    /// Answers OK with a payload of any type, for proxies and scripted runtimes.
     ///
     /// # Errors
-    /// As [`answer`](Self::answer), but nothing is known here of what the command expects.
+    /// As [`answer`](Self::answer), but the type of the payload is not checked.
     pub fn answer_untyped(&mut self, payload: &(impl Encode + ?Sized)) -> Result<(), EncodeError> {
         self.set(Code::OK, &payload)
     }
@@ -253,12 +290,12 @@ impl<'b> Reply<'b> {
     /// Refuses the request.
     ///
     /// # Errors
-    /// If an answer is on its way already.
+    /// If an answer is being sent already.
     pub fn refuse(&mut self, hresult: HResult) -> Result<(), EncodeError> {
         self.set(Code::ERROR, &hresult)
     }
 
-    /// Refuses the request, in words too; only tools that sent GenerateCoreDump3 look for them.
+    /// Refuses the request with a code and a message. Clients read the message only after GenerateCoreDump3.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -266,10 +303,16 @@ impl<'b> Reply<'b> {
         self.set(Code::ERROR, error)
     }
 
-    /// The answer, as far as it has not been sent.
+    /// Returns the bytes of the answer that have not been sent yet.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.send.get(self.sent..self.len).unwrap_or_default()
+    }
+
+    /// Releases the buffer. The exchange continues with [`SuspendedReply::resume`].
+    #[must_use]
+    pub const fn suspend(self) -> SuspendedReply {
+        SuspendedReply { code: self.code, sent: self.sent, len: self.len }
     }
 
     fn set(&mut self, code: Code, payload: &dyn Encode) -> Result<(), EncodeError> {
@@ -300,5 +343,27 @@ impl Exchange for Reply<'_> {
         }
         self.sent = self.sent.saturating_add(n).min(self.len);
         Ok(())
+    }
+}
+
+/// A [`Reply`] without its buffer, for a connection that owns it: see [`SuspendedCall`](crate::SuspendedCall), and the
+/// example `owned`.
+#[derive(Debug, Clone, Copy)]
+pub struct SuspendedReply {
+    code: Code,
+    sent: usize,
+    len: usize,
+}
+
+impl SuspendedReply {
+    /// Continues in a buffer with the same contents as the one that [`Reply::suspend`] released.
+    ///
+    /// # Errors
+    /// [`EncodeError::BufferTooSmall`] if `send` is smaller than the answer. The suspended exchange can be resumed again.
+    pub fn resume(self, send: &mut [u8]) -> Result<Reply<'_>, EncodeError> {
+        if send.len() < self.len {
+            return Err(EncodeError::BufferTooSmall { needed: self.len });
+        }
+        Ok(Reply { code: self.code, send, sent: self.sent, len: self.len })
     }
 }

@@ -5,34 +5,35 @@ use super::{Answer, Step};
 use crate::types::SessionId;
 use crate::{Command, ProtocolError, StopTracing};
 
-/// A tracing session, from its start to its end, over two connections: the one of its stream, and the one of the
-/// [`StopTracing`] that ends it.
+/// A tracing session over two connections: one carries the stream, the other the [`StopTracing`] that ends it.
 ///
 /// ```text
-///  stream          ──► stream_advance(bytes read) … stream_advance(none: its end)
+///  stream          ──► stream_advance(received bytes) … stream_advance(no bytes: the end)
 ///  Stop connection     stop_step() ──► Nothing ─ stop(until) ─► Connect ──► Send(bytes) ──► Receive(space) ──► Nothing
-///                                                                  ▲ Connected, Sent(n), Received(n) or Failed
+///                                                                  ▲ Connected, Sent(n), Received(n), Busy or Failed
 ///                                                                  └─ by stop_advance(event)
-///  time                until() ──► when `tick(now)` is to be told of, at the latest
+///  time                until() ──► the latest time for the next `tick(now)`
 ///  end()           ──► None … Some(Complete | CutOff | TimedOut | Abandoned)
 /// ```
 ///
-/// A runtime that is asked to stop first writes all that it still has, and the rundown, to the stream, and only then
-/// answers: whoever waits for the answer without reading waits for ever, as soon as the connection is full. Here both
-/// connections may have work at the same time, and the stream always has until it has ended: **the Stop never wants
-/// anything of which the stream is not wanted too**. Do whichever of the two can be done.
+/// A runtime that receives the Stop first writes its buffered events and the rundown to the stream. Only then it answers.
+/// A client that waits for the answer without reading the stream waits indefinitely, because the connection fills up.
+/// So both connections can have work at the same time, and **the Stop never wants anything unless the stream is read
+/// too**. Do whichever of the two can proceed.
 ///
-/// * Reading needs no permission: it is wanted as long as [`wants_stream`](Self::wants_stream) says so. Say what came, in
-///   pieces of any size; nothing of it is kept.
-/// * [`stop`](Self::stop) only asks, and gives a deadline for all that is then left to do: connecting, sending, the rest
-///   of the stream, the answer. It counts in whatever the caller's clock does, milliseconds say; there is no clock here.
-/// * If the Stop connection [fails](StopEvent::Failed), or the runtime refuses, the stop is not under way any more, and has
-///   no deadline: the stream is still read, and `stop` may be asked for again.
-/// * The session is over when the stream has ended and no answer is outstanding, or the deadline passes. What the stream
-///   ended with, not the answer, says whether it is complete: a runtime that dies answers nothing more, and an unknown
-///   session's id is answered with OK. What was answered is in [`stop_answer`](Self::stop_answer).
+/// * Read the stream as long as [`wants_stream`](Self::wants_stream) returns true, and report the bytes in pieces of any
+///   size. The session stores none of them.
+/// * [`stop`](Self::stop) only requests the Stop. It sets a deadline for everything that follows: connecting, sending, the
+///   rest of the stream, the answer. The session has no clock: it counts in the units of the caller's clock.
+/// * While the runtime is [busy](StopEvent::Busy), the session schedules further attempts, until
+///   [`limit_connecting`](Self::limit_connecting) says that it is too late.
+/// * If the Stop connection [fails](StopEvent::Failed), or the runtime refuses, the Stop is over and its deadline with it.
+///   The stream continues, and `stop` can be called again.
+/// * The session ends when the stream has ended and no answer is outstanding, or when the deadline passes. The end of the
+///   stream, not the answer, decides whether the trace is complete: a runtime that exits does not answer, and an unknown
+///   session id is answered with OK. [`stop_answer`](Self::stop_answer) returns the answer.
 ///
-/// `StopTracing` is section "EventPipe Commands" of the specification; that it is answered last is in none.
+/// `StopTracing` is in section "EventPipe Commands" of the specification. No section says that its answer comes last.
 ///
 /// ```
 /// use ipc_proto::{Session, SessionEnd, StopEvent, StopStep};
@@ -46,7 +47,7 @@ use crate::{Command, ProtocolError, StopTracing};
 /// assert_eq!(bytes, b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\0\x10\0\0\0\x7f\0\0");
 /// session.stop_advance(StopEvent::Sent(28));
 ///
-/// session.stream_advance(b"... the rundown ...\x06\x01"); // while the answer is waited for
+/// session.stream_advance(b"... the rundown ...\x06\x01"); // before the answer arrives
 /// session.stream_advance(b"");
 /// let StopStep::Receive(space) = session.stop_step() else { unreachable!() };
 /// let n = space.len();
@@ -60,121 +61,134 @@ use crate::{Command, ProtocolError, StopTracing};
 #[derive(Debug, Clone)]
 pub struct Session {
     session_id: u64,
-    /// The first bytes of the stream, and the last, and how many there were.
+    /// The first and the last bytes of the stream, and the number of all.
     head: [u8; HEAD.len()],
     tail: [u8; 4],
     received: u64,
-    /// Whether there will be no more of them.
     stream_ended: bool,
     stop: Stop,
     buf: [u8; BUFFER],
-    /// When all is to be over, and how much of the stream had come when that was said.
+    /// The deadline of the Stop, and the number of stream bytes received before it was requested.
     until: Option<u64>,
     received_before: u64,
-    /// How much of `StopTracing` was sent.
+    /// When the runtime must have accepted the connection and the command.
+    connect_until: u64,
+    /// When to attempt the current step again, and the pause before the attempt after that.
+    retry_at: Option<u64>,
+    pause: u64,
+    /// Bytes of `StopTracing` that were sent.
     sent: u64,
     end: Option<SessionEnd>,
 }
 
-/// What a V6 stream begins with: those before have the length of a name in place of the zeroes.
+/// The first bytes of a V6 stream. Earlier versions have the length of a name in place of the zeroes.
 const HEAD: [u8; 12] = *b"Nettrace\0\0\0\0";
 
-/// `StopTracing`, and its answer, have 28 bytes.
+/// `StopTracing` and its answer have 28 bytes each.
 const BUFFER: usize = 64;
+
+/// The pauses between two attempts, in units of the caller's clock: each is twice the one before.
+const FIRST_PAUSE: u64 = 1;
+const LONGEST_PAUSE: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
 enum Stop {
-    /// Not asked for, or that has failed.
-    Idle,
+    NotRequested,
     Connecting,
     Calling(Progress),
-    /// The answer is no.
+    /// The connection failed.
+    Failed,
+    /// The runtime answered with an Error.
     Refused(Progress),
-    /// The answer is none.
-    Bad(ProtocolError),
+    /// Malformed or missing response.
+    InvalidResponse(ProtocolError),
 }
 
-/// What to do next on the connection of the Stop.
+/// The next step on the Stop connection.
 #[derive(Debug)]
 pub enum StopStep<'s> {
-    /// Nothing: the stop was not asked for, has failed, is answered, or not needed any more.
+    /// Nothing: the Stop is not requested, waits for its next attempt, has failed, is answered, or is no longer needed.
     Nothing,
-    /// Connect to the runtime, without waiting for long: then `Connected` or `Failed`. One that is busy may be tried again
-    /// before either is said.
+    /// Connect to the runtime without blocking for long, then report `Connected`, `Busy` or `Failed`.
     Connect,
-    /// Write some of these bytes: then `Sent`.
+    /// Write some of these bytes, then report `Sent`.
     Send(&'s [u8]),
-    /// Read some bytes into this space: then `Received`.
+    /// Read some bytes into this space, then report `Received`.
     Receive(&'s mut [u8]),
 }
 
-/// What came of a [`StopStep`]. What makes no sense just then changes nothing.
+/// The result of a [`StopStep`]. An event that does not fit the current step is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopEvent {
-    /// There is a connection.
+    /// The connection is established.
     Connected,
-    /// There is none to be had, or it is broken.
+    /// The runtime accepts no connection, or no bytes, at this time of the caller's clock.
+    ///
+    /// The step is attempted again after 1, 2, 4 … 50 units of the clock, so that these should be milliseconds. At the time
+    /// of [`limit_connecting`](Session::limit_connecting) it is `Failed`.
+    Busy(u64),
+    /// The runtime is not reachable, or the connection is broken.
     Failed,
-    /// So many bytes were written; 0 means that the peer closed.
+    /// This number of bytes was written. 0 means that the peer closed the connection.
     Sent(usize),
-    /// So many bytes were read; 0 means that the peer closed.
+    /// This number of bytes was read. 0 means that the peer closed the connection.
     Received(usize),
 }
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// The stream was read to its end, and has the end mark of its format: nothing is cut off.
+    /// The stream was read to its end and has the end mark of its format.
     ///
-    /// Looked at are its last bytes: `06 01`, or in V6, which no runtime sends so far, four zeroes.
-    /// [`Parser`](crate::nettrace::Parser) tells for certain.
+    /// Only the last bytes are checked: `06 01`, or four zeroes in V6, which no runtime sends so far.
+    /// [`Parser`](crate::nettrace::Parser) checks the whole stream.
     Complete,
-    /// The stream ended without that mark: mostly because the runtime is gone. One that is stopped before it runs sends
-    /// nothing at all.
+    /// The stream ended without that mark, in most cases because the process exited. A session that is stopped while its
+    /// runtime is suspended receives no bytes at all.
     CutOff,
     /// The deadline passed.
     TimedOut(SessionTimeout),
-    /// It was [abandoned](Session::abandon).
+    /// The session was [abandoned](Session::abandon).
     Abandoned,
 }
 
-/// What was being done when the deadline passed.
+/// What the session waited for when the deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionTimeout {
-    /// What was missing.
+    /// The missing step.
     pub phase: SessionPhase,
     /// Bytes of `StopTracing` that were sent.
     pub sent: u64,
     /// Bytes of its answer that were received.
     pub received: u64,
-    /// Bytes of the stream that came after the stop was asked for: 0 tells a runtime that stands still from one that was
-    /// not given enough time.
+    /// Bytes of the stream that were received after the Stop was requested. 0 means that the runtime hangs; any other
+    /// number that it needs more time.
     pub drained: u64,
 }
 
-/// What a session that is to stop waits for.
+/// The step that a stopping session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionPhase {
-    /// The connection on which to ask.
+    /// The Stop connection.
     Connecting,
-    /// Room for the command.
+    /// Room for the command on that connection.
     Sending,
-    /// The end of the stream; the command is sent.
+    /// The end of the stream. The command is sent.
     EndOfStream,
 }
 
 impl fmt::Display for SessionPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Connecting => "connecting to ask for the stop",
-            Self::Sending => "sending the stop",
+            Self::Connecting => "connecting to stop the session",
+            Self::Sending => "sending StopTracing",
             Self::EndOfStream => "waiting for the end of the trace",
         })
     }
 }
 
 impl Session {
-    /// A session that the runtime has just started.
+    /// Creates a session that the runtime has just started.
     #[must_use]
     pub const fn new(session_id: u64) -> Self {
         Self {
@@ -183,34 +197,37 @@ impl Session {
             tail: [0; 4],
             received: 0,
             stream_ended: false,
-            stop: Stop::Idle,
+            stop: Stop::NotRequested,
             buf: [0; BUFFER],
             until: None,
             received_before: 0,
+            connect_until: u64::MAX,
+            retry_at: None,
+            pause: FIRST_PAUSE,
             sent: 0,
             end: None,
         }
     }
 
-    /// Its id.
+    /// Returns the session's id.
     #[must_use]
     pub const fn session_id(&self) -> u64 {
         self.session_id
     }
 
-    /// How many bytes of the stream have come.
+    /// Returns the number of stream bytes received.
     #[must_use]
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// Whether the stream is to be read.
+    /// Returns whether the stream must be read.
     #[must_use]
     pub const fn wants_stream(&self) -> bool {
         !self.stream_ended && self.end.is_none()
     }
 
-    /// Says what was read of the stream; nothing means that it has ended, or broken off.
+    /// Reports bytes read from the stream. No bytes mean that the stream has ended or is broken.
     pub fn stream_advance(&mut self, bytes: &[u8]) {
         if !self.wants_stream() {
             return;
@@ -233,25 +250,52 @@ impl Session {
         self.settle();
     }
 
-    /// Asks for the stop, and for all to be over when the caller's clock says `until`.
+    /// Requests the Stop, with `until` as the deadline by the caller's clock.
     ///
-    /// While it is under way, asking again can only bring the deadline forward; after a failure, or a refusal, it begins
-    /// anew.
+    /// During a Stop, a second call can only move the deadline forward. After a failure or a refusal it starts a new Stop.
     pub fn stop(&mut self, until: u64) {
         match self.stop {
             _ if self.end.is_some() => {}
-            Stop::Idle | Stop::Refused(_) => {
+            Stop::NotRequested | Stop::Failed | Stop::Refused(_) => {
                 self.stop = Stop::Connecting;
                 self.until = Some(until);
+                self.connect_until = until;
+                self.pause = FIRST_PAUSE;
                 self.sent = 0;
                 self.received_before = self.received;
             }
-            Stop::Connecting | Stop::Calling(_) | Stop::Bad(_) => self.until = self.until.min(Some(until)),
+            Stop::Connecting | Stop::Calling(_) | Stop::InvalidResponse(_) => {
+                self.until = self.until.min(Some(until));
+            }
         }
     }
 
-    /// What to do next for the Stop. Asking again without [`stop_advance`](Self::stop_advance) gives the same.
+    /// Sets when a runtime that is [busy](StopEvent::Busy) counts as [failed](StopEvent::Failed). Without this call it is
+    /// the deadline of the Stop; it is never later.
+    pub fn limit_connecting(&mut self, until: u64) {
+        self.connect_until = self.connect_until.min(until);
+    }
+
+    /// Returns whether a Stop is under way: requested, and neither failed nor refused.
+    #[must_use]
+    pub const fn is_stopping(&self) -> bool {
+        self.until().is_some()
+    }
+
+    /// Returns whether the last Stop failed or was refused, and no other was requested since.
+    #[must_use]
+    pub const fn stop_failed(&self) -> bool {
+        matches!(self.stop, Stop::Failed | Stop::Refused(_))
+    }
+
+    /// Returns the next step on the Stop connection. The step stays the same until
+    /// [`stop_advance`](Self::stop_advance) or [`tick`](Self::tick).
     pub fn stop_step(&mut self) -> StopStep<'_> {
+        if self.retry_at.is_some() { StopStep::Nothing } else { self.pending_step() }
+    }
+
+    /// Returns the step without regard to a pause.
+    fn pending_step(&mut self) -> StopStep<'_> {
         match self.stop {
             _ if self.end.is_some() => StopStep::Nothing,
             Stop::Connecting => StopStep::Connect,
@@ -260,32 +304,40 @@ impl Session {
                 Step::Receive(space) => StopStep::Receive(space),
                 Step::Done => StopStep::Nothing,
             },
-            Stop::Idle | Stop::Refused(_) | Stop::Bad(_) => StopStep::Nothing,
+            Stop::NotRequested | Stop::Failed | Stop::Refused(_) | Stop::InvalidResponse(_) => {
+                StopStep::Nothing
+            }
         }
     }
 
-    /// Says what came of the last [`stop_step`](Self::stop_step).
+    /// Reports the result of the last [`stop_step`](Self::stop_step).
     pub fn stop_advance(&mut self, event: StopEvent) {
-        let moved = match (self.stop_step(), event) {
+        let connect_until = self.connect_until;
+        let next = match (self.stop_step(), event) {
             (StopStep::Connect, StopEvent::Connected) => {
-                // It fits.
+                // The buffer is large enough, so that this cannot fail.
                 let command = StopTracing { session_id: self.session_id };
-                Progress::new(StopTracing::CODE, &command, &mut self.buf).map_or(Stop::Idle, Stop::Calling)
+                Progress::new(StopTracing::CODE, &command, &mut self.buf).map_or(Stop::Failed, Stop::Calling)
+            }
+            (StopStep::Connect | StopStep::Send(_), StopEvent::Busy(now)) if now < connect_until => {
+                self.retry_at = Some(now.saturating_add(self.pause).min(connect_until));
+                self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
+                return;
             }
             (StopStep::Send(_), StopEvent::Sent(n)) => {
                 self.sent = self.sent.saturating_add(n as u64);
                 self.advance(n)
             }
             (StopStep::Receive(_), StopEvent::Received(n)) => self.advance(n),
-            (StopStep::Nothing, _) => return,
-            (_, StopEvent::Failed) => {
+            (StopStep::Receive(_), StopEvent::Busy(_)) | (StopStep::Nothing, _) => return,
+            (_, StopEvent::Failed | StopEvent::Busy(_)) => {
                 self.until = None;
-                Stop::Idle
+                Stop::Failed
             }
             _ => return,
         };
-        self.stop = moved;
-        if let (Stop::Calling(progress), Some(Ok(Answer::Refused(_)))) = (moved, self.stop_answer()) {
+        self.stop = next;
+        if let (Stop::Calling(progress), Some(Ok(Answer::Refused(_)))) = (next, self.stop_answer()) {
             self.stop = Stop::Refused(progress);
             self.until = None;
         }
@@ -296,43 +348,49 @@ impl Session {
         match self.stop {
             Stop::Calling(mut progress) => match progress.advance(n, &self.buf) {
                 Ok(()) => Stop::Calling(progress),
-                Err(error) => Stop::Bad(error),
+                Err(error) => Stop::InvalidResponse(error),
             },
             other => other,
         }
     }
 
-    /// What the runtime answered to the stop, once it has; nothing if the connection has failed.
+    /// Returns the runtime's answer to the Stop. `None` before it arrives, and after the connection has failed.
     #[must_use]
     pub fn stop_answer(&self) -> Option<Result<Answer<'_, SessionId>, ProtocolError>> {
         match self.stop {
             Stop::Calling(progress) | Stop::Refused(progress) if progress.is_over() => {
                 Some(progress.finish(&self.buf))
             }
-            Stop::Bad(error) => Some(Err(error)),
+            Stop::InvalidResponse(error) => Some(Err(error)),
             _ => None,
         }
     }
 
-    /// When [`tick`](Self::tick) has something to say at the latest, if ever.
+    /// Returns the latest time for the next [`tick`](Self::tick): that of the next attempt, or the deadline. `None` if
+    /// there is neither.
     #[must_use]
     pub const fn until(&self) -> Option<u64> {
-        match self.end {
-            None => self.until,
-            Some(_) => None,
+        match (self.end, self.until, self.retry_at) {
+            (Some(_), ..) | (None, None, _) => None,
+            (None, Some(until), Some(retry_at)) if retry_at < until => Some(retry_at),
+            (None, until, _) => until,
         }
     }
 
-    /// Says what time it is: whatever else goes on, the deadline of the stop ends the session.
+    /// Reports the current time. The deadline of the Stop ends the session, whatever else happens.
+    ///
+    /// An attempt that is due precedes the deadline: the next [`stop_step`](Self::stop_step) returns its step, and the tick
+    /// after that checks the deadline.
     pub fn tick(&mut self, now: u64) {
-        if self.until().is_none_or(|until| now < until) {
+        let Some(until) = self.until() else { return };
+        if now < until || self.retry_at.take().is_some() {
             return;
         }
         let received = match self.stop {
             Stop::Calling(progress) => progress.received() as u64,
             _ => 0,
         };
-        let phase = match self.stop_step() {
+        let phase = match self.pending_step() {
             StopStep::Connect => SessionPhase::Connecting,
             StopStep::Send(_) => SessionPhase::Sending,
             StopStep::Receive(_) | StopStep::Nothing => SessionPhase::EndOfStream,
@@ -345,21 +403,21 @@ impl Session {
         });
     }
 
-    /// Gives the session up: there is nothing to be done any more but to close both connections, upon which the runtime
-    /// ends it too. It is not stopped in an orderly way, and its stream is cut off.
+    /// Abandons the session. The caller then closes both connections, upon which the runtime ends the session too. The
+    /// runtime does not stop it in an orderly way, and its stream is cut off.
     pub const fn abandon(&mut self) {
         if self.end.is_none() {
             self.end = Some(SessionEnd::Abandoned);
         }
     }
 
-    /// How it ended, once it has.
+    /// Returns how the session ended. `None` while it has not.
     #[must_use]
     pub const fn end(&self) -> Option<SessionEnd> {
         self.end
     }
 
-    /// Whether it is over by what has come.
+    /// Ends the session if nothing is outstanding.
     fn settle(&mut self) {
         let outstanding = matches!(self.stop, Stop::Calling(progress) if !progress.is_over());
         if self.stream_ended && !outstanding && self.end.is_none() {
@@ -369,10 +427,10 @@ impl Session {
 
     fn end_of_stream(&self) -> SessionEnd {
         let marked = if self.head == HEAD {
-            // Of V6, behind the 20 bytes of its header: a block of no kind and no size.
+            // V6: a block of kind 0 and size 0, after the 20 bytes of the header.
             self.received >= 24 && self.tail == [0; 4]
         } else {
-            // The end of an object, and the tag of no object.
+            // The end of an object, and the null tag.
             matches!(self.tail, [_, _, 6, 1])
         };
         if marked { SessionEnd::Complete } else { SessionEnd::CutOff }

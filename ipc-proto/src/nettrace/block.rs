@@ -1,32 +1,32 @@
 use super::Version;
 
-/// What a block holds.
+/// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockKind {
-    /// What the stream says of itself.
+    /// The facts that the stream states about itself.
     Trace,
     /// Events; V3: metadata records too.
     Event,
     /// Descriptions of events.
     Metadata,
-    /// Where all threads stood at some time.
+    /// The sequence numbers of all threads at one time.
     SequencePoint,
     /// Call stacks.
     Stack,
-    /// V6: threads that begin.
+    /// V6: threads that start.
     Thread,
-    /// V6: threads that have ended.
+    /// V6: threads that end.
     RemoveThread,
     /// V6: lists of labels.
     LabelList,
-    /// V6: the end mark. Before V6 it is no block.
+    /// V6: the end mark. Before V6 the end mark is not a block.
     EndOfStream,
-    /// V6: a kind not known here, by its number. Before: an object of an unknown name, and the number is 0.
+    /// An unknown kind: in V6 its number, before V6 an object of an unknown name, with the number 0.
     Unknown(u8),
 }
 
 impl BlockKind {
-    /// What the format calls it: `EventBlock` is V6's `Event`.
+    /// Returns the name of this kind in the format: `EventBlock` in V4 is `Event` in V6.
     ///
     /// ```
     /// use ipc_proto::nettrace::{BlockKind, Version};
@@ -54,7 +54,7 @@ impl BlockKind {
         }
     }
 
-    /// V6's number.
+    /// Returns the kind with this number of V6.
     pub(super) const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::EndOfStream,
@@ -70,7 +70,7 @@ impl BlockKind {
         }
     }
 
-    /// The name of an object.
+    /// Returns the kind of an object with this name.
     pub(super) const fn from_name(name: &[u8]) -> Self {
         match name {
             b"Trace" => Self::Trace,
@@ -83,15 +83,42 @@ impl BlockKind {
     }
 }
 
-/// Where a block lies in the stream.
+/// The smallest and the largest timestamp of an event block, as its header states them. Events are not sorted between
+/// these. V4 and V6.
+///
+/// A reader that seeks a time can skip a block whose range does not overlap with it: see
+/// [`TimeFilter`](super::TimeFilter), which knows which writers state correct ranges. The parser returns only ranges that
+/// are possible: the first timestamp is not after the last one, which is not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The smallest timestamp.
+    pub first: u64,
+    /// The largest timestamp.
+    pub last: u64,
+}
+
+impl TimeRange {
+    /// Returns a range that is possible.
+    pub(super) fn new(first: u64, last: u64) -> Option<Self> {
+        (first <= last && last != 0).then_some(Self { first, last })
+    }
+
+    /// Returns whether there are timestamps of the block from `from` to `to`, both included.
+    #[must_use]
+    pub const fn overlaps(&self, from: u64, to: u64) -> bool {
+        self.first <= to && from <= self.last
+    }
+}
+
+/// The place of a block in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// What it holds.
+    /// Its kind.
     pub kind: BlockKind,
-    /// Offset of its header.
+    /// The offset of its header.
     pub offset: u64,
-    /// Offset of its body.
+    /// The offset of its body.
     pub body: u64,
-    /// Bytes of its body.
+    /// The length of its body in bytes; 0 for an object of an unknown name, whose end is known only after it.
     pub len: u32,
 }

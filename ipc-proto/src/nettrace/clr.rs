@@ -11,7 +11,7 @@
 //! | `Microsoft-DotNETCore-SampleProfiler` | a sample |
 //! | `Microsoft-Diagnostics-DiagnosticSource` | .NET Core 3's, which have names and no fields |
 //!
-//! What is not here stays as it came: no fields, and the payload as it is.
+//! Other events stay unchanged: they have no fields, and their payload is not decoded.
 //!
 //! ```
 //! use ipc_proto::nettrace::{Item, Metadata, Value, Version, clr};
@@ -26,20 +26,12 @@
 //! assert_eq!(values.finish()?, []);
 //! # Ok::<(), ipc_proto::DecodeError>(())
 //! ```
+mod row;
 mod table;
 
 use super::field::{Fields, Format};
 use super::{Metadata, Str};
 use crate::wire::Reader;
-
-/// An event of the runtime.
-struct Row {
-    id: u16,
-    version: u8,
-    name: &'static str,
-    /// `u16` count, then fields.
-    fields: &'static [u8],
-}
 
 /// Adds the name and the fields that `metadata` lacks, if its event is one of the runtime's; otherwise gives it back
 /// as it is.
@@ -108,8 +100,8 @@ mod tests {
             assert!(rows.is_sorted_by(|a, b| (a.id, a.version) < (b.id, b.version)));
             for row in rows {
                 for pointer in [4, 8] {
-                    let behind = fields(row.fields, pointer).check();
-                    assert_eq!(behind.map(|r| r.rest().len()), Ok(0), "{}", row.name);
+                    let after = fields(row.fields, pointer).check();
+                    assert_eq!(after.map(|r| r.rest().len()), Ok(0), "{}", row.name);
                 }
             }
         }

@@ -3,23 +3,24 @@ use core::fmt;
 use super::BlockKind;
 use crate::DecodeErrorKind;
 
-/// How a stream ended. Whatever was good before was delivered.
+/// How a stream ended. The parser has returned all readable records before the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// With its end mark. What follows that is not looked at.
+    /// The stream has its end mark. The parser ignores the bytes after it.
     Complete,
-    /// Without: the process was killed, say, or the file cut.
+    /// The stream has no end mark: the process was killed, for example, or the file was truncated.
     Truncated {
-        /// How many bytes there are.
+        /// The length of the stream in bytes.
         offset: u64,
-        /// Where in the structure that is.
+        /// The part of the structure that is incomplete.
         reason: Truncation,
     },
-    /// With bytes that are no NetTrace. Of several bad blocks, this is the first; what follows it was delivered too.
+    /// The stream has bytes that are not NetTrace. Of several bad blocks this is the first; the parser has returned the
+    /// records after it too.
     Corrupt {
-        /// Of the bad block, or of the bytes that are no block.
+        /// The offset of the bad block, or of the bytes that are not a block.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         reason: Corruption,
     },
 }
@@ -34,11 +35,11 @@ impl fmt::Display for End {
     }
 }
 
-/// Where a stream without an end mark ends.
+/// The place where a stream without an end mark ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Truncation {
-    /// In what every stream begins with.
+    /// In the header of the stream.
     Header,
     /// Between two blocks; only the end mark is missing.
     BetweenBlocks,
@@ -48,11 +49,13 @@ pub enum Truncation {
     Block {
         /// Its kind.
         kind: BlockKind,
-        /// Bytes of its body that came.
+        /// Received bytes of its body.
         have: u32,
-        /// Bytes that it has.
+        /// The length of its body.
         len: u32,
     },
+    /// In an object of an unknown name.
+    Object,
 }
 
 impl fmt::Display for Truncation {
@@ -62,30 +65,32 @@ impl fmt::Display for Truncation {
             Self::BetweenBlocks => f.write_str("no end mark"),
             Self::BlockHeader => f.write_str("in the header of a block"),
             Self::Block { kind, have, len } => write!(f, "{have} of {len} bytes of a block ({kind:?})"),
+            Self::Object => f.write_str("in an object of an unknown name"),
         }
     }
 }
 
-/// What is wrong with a stream.
+/// A fault of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Corruption {
-    /// It does not begin as a stream does.
+    /// The stream does not start with a NetTrace header.
     NotNetTrace,
-    /// A version of the stream that cannot be read here, or not behind the header that it has.
+    /// An unsupported version, or one that contradicts the header.
     Version(u32),
-    /// An object that only readers of this version and later ones can read, by its own word.
+    /// An object of a known name that requires a reader of at least this version.
     Minimum(u32),
-    /// This byte stands where a tag should.
+    /// This byte is in the place of a tag.
     Tag(u8),
-    /// An object whose name is too long, or one before the first that should be it.
+    /// An object with a name that is too long; a first object that is not `Trace`; or an object of an unknown name
+    /// whose end cannot be found.
     Object,
     /// A block longer than [`Limits::block`](super::Limits::block).
     TooLong {
         /// Its length.
         len: u32,
     },
-    /// A block whose rest cannot be read. Reading went on behind it.
+    /// A block whose rest cannot be read. The parser continued after it.
     Block(BadBlock),
 }
 
@@ -93,7 +98,7 @@ impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotNetTrace => f.write_str("this is no NetTrace"),
-            Self::Version(version @ 3..=6) => write!(f, "version {version} behind the header of another"),
+            Self::Version(version @ 3..=6) => write!(f, "version {version} after the header of another"),
             Self::Version(version) => write!(f, "version {version}, of which 3 to 6 can be read"),
             Self::Minimum(version) => {
                 write!(f, "an object that asks for a newer reader, of its version {version} at least")
@@ -106,16 +111,16 @@ impl fmt::Display for Corruption {
     }
 }
 
-/// A block that cannot be read from some point on.
+/// A block whose rest cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadBlock {
     /// Its kind.
     pub kind: BlockKind,
-    /// Where it begins in the stream, with its header.
+    /// The offset of its header in the stream.
     pub offset: u64,
-    /// How far it was read: to the record that is none, or to its payload.
+    /// The offset of the bad record, or of its payload.
     pub at: u64,
-    /// What is wrong with that.
+    /// The fault of the record.
     pub error: DecodeErrorKind,
 }
 

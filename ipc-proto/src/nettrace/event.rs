@@ -1,46 +1,58 @@
-use crate::wire::Reader;
-use crate::{DecodeError, DecodeErrorKind, Guid};
+#[cfg(feature = "alloc")]
+use core::ops::Range;
+
+use byteorder::{ByteOrder, LittleEndian};
+
+use crate::wire::{Reader, low_u32};
+use crate::{DecodeError, DecodeErrorKind, Guid, steps};
 
 use super::Version;
-use super::varint::{Varint32, Varint64, low_half};
+use super::varint::{Varint32, Varint64};
 
-/// One event, as it lies in its block: names and fields are in the metadata record that it points to.
+/// An event, as it is in its block: its names and fields are in the metadata record that it refers to.
+///
+/// ```
+/// use ipc_proto::nettrace::Event;
+///
+/// let event = Event { metadata_id: 1, sequence: 7, payload: &[5, 0, 0, 0], ..Event::default() };
+/// assert_eq!((event.stack_id, event.payload.len()), (0, 4));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Event<'a> {
-    /// Which metadata record describes it.
+    /// The id of the metadata record that describes the event.
     pub metadata_id: u32,
-    /// Number of this event among those of its capture thread, from 1; numbers left out are events lost. V3: 0.
+    /// The number of this event among those of its capture thread, from 1. A missing number is a lost event. V3: 0.
     pub sequence: u32,
-    /// The thread that recorded it, in V6 its index. Not the one that it tells of: a sampler tells of all the others.
-    /// V3: 0.
+    /// The thread that recorded the event, in V6 its index. It may differ from [`thread`](Self::thread): a sampler records
+    /// events about all other threads. V3: 0.
     pub capture_thread: u64,
-    /// The processor, or [`UNKNOWN_PROCESSOR`](Self::UNKNOWN_PROCESSOR), which is what most runtimes say. V3: 0.
+    /// The processor, or [`UNKNOWN_PROCESSOR`](Self::UNKNOWN_PROCESSOR), which most runtimes write. V3: 0.
     pub processor: u32,
-    /// The thread that it tells of, and whose stack it has; in V6 its index.
+    /// The thread that the event is about, and whose stack it has; in V6 its index.
     pub thread: u64,
-    /// Which stack, of those since the last sequence point; 0 is none. V3: 0.
+    /// The id of its stack, valid since the last sequence point; 0 is none. V3: 0.
     pub stack_id: u32,
-    /// Ticks, as the stream has them.
+    /// The time in ticks of the trace, see [`TraceClock`](super::TraceClock).
     pub timestamp: u64,
-    /// The activity; V6: nil, see [`label_list`](Self::label_list).
+    /// The id of the activity; V6: nil, see [`label_list`](Self::label_list).
     pub activity_id: Guid,
-    /// The activity that this one came from; V6: nil.
+    /// The id of the activity that started this one; V6: nil.
     pub related_activity_id: Guid,
-    /// V6: which list of labels, of those since the last sequence point; 0 is none.
+    /// V6: the id of its label list, valid since the last sequence point; 0 is none.
     pub label_list: u32,
-    /// No event that follows in the stream is older than this one.
+    /// Whether no later event of the stream is older than this one.
     pub sorted: bool,
-    /// The fields, packed.
+    /// The packed values of its fields.
     pub payload: &'a [u8],
-    /// V3: the stack itself, instruction pointers of the trace's pointer size, the innermost first.
+    /// V3: the stack, as instruction pointers of the trace's pointer size, the innermost first.
     pub stack: &'a [u8],
 }
 
 impl Event<'_> {
-    /// What [`processor`](Self::processor) is when it was not recorded.
+    /// The value of [`processor`](Self::processor) if it was not recorded.
     pub const UNKNOWN_PROCESSOR: u32 = u32::MAX;
 
-    /// The processor, if it was recorded.
+    /// Returns the processor, if it was recorded.
     #[must_use]
     pub const fn known_processor(&self) -> Option<u32> {
         match self.processor {
@@ -49,7 +61,7 @@ impl Event<'_> {
         }
     }
 
-    /// The event without its payload and stack, to be kept when what they borrow from goes.
+    /// Returns the event without payload and stack, which borrows nothing.
     #[must_use]
     pub const fn without_payload(&self) -> Event<'static> {
         let Self { metadata_id, sequence, capture_thread, processor, thread, stack_id, timestamp, .. } =
@@ -73,73 +85,77 @@ impl Event<'_> {
     }
 }
 
-/// How the blobs of a block are laid out.
+/// The layout of the blobs of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// A header of 56 bytes, the stack behind the payload.
+    /// A header of 56 bytes, then payload and stack.
     V3,
-    /// A header of 80 bytes; V6: 52.
+    /// A header of 80 bytes, V6: 52, then the payload.
     Plain { labels: bool },
-    /// Only what changed; V6 has label lists where V4 has activity ids.
+    /// A header of the changed parts, then the payload; V6 has label lists where V4 has activity ids.
     Compressed { labels: bool },
 }
 
-/// Reads the blobs of one block, one after the other.
+/// Reads the blobs of one block in order.
 ///
-/// What the compressed layout leaves out is as in the blob before, so this is the whole state of a reader within a
-/// block: no window is kept.
+/// Parts that the compressed layout omits are those of the blob before, so this is the whole state of a reader within a
+/// block. It retains no window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Blobs {
     layout: Layout,
-    /// The header before, or, if `headed`, this one.
+    /// The header of the last blob, or, if `headed`, of this one.
     header: Header,
-    /// The header was taken from the window, its payload not yet.
+    /// The header was consumed, its payload was not.
     headed: bool,
+    /// Bytes of the last blob after its payload; always 0 in the compressed layout.
+    #[cfg_attr(not(feature = "alloc"), allow(dead_code, reason = "only owners of a window read it"))]
+    after_payload: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Header {
-    /// Without payload.
+    /// The event without payload.
     event: Event<'static>,
     payload_size: u32,
 }
 
-/// What stands at the front of a window.
+/// The beginning of a window.
 pub(super) enum Blob<'w> {
-    /// A blob, and how many bytes of the window it took.
+    /// A blob, and its length.
     Whole(Event<'w>, usize),
-    /// Nothing before the window holds `needed` bytes, which may be more than the block has, behind `used` that were
-    /// taken from it.
+    /// `used` bytes were consumed, and the rest of the blob needs a window of `needed` bytes, which may be more than the
+    /// block has.
     More { used: usize, needed: usize },
-    /// No blob.
+    /// Not a blob.
     Bad(DecodeErrorKind),
 }
 
 /// The longest compressed header: flags, six `u32`, three `u64`, two activity ids.
 const MAX_HEADER: usize = 88;
-/// In a window at least this long, no byte of a header is past the end.
+/// A window of this length holds any header.
 const CHUNK: usize = 128;
 
 impl Blobs {
-    /// Starts a block: everything is zero before its first blob.
+    /// Starts a block: all parts of the header before its first blob are zero.
     pub(super) fn new(version: Version, compressed: bool) -> Self {
         let layout = match (version, compressed) {
             (Version::V3, _) => Layout::V3,
             (_, true) => Layout::Compressed { labels: version == Version::V6 },
             (_, false) => Layout::Plain { labels: version == Version::V6 },
         };
-        Self { layout, header: Header::default(), headed: false }
+        Self { layout, header: Header::default(), headed: false, after_payload: 0 }
     }
 
-    /// Whether [`quick`](Self::quick) may be used.
+    /// Returns whether [`quick`](Self::quick) can be called.
     pub(super) fn is_quick(&self) -> bool {
         matches!(self.layout, Layout::Compressed { .. }) && !self.headed
     }
 
-    /// Reads the next blob, and says how many bytes of the window it took. Where that is not easy, only its header, or
-    /// nothing at all: how many bytes.
+    /// Reads the next blob, and returns it with its length. If the window does not hold it, reads its header or nothing,
+    /// and returns the number of bytes that were consumed.
     #[inline(always)]
     pub(super) fn quick<'w>(&mut self, window: &'w [u8]) -> Result<(Event<'w>, usize), usize> {
+        steps::count(1);
         let Some(bytes) = window.first_chunk() else { return Err(0) };
         let labels = self.layout == Layout::Compressed { labels: true };
         let mut chunk = Chunk { bytes, at: 0 };
@@ -154,18 +170,33 @@ impl Blobs {
         Err(at)
     }
 
-    /// Where the payload behind the header lies, which ends at `at`.
+    /// Returns start and end of the payload after a header that ends at `at`.
     #[inline(always)]
     fn payload(&self, at: usize) -> (usize, usize) {
         (at, at.saturating_add(usize::try_from(self.header.payload_size).unwrap_or(usize::MAX)))
     }
 
-    /// Reads the next blob. `window` holds bytes of this block only, which has `left` bytes left.
+    /// Returns the places of payload and stack, of these lengths, of the last blob, which ends at `end`.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(super) const fn ranges(
+        &self,
+        end: usize,
+        payload: usize,
+        stack: usize,
+    ) -> (Range<usize>, Range<usize>) {
+        let payload_end = end.wrapping_sub(self.after_payload);
+        // V3 has the length of the stack in between.
+        let stack_start = payload_end.wrapping_add(4);
+        (payload_end.wrapping_sub(payload)..payload_end, stack_start..stack_start.wrapping_add(stack))
+    }
+
+    /// Reads the next blob. `window` holds bytes of this block only, of which `left` were not consumed.
     pub(super) fn next<'w>(&mut self, window: &'w [u8], left: usize) -> Blob<'w> {
         let labels = match self.layout {
-            Layout::V3 => return fixed(window, v3),
-            Layout::Plain { labels: false } => return fixed(window, |r| plain(r, false)),
-            Layout::Plain { labels: true } => return fixed(window, |r| plain(r, true)),
+            Layout::V3 => return self.fixed(window, v3),
+            Layout::Plain { labels: false } => return self.fixed(window, |r| plain(r, false)),
+            Layout::Plain { labels: true } => return self.fixed(window, |r| plain(r, true)),
             Layout::Compressed { labels } => labels,
         };
         let mut r = Reader::new(window);
@@ -173,7 +204,7 @@ impl Blobs {
             let mut header = self.header;
             match header.read(&mut r, labels) {
                 Ok(()) => self.header = header,
-                // Only what is not there yet is missing; tried again from the same state.
+                // The header continues after the window; it is read again from the same state.
                 Err(DecodeErrorKind::UnexpectedEnd) if window.len() < left => {
                     return Blob::More { used: 0, needed: left.min(MAX_HEADER) };
                 }
@@ -187,16 +218,41 @@ impl Blobs {
             None => Blob::More { used: at, needed: end.saturating_sub(at) },
         }
     }
+
+    /// Reads a blob that begins with the size of its other bytes. `read` returns the event, and how many bytes follow its
+    /// payload.
+    fn fixed<'w>(
+        &mut self,
+        window: &'w [u8],
+        read: impl Fn(&mut Reader<'w>) -> Result<(Event<'w>, usize), DecodeError>,
+    ) -> Blob<'w> {
+        let mut r = Reader::new(window);
+        let Ok(size) = r.read::<u32>() else {
+            return Blob::More { used: 0, needed: 4 };
+        };
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let whole = size.saturating_add(4);
+        let Ok(blob) = r.bytes(size) else {
+            return Blob::More { used: 0, needed: whole };
+        };
+        match read(&mut Reader::at(blob, 4)) {
+            Ok((event, after_payload)) => {
+                self.after_payload = after_payload;
+                Blob::Whole(event, whole)
+            }
+            Err(error) => Blob::Bad(error.kind),
+        }
+    }
 }
 
-/// Where a compressed header is read from.
+/// The source of a compressed header.
 trait Source {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind>;
     fn varint32(&mut self) -> Result<u32, DecodeErrorKind>;
     fn varint64(&mut self) -> Result<u64, DecodeErrorKind>;
 }
 
-/// Checks for the end of the window at every byte.
+/// Checks for the end of the window at each byte.
 impl Source for Reader<'_> {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind> {
         self.array().map_err(|e| e.kind)
@@ -209,21 +265,21 @@ impl Source for Reader<'_> {
     }
 }
 
-/// Does not: a header is shorter than a chunk.
+/// The beginning of a window that holds any header, so that no byte needs a check.
 struct Chunk<'w> {
     bytes: &'w [u8; CHUNK],
     at: usize,
 }
 
 impl Chunk<'_> {
-    /// The next eight bytes.
+    /// Returns the next eight bytes.
     #[inline(always)]
     fn word(&self) -> u64 {
         let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
-        bytes.map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes))
+        bytes.map_or(u64::MAX, |bytes: &[u8; 8]| LittleEndian::read_u64(bytes))
     }
 
-    /// An integer of at least two bytes, of which `word` is the beginning.
+    /// Reads an integer of at least two bytes that begins with those of `word`.
     #[inline(always)]
     fn long(&mut self, word: u64) -> Result<u64, DecodeErrorKind> {
         let stops = !word & 0x8080_8080_8080_8080;
@@ -234,7 +290,7 @@ impl Chunk<'_> {
         }
         let last = usize::try_from(stops.trailing_zeros().wrapping_shr(3)).unwrap_or_default();
         self.at = self.at.wrapping_add(last).wrapping_add(1);
-        // Drops what follows the last byte, and then bit 7 of each.
+        // Clears the bits after the last byte, then removes bit 7 of each byte.
         let mut value = word & (stops ^ stops.wrapping_sub(1));
         value = (value & 0x007f_007f_007f_007f) | (value & 0x7f00_7f00_7f00_7f00).wrapping_shr(1);
         value = (value & 0x0000_3fff_0000_3fff) | (value & 0x3fff_0000_3fff_0000).wrapping_shr(2);
@@ -242,13 +298,14 @@ impl Chunk<'_> {
     }
 }
 
-/// Whether an integer is of one byte, the first of these.
+/// Returns whether the integer that begins here has one byte.
 #[inline(always)]
 const fn is_short(word: u64) -> bool {
     word & 0x80 == 0
 }
 
-/// An integer of nine or ten bytes, and how many they are. Apart, and by value, so that `at` can stay in a register.
+/// Reads an integer of nine or ten bytes, and returns it with its length. It is a function of its own, with parameters
+/// by value, so that `at` can stay in a register.
 #[cold]
 #[inline(never)]
 fn longest(bytes: &[u8; CHUNK], at: usize) -> Result<(u64, usize), DecodeErrorKind> {
@@ -271,14 +328,14 @@ impl Source for Chunk<'_> {
         let word = self.word();
         if is_short(word) {
             self.at = self.at.wrapping_add(1);
-            return Ok(low_half(word & 0x7f));
+            return Ok(low_u32(word & 0x7f));
         }
         let start = self.at;
         let value = self.long(word)?;
         if value >> 32 != 0 || self.at.wrapping_sub(start) > 5 {
             return Err(DecodeErrorKind::BadVarint);
         }
-        Ok(low_half(value))
+        Ok(low_u32(value))
     }
     #[inline(always)]
     fn varint64(&mut self) -> Result<u64, DecodeErrorKind> {
@@ -292,7 +349,7 @@ impl Source for Chunk<'_> {
 }
 
 impl Header {
-    /// Reads a compressed header into the one before it.
+    /// Reads a compressed header over the one before it.
     #[inline(always)]
     fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<(), DecodeErrorKind> {
         let event = &mut self.event;
@@ -335,43 +392,27 @@ impl Header {
     }
 }
 
-/// A blob that begins with the size of what follows in it.
-fn fixed<'w>(window: &'w [u8], read: impl Fn(&mut Reader<'w>) -> Result<Event<'w>, DecodeError>) -> Blob<'w> {
-    let mut r = Reader::new(window);
-    let Ok(size) = r.read::<u32>() else {
-        return Blob::More { used: 0, needed: 4 };
-    };
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let whole = size.saturating_add(4);
-    let Ok(blob) = r.bytes(size) else {
-        return Blob::More { used: 0, needed: whole };
-    };
-    match read(&mut Reader::at(blob, 4)) {
-        Ok(event) => Blob::Whole(event, whole),
-        Err(error) => Blob::Bad(error.kind),
-    }
-}
-
 fn sized<'w>(r: &mut Reader<'w>) -> Result<&'w [u8], DecodeError> {
     let size: u32 = r.read()?;
     r.bytes(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-fn v3<'w>(r: &mut Reader<'w>) -> Result<Event<'w>, DecodeError> {
-    Ok(Event {
+fn v3<'w>(r: &mut Reader<'w>) -> Result<(Event<'w>, usize), DecodeError> {
+    let event = Event {
         metadata_id: r.read()?,
         thread: r.read::<u32>()?.into(),
         timestamp: r.read()?,
         activity_id: r.read()?,
         related_activity_id: r.read()?,
         payload: sized(r)?,
-        stack: sized(r)?,
         sorted: true,
         ..Event::default()
-    })
+    };
+    let after_payload = r.rest().len();
+    Ok((Event { stack: sized(r)?, ..event }, after_payload))
 }
 
-fn plain<'w>(r: &mut Reader<'w>, labels: bool) -> Result<Event<'w>, DecodeError> {
+fn plain<'w>(r: &mut Reader<'w>, labels: bool) -> Result<(Event<'w>, usize), DecodeError> {
     let id: u32 = r.read()?;
     let sequence = r.read()?;
     let thread = r.read()?;
@@ -385,7 +426,8 @@ fn plain<'w>(r: &mut Reader<'w>, labels: bool) -> Result<Event<'w>, DecodeError>
     } else {
         (activity_id, related_activity_id) = (r.read()?, r.read()?);
     }
-    Ok(Event {
+    let payload = sized(r)?;
+    let event = Event {
         metadata_id: id & 0x7fff_ffff,
         sequence,
         capture_thread,
@@ -396,9 +438,10 @@ fn plain<'w>(r: &mut Reader<'w>, labels: bool) -> Result<Event<'w>, DecodeError>
         activity_id,
         related_activity_id,
         label_list,
-        // Erratum: the documents have it the other way round.
+        // Erratum: the documents state the opposite.
         sorted: id & 0x8000_0000 == 0,
-        payload: sized(r)?,
+        payload,
         stack: &[],
-    })
+    };
+    Ok((event, r.rest().len()))
 }

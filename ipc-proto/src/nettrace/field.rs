@@ -1,142 +1,57 @@
 use core::fmt;
 
 use super::Varint32;
+use super::scalar::Scalar;
 use super::text::{Str, utf16_z};
 use crate::wire::Reader;
 use crate::{DecodeError, DecodeErrorKind};
 
-/// How deep objects and arrays may stand in one another; a description that goes deeper is not understood.
+/// The number of objects and arrays that may be nested; a deeper description is an error.
 pub(super) const MAX_DEPTH: usize = 16;
 
-/// The way a description is written.
+/// The layout of a description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Format {
     /// Type, then name.
     V1,
     /// Size, name, type.
     V2,
+    /// This many fields of V1, then tags, and in the first tag of the kind the fields of V2.
+    Joined { v1: u16 },
     /// Size, name, type, in smaller numbers.
     V6,
-    /// V6 where a code unit of UTF-8 alone is a string, as the providers `Universal.*` mean it.
+    /// V6, but a single code unit of UTF-8 is a string, as in the providers `Universal.*`.
     Universal,
-    /// V6 with the codes that only [`clr`](super::clr) uses; the size of a pointer in that trace.
+    /// V6 with the codes that only [`clr`](super::clr) uses, and the size of a pointer in the trace.
     #[cfg(feature = "clr")]
     Table { pointer: u8 },
 }
 
-/// Type codes that are no scalars.
+/// Type codes that are not scalars.
 pub(super) mod code {
     pub(in super::super) const OBJECT: u8 = 1;
     pub(in super::super) const ARRAY: u8 = 19;
     pub(in super::super) const FIXED_LENGTH_ARRAY: u8 = 22;
     pub(in super::super) const REL_LOC: u8 = 24;
     pub(in super::super) const DATA_LOC: u8 = 25;
-    /// Only in tables: a number as wide as a pointer.
+    /// Only in tables: a number of the size of a pointer.
     #[cfg(feature = "clr")]
     pub(in super::super) const POINTER: u8 = 0x40;
-    /// Only in tables: an array of as many elements as the last field marked with [`COUNTS`] says.
+    /// Only in tables: an array whose number of elements is the value of the last field marked with [`COUNTS`].
     #[cfg(feature = "clr")]
     pub(in super::super) const COUNTED: u8 = 0x41;
-    /// Only in tables, added to a scalar's code: this number counts the elements of the arrays behind it.
+    /// Only in tables, added to the code of a scalar: this number counts the elements of the following arrays.
     #[cfg(feature = "clr")]
     pub(in super::super) const COUNTS: u8 = 0x80;
 }
 
-/// The type of a value that holds no others, with its type code and what it takes in a payload.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-#[repr(u8)]
-pub enum Scalar {
-    /// 4 bytes, 0 is false. Self-describing event sources write 1 byte under this code, against all documents; such
-    /// payloads do not fit their description.
-    Boolean32 = 3,
-    /// 2 bytes.
-    Utf16CodeUnit = 4,
-    /// 1 byte.
-    SByte = 5,
-    /// 1 byte.
-    Byte = 6,
-    /// 2 bytes.
-    Int16 = 7,
-    /// 2 bytes.
-    UInt16 = 8,
-    /// 4 bytes.
-    Int32 = 9,
-    /// 4 bytes.
-    UInt32 = 10,
-    /// 8 bytes.
-    Int64 = 11,
-    /// 8 bytes.
-    UInt64 = 12,
-    /// 4 bytes, IEEE 754.
-    Single = 13,
-    /// 8 bytes, IEEE 754.
-    Double = 14,
-    /// 16 bytes.
-    Decimal = 15,
-    /// 8 bytes, a Windows FILETIME (erratum: the documents say 8 numbers of 16 bits; nobody writes those).
-    DateTime = 16,
-    /// 16 bytes.
-    Guid = 17,
-    /// UTF-16 and a NUL.
-    Utf16String = 18,
-    /// A zig-zag varint; since version 6.
-    VarInt = 20,
-    /// A varint; since version 6.
-    VarUInt = 21,
-    /// 1 byte; since version 6.
-    Utf8CodeUnit = 23,
-    /// 1 byte, 0 is false; since version 6.
-    Boolean8 = 26,
-    /// `u16` length in bytes, then UTF-8. Code 23 had this meaning before version 6 was final, and the providers
-    /// `Universal.*` use it so to this day.
-    Utf8String = 123,
+/// Kinds of tags after the V1 fields of a record.
+pub(super) mod tag {
+    pub(in super::super) const OPCODE: u8 = 1;
+    pub(in super::super) const V2_PARAMS: u8 = 2;
 }
 
-impl Scalar {
-    /// The type code on the wire.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        match self {
-            Self::Utf8String => Self::Utf8CodeUnit as u8,
-            _ => self as u8,
-        }
-    }
-
-    #[inline]
-    const fn from_code(code: u8) -> Option<Self> {
-        Some(match code {
-            3 => Self::Boolean32,
-            4 => Self::Utf16CodeUnit,
-            5 => Self::SByte,
-            6 => Self::Byte,
-            7 => Self::Int16,
-            8 => Self::UInt16,
-            9 => Self::Int32,
-            10 => Self::UInt32,
-            11 => Self::Int64,
-            12 => Self::UInt64,
-            13 => Self::Single,
-            14 => Self::Double,
-            15 => Self::Decimal,
-            16 => Self::DateTime,
-            17 => Self::Guid,
-            18 => Self::Utf16String,
-            20 => Self::VarInt,
-            21 => Self::VarUInt,
-            23 => Self::Utf8CodeUnit,
-            26 => Self::Boolean8,
-            _ => return None,
-        })
-    }
-
-    /// Whether every value takes the same number of bytes.
-    const fn is_fixed_size(self) -> bool {
-        !matches!(self, Self::Utf16String | Self::VarInt | Self::VarUInt | Self::Utf8String)
-    }
-}
-
-/// Where an array's elements lie, and what says how many there are.
+/// The place of an array's elements, and the source of their number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ArrayKind {
@@ -144,11 +59,11 @@ pub enum ArrayKind {
     Counted,
     /// This many elements.
     FixedLength(u16),
-    /// A `u32`: length in bytes in the high half, in the low half how far behind this field the elements begin.
+    /// A `u32`: the high half is the length in bytes, the low half the distance from the end of this field to the elements.
     RelLoc,
-    /// A `u32`: length in bytes in the high half, in the low half where in the payload the elements begin.
+    /// A `u32`: the high half is the length in bytes, the low half the offset of the elements in the payload.
     DataLoc,
-    /// As many as a number field before says; only in events of the runtime.
+    /// As many elements as the value of an earlier field; only in events of the runtime.
     CountedBefore,
 }
 
@@ -158,13 +73,13 @@ pub enum ArrayKind {
 pub enum FieldType<'a> {
     /// One value.
     Scalar(Scalar),
-    /// Fields one after the other, nothing around them.
+    /// Fields in their order, without a header.
     Object(Fields<'a>),
     /// Values of one type.
     Array {
-        /// Where they lie.
+        /// The place of the elements.
         kind: ArrayKind,
-        /// Their type.
+        /// The type of the elements.
         element: Element<'a>,
     },
 }
@@ -174,15 +89,15 @@ pub enum FieldType<'a> {
 pub struct Element<'a> {
     pub(super) format: Format,
     pub(super) bytes: &'a [u8],
-    /// Of `bytes`, in the record.
+    /// The offset of `bytes` in the record.
     pub(super) offset: usize,
 }
 
 impl<'a> Element<'a> {
-    /// The type.
+    /// Returns the type.
     #[must_use]
     pub fn field_type(&self) -> FieldType<'a> {
-        // Descriptions are checked before they are handed out.
+        // Descriptions are checked when they are decoded.
         self.parse().unwrap_or(FieldType::Scalar(Scalar::Byte))
     }
 
@@ -195,7 +110,7 @@ impl<'a> Element<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Field<'a> {
-    /// Its name; an object that stands for the whole payload has none.
+    /// Its name; empty for an object that is the whole payload.
     pub name: Str<'a>,
     /// Its type.
     pub field_type: FieldType<'a>,
@@ -211,10 +126,10 @@ pub struct Field<'a> {
 ///      type: u8 code; Array, RelLoc, DataLoc: + type; FixedLengthArray: + type, u16 count; Object: + u16 count, fields
 /// ```
 ///
-/// See "Metadata blocks" in the NetTrace format, V4/V5 and V6. Erratum: V4/V5 gives the parts of a V2 field in another
-/// order than any runtime writes, and without its size.
+/// See "Metadata blocks" in the NetTrace format, V4/V5 and V6. Erratum: V4/V5 has the parts of a V2 field in another
+/// order than runtimes write them, and without the size.
 ///
-/// Nothing is copied: iterating reads the description again, which was checked once when the record was decoded.
+/// Nothing is copied: an iterator reads the description, which was checked when the record was decoded.
 ///
 /// ```
 /// use ipc_proto::nettrace::{FieldType, Metadata, Scalar, Version};
@@ -233,9 +148,9 @@ pub struct Field<'a> {
 pub struct Fields<'a> {
     pub(super) format: Format,
     pub(super) count: u32,
-    /// From the first field on; there may be more behind the last.
+    /// The fields; other bytes may follow the last one.
     pub(super) bytes: &'a [u8],
-    /// Of `bytes`, in the record.
+    /// The offset of `bytes` in the record.
     pub(super) offset: usize,
 }
 
@@ -247,30 +162,53 @@ impl<'a> Fields<'a> {
         Self { format, count, bytes: r.rest(), offset: r.offset() }
     }
 
-    /// How many there are, those inside objects not counted.
+    /// Returns these fields of V1 and the fields of the first V2Params, of which there are `v2`.
+    ///
+    /// `None` if these are not of V1, or too many.
+    #[cold]
+    pub(super) fn joined(&self, v2: u32) -> Option<Self> {
+        let v1 = u16::try_from(self.count).ok().filter(|_| self.format == Format::V1)?;
+        Some(Self { format: Format::Joined { v1 }, count: self.count.checked_add(v2)?, ..*self })
+    }
+
+    /// Returns the number of fields, without those of nested objects.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::try_from(self.count).unwrap_or(usize::MAX)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no fields.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The fields in order.
+    /// Returns the fields in order.
     #[must_use]
     pub fn iter(&self) -> FieldIter<'a> {
         FieldIter { format: self.format, left: self.count, r: Reader::at(self.bytes, self.offset) }
     }
 
-    /// Walks the whole description once; gives what lies behind the last field.
-    pub(super) fn check(&self) -> Result<Reader<'a>, DecodeError> {
+    /// Checks the whole description, and returns a reader of the bytes after the last field. On an error, only the fields
+    /// before the error remain.
+    pub(super) fn check(&mut self) -> Result<Reader<'a>, DecodeError> {
+        let mut left = self.count;
+        let result = self.check_up_to(&mut left);
+        if result.is_err() {
+            self.count = self.count.saturating_sub(left);
+        }
+        result
+    }
+
+    /// Checks the description, and sets `left` to the number of fields that were not checked.
+    fn check_up_to(&self, left: &mut u32) -> Result<Reader<'a>, DecodeError> {
         let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
         let mut level = Level { iter: self.iter(), depth: 0, fixed_size: false };
         loop {
             let here = level.iter.r.error(DecodeErrorKind::UnknownType);
+            if outer.is_empty() {
+                *left = level.iter.left;
+            }
             let Some(field) = level.iter.step() else {
                 match outer.pop() {
                     Some(before) => level = before,
@@ -284,7 +222,7 @@ impl<'a> Fields<'a> {
             let mut fixed_size = level.fixed_size;
             while let FieldType::Array { kind, element } = field_type {
                 match kind {
-                    // What lies elsewhere has only its length in bytes, so its elements must have one length.
+                    // An array elsewhere states its length in bytes only, so its elements must have one length.
                     ArrayKind::RelLoc | ArrayKind::DataLoc | ArrayKind::Counted if fixed_size => {
                         return Err(here);
                     }
@@ -313,12 +251,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A list of fields on the way through a description.
+/// An open object of a description.
 struct Level<'a> {
     iter: FieldIter<'a>,
-    /// Objects and arrays around it.
+    /// The number of objects and arrays around it.
     depth: usize,
-    /// Whether it is part of an array that lies elsewhere.
+    /// Whether it is part of an array that is elsewhere in the payload.
     fixed_size: bool,
 }
 
@@ -340,7 +278,7 @@ impl<'a> IntoIterator for Fields<'a> {
     }
 }
 
-/// Iterates over [`Fields`].
+/// An iterator over [`Fields`].
 #[derive(Debug, Clone)]
 pub struct FieldIter<'a> {
     format: Format,
@@ -350,11 +288,26 @@ pub struct FieldIter<'a> {
 
 impl<'a> FieldIter<'a> {
     fn field(&mut self) -> Result<Field<'a>, DecodeError> {
-        let (name, mut of) = name_and_type(self.format, &mut self.r)?;
-        Ok(Field { name, field_type: field_type(self.format, &mut of)? })
+        let format = match self.format {
+            Format::Joined { v1 } => self.next_format(v1)?,
+            format => format,
+        };
+        let (name, mut of) = name_and_type(format, &mut self.r)?;
+        Ok(Field { name, field_type: field_type(format, &mut of)? })
     }
 
-    /// The next field, or what is wrong with it.
+    /// Returns the layout of the next field, before which there are `v1` fields of V1.
+    #[cold]
+    fn next_format(&mut self, v1: u16) -> Result<Format, DecodeError> {
+        if let Some(v1) = v1.checked_sub(1) {
+            self.format = Format::Joined { v1 };
+            return Ok(Format::V1);
+        }
+        self.format = Format::V2;
+        skip_to_v2(&mut self.r).map(|_| Format::V2)
+    }
+
+    /// Returns the next field, or its error.
     fn step(&mut self) -> Option<Result<Field<'a>, DecodeError>> {
         self.left = self.left.checked_sub(1)?;
         Some(self.field())
@@ -369,7 +322,7 @@ impl<'a> Iterator for FieldIter<'a> {
     }
 }
 
-/// Takes a field: its name, and where its type stands.
+/// Reads a field, and returns its name and a reader of its type.
 #[inline]
 pub(super) fn name_and_type<'a>(
     format: Format,
@@ -397,7 +350,18 @@ pub(super) fn name_and_type<'a>(
     Ok((name, body))
 }
 
-/// Passes over what stands behind the type code of a V1 object, up to its name.
+/// Skips tags to the fields of V2, and returns their number.
+pub(super) fn skip_to_v2(r: &mut Reader<'_>) -> Result<u32, DecodeError> {
+    loop {
+        let size = r.read()?;
+        if r.read::<u8>()? == tag::V2_PARAMS {
+            return r.read();
+        }
+        r.bytes(length(size))?;
+    }
+}
+
+/// Skips the content of a V1 object between its type code and its name.
 #[inline(never)]
 fn skip_object(r: &mut Reader<'_>) -> Result<(), DecodeError> {
     let mut outer = heapless::Vec::<u32, MAX_DEPTH>::new();
@@ -423,19 +387,19 @@ fn skip_object(r: &mut Reader<'_>) -> Result<(), DecodeError> {
         } else {
             return Ok(());
         }
-        // Of the scalar, or of the object that ended here.
+        // The name of the scalar, or of the object that ended here.
         utf16_z(r)?;
     }
 }
 
-/// A type code, sorted.
+/// A type code by its kind.
 #[derive(Clone, Copy)]
 pub(super) enum Type {
     Scalar(Scalar),
-    /// A number that counts the elements of arrays behind it.
+    /// A number that counts the elements of the following arrays.
     #[cfg_attr(not(feature = "clr"), allow(dead_code, reason = "only tables have it"))]
     Counts(Scalar),
-    /// An object, an array, or nothing that is known.
+    /// An object, an array, or an unknown type.
     Other(u8),
 }
 
@@ -468,7 +432,7 @@ impl Type {
     }
 }
 
-/// Reads a type; what lies behind the parts of an object is not looked for.
+/// Reads a type. The bytes after an object or an array are not searched for.
 fn field_type<'a>(format: Format, r: &mut Reader<'a>) -> Result<FieldType<'a>, DecodeError> {
     let unknown = r.error(DecodeErrorKind::UnknownType);
     match Type::decode(format, r)? {
@@ -477,7 +441,7 @@ fn field_type<'a>(format: Format, r: &mut Reader<'a>) -> Result<FieldType<'a>, D
     }
 }
 
-/// Reads what stands behind the code of an object or an array; `None` if it is neither.
+/// Reads the content of an object or an array after its type code; `None` for other type codes.
 #[inline(never)]
 pub(super) fn compound<'a>(
     format: Format,
@@ -503,14 +467,14 @@ pub(super) fn compound<'a>(
         code::COUNTED if matches!(format, Format::Table { .. }) => ArrayKind::CountedBefore,
         _ => return Ok(None),
     };
-    // Code 23 is a code unit where an array of them is meant.
+    // As the element of an array, code 23 is a code unit.
     let format = if format == Format::Universal { Format::V6 } else { format };
     Ok(Some(FieldType::Array { kind, element: Element { format, ..element } }))
 }
 
-/// Passes over a type of V6.
+/// Skips a type of V6.
 fn skip_v6(format: Format, r: &mut Reader<'_>) -> Result<(), DecodeError> {
-    // Each fixed-length array has its count behind its element.
+    // A fixed-length array has its count after its element.
     let mut counts = 0usize;
     loop {
         match type_code(format, r)? {
@@ -539,14 +503,14 @@ fn type_code(format: Format, r: &mut Reader<'_>) -> Result<u8, DecodeError> {
     }
 }
 
-/// Takes a V6 string: its length as a varint, then UTF-8.
+/// Reads a V6 string: its length as a varint, then UTF-8.
 #[inline]
 pub(super) fn utf8<'a>(r: &mut Reader<'a>) -> Result<Str<'a>, DecodeError> {
     let Varint32(len) = r.read()?;
     Ok(Str::Utf8(r.bytes(length(len))?))
 }
 
-/// A `u32` as a length; no slice has one that does not fit.
+/// Converts a `u32` to a length. A length that does not fit exceeds that of any slice.
 #[inline]
 pub(super) fn length(len: u32) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX)

@@ -3,32 +3,40 @@ use super::{Str, Zigzag64};
 use crate::wire::Reader;
 use crate::{DecodeError, DecodeErrorKind, Guid};
 
-/// A list of labels that events point to by its id; V6.
+/// A list of labels that events refer to by its id; V6.
 ///
-/// Ids begin anew at every sequence point.
+/// Ids start again at each sequence point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LabelList<'a> {
-    /// What [`Event::label_list`](super::Event::label_list) says.
+    /// The id, as in [`Event::label_list`](super::Event::label_list).
     pub id: u32,
     /// The labels.
     pub labels: Labels<'a>,
 }
 
-/// Something said of an event; the last four override what its metadata says.
+/// A property of an event. The last four replace those of its metadata.
+///
+/// ```
+/// use ipc_proto::{Guid, nettrace::{Label, Labels}};
+///
+/// let bytes = [&[0x81][..], &[7; 16]].concat(); // kind 1, the last of the list
+/// assert!(Labels::from_bytes(&bytes)?.into_iter().eq([Label::ActivityId(Guid([7; 16]))]));
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label<'a> {
     /// Kind 1: the activity.
     ActivityId(Guid),
-    /// Kind 2: the activity that this one came from.
+    /// Kind 2: the activity that started this one.
     RelatedActivityId(Guid),
-    /// Kind 3: W3C's trace id, in the order in which it is written.
+    /// Kind 3: the trace id of W3C, in the order in which it is written.
     TraceId([u8; 16]),
-    /// Kind 4: W3C's span id.
+    /// Kind 4: the span id of W3C.
     SpanId(u64),
     /// Kind 5: a key and a text.
     Text(Str<'a>, Str<'a>),
-    /// Kind 6: a key and a number. Signed by the format; one_collect writes it as if it were not, and it comes out as
-    /// half of what it was, or negative.
+    /// Kind 6: a key and a number. The format states that it is signed; one_collect writes it unsigned, so that half of
+    /// the number, or a negative one, is read.
     Number(Str<'a>, i64),
     /// Kind 7: the opcode.
     Opcode(u8),
@@ -41,7 +49,7 @@ pub enum Label<'a> {
 }
 
 impl<'a> Label<'a> {
-    /// Reads a label, and whether it is the last of its list.
+    /// Reads a label, and returns whether it is the last of its list.
     fn read(r: &mut Reader<'a>) -> Result<(Self, bool), DecodeError> {
         let start = r.clone();
         let kind: u8 = r.read()?;
@@ -62,33 +70,44 @@ impl<'a> Label<'a> {
     }
 }
 
-/// The labels of a list, one after the other.
+/// The labels of a list, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Labels<'a> {
-    /// Checked.
+    /// Complete labels of known kinds.
     bytes: &'a [u8],
 }
 
 impl<'a> Labels<'a> {
-    /// Labels up to the one that says it is the last, as they lie in a stream: a kind, whose high bit is set in the last,
-    /// and what belongs to it.
+    /// Reads labels as a stream has them, up to the last one: each is a kind, whose high bit marks the last, and its content.
     ///
     /// # Errors
-    /// If one is of an unknown kind, or cut.
+    /// Fails if a label is incomplete or of an unknown kind.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        Self::list(&mut Reader::new(bytes))
+        Self::list(&mut Reader::new(bytes), &mut 0)
     }
 
-    /// The labels that are left as they lie in the stream, for whoever has to keep them.
+    /// Returns the remaining labels as the stream has them, for [`from_bytes`](Self::from_bytes).
     #[must_use]
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Takes the labels up to the one that says it is the last.
-    pub(super) fn list(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    /// The labels of a list that was read before.
+    #[cfg(feature = "alloc")]
+    pub(super) const fn from_checked(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// Reads labels up to the last one.
+    ///
+    /// `checked` is the length of the labels at the front that an earlier call read. A list whose end has not arrived is
+    /// read again from there, so that the work is proportional to the bytes, in pieces of any size.
+    pub(super) fn list(r: &mut Reader<'a>, checked: &mut usize) -> Result<Self, DecodeError> {
         let start = r.rest();
-        while !Label::read(r)?.1 {}
+        r.bytes(*checked)?;
+        while !Label::read(r)?.1 {
+            *checked = start.len().saturating_sub(r.rest().len());
+        }
         let len = start.len().saturating_sub(r.rest().len());
         Ok(Self { bytes: start.get(..len).unwrap_or_default() })
     }

@@ -1,67 +1,97 @@
-use super::{Event, Full, SequencePoint, Slot, Step, Table, ThreadSequence, Version};
+use super::{Event, Record, SequencePoint, Slot, StoreFull, Table, ThreadSequence, Version};
 
 /// Counts the events that a runtime dropped because its buffer was full, in slots that the caller owns, one for each
 /// capture thread.
 ///
-/// Events of a thread are numbered; a number left out is an event lost. Losses behind a thread's last event are seen at
-/// the next sequence point. Numbers wrap. A number that is 2^31 or more ahead is one that went back, which is counted,
-/// but not as a loss. Before V6, a thread's first number says nothing, and a 1 is a new thread that has got an old
-/// one's id. V3 does not number its events.
+/// The events of a thread are numbered; a missing number is a lost event. Losses after the last event of a thread are
+/// counted at the next sequence point. Numbers wrap. A number that is 2^31 or more ahead is one that went back, which is
+/// not a loss and is counted apart. In V4, a 1 is a new thread with the id of an old one. V3 does not number its events.
+///
+/// In V4 there are two counts. [`lost`](Self::lost) is the count of Microsoft's reader, which ignores all events before
+/// the first number of a thread. [`lost_at_start`](Self::lost_at_start) is the number of these events. Runtimes number the
+/// events of a thread from 1 in each session, so they were lost too: a session of .NET 9 with a buffer that was too small
+/// lost 77,058 events by the first count, and 12,308 more at the starts of three of its threads. The sum is exact for a
+/// stream that is complete from its first byte, unless a thread has the id of an earlier one.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Event, Loss, Slot};
+/// use ipc_proto::nettrace::{Event, LossCounter, Slot};
 ///
 /// let mut slots = [Slot::default(); 8];
-/// let mut loss = Loss::new(&mut slots);
+/// let mut loss = LossCounter::new(&mut slots);
 /// let event = |sequence| Event { sequence, capture_thread: 7, ..Event::default() };
 /// assert_eq!(loss.event(&event(u32::MAX)), 0);
 /// assert_eq!(loss.event(&event(3)), 3);
 /// assert_eq!(loss.lost(), 3);
 /// ```
 #[derive(Debug)]
-pub struct Loss<'s> {
+pub struct LossCounter<'s> {
     threads: Table<'s, Counter>,
     version: Version,
-    /// The sequence point that is being read flushes the threads.
+    /// The current sequence point flushes the threads.
     flush: bool,
+    /// Events may have been skipped, so that the first known number of a thread has no meaning.
+    resynced: bool,
     lost: u64,
+    lost_at_start: u64,
     gaps: u64,
     went_back: u64,
     untracked: u64,
 }
 
-/// How far a thread has counted.
+/// The number of the last event of a thread, and its losses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counter {
     last: u32,
     lost: u64,
 }
 
-impl<'s> Loss<'s> {
-    /// Begins a stream.
+impl<'s> LossCounter<'s> {
+    /// Creates a counter for a stream.
     #[must_use]
     pub fn new(slots: &'s mut [Slot<Counter>]) -> Self {
         Self {
             threads: Table::new(slots),
             version: Version::V4,
             flush: false,
+            resynced: false,
             lost: 0,
+            lost_at_start: 0,
             gaps: 0,
             went_back: 0,
             untracked: 0,
         }
     }
 
-    /// Looks at what comes next in the stream, and says how many events are found to be lost by it.
+    /// Prepares for a gap in the stream, as after [`Parser::skip_block`](super::Parser::skip_block): the next number of
+    /// each thread is not compared with the numbers before. Events that were lost within the gap, or next to it, are not
+    /// counted.
+    ///
+    /// ```
+    /// use ipc_proto::nettrace::{Event, LossCounter, Slot};
+    ///
+    /// let mut slots = [Slot::default(); 8];
+    /// let mut loss = LossCounter::new(&mut slots);
+    /// let event = |sequence| Event { sequence, ..Event::default() };
+    /// loss.event(&event(1));
+    /// loss.resync();
+    /// assert_eq!((loss.event(&event(50)), loss.event(&event(52))), (0, 1));
+    /// assert_eq!((loss.lost(), loss.lost_at_start()), (1, 0));
+    /// ```
+    pub fn resync(&mut self) {
+        self.threads.clear();
+        self.resynced = true;
+    }
+
+    /// Counts the next record of the stream, and returns how many lost events it reveals.
     #[inline]
-    pub fn step(&mut self, step: &Step<'_>) -> u32 {
-        match step {
-            Step::Event(event) => self.event(event),
+    pub fn record(&mut self, record: &Record<'_>) -> u32 {
+        match record {
+            Record::Event(event) => self.event(event),
             other => self.other(other),
         }
     }
 
-    /// The same for an event.
+    /// Counts the next event, and returns how many lost events it reveals.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) -> u32 {
         let Event { capture_thread: thread, sequence, .. } = *event;
@@ -94,19 +124,19 @@ impl<'s> Loss<'s> {
 
     #[cold]
     #[inline(never)]
-    fn other(&mut self, step: &Step<'_>) -> u32 {
-        match step {
-            Step::Trace(trace) => self.version = trace.version,
-            Step::Block(_) if self.flush => {
+    fn other(&mut self, record: &Record<'_>) -> u32 {
+        match record {
+            Record::Trace(trace) => self.version = trace.version,
+            Record::Block(_) if self.flush => {
                 self.flush = false;
                 self.threads.clear();
             }
-            Step::SequencePoint(point) => self.flush = SequencePoint::flushes_threads(point),
-            Step::ThreadSequence(row) => return self.row(row),
-            Step::Thread(thread) => {
+            Record::SequencePoint(point) => self.flush = SequencePoint::flushes_threads(point),
+            Record::ThreadSequence(row) => return self.row(row),
+            Record::Thread(thread) => {
                 let _ = self.set(thread.index, Counter::default());
             }
-            Step::RemoveThread(row) => {
+            Record::RemoveThread(row) => {
                 let lost = self.row(row);
                 self.threads.remove(row.thread);
                 return lost;
@@ -116,7 +146,7 @@ impl<'s> Loss<'s> {
         0
     }
 
-    /// How far a thread has counted by now.
+    /// Counts the events of a thread up to a number that a sequence point states.
     fn row(&mut self, row: &ThreadSequence) -> u32 {
         let ThreadSequence { thread, sequence } = *row;
         match self.threads.get(thread) {
@@ -125,16 +155,20 @@ impl<'s> Loss<'s> {
         }
     }
 
-    /// A thread not seen before, that has counted to `sequence`.
+    /// Adds a thread whose last number is `sequence`.
     fn first(&mut self, thread: u64, sequence: u32, from_zero: u32) -> u32 {
         match self.set(thread, Counter { last: sequence, lost: 0 }) {
-            // Before V6, a thread's beginning may lie before the trace's.
+            Ok(()) if self.resynced => 0,
             Ok(()) if self.version == Version::V6 => self.gap(thread, sequence, from_zero),
+            Ok(()) if from_zero >> 31 == 0 => {
+                self.lost_at_start = self.lost_at_start.saturating_add(from_zero.into());
+                0
+            }
             _ => 0,
         }
     }
 
-    fn set(&mut self, thread: u64, counter: Counter) -> Result<(), Full> {
+    fn set(&mut self, thread: u64, counter: Counter) -> Result<(), StoreFull> {
         let result = self.threads.insert(thread, counter).map(|_| ());
         if result.is_err() {
             self.untracked = self.untracked.saturating_add(1);
@@ -142,7 +176,7 @@ impl<'s> Loss<'s> {
         result
     }
 
-    /// A thread known has counted to `sequence`, which is `gap` more than it should be.
+    /// Sets the last number of a known thread to `sequence`, which is `gap` more than expected.
     fn gap(&mut self, thread: u64, sequence: u32, gap: u32) -> u32 {
         let lost = if gap >> 31 == 0 { gap } else { 0 };
         if lost != gap {
@@ -157,49 +191,67 @@ impl<'s> Loss<'s> {
         lost
     }
 
-    /// How many events were lost in all.
+    /// Returns how many events were lost; V4: without those at the start of a thread, as Microsoft's reader counts.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// In how many places.
+    /// Returns how many events were lost before the first number of their thread, which [`lost`](Self::lost) does not
+    /// count; V4. V6 states when a thread starts, so there it is 0.
+    ///
+    /// ```
+    /// use ipc_proto::nettrace::{Event, LossCounter, Slot};
+    ///
+    /// let mut slots = [Slot::default(); 8];
+    /// let mut loss = LossCounter::new(&mut slots);
+    /// for sequence in [501, 502, 504] {
+    ///     loss.event(&Event { sequence, ..Event::default() });
+    /// }
+    /// assert_eq!((loss.lost(), loss.lost_at_start()), (1, 500));
+    /// ```
+    #[must_use]
+    pub const fn lost_at_start(&self) -> u64 {
+        self.lost_at_start
+    }
+
+    /// Returns in how many places events were lost.
     #[must_use]
     pub const fn gaps(&self) -> u64 {
         self.gaps
     }
 
-    /// How often a thread's number went back. Two things of a runtime look like that: a sequence point that lists an id
-    /// twice, of a thread that has ended and of the one that got it then; and, under load, a sequence point that is ahead
-    /// of its events, which come behind it and have been counted as lost by then.
+    /// Returns how often the number of a thread went back. Runtimes do this in two cases: a sequence point lists an id
+    /// twice, for a thread that ended and for a new one with the same id; and, under load, a sequence point comes before
+    /// its events, which were counted as lost by then.
     #[must_use]
     pub const fn went_back(&self) -> u64 {
         self.went_back
     }
 
-    /// How often an event or a sequence point told of a thread that there was no slot for. If that is not 0, more may be
-    /// lost than is counted here.
+    /// Returns how often there was no slot for the thread of an event or of a sequence point. If it is not 0, more events
+    /// may be lost than [`lost`](Self::lost) states.
     #[must_use]
     pub const fn untracked(&self) -> u64 {
         self.untracked
     }
 
-    /// The capture threads known, and how many events of each were lost. One that has ended is no longer among them.
+    /// Returns the known capture threads, with the lost events of each. Threads that ended are not included.
     pub fn threads(&self) -> impl Iterator<Item = (u64, u64)> {
         self.threads.iter().map(|(thread, counter)| (thread, counter.lost))
     }
 }
 
-/// A [`Loss`] that owns its slots, as many as there are threads.
+/// A [`LossCounter`] that owns its slots, and adds slots for new threads.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Event, LossBuf, Step};
+/// use ipc_proto::nettrace::{Event, LossBuf, Record};
 ///
 /// let mut loss = LossBuf::default();
 /// for thread in 0..1000 {
 ///     for sequence in [7, 8, 10] {
 ///         let event = Event { sequence, capture_thread: thread, ..Event::default() };
-///         loss.step(&Step::Event(event));
+///         loss.record(&Record::Event(event));
 ///     }
 /// }
 /// assert_eq!(loss.get().lost(), 1000);
@@ -207,28 +259,35 @@ impl<'s> Loss<'s> {
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
 pub struct LossBuf {
-    /// A power of two.
     slots: alloc::vec::Vec<Slot<Counter>>,
-    /// All but the slots.
-    loss: Loss<'static>,
+    /// The counter without its slots.
+    loss: LossCounter<'static>,
 }
 
 #[cfg(feature = "alloc")]
 impl LossBuf {
-    /// As [`Loss::step`].
+    /// As [`LossCounter::record`].
     #[inline]
-    pub fn step(&mut self, step: &Step<'_>) -> u32 {
-        self.with(|loss| loss.step(step))
+    pub fn record(&mut self, record: &Record<'_>) -> u32 {
+        self.with(|loss| loss.record(record))
     }
 
-    /// As [`Loss::event`].
+    /// As [`LossCounter::event`].
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) -> u32 {
         self.with(|loss| loss.event(event))
     }
 
+    /// As [`LossCounter::resync`].
+    pub fn resync(&mut self) {
+        self.with(|loss| {
+            loss.resync();
+            0
+        });
+    }
+
     #[inline]
-    fn with(&mut self, count: impl FnOnce(&mut Loss<'_>) -> u32) -> u32 {
+    fn with(&mut self, count: impl FnOnce(&mut LossCounter<'_>) -> u32) -> u32 {
         let mut loss = self.loss.lend(&mut self.slots);
         let lost = count(&mut loss);
         let full = loss.threads.is_full();
@@ -239,40 +298,37 @@ impl LossBuf {
         lost
     }
 
-    /// What was counted so far. Its [`threads`](Loss::threads) are not there.
+    /// Returns the counts. The [`threads`](LossCounter::threads) are not included.
     #[must_use]
-    pub const fn get(&self) -> &Loss<'static> {
+    pub const fn get(&self) -> &LossCounter<'static> {
         &self.loss
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let mut slots = alloc::vec![Slot::default(); self.slots.len().saturating_mul(2).max(16)];
-        let mut threads = Table::new(&mut slots);
-        for (thread, counter) in self.loss.threads.lend(&mut self.slots).iter() {
-            // There is room for all of them.
-            let _ = threads.insert(thread, *counter);
-        }
-        self.loss.threads = threads.lend(&mut []);
-        self.slots = slots;
+        let len = self.slots.len().saturating_mul(2).max(16);
+        self.slots.resize(len, Slot::default());
+        self.loss.threads = self.loss.threads.extend(&mut self.slots).lend(&mut []);
     }
 }
 
 #[cfg(feature = "alloc")]
 impl Default for LossBuf {
     fn default() -> Self {
-        let mut loss = Self { slots: alloc::vec::Vec::new(), loss: Loss::new(&mut []) };
+        let mut loss = Self { slots: alloc::vec::Vec::new(), loss: LossCounter::new(&mut []) };
         loss.grow();
         loss
     }
 }
 
 #[cfg(feature = "alloc")]
-impl Loss<'_> {
-    /// The same over the slots that it had; its own do not matter.
-    const fn lend<'t>(&self, slots: &'t mut [Slot<Counter>]) -> Loss<'t> {
-        let Self { ref threads, version, flush, lost, gaps, went_back, untracked } = *self;
-        Loss { threads: threads.lend(slots), version, flush, lost, gaps, went_back, untracked }
+impl LossCounter<'_> {
+    /// Returns this counter over its slots, which it does not own.
+    const fn lend<'t>(&self, slots: &'t mut [Slot<Counter>]) -> LossCounter<'t> {
+        let Self { ref threads, version, flush, resynced, lost, lost_at_start, gaps, went_back, untracked } =
+            *self;
+        let threads = threads.lend(slots);
+        LossCounter { threads, version, flush, resynced, lost, lost_at_start, gaps, went_back, untracked }
     }
 }

@@ -1,12 +1,12 @@
 use core::fmt;
 
-use super::field::{Fields, Format, length, utf8};
+use super::field::{Fields, Format, length, tag, utf8};
 use super::text::{Str, utf16_z};
 use super::{Varint32, Version};
 use crate::wire::Reader;
 use crate::{DecodeError, DecodeErrorKind, Guid};
 
-/// What a stream says about one kind of event: its name, and what its payloads hold.
+/// The description of a kind of event: its name, and the fields of its payloads.
 ///
 /// ```text
 /// V3, V4   u32 id, provider, u32 event id, name, u64 keywords, u32 version, u32 level,      strings UTF-16 and NUL
@@ -15,43 +15,49 @@ use crate::{DecodeError, DecodeErrorKind, Guid};
 ///          u16 count, V6 fields, u16 size, optional metadata, …
 /// ```
 ///
-/// In V3 and V4 it is the payload of a blob whose own metadata id is 0, in V6 a row of a metadata block, without its
-/// size: what [`Step::Metadata`](super::Step::Metadata) has as payload. See "Metadata event encoding" in the NetTrace format, V4/V5, and "MetadataBlock"
-/// in V6. What V5 adds is the tags; no version number tells that they are there. A tag's size counts its body alone.
+/// In V3 and V4 the record is the payload of a blob whose own metadata id is 0, in V6 a row of a metadata block without
+/// its size: the payload of [`Record::Metadata`](super::Record::Metadata). See "Metadata event encoding" in the NetTrace
+/// format, V4/V5, and "MetadataBlock" in V6. V5 adds the tags; no version number announces them. A tag's size counts its
+/// body only.
+///
+/// The tag V2Params describes fields, too, and the format requires that there are no V1 fields then. If there are, a payload
+/// has the values of the V1 fields first, then those of the first V2Params, in the order of the record, and
+/// [`problem`](Self::problem) is [`DecodeErrorKind::DescribedTwice`].
 ///
 /// Events of the runtime itself have neither name nor fields: see the feature `clr`.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Metadata<'a> {
-    /// What an event's header says instead of all this.
+    /// The number by which headers of events refer to this description.
     pub id: u32,
-    /// Who raises the event; with the event's own id, and its version, that is its identity.
+    /// The provider of the event. Provider, event id and version identify a kind of event.
     pub provider: Str<'a>,
-    /// The event's number at its provider. Event sources that describe themselves assign it as they run: go by the name.
+    /// The event's number at its provider. Self-describing event sources assign it at run time: use the name there.
     pub event_id: u32,
     /// The event's name; empty for events of the runtime.
     pub name: Str<'a>,
-    /// Which of the provider's keywords let this event through.
+    /// The provider's keywords that enable this event.
     pub keywords: u64,
     /// The payload's version.
     pub version: u32,
-    /// From 1, critical, to 5, verbose; 0 is always.
+    /// The level, from 1, critical, to 5, verbose; 0 is always on.
     pub level: u32,
-    /// 1 is start, 2 is stop; `None` where nothing is said.
+    /// The opcode: 1 is start, 2 is stop; `None` if the record states none.
     pub opcode: Option<u8>,
-    /// What a payload holds. No fields does not mean no payload: the runtime's own events have none here, nor do
-    /// events with a `byte[]` argument.
+    /// The fields of a payload. Events without fields may have a payload: the runtime's own events have no fields here,
+    /// nor have events with a `byte[]` argument.
     pub fields: Fields<'a>,
-    /// What a reader is shown, with names of fields in braces; V6 only.
+    /// The text to show for an event, with names of fields in braces; V6 only.
     pub message_template: Option<Str<'a>>,
-    /// What the event means; V6 only.
+    /// The meaning of the event; V6 only.
     pub description: Option<Str<'a>>,
     /// The provider's GUID; V6 only.
     pub provider_guid: Option<Guid>,
-    /// Whatever else the writer had to say; V6 only.
+    /// Other pairs of a key and a value; V6 only.
     pub attributes: Attributes<'a>,
-    /// What could not be understood and was left out: the fields, or a tag or an optional entry and those behind it.
-    /// The rest of the record stands.
+    /// The first error of the record's fields, tags or optional entries. The part with the error is left out, and the
+    /// fields, tags or entries after it; the rest of the record is valid. A reader of a payload gets the values of the
+    /// fields before the error, then the remaining bytes. [`DecodeErrorKind::DescribedTwice`] leaves nothing out.
     pub problem: Option<DecodeError>,
 }
 
@@ -59,7 +65,7 @@ impl<'a> Metadata<'a> {
     /// Decodes a record of a stream of this version.
     ///
     /// # Errors
-    /// If the record ends before its level, V6 before its fields. Whatever is wrong behind that is in
+    /// Fails if the record ends before its level, in V6 before its fields. A later error is in
     /// [`problem`](Self::problem).
     pub fn decode(version: Version, record: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(record);
@@ -67,18 +73,18 @@ impl<'a> Metadata<'a> {
             return Self::row(&mut r);
         }
         let (id, provider) = (r.read()?, utf16_z(&mut r)?);
-        Self { id, provider, ..Self::default() }.behind_provider(r)
+        Self { id, provider, ..Self::default() }.after_provider(r)
     }
 
-    /// As V4 has it, but without an id, and perhaps without a provider.
+    /// Decodes a record with the layout of V4, but without an id, and without a provider unless `has_provider`.
     pub(crate) fn decode_inline(record: &'a [u8], has_provider: bool) -> Result<Self, DecodeError> {
         let mut r = Reader::new(record);
         let provider = if has_provider { utf16_z(&mut r)? } else { Str::EMPTY };
-        Self { provider, ..Self::default() }.behind_provider(r)
+        Self { provider, ..Self::default() }.after_provider(r)
     }
 
-    /// What V3 and V4 have behind the provider.
-    fn behind_provider(self, mut r: Reader<'a>) -> Result<Self, DecodeError> {
+    /// Decodes the part of a V3 or V4 record after the provider.
+    fn after_provider(self, mut r: Reader<'a>) -> Result<Self, DecodeError> {
         let mut metadata = Self {
             event_id: r.read()?,
             name: utf16_z(&mut r)?,
@@ -87,7 +93,7 @@ impl<'a> Metadata<'a> {
             level: r.read()?,
             ..self
         };
-        // A record may end here.
+        // Fields and tags are optional.
         if !r.rest().is_empty() {
             metadata.problem = metadata.v1_and_tags(&mut r).err();
         }
@@ -96,9 +102,8 @@ impl<'a> Metadata<'a> {
 
     fn v1_and_tags(&mut self, r: &mut Reader<'a>) -> Result<(), DecodeError> {
         let count = r.read()?;
-        let fields = Fields::new(Format::V1, count, r);
-        *r = fields.check()?;
-        self.fields = fields;
+        self.fields = Fields::new(Format::V1, count, r);
+        *r = self.fields.check()?;
         let mut problem = Ok(());
         while !r.rest().is_empty() {
             let size = r.read()?;
@@ -106,8 +111,8 @@ impl<'a> Metadata<'a> {
             let offset = r.offset();
             let mut body = Reader::at(r.bytes(length(size))?, offset);
             match kind {
-                1 => self.opcode = body.read().ok(),
-                2 => {
+                tag::OPCODE => self.opcode = body.read().ok(),
+                tag::V2_PARAMS => {
                     let fields = self.v2(&mut body);
                     problem = problem.and(fields);
                 }
@@ -118,12 +123,20 @@ impl<'a> Metadata<'a> {
     }
 
     fn v2(&mut self, body: &mut Reader<'a>) -> Result<(), DecodeError> {
-        self.fields = Fields::EMPTY;
+        let twice = body.error(DecodeErrorKind::DescribedTwice);
+        let before = core::mem::take(&mut self.fields);
         let count = body.read()?;
-        let fields = Fields::new(Format::V2, count, body);
-        fields.check()?;
-        self.fields = fields;
-        Ok(())
+        let mut fields = Fields::new(Format::V2, count, body);
+        let checked = fields.check();
+        if before.is_empty() {
+            self.fields = fields;
+            return checked.map(|_| ());
+        }
+        // The values of the V1 fields come first.
+        self.fields = before;
+        checked?;
+        self.fields = before.joined(count).unwrap_or(before);
+        Err(twice)
     }
 
     fn row(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
@@ -139,15 +152,13 @@ impl<'a> Metadata<'a> {
         let universal = matches!(self.provider, Str::Utf8(name) if name.starts_with(b"Universal."));
         let format = if universal { Format::Universal } else { Format::V6 };
         let count: u16 = r.read()?;
-        let fields = Fields::new(format, count.into(), r);
+        let mut fields = Fields::new(format, count.into(), r);
         for _ in 0..count {
             let size: u16 = r.read()?;
             r.bytes(size.into())?;
         }
         let checked = fields.check();
-        if checked.is_ok() {
-            self.fields = fields;
-        }
+        self.fields = fields;
         let size: u16 = r.read()?;
         let offset = r.offset();
         let entries = r.bytes(size.into())?;
@@ -170,10 +181,10 @@ impl<'a> Metadata<'a> {
 
 /// Pairs of a key and a value that a V6 writer added to a description.
 #[derive(Clone, Copy, Default)]
-pub struct Attributes<'a>(&'a [u8]);
+pub struct Attributes<'a>(pub(super) &'a [u8]);
 
 impl<'a> Attributes<'a> {
-    /// The pairs in order.
+    /// Returns the pairs in order.
     pub fn iter(&self) -> impl Iterator<Item = (Str<'a>, Str<'a>)> + use<'a> {
         Entries(Reader::new(self.0)).filter_map(|entry| match entry {
             Ok(Entry::Attribute(key, value)) => Some((key, value)),
@@ -187,8 +198,8 @@ impl fmt::Debug for Attributes<'_> {
     }
 }
 
-/// An entry of V6 optional metadata: a `u8` kind, and what belongs to it. None says how long it is, so behind an
-/// unknown kind nothing can be found.
+/// An entry of V6 optional metadata: a `u8` kind, and its content. No entry states its length, so entries after one of an
+/// unknown kind cannot be read.
 enum Entry<'a> {
     Opcode(u8),
     Keywords(u64),
@@ -231,135 +242,4 @@ fn entry<'a>(r: &mut Reader<'a>) -> Result<Entry<'a>, DecodeError> {
         9 => Entry::Version(r.read()?),
         _ => return Err(unknown),
     })
-}
-
-/// A [`Metadata`] that owns its record, for streams that are read piece by piece.
-///
-/// ```
-/// use ipc_proto::nettrace::{MetadataBuf, Version};
-///
-/// # let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-/// # let record = [&1u32.to_le_bytes()[..], &utf16("Prov"), &7u32.to_le_bytes(), &utf16("Tick"),
-/// #     &[0; 16], &1u32.to_le_bytes(), &9u32.to_le_bytes(), &utf16("n")].concat();
-/// let metadata = MetadataBuf::decode(Version::V4, &record)?;
-/// drop(record);
-/// assert_eq!(metadata.get().name, "Tick");
-/// assert_eq!(metadata.get().fields.len(), 1);
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
-#[cfg(feature = "alloc")]
-#[derive(Clone)]
-pub struct MetadataBuf {
-    record: alloc::boxed::Box<[u8]>,
-    /// All that does not borrow, and fields that stand in no record.
-    plain: Metadata<'static>,
-    provider: Place,
-    name: Option<Place>,
-    fields: Option<(Format, u32, Place)>,
-    message_template: Option<Place>,
-    description: Option<Place>,
-    attributes: Place,
-}
-
-/// Where a part of a record lies, and whether it is UTF-16.
-#[cfg(feature = "alloc")]
-#[derive(Clone, Copy)]
-struct Place {
-    start: usize,
-    end: usize,
-    utf16: bool,
-}
-
-#[cfg(feature = "alloc")]
-impl Place {
-    /// Of a part of `record`.
-    fn of(part: &[u8], record: &[u8], utf16: bool) -> Self {
-        let start = part.as_ptr().addr().wrapping_sub(record.as_ptr().addr());
-        Self { start, end: start.wrapping_add(part.len()), utf16 }
-    }
-
-    fn of_text(text: Str<'_>, record: &[u8]) -> Self {
-        match text {
-            Str::Utf16(text) => Self::of(text, record, true),
-            Str::Utf8(text) => Self::of(text, record, false),
-        }
-    }
-
-    fn bytes(self, record: &[u8]) -> &[u8] {
-        record.get(self.start..self.end).unwrap_or_default()
-    }
-
-    fn text(self, record: &[u8]) -> Str<'_> {
-        let bytes = self.bytes(record);
-        if self.utf16 { Str::Utf16(bytes) } else { Str::Utf8(bytes) }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl MetadataBuf {
-    /// Copies and decodes a record of a stream of this version.
-    ///
-    /// # Errors
-    /// As [`Metadata::decode`].
-    pub fn decode(version: Version, record: &[u8]) -> Result<Self, DecodeError> {
-        let metadata = Metadata::decode(version, record)?;
-        let text = |text| Place::of_text(text, record);
-        let Fields { format, count, bytes, .. } = metadata.fields;
-        Ok(Self {
-            provider: text(metadata.provider),
-            name: Some(text(metadata.name)),
-            fields: (count != 0).then(|| (format, count, Place::of(bytes, record, false))),
-            message_template: metadata.message_template.map(text),
-            description: metadata.description.map(text),
-            attributes: Place::of(metadata.attributes.0, record, false),
-            plain: Metadata {
-                provider: Str::EMPTY,
-                name: Str::EMPTY,
-                fields: Fields::EMPTY,
-                message_template: None,
-                description: None,
-                attributes: Attributes::default(),
-                ..metadata
-            },
-            record: record.into(),
-        })
-    }
-
-    /// The record.
-    #[must_use]
-    pub fn get(&self) -> Metadata<'_> {
-        let record = &*self.record;
-        Metadata {
-            provider: self.provider.text(record),
-            name: self.name.map_or(self.plain.name, |name| name.text(record)),
-            fields: self.fields.map_or(self.plain.fields, |(format, count, place)| Fields {
-                format,
-                count,
-                bytes: place.bytes(record),
-                offset: place.start,
-            }),
-            message_template: self.message_template.map(|text| text.text(record)),
-            description: self.description.map(|text| text.text(record)),
-            attributes: Attributes(self.attributes.bytes(record)),
-            ..self.plain
-        }
-    }
-
-    /// Adds what [`clr::describe`](super::clr::describe) would.
-    #[cfg(feature = "clr")]
-    pub fn describe(&mut self, pointer_size: u32) {
-        if let Some((name, fields)) = super::clr::find(&self.get(), pointer_size) {
-            if self.get().name.is_empty() {
-                (self.plain.name, self.name) = (name, None);
-            }
-            (self.plain.fields, self.fields) = (fields, None);
-        }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl fmt::Debug for MetadataBuf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.get().fmt(f)
-    }
 }

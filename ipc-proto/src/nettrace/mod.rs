@@ -1,7 +1,12 @@
-//! NetTrace: what follows the answer to CollectTracing, and what a `.nettrace` file holds.
+//! NetTrace: the stream of events that follows the response to CollectTracing, and the content of a `.nettrace` file.
 //!
-//! Versions 3 (NetPerf), 4 and 6 are read. What is called version 5 is 4 with tags in its metadata records; no stream
-//! ever says 5. See "NetTrace format, V4/V5" and "V6" in the documentation of TraceEvent.
+//! To read a stream, give bytes to a [`Parser`] and match on the [`Record`]s that it returns. To write one, give
+//! records to a [`TraceWriter`]. [`Rewrite`] filters and converts a stream. None of them allocates or does I/O.
+//!
+//! # The format
+//!
+//! The parser reads versions 3 (NetPerf), 4 and 6. The name V5 stands for version 4 with tags in its metadata records;
+//! no stream states version 5. See "NetTrace format, V4/V5" and "V6" in the documentation of TraceEvent.
 //!
 //! ```text
 //! V3  0x14 0 0 0 "!FastSerialization.1"              Trace  block  block  …  1
@@ -17,7 +22,7 @@
 //!   u24    u8
 //! ```
 //!
-//! | block | its records | pointed to by |
+//! | block | its records | referenced by |
 //! |---|---|---|
 //! | `Trace` | [`Trace`] | |
 //! | `MetadataBlock`, `Metadata` | [`Metadata`]: names and fields of an event | [`Event::metadata_id`] |
@@ -27,16 +32,25 @@
 //! | `Thread`, `RemoveThread` | [`Thread`], [`ThreadSequence`] | [`Event::thread`], [`Event::capture_thread`] |
 //! | `LabelList` | [`LabelList`] | [`Event::label_list`] |
 //!
-//! A [`Parser`] cuts the stream into these. Everything else is optional, and its memory is the caller's: a [`Table`] or
-//! a [`Store`] finds what an event points to, [`Loss`] counts the events that the runtime dropped, [`Order`] puts them
-//! into the order of time. At a [`SequencePoint`] stacks and label lists become invalid, and what the point says of
-//! threads and metadata. A [`Writer`] makes streams.
+//! # Reading
 //!
-//! The [`End`] says how the stream ended. Whatever was good is delivered, before a bad block and behind it.
+//! A [`Parser`] returns the records of a window of the stream in the order of the stream. An event refers to other
+//! records by their ids. These types are optional, and the caller provides their memory:
+//!
+//! * [`Table`] and [`Store`] store records by id.
+//! * [`LossCounter`] counts the events that the runtime dropped.
+//! * [`Order`] sorts events by time.
+//!
+//! With the feature `alloc`, `EventAssembler` combines all of these.
+//!
+//! After a [`SequencePoint`] the ids of stacks and label lists start again: the reader must discard those before it. The flags of the sequence point state whether threads and metadata must be discarded too.
+//!
+//! [`Record::End`] reports how the stream ended. The parser skips the rest of a bad block and returns the records
+//! before and after it.
 //!
 //! ```
 //! use ipc_proto::nettrace::{
-//!     End, Held, Limits, Loss, Metadata, Order, Parser, Slot, Step, Table,
+//!     End, Held, Limits, LossCounter, Metadata, Order, Parser, Record, Slot, Table,
 //! };
 //!
 //! # let stream = b"Nettrace\x14\0\0\0!FastSerialization.1\x05\x05\x01\x04\0\0\0\x04\0\0\0\x05\0\0\0Trace\x06\xea\
@@ -52,20 +66,20 @@
 //! let (mut metadata, mut stacks) = ([Slot::default(); 64], [Slot::default(); 64]);
 //! let (mut metadata, mut stacks) = (Table::new(&mut metadata), Table::new(&mut stacks));
 //! let (mut threads, mut held) = ([Slot::default(); 16], [Held::default(); 256]);
-//! let (mut loss, mut order) = (Loss::new(&mut threads), Order::new(&mut held));
+//! let (mut loss, mut order) = (LossCounter::new(&mut threads), Order::new(&mut held));
 //!
 //! let (mut named, mut frames, mut last) = (0, 0, 0);
 //! let mut parser = Parser::new(Limits::default());
 //! let end = loop {
-//!     let step = parser.next(stream);
-//!     loss.step(&step);
-//!     match step {
-//!         Step::Metadata(record) => {
+//!     let record = parser.next(stream);
+//!     loss.record(&record);
+//!     match record {
+//!         Record::Metadata(record) => {
 //!             let record = Metadata::decode(parser.version(), record.payload)?;
 //!             metadata.insert(record.id.into(), record)?;
 //!         }
-//!         Step::Stack(stack) => drop(stacks.insert(stack.id.into(), stack.bytes)?),
-//!         Step::Event(event) => {
+//!         Record::Stack(stack) => drop(stacks.insert(stack.id.into(), stack.bytes)?),
+//!         Record::Event(event) => {
 //!             let stack = stacks.get(event.stack_id.into()).copied().unwrap_or_default();
 //!             if order.push(event.timestamp, (event, stack)).is_err() {
 //!                 return Err("no room".into());
@@ -74,7 +88,7 @@
 //!                 order.release(event.timestamp);
 //!             }
 //!         }
-//!         Step::SequencePoint(_) | Step::More { .. } | Step::End(_) => order.release_all(),
+//!         Record::SequencePoint(_) | Record::More { .. } | Record::End(_) => order.release_all(),
 //!         _ => continue,
 //!     }
 //!     while let Some((event, stack)) = order.pop() {
@@ -84,65 +98,126 @@
 //!         named += i32::from(record.provider == "My" && record.name == "Ints");
 //!         frames += stack.len() / 8;
 //!     }
-//!     match step {
-//!         Step::SequencePoint(_) => stacks.clear(),
-//!         Step::More { .. } => break parser.finish(stream),
-//!         Step::End(end) => break end,
+//!     match record {
+//!         Record::SequencePoint(_) => stacks.clear(),
+//!         Record::More { .. } => break parser.finish(stream),
+//!         Record::End(end) => break end,
 //!         _ => {}
 //!     }
 //! };
 //! assert_eq!((end, named, frames, loss.lost()), (End::Complete, 4, 4, 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! An event block states the range of its timestamps: [`Record::TimeRange`] follows its [`Record::Block`]. A
+//! [`TimeFilter`] skips the blocks that have no events of the times that a reader wants.
+//!
+//! # Objects of later versions
+//!
+//! A later version of the format may add tagged values after the body of an object, and objects with other names. The
+//! parser skips both. Nothing states the length of an object. One of an unknown name is read in two ways at once:
+//!
+//! * as tagged values up to the end tag, in V3 and V4: tags 1 to 14 of FastSerialization, nested objects included;
+//! * as a size, padding, that many bytes, then tagged values up to the end tag.
+//!
+//! A reading is valid if the end mark or the header of an object follows the end tag. Of two valid readings, the one
+//! that ends first and that an object follows is taken. The stream ends after an unknown object only if no reading is
+//! left that finds another object. A body, and all tagged values of an object together, have up to [`Limits::block`]
+//! bytes, and a name has up to 64. If no reading is valid, the stream is corrupt where the object starts.
+//!
+//! The two readings advance together and look at most 80 bytes ahead. The work per byte is bounded, the result does not
+//! depend on the pieces in which bytes arrive, and no memory is needed. The minimum reader version of such an
+//! object is ignored; that of a known object ends the stream if it is too high. In V6 the header of a block states its
+//! length.
+//!
+//! # Errata
+//!
+//! The README of this crate lists where the specification of NetTrace and real runtimes disagree.
+//!
+//! # Writing
+//!
+//! A [`TraceWriter`] stores records in a buffer of the caller. Each of its methods returns bytes for the caller to
+//! output until it has taken the record. [`Trace::new`] creates a valid first record, and [`CalendarTime`] converts its
+//! start time.
+#[cfg(feature = "alloc")]
+mod assemble;
 mod block;
+mod calendar_time;
+mod clock;
 #[cfg(feature = "clr")]
 pub mod clr;
+#[cfg(feature = "alloc")]
+mod context;
 mod end;
 mod event;
+#[cfg(feature = "alloc")]
+mod event_queue;
 mod field;
 mod label;
 mod loss;
 mod metadata;
+#[cfg(feature = "alloc")]
+mod metadata_buf;
+#[cfg(feature = "alloc")]
+mod number_map;
 mod order;
 mod parser;
+#[cfg(feature = "alloc")]
+mod parser_buf;
 mod rewrite;
+mod scalar;
 mod sequence_point;
 mod stack;
 mod store;
 mod table;
 mod text;
 mod thread;
+mod time_filter;
 mod trace;
+#[cfg(feature = "alloc")]
+mod trace_event;
 mod value;
+mod values;
 mod varint;
 mod writer;
 
-pub use block::{Block, BlockKind};
+#[cfg(feature = "alloc")]
+pub use assemble::{EventAssembler, Progress};
+pub use block::{Block, BlockKind, TimeRange};
+pub use calendar_time::CalendarTime;
+pub use clock::TraceClock;
 pub use end::{BadBlock, Corruption, End, Truncation};
 pub use event::Event;
-pub use field::{ArrayKind, Element, Field, FieldIter, FieldType, Fields, Scalar};
+pub use field::{ArrayKind, Element, Field, FieldIter, FieldType, Fields};
 pub use label::{Label, LabelList, Labels};
 #[cfg(feature = "alloc")]
 pub use loss::LossBuf;
-pub use loss::{Counter, Loss};
-#[cfg(feature = "alloc")]
-pub use metadata::MetadataBuf;
+pub use loss::{Counter, LossCounter};
 pub use metadata::{Attributes, Metadata};
+#[cfg(feature = "alloc")]
+pub use metadata_buf::MetadataBuf;
 #[cfg(feature = "alloc")]
 pub use order::OrderBuf;
 pub use order::{Held, Order};
-pub use parser::{Limits, Parser, Step};
+pub use parser::{Limits, Parser, Record};
+#[cfg(feature = "alloc")]
+pub use parser_buf::ParserBuf;
 pub use rewrite::{
-    Activities, Counted, Described, Only, Rewrite, RewriteError, RewriteOptions, RewriteSpace, Rewritten,
-    Stepped,
+    Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteError, RewriteOptions,
+    RewriteOutput, RewriteSpace, ThreadState,
 };
+pub use scalar::Scalar;
 pub use sequence_point::{SequencePoint, ThreadSequence};
 pub use stack::{Stack, frames};
 pub use store::{Place, Store};
-pub use table::{Full, Slot, Table};
+pub use table::{Slot, StoreFull, Table};
 pub use text::Str;
 pub use thread::{Thread, ThreadEntries, ThreadEntry};
-pub use trace::{Pairs, SystemTime, Trace, Version};
-pub use value::{FileTime, Item, Value, Values};
+pub use time_filter::TimeFilter;
+pub use trace::{InvalidTrace, Pairs, Trace, Version};
+#[cfg(feature = "alloc")]
+pub use trace_event::TraceEvent;
+pub use value::{FileTime, Value};
+pub use values::{Item, Values};
 pub use varint::{Varint32, Varint64, Zigzag64};
-pub use writer::{WriteError, Writer, Written};
+pub use writer::{TraceWriter, WriteError, WriteOutput};

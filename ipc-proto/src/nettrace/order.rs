@@ -1,9 +1,10 @@
-/// Puts events into the order of time, in slots that the caller owns.
+use crate::steps;
+
+/// Sorts events by time, in slots that the caller owns.
 ///
-/// The stream has them thread by thread, so some are held until it is certain that nothing older follows: behind an
-/// event that says that it is [`sorted`](super::Event::sorted), and at a sequence point. What is held is up to the
-/// caller: the event itself if the stream stays in memory, else where its parts are. Events of the same time stay as
-/// they came.
+/// The stream has the events thread by thread, so an event waits until it is certain that no older one follows: after an
+/// event that is [`sorted`](super::Event::sorted), and at a sequence point. An item is the event itself if the stream
+/// stays in memory, or else the places of its parts. Events of the same time keep their order.
 ///
 /// ```
 /// use ipc_proto::nettrace::{Held, Order};
@@ -13,25 +14,26 @@
 /// for (timestamp, name) in [(2, "b"), (4, "d"), (1, "a"), (3, "c")] {
 ///     order.push(timestamp, name).unwrap();
 /// }
-/// order.release(2); // a sorted event of time 2 has come
+/// order.release(2); // after a sorted event of time 2
 /// assert_eq!((order.pop(), order.pop(), order.pop()), (Some("a"), Some("b"), None));
-/// order.release_all(); // a sequence point, or the end, whichever it is
+/// order.release_all(); // at a sequence point, and at the end
 /// assert_eq!((order.pop(), order.pop(), order.pop()), (Some("c"), Some("d"), None));
 /// ```
 ///
-/// When [`push`](Self::push) finds no room, release what there is, pop it, and push again: nothing is lost, but an event
-/// that comes then may be older than one that has gone. How many were is in [`late`](Self::late), which counts those
-/// too that are late because a writer's `sorted` was not true.
+/// If [`push`](Self::push) has no room, release and pop all events, and push again. No event is lost, but a later one may
+/// be older than one that was popped. [`late`](Self::late) counts those, and those that are late because a writer marked
+/// an event as sorted that was not.
 #[derive(Debug)]
 pub struct Order<'s, T> {
     slots: &'s mut [Held<T>],
-    /// Slots filled, popped ones among them. Each run of slots in the order of time is a thread's, or part of it.
+    /// The number of filled slots, popped ones included. They are runs in the order of time: the events of a thread, or
+    /// some of them.
     filled: usize,
-    /// Slots not popped.
+    /// The number of slots that are not popped.
     held: usize,
-    /// Runs that are not popped to their end; their first slots not popped are a heap.
+    /// The number of runs that are not popped to their end. Their first slots that are not popped are a heap.
     runs: usize,
-    /// The last run is not popped to its end: it may grow.
+    /// The last run is not popped to its end, so that it may grow.
     growing: bool,
     released: Option<u64>,
     newest: u64,
@@ -43,9 +45,9 @@ pub struct Order<'s, T> {
 pub struct Held<T> {
     timestamp: u64,
     item: Option<T>,
-    /// A run begins here.
+    /// Whether a run begins here.
     begins: bool,
-    /// An entry of the heap of runs, which has nothing to do with the event here.
+    /// An entry of the heap of runs, unrelated to the event here.
     run: Run,
 }
 
@@ -55,7 +57,7 @@ impl<T> Default for Held<T> {
     }
 }
 
-/// The first event not popped of a run. The place decides between equal times.
+/// The first event of a run that is not popped. Of equal times, the lower place is first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Run {
     timestamp: u64,
@@ -63,40 +65,40 @@ struct Run {
 }
 
 impl<'s, T> Order<'s, T> {
-    /// Holds nothing; what `slots` held is forgotten.
+    /// Creates an empty order. Previous events in `slots` are overwritten.
     #[must_use]
     pub const fn new(slots: &'s mut [Held<T>]) -> Self {
         Self { slots, filled: 0, held: 0, runs: 0, growing: false, released: None, newest: 0, late: 0 }
     }
 
-    /// How many events are held.
+    /// Returns how many events wait.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.held
     }
 
-    /// Whether none is.
+    /// Returns whether no event waits.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.held == 0
     }
 
-    /// How many events were popped behind a younger one.
+    /// Returns how many events were popped after a younger one.
     #[must_use]
     pub const fn late(&self) -> u64 {
         self.late
     }
 
-    /// Holds an event.
+    /// Adds an event.
     ///
     /// # Errors
-    /// Hands it back if there is no room.
+    /// Returns the event if there is no room.
     #[inline]
     pub fn push(&mut self, timestamp: u64, item: T) -> Result<(), T> {
         if self.held == 0 {
             (self.filled, self.runs, self.growing) = (0, 0, false);
         } else if self.filled >= self.slots.len() {
-            self.close_up();
+            self.compact();
         }
         let grows = self.growing
             && self.slots.get(self.filled.wrapping_sub(1)).is_some_and(|last| last.timestamp <= timestamp);
@@ -112,18 +114,18 @@ impl<'s, T> Order<'s, T> {
         Ok(())
     }
 
-    /// Nothing older than `timestamp` follows: what is not younger may be popped.
+    /// Releases events up to `timestamp`: no older one follows.
     #[inline]
     pub fn release(&mut self, timestamp: u64) {
         self.released = self.released.max(Some(timestamp));
     }
 
-    /// Nothing older than what is held follows, or there is no room for it: everything may be popped.
+    /// Releases all events: no older one follows, or there is no room to wait for it.
     pub fn release_all(&mut self) {
         self.released = Some(u64::MAX);
     }
 
-    /// The oldest event, if it is released. Once there is none, the release is used up.
+    /// Removes the oldest event, if it is released. The release ends when there is none.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let released = self.released?;
@@ -157,12 +159,13 @@ impl<'s, T> Order<'s, T> {
         item
     }
 
-    /// Puts `run` where the heap's root is, or, if it is not the least, further down.
+    /// Replaces the root of the heap by `run`, and moves it down to its place.
     #[inline]
     fn sink(&mut self, run: Run) {
         let mut at = 0usize;
-        // The heap's depth is at most that of all slots.
+        // No heap is deeper.
         for _ in 0..usize::BITS {
+            steps::count(1);
             let left = at.wrapping_mul(2).wrapping_add(1);
             let right = left.wrapping_add(1);
             let Some(mut child) = self.run(left) else { break };
@@ -185,6 +188,7 @@ impl<'s, T> Order<'s, T> {
         let mut at = self.runs;
         self.runs = self.runs.wrapping_add(1);
         while at > 0 {
+            steps::count(1);
             let parent = at.wrapping_sub(1) >> 1;
             match self.run(parent) {
                 Some(above) if run < above => self.set_run(at, above),
@@ -195,7 +199,7 @@ impl<'s, T> Order<'s, T> {
         self.set_run(at, run);
     }
 
-    /// An entry of the heap, if it goes so far.
+    /// Returns an entry of the heap.
     #[inline]
     fn run(&self, at: usize) -> Option<Run> {
         self.slots.get(at).filter(|_| at < self.runs).map(|slot| slot.run)
@@ -208,18 +212,19 @@ impl<'s, T> Order<'s, T> {
         }
     }
 
-    /// Moves what is held to the front, if that makes room for a quarter: else it would be done too often.
+    /// Moves waiting events to the front, if that frees a quarter of the slots; for less it would happen too often.
     #[cold]
     #[inline(never)]
-    fn close_up(&mut self) {
+    fn compact(&mut self) {
         if self.held > self.slots.len().wrapping_sub(self.slots.len() >> 2) {
             return;
         }
         let before = self.filled;
-        // Something is held, and the last of it ends its run.
+        // An event waits, and the last one ends its run.
         (self.filled, self.runs, self.growing) = (0, 0, true);
         let mut begins = true;
         for from in 0..before {
+            steps::count(1);
             let Some(slot) = self.slots.get_mut(from) else { break };
             begins |= slot.begins;
             let (timestamp, place) = (slot.timestamp, self.filled);
@@ -255,7 +260,7 @@ impl<'s, T> Order<'s, T> {
 #[derive(Debug)]
 pub struct OrderBuf<T: 'static> {
     slots: alloc::vec::Vec<Held<T>>,
-    /// All but the slots.
+    /// The order without its slots.
     order: Order<'static, T>,
 }
 
@@ -264,13 +269,13 @@ impl<T> OrderBuf<T> {
     /// As [`Order::push`].
     ///
     /// # Errors
-    /// Hands it back if there is no room: [`grow`](Self::grow) makes some.
+    /// Returns the event if there is no room: [`grow`](Self::grow) makes some.
     #[inline]
     pub fn push(&mut self, timestamp: u64, item: T) -> Result<(), T> {
         self.with(|order| order.push(timestamp, item))
     }
 
-    /// Makes room for `more` events.
+    /// Adds room for `more` events.
     pub fn grow(&mut self, more: usize) {
         self.slots.reserve_exact(more);
         self.slots.extend(core::iter::repeat_with(Held::default).take(more));
@@ -293,18 +298,18 @@ impl<T> OrderBuf<T> {
         self.with(|order| order.pop())
     }
 
-    /// What is held, as it came.
+    /// Returns the waiting events in the order in which they were added.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().take(self.order.filled).filter_map(|slot| slot.item.as_mut())
     }
 
-    /// How many events there is room for.
+    /// Returns the number of slots.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.slots.capacity()
     }
 
-    /// What was counted so far.
+    /// Returns the numbers of waiting and of late events.
     #[must_use]
     pub const fn get(&self) -> &Order<'static, T> {
         &self.order
@@ -328,7 +333,7 @@ impl<T> Default for OrderBuf<T> {
 
 #[cfg(feature = "alloc")]
 impl<T> Order<'_, T> {
-    /// The same over the slots that it had; its own do not matter.
+    /// Returns this order over its slots, which it does not own.
     const fn lend<'t>(&self, slots: &'t mut [Held<T>]) -> Order<'t, T> {
         let Self { filled, held, runs, growing, released, newest, late, .. } = *self;
         Order { slots, filled, held, runs, growing, released, newest, late }

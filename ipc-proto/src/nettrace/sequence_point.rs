@@ -1,40 +1,40 @@
-/// A point in the stream that every thread's events before it lie before: what was held back for order can go, and
-/// stack ids begin anew.
+/// A point that no event of the stream crosses: events before it are older than events after it, and ids of stacks and
+/// label lists start again.
 ///
-/// What each thread had counted to follows, as [`ThreadSequence`]s.
+/// The numbers of the last events of all threads follow, as [`ThreadSequence`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SequencePoint {
-    /// When, in ticks.
+    /// The time in ticks.
     pub timestamp: u64,
-    /// V6: [`FLUSH_THREADS`](Self::FLUSH_THREADS), [`FLUSH_METADATA`](Self::FLUSH_METADATA); before: 0.
+    /// V6: [`FLUSH_THREADS`](Self::FLUSH_THREADS), [`FLUSH_METADATA`](Self::FLUSH_METADATA); V4: 0.
     pub flags: u32,
-    /// How many threads follow, if the stream is right.
+    /// The number of [`ThreadSequence`]s that follow in a valid stream.
     pub threads: u32,
 }
 
 impl SequencePoint {
-    /// Behind the point, thread indexes begin anew.
+    /// The flag of a point after which thread indexes start again.
     pub const FLUSH_THREADS: u32 = 1;
-    /// Behind the point, metadata ids begin anew.
+    /// The flag of a point after which metadata ids start again.
     pub const FLUSH_METADATA: u32 = 2;
 
-    /// Whether thread indexes begin anew behind the point.
+    /// Returns whether thread indexes start again after the point.
     #[must_use]
     pub const fn flushes_threads(&self) -> bool {
         self.flags & Self::FLUSH_THREADS != 0
     }
 
-    /// Whether metadata ids begin anew behind the point.
+    /// Returns whether metadata ids start again after the point.
     #[must_use]
     pub const fn flushes_metadata(&self) -> bool {
         self.flags & Self::FLUSH_METADATA != 0
     }
 }
 
-/// How far a thread had counted, delivered or not: at a sequence point, or, in V6, when it ended.
+/// The number of the last event of a thread, recorded or lost: at a sequence point, or, in V6, at the thread's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadSequence {
-    /// The capture thread, in V6 its index. One may be listed twice where the system used its id again.
+    /// The capture thread, in V6 its index. An id is listed twice if the operating system used it again.
     pub thread: u64,
     /// The number of its last event.
     pub sequence: u32,

@@ -1,15 +1,17 @@
-/// A call stack that events point to by its id.
+use byteorder::{ByteOrder, LittleEndian};
+
+/// A call stack that events refer to by its id.
 ///
-/// Ids count from 1 and begin anew at every sequence point. Runtimes intern the empty stack too.
+/// Ids count from 1, and start again at each sequence point. Runtimes give the empty stack an id too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stack<'a> {
-    /// What [`Event::stack_id`](super::Event::stack_id) says.
+    /// The id, as in [`Event::stack_id`](super::Event::stack_id).
     pub id: u32,
     /// Instruction pointers of the trace's pointer size, the innermost first.
     pub bytes: &'a [u8],
 }
 
-/// The instruction pointers of a stack, the innermost first; what is left over at the end is no pointer.
+/// Returns the instruction pointers of a stack, the innermost first. An incomplete pointer at the end is ignored.
 ///
 /// ```
 /// use ipc_proto::nettrace::frames;
@@ -20,7 +22,10 @@ pub struct Stack<'a> {
 pub fn frames(stack: &[u8], pointer_size: u32) -> impl Iterator<Item = u64> {
     let (narrow, wide): (&[u8], &[u8]) = if pointer_size == 4 { (stack, &[]) } else { (&[], stack) };
     // One of the two is empty.
-    let narrow = narrow.chunks_exact(4).filter_map(|ip| ip.first_chunk().copied().map(u32::from_le_bytes));
-    let wide = wide.chunks_exact(8).filter_map(|ip| ip.first_chunk().copied().map(u64::from_le_bytes));
+    let narrow = narrow
+        .chunks_exact(4)
+        .filter_map(|ip| ip.first_chunk().map(|ip: &[u8; 4]| LittleEndian::read_u32(ip)));
+    let wide =
+        wide.chunks_exact(8).filter_map(|ip| ip.first_chunk().map(|ip: &[u8; 8]| LittleEndian::read_u64(ip)));
     narrow.map(u64::from).chain(wide)
 }

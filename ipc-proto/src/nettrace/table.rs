@@ -1,12 +1,17 @@
 use core::fmt;
 
-/// Values by number, in slots that the caller owns: what a stream says once and events point to later.
+use crate::steps;
+
+/// Values by number, in slots that the caller owns: records that later events refer to.
 ///
-/// Nothing is dropped to make room: [`insert`](Self::insert) says so when there is none. Of `n` slots, the largest power
-/// of two up to `n` is used, seven eighths of it.
+/// No value is dropped to make room for another: [`insert`](Self::insert) fails if there is none. Each slot holds one
+/// value.
+///
+/// Each call takes at most a few hundred steps, whatever the numbers are: a stream that is made for it cannot slow it
+/// down further. Most calls read two slots. Creating and clearing a table takes no time.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Full, Slot, Table};
+/// use ipc_proto::nettrace::{StoreFull, Slot, Table};
 ///
 /// let mut slots = [Slot::default(); 4];
 /// let mut table = Table::new(&mut slots);
@@ -15,192 +20,287 @@ use core::fmt;
 /// assert_eq!(table.get(7), Some(&"sept"));
 /// table.clear();
 /// assert_eq!(table.get(7), None);
-/// assert_eq!(Table::new(&mut []).insert(7, "seven"), Err(Full));
+/// assert_eq!(Table::new(&mut []).insert(7, "seven"), Err(StoreFull));
 /// ```
+///
+/// The values are in the first slots, in no particular order. They form a digital search tree: the bits of a number,
+/// after a multiplication that spreads them, select a branch at each level. Numbers have 64 bits and are different, so
+/// no value is below the 65th level. In addition each slot holds a hint, which is the place of a value whose number
+/// prefers this slot. A hint can be outdated; it is valid if the slot that it leads to has the number.
 #[derive(Debug)]
 pub struct Table<'s, V> {
     slots: &'s mut [Slot<V>],
-    /// The number of used slots less one.
+    /// The number of slots with hints less one; the former is a power of two.
     mask: usize,
-    /// Slots of another generation are vacant, which makes it quick to clear them.
-    generation: u32,
+    /// The number of values. If there are any, the first slot is the root of the tree.
     len: usize,
 }
 
-/// Room for one value in a [`Table`].
+/// Room for a value in a [`Table`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Slot<V> {
     key: u64,
-    generation: u32,
     value: V,
+    /// The slot at which the numbers continue whose next bit is 0; 0 if there are none. The root continues nothing.
+    low: u32,
+    /// The same for the next bit 1.
+    high: u32,
+    /// The slot of a value whose number prefers this slot. It is unrelated to the value here.
+    hint: u32,
 }
 
-/// There is no room left in a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
+impl<V> Slot<V> {
+    const fn child(&self, is_high: bool) -> u32 {
+        if is_high { self.high } else { self.low }
+    }
+}
 
-impl fmt::Display for Full {
+/// The place of a slot in the tree: the slot above it, and whether it is the high child. `None` for the root.
+type Link = Option<(usize, bool)>;
+
+/// The levels of the tree: one for each bit, and the root.
+const LEVELS: usize = 65;
+
+/// The error that a [`Table`] or a [`Store`](super::Store) has no room for another value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreFull;
+
+impl fmt::Display for StoreFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the table is full")
     }
 }
-impl core::error::Error for Full {}
+impl core::error::Error for StoreFull {}
 
 impl<'s, V> Table<'s, V> {
-    /// An empty table; what `slots` held is forgotten.
+    /// Creates an empty table. Previous values in `slots` are overwritten.
     #[must_use]
     pub fn new(slots: &'s mut [Slot<V>]) -> Self {
-        let used = slots.len().checked_ilog2().map_or(0, |log| 1usize.wrapping_shl(log));
-        let slots = slots.get_mut(..used).unwrap_or_default();
-        slots.iter_mut().for_each(|slot| slot.generation = 0);
-        Self { slots, mask: used.saturating_sub(1), generation: 1, len: 0 }
+        // The places of slots are `u32`s.
+        let len = slots.len().min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
+        let slots = slots.get_mut(..len).unwrap_or_default();
+        let hints = slots.len().checked_ilog2().map_or(0, |log| 1usize.wrapping_shl(log));
+        Self { slots, mask: hints.saturating_sub(1), len: 0 }
     }
 
-    /// The table that was in these slots when it was like `self`, whose own slots do not matter.
+    /// Returns this table over its slots, which it does not own.
     #[cfg(feature = "alloc")]
     pub(super) const fn lend<'t>(&self, slots: &'t mut [Slot<V>]) -> Table<'t, V> {
-        Table { slots, mask: self.mask, generation: self.generation, len: self.len }
+        Table { slots, mask: self.mask, len: self.len }
     }
 
-    /// Whether a value of another number would find no room.
+    /// Returns this table over more slots, which begin with its own.
+    #[cfg(feature = "alloc")]
+    pub(super) fn extend<'t>(&self, slots: &'t mut [Slot<V>]) -> Table<'t, V> {
+        Table { len: self.len, ..Table::new(slots) }
+    }
+
+    /// Returns whether there is no room for another number.
+    #[cfg(feature = "alloc")]
     pub(super) const fn is_full(&self) -> bool {
-        self.len >= self.slots.len().wrapping_sub(self.slots.len().wrapping_shr(3))
+        self.len >= self.slots.len()
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no values.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[inline]
     #[must_use]
     pub fn get(&self, key: u64) -> Option<&V> {
-        self.slots.get(self.find(key).ok()?).map(|slot| &slot.value)
+        let place = match self.hinted(key) {
+            Some(place) => place,
+            None => self.search(key).0?,
+        };
+        self.slots.get(place).map(|slot| &slot.value)
     }
 
-    /// The value of `key`, to change it.
+    /// Returns the value of `key`, to change it.
     #[inline]
     pub fn get_mut(&mut self, key: u64) -> Option<&mut V> {
-        let place = self.find(key).ok()?;
+        let place = match self.hinted(key) {
+            Some(place) => place,
+            None => self.search_and_hint(key).0?,
+        };
         self.slots.get_mut(place).map(|slot| &mut slot.value)
     }
 
-    /// Sets the value of `key`, and hands back the one before.
+    /// Sets the value of `key`, and returns the previous one.
     ///
     /// # Errors
-    /// [`Full`] if there is no room for one more; all is as it was then.
-    pub fn insert(&mut self, key: u64, value: V) -> Result<Option<V>, Full> {
-        match self.find(key) {
-            Ok(place) => {
-                let slot = self.slots.get_mut(place).ok_or(Full)?;
+    /// [`StoreFull`] if there is no room for another value. Nothing is changed then.
+    pub fn insert(&mut self, key: u64, value: V) -> Result<Option<V>, StoreFull> {
+        let (place, link) = match self.hinted(key) {
+            Some(place) => (Some(place), None),
+            None => self.search_and_hint(key),
+        };
+        match place {
+            Some(place) => {
+                let slot = self.slots.get_mut(place).ok_or(StoreFull)?;
                 Ok(Some(core::mem::replace(&mut slot.value, value)))
             }
-            Err(place) => {
-                if self.is_full() {
-                    return Err(Full);
-                }
-                let slot = self.slots.get_mut(place).ok_or(Full)?;
-                *slot = Slot { key, generation: self.generation, value };
-                self.len = self.len.wrapping_add(1);
+            None => {
+                let place = self.len;
+                let slot = self.slots.get_mut(place).ok_or(StoreFull)?;
+                (slot.key, slot.value, slot.low, slot.high) = (key, value, 0, 0);
+                self.len = place.wrapping_add(1);
+                self.link(link, place);
+                self.hint(key, place);
                 Ok(None)
             }
         }
     }
 
-    /// Takes the value of `key` out.
+    /// Removes the value of `key`, and returns it.
     pub fn remove(&mut self, key: u64) -> Option<V>
     where
         V: Default,
     {
-        let mut hole = self.find(key).ok()?;
-        let value = core::mem::take(&mut self.slots.get_mut(hole)?.value);
-        self.len = self.len.wrapping_sub(1);
-        // What was pushed behind its place by others moves up, so that a search may stop at the first vacant slot.
-        let mut place = hole;
-        for _ in 0..self.mask {
-            place = place.wrapping_add(1) & self.mask;
-            let Some(slot) = self.slots.get_mut(place).filter(|slot| slot.generation == self.generation)
-            else {
-                break;
-            };
-            let (key, home) = (slot.key, home(slot.key));
-            if place.wrapping_sub(home) & self.mask >= place.wrapping_sub(hole) & self.mask {
-                let value = core::mem::take(&mut slot.value);
-                *self.slots.get_mut(hole)? = Slot { key, generation: self.generation, value };
-                hole = place;
+        let (place, mut link) = self.search(key);
+        let place = place?;
+        let mut leaf = place;
+        for _ in 0..LEVELS {
+            steps::count(1);
+            let slot = self.slots.get(leaf)?;
+            let is_high = slot.low == 0;
+            match slot.child(is_high) {
+                0 => break,
+                child => (link, leaf) = (Some((leaf, is_high)), index(child)),
             }
         }
-        self.slots.get_mut(hole)?.generation = 0;
+        self.link(link, 0);
+        let slot = self.slots.get_mut(leaf)?;
+        let (of_leaf, mut value) = (slot.key, core::mem::take(&mut slot.value));
+        if place != leaf {
+            // A number can be at any level above its own, so that of the leaf can be here.
+            let slot = self.slots.get_mut(place)?;
+            slot.key = of_leaf;
+            core::mem::swap(&mut slot.value, &mut value);
+            self.hint(of_leaf, place);
+        }
+        let last = self.len.wrapping_sub(1);
+        if leaf != last {
+            // The slot of the leaf must not be vacant.
+            let slot = self.slots.get_mut(last)?;
+            let (key, low, high) = (slot.key, slot.low, slot.high);
+            let moved = core::mem::take(&mut slot.value);
+            let (_, link) = self.search(key);
+            let slot = self.slots.get_mut(leaf)?;
+            (slot.key, slot.value, slot.low, slot.high) = (key, moved, low, high);
+            self.link(link, leaf);
+            self.hint(key, leaf);
+        }
+        self.len = last;
         Some(value)
     }
 
-    /// Takes all out. Values that own something are dropped when others take their place.
-    pub fn clear(&mut self) {
+    /// Removes all values. Values that own memory are dropped when others replace them.
+    pub const fn clear(&mut self) {
         self.len = 0;
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            self.slots.iter_mut().for_each(|slot| slot.generation = 0);
-            self.generation = 1;
-        }
     }
 
-    /// All there are, in no order.
+    /// Returns all values, in no particular order. Slots without a value take no time.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &V)> {
-        self.slots
-            .iter()
-            .filter(|slot| slot.generation == self.generation)
-            .map(|slot| (slot.key, &slot.value))
+        let slots = self.slots.get(..self.len).unwrap_or_default();
+        slots.iter().inspect(|_| steps::count(1)).map(|slot| (slot.key, &slot.value))
     }
 
-    /// The same, to change them.
+    /// Returns all values, to change them.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
-        let generation = self.generation;
-        let slots = self.slots.iter_mut().filter(move |slot| slot.generation == generation);
-        slots.map(|slot| (slot.key, &mut slot.value))
+        let slots = self.slots.get_mut(..self.len).unwrap_or_default();
+        slots.iter_mut().inspect(|_| steps::count(1)).map(|slot| (slot.key, &mut slot.value))
     }
 
-    /// Where `key` is, or else where it would come.
+    /// Returns the place of `key`, if a hint leads to it.
     #[inline]
-    fn find(&self, key: u64) -> Result<usize, usize> {
-        let place = home(key) & self.mask;
-        match self.slots.get(place) {
-            Some(slot) if slot.key == key && slot.generation == self.generation => Ok(place),
-            _ => self.search(key, place),
+    fn hinted(&self, key: u64) -> Option<usize> {
+        steps::count(1);
+        let place = index(self.slots.get(home(key) & self.mask)?.hint);
+        let slot = self.slots.get(place)?;
+        (slot.key == key && place < self.len).then_some(place)
+    }
+
+    /// Makes `place` the hint for `key`.
+    fn hint(&mut self, key: u64, place: usize) {
+        if let Some(slot) = self.slots.get_mut(home(key) & self.mask) {
+            slot.hint = narrow(place);
         }
     }
 
-    /// The same, from `place` on.
+    /// Makes the slot at `link` continue at `place`.
+    fn link(&mut self, link: Link, place: usize) {
+        let Some((above, is_high)) = link else { return };
+        if let Some(slot) = self.slots.get_mut(above) {
+            *(if is_high { &mut slot.high } else { &mut slot.low }) = narrow(place);
+        }
+    }
+
+    /// Returns the place of `key`, if it has a value, and the link to it, or to the place where it would be added.
     #[cold]
     #[inline(never)]
-    fn search(&self, key: u64, mut place: usize) -> Result<usize, usize> {
-        for _ in 0..=self.mask {
-            match self.slots.get(place) {
-                Some(slot) if slot.generation != self.generation => return Err(place),
-                Some(slot) if slot.key == key => return Ok(place),
-                Some(_) => place = place.wrapping_add(1) & self.mask,
-                None => break,
+    fn search(&self, key: u64) -> (Option<usize>, Link) {
+        let (mut link, mut at, mut path) = (None, 0, spread(key));
+        for _ in 0..LEVELS {
+            steps::count(1);
+            let Some(slot) = self.slots.get(at).filter(|_| at < self.len) else { break };
+            if slot.key == key {
+                return (Some(at), link);
+            }
+            let is_high = path >> 63 != 0;
+            path <<= 1;
+            link = Some((at, is_high));
+            match slot.child(is_high) {
+                0 => break,
+                child => at = index(child),
             }
         }
-        Err(usize::MAX)
+        (None, link)
+    }
+
+    /// As [`search`](Self::search). After it, a hint leads to `key`.
+    #[cold]
+    #[inline(never)]
+    fn search_and_hint(&mut self, key: u64) -> (Option<usize>, Link) {
+        let found = self.search(key);
+        if let Some(place) = found.0 {
+            self.hint(key, place);
+        }
+        found
     }
 }
 
-/// Where a number would like to be. Most numbers count up from 1, and lie side by side then; larger ones are spread, as
-/// those of threads may be addresses, or be chosen by somebody who means no good.
+/// Returns the preferred slot of a number. Most numbers count up from 1, and prefer neighbouring slots. Larger numbers are
+/// spread, because those of threads may be addresses.
 #[inline]
 fn home(key: u64) -> usize {
     const DENSE: u64 = 1 << 24;
-    /// 2^64 by the golden ratio.
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let spread = if key < DENSE { key } else { key.wrapping_mul(SPREAD) >> 33 };
+    let spread = if key < DENSE { key } else { spread(key) >> 33 };
     // No more than 31 bits: it fits.
     usize::try_from(spread).unwrap_or(0)
+}
+
+/// Returns a number whose first bits differ for most numbers, and which is different for each.
+#[inline]
+const fn spread(key: u64) -> u64 {
+    // 2^64 by the golden ratio. The factor is odd, so no two products are equal.
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[inline]
+fn index(place: u32) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+#[inline]
+fn narrow(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(0)
 }

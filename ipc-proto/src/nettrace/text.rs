@@ -2,14 +2,16 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use crate::wire::Reader;
-use crate::{DecodeError, DecodeErrorKind};
+use byteorder::{ByteOrder, LittleEndian};
 
-/// A string of a trace, as it lies there.
+use crate::wire::Reader;
+use crate::{DecodeError, DecodeErrorKind, steps};
+
+/// A string of a trace, in the bytes of the stream.
 ///
-/// Versions 3 to 5 write names and payload strings as UTF-16 with a NUL behind, version 6 writes its names as UTF-8
-/// with a length in front. Nothing is checked and nothing is lost: both may hold what is no text (a lone surrogate, a
-/// stray byte), which shows as U+FFFD. Strings compare by their code units, whichever way they are written.
+/// Versions 3 to 5 write names and payload strings as UTF-16 with a NUL at the end, version 6 writes its names as UTF-8
+/// after a length. Invalid text (a lone surrogate, a stray byte) is kept, and displayed as U+FFFD. Strings compare by
+/// their code units, in either encoding.
 ///
 /// ```
 /// use ipc_proto::nettrace::Str;
@@ -21,7 +23,7 @@ use crate::{DecodeError, DecodeErrorKind};
 /// ```
 #[derive(Clone, Copy)]
 pub enum Str<'a> {
-    /// Little-endian UTF-16 code units, without the NUL, not aligned. A last odd byte is no part of the text.
+    /// Little-endian UTF-16 code units, without the NUL, not aligned. An odd last byte is ignored.
     Utf16(&'a [u8]),
     /// UTF-8, without its length.
     Utf8(&'a [u8]),
@@ -31,13 +33,13 @@ impl<'a> Str<'a> {
     /// The empty string.
     pub const EMPTY: Self = Self::Utf8(&[]);
 
-    /// Whether there are no characters.
+    /// Returns whether the string has no characters.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         matches!(self, Self::Utf16([] | [_]) | Self::Utf8([]))
     }
 
-    /// The UTF-16 code units; U+FFFD for what is no UTF-8.
+    /// Returns the UTF-16 code units; U+FFFD for invalid UTF-8.
     pub fn units(&self) -> impl Iterator<Item = u16> + use<'a> {
         let (wide, narrow): (&[u8], &[u8]) = match *self {
             Self::Utf16(bytes) => (bytes, &[]),
@@ -46,14 +48,14 @@ impl<'a> Str<'a> {
         // One of the two is empty.
         wide.chunks_exact(2)
             .filter_map(|unit| unit.first_chunk())
-            .map(|unit| u16::from_le_bytes(*unit))
+            .map(|unit: &[u8; 2]| LittleEndian::read_u16(unit))
             .chain(narrow.utf8_chunks().flat_map(|chunk| {
                 let stray = (!chunk.invalid().is_empty()).then_some(0xfffd);
                 chunk.valid().encode_utf16().chain(stray)
             }))
     }
 
-    /// The characters; U+FFFD for each lone surrogate and for what is no UTF-8.
+    /// Returns the characters; U+FFFD for each lone surrogate and for invalid UTF-8.
     pub fn chars(&self) -> impl Iterator<Item = char> + use<'a> {
         char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
@@ -93,7 +95,7 @@ impl PartialOrd for Str<'_> {
         Some(self.cmp(other))
     }
 }
-/// By code units.
+/// Compares by code units.
 impl Ord for Str<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.units().cmp(other.units())
@@ -125,18 +127,20 @@ impl fmt::Debug for Str<'_> {
     }
 }
 
-/// Takes UTF-16 up to its NUL, and the NUL.
+/// Reads UTF-16 up to and including its NUL.
 #[inline]
 pub(super) fn utf16_z<'a>(r: &mut Reader<'a>) -> Result<Str<'a>, DecodeError> {
     let Some(len) = find_nul(r.rest()) else {
+        steps::count(r.rest().len());
         return Err(r.error(DecodeErrorKind::Unterminated));
     };
+    steps::count(len);
     let text = r.bytes(len)?;
     r.bytes(2)?;
     Ok(Str::Utf16(text))
 }
 
-/// The length in bytes of the UTF-16 text in front of the first NUL unit.
+/// Returns the length in bytes of the UTF-16 text before the first NUL unit.
 #[inline]
 fn find_nul(bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = 0x0001_0001_0001_0001;
@@ -145,7 +149,7 @@ fn find_nul(bytes: &[u8]) -> Option<usize> {
     let rest = fours.remainder();
     let mut at = 0usize;
     for four in fours {
-        let units = four.first_chunk().map_or(0, |four| u64::from_le_bytes(*four));
+        let units = four.first_chunk().map_or(0, |four: &[u8; 8]| LittleEndian::read_u64(four));
         // The lowest bit set belongs to the first zero unit; higher ones may be false.
         let zero = units.wrapping_sub(LOW) & !units & HIGH;
         if zero != 0 {
@@ -163,7 +167,7 @@ fn find_nul(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Every place of the NUL, in every length, with units that look like it in halves.
+    /// Tests every place of the NUL in every length, with units that are zero in one half.
     #[test]
     fn nul() {
         for filler in [[1u8, 0], [0, 1], [0xff, 0xff], [0, 0x80], [0x80, 0]] {

@@ -3,19 +3,19 @@ use super::{Str, Varint64};
 use crate::DecodeError;
 use crate::wire::Reader;
 
-/// A thread that events point to by its index; V6.
+/// A thread that events refer to by its index; V6.
 ///
-/// The index is free again once the thread is removed, or a sequence point says so.
+/// The index may be used again after the thread is removed, or after a sequence point that flushes threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Thread<'a> {
-    /// What [`Event::thread`](super::Event::thread) and its capture thread say.
+    /// The index, as in [`Event::thread`](super::Event::thread) and [`Event::capture_thread`](super::Event::capture_thread).
     pub index: u64,
-    /// What is known of it.
+    /// The properties of the thread.
     pub entries: ThreadEntries<'a>,
 }
 
 impl<'a> Thread<'a> {
-    /// Its name; none is empty.
+    /// Returns its name; empty if it has none.
     #[must_use]
     pub fn name(&self) -> Str<'a> {
         { self.entries }
@@ -23,20 +23,20 @@ impl<'a> Thread<'a> {
             .unwrap_or_default()
     }
 
-    /// The process that it belongs to, if that is not the trace's.
+    /// Returns the id of its process, if that is not the process of the trace.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {
         { self.entries }
             .find_map(|entry| if let ThreadEntry::ProcessId(id) = entry { Some(id) } else { None })
     }
 
-    /// The system's number of it.
+    /// Returns the operating system's id of the thread.
     #[must_use]
     pub fn thread_id(&self) -> Option<u64> {
         { self.entries }.find_map(|entry| if let ThreadEntry::ThreadId(id) = entry { Some(id) } else { None })
     }
 
-    /// Reads the row, its size left out.
+    /// Reads a row without its size.
     pub(super) fn row(row: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(row);
         let Varint64(index) = r.read()?;
@@ -44,35 +44,34 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// Something that is known of a thread.
+/// A property of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThreadEntry<'a> {
-    /// Kind 1: its name.
+    /// Kind 1: the name.
     Name(Str<'a>),
-    /// Kind 2: the process that it belongs to.
+    /// Kind 2: the id of its process.
     ProcessId(u64),
-    /// Kind 3: the system's number of it.
+    /// Kind 3: the operating system's id of the thread.
     ThreadId(u64),
-    /// Kind 4: anything else, a key and a value.
+    /// Kind 4: any other property, a key and a value.
     Pair(Str<'a>, Str<'a>),
 }
 
-/// What is known of a thread, one after the other, up to the first entry of a kind unknown here: nothing says how long
-/// that is.
+/// The properties of a thread in order, up to the first of an unknown kind, whose length is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadEntries<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> ThreadEntries<'a> {
-    /// Entries as they lie in a stream: a kind, and what belongs to it.
+    /// Reads entries as a stream has them: each is a kind and its content.
     #[must_use]
     pub const fn from_bytes(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// The entries that are left as they lie in the stream, for whoever has to keep them.
+    /// Returns the remaining entries as the stream has them, for [`from_bytes`](Self::from_bytes).
     #[must_use]
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes

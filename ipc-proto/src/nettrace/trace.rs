@@ -1,25 +1,33 @@
 use core::fmt;
 
-use super::Str;
 use super::field::utf8;
+use super::{CalendarTime, Str};
+use crate::DecodeError;
 use crate::wire::{self, Reader};
-use crate::{Decode, DecodeError};
 
-/// Which layout a stream has.
+/// The layout of a stream.
 ///
-/// There is no version 5 on the wire: what is called so is V4 whose metadata records carry tags.
+/// No stream states version 5. The name V5 stands for a V4 stream whose metadata records carry tags.
+///
+/// ```
+/// use ipc_proto::nettrace::{Limits, Parser, Version};
+///
+/// let mut parser = Parser::new(Limits::default());
+/// parser.next(b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0");
+/// assert_eq!(parser.version(), Version::V6);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// NetPerf, of .NET Core 2.1 and 2.2; newer runtimes still write it when asked for format 0.
+    /// NetPerf, of .NET Core 2.1 and 2.2. Newer runtimes write it if a session requests format 0.
     V3,
     /// .NET Core 3.0 and later.
     V4,
-    /// Written by one_collect; no objects, no padding, thread indexes and label lists.
+    /// Written by one_collect: no objects, no padding, thread indexes and label lists.
     V6,
 }
 
 impl Version {
-    /// 3, 4 or 6.
+    /// Returns 3, 4 or 6.
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
@@ -36,71 +44,57 @@ impl fmt::Display for Version {
     }
 }
 
-/// A point in UTC as Windows' SYSTEMTIME has it. Nothing is checked: there are traces with 1000 milliseconds or more,
-/// and writers disagree on whether a week begins on Sunday.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct SystemTime {
-    /// Year.
-    pub year: u16,
-    /// Month, from 1.
-    pub month: u16,
-    /// Day of the week.
-    pub day_of_week: u16,
-    /// Day of the month, from 1.
-    pub day: u16,
-    /// Hour.
-    pub hour: u16,
-    /// Minute.
-    pub minute: u16,
-    /// Second.
-    pub second: u16,
-    /// Millisecond.
-    pub millisecond: u16,
-}
-
-impl<'a> Decode<'a> for SystemTime {
-    const MIN_LEN: usize = 16;
-
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            year: r.read()?,
-            month: r.read()?,
-            day_of_week: r.read()?,
-            day: r.read()?,
-            hour: r.read()?,
-            minute: r.read()?,
-            second: r.read()?,
-            millisecond: r.read()?,
-        })
-    }
-}
-
-/// What a stream says about itself, in its first block.
+/// What a stream states about itself, in its first block.
+///
+/// [`Trace::new`] makes one that every reader accepts; [`check`](Self::check) reports one that a reader may refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace<'a> {
-    /// The layout of what follows.
+    /// The layout of the stream.
     pub version: Version,
-    /// V6: the minor version, whatever it is; else 0.
+    /// V6: the minor version, which is not checked; otherwise 0.
     pub minor: u32,
-    /// When the session began.
-    pub sync_time: SystemTime,
-    /// The timestamp that belongs to [`sync_time`](Self::sync_time).
+    /// When the session started.
+    pub sync_time: CalendarTime,
+    /// The timestamp at [`sync_time`](Self::sync_time).
     pub sync_ticks: u64,
-    /// Ticks of timestamps a second.
+    /// Ticks of timestamps per second.
     pub frequency: u64,
-    /// Bytes of an instruction pointer in a stack, 4 or 8.
+    /// Bytes of an instruction pointer in a stack: 4 or 8.
     pub pointer_size: u32,
-    /// The process.
+    /// The id of the process.
     pub process_id: Option<u32>,
-    /// Its processors.
+    /// The number of its processors.
     pub processors: Option<u32>,
     /// Nanoseconds between two samples of the sampling profiler.
     pub sampling_interval: Option<u32>,
-    /// V6: every pair of strings, those understood above among them.
+    /// V6: all pairs of strings, including those of the fields above.
     pub pairs: Pairs<'a>,
 }
 
-/// Pairs of strings: what V6 says of a stream beyond the fields that it has.
+/// A reason why a reader may refuse a [`Trace`], or compute wrong times from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidTrace {
+    /// [`Trace::sync_time`] does not exist: see [`CalendarTime::is_valid`]. Microsoft's reader refuses the stream.
+    SyncTime,
+    /// [`Trace::frequency`] is 0: timestamps have no unit.
+    Frequency,
+    /// [`Trace::pointer_size`] is neither 4 nor 8: stacks cannot be split into addresses.
+    PointerSize,
+}
+
+impl fmt::Display for InvalidTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SyncTime => "the start time of the trace is not a valid date and time",
+            Self::Frequency => "the trace has 0 ticks per second",
+            Self::PointerSize => "the pointer size of the trace is neither 4 nor 8",
+        })
+    }
+}
+impl core::error::Error for InvalidTrace {}
+
+/// An iterator over the pairs of strings in which V6 states facts about a stream.
 ///
 /// ```
 /// use ipc_proto::nettrace::Pairs;
@@ -109,18 +103,19 @@ pub struct Trace<'a> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pairs<'a> {
-    /// Pairs of strings, each a length and that many bytes; checked.
+    /// Checked when the `Trace` record is read.
     bytes: &'a [u8],
 }
 
 impl<'a> Pairs<'a> {
-    /// Pairs as they lie in a stream: a key and a value, each a varint length and UTF-8.
+    /// Returns the pairs in these bytes, which have the layout of a stream: each pair is a key and a value, each of
+    /// them a varint length and UTF-8.
     #[must_use]
     pub const fn from_bytes(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// The pairs that are left as they lie in the stream, for whoever has to keep them.
+    /// Returns the remaining pairs in the layout of a stream, for a caller that stores them.
     #[must_use]
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
@@ -138,7 +133,7 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// The decimal number that a string of V6 is.
+/// Parses a decimal number of V6.
 fn number(text: Str<'_>) -> Option<u32> {
     match text {
         Str::Utf8(digits) => wire::number(digits, 10)?.try_into().ok(),
@@ -147,10 +142,59 @@ fn number(text: Str<'_>) -> Option<u32> {
 }
 
 impl<'a> Trace<'a> {
-    /// Bytes of the object that V3 and V4 have.
+    /// Returns the trace of a 64-bit process whose ticks are nanoseconds, and nothing else is known. Tick 0 is
+    /// 1970-01-01 00:00 UTC.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use ipc_proto::nettrace::{CalendarTime, Trace, Version};
+    ///
+    /// let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    /// let sync_time = CalendarTime::from_unix(now).unwrap_or_default();
+    /// let trace = Trace { sync_time, process_id: Some(4711), ..Trace::new(Version::V4) };
+    /// assert_eq!(trace.check(), Ok(()));
+    /// # Ok::<(), std::time::SystemTimeError>(())
+    /// ```
+    #[must_use]
+    pub const fn new(version: Version) -> Self {
+        Self {
+            version,
+            minor: 0,
+            sync_time: CalendarTime::UNIX_EPOCH,
+            sync_ticks: 0,
+            frequency: 1_000_000_000,
+            pointer_size: 8,
+            process_id: None,
+            processors: None,
+            sampling_interval: None,
+            pairs: Pairs { bytes: &[] },
+        }
+    }
+
+    /// Checks the values that readers depend on.
+    ///
+    /// A [`Parser`](super::Parser) and a [`TraceWriter`](super::TraceWriter) do not call this, so that a recorded
+    /// stream can be read and copied as it is.
+    ///
+    /// # Errors
+    /// Returns the first value that a reader may refuse.
+    pub const fn check(&self) -> Result<(), InvalidTrace> {
+        if !self.sync_time.is_valid() {
+            return Err(InvalidTrace::SyncTime);
+        }
+        if self.frequency == 0 {
+            return Err(InvalidTrace::Frequency);
+        }
+        if !matches!(self.pointer_size, 4 | 8) {
+            return Err(InvalidTrace::PointerSize);
+        }
+        Ok(())
+    }
+
+    /// The length of the object's body in V3 and V4.
     pub(super) const OBJECT_LEN: usize = 48;
 
-    /// The body of the object.
+    /// Decodes the body of the object of V3 or V4.
     pub(super) fn object(version: Version, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let mut trace = Self::common(version, 0, &mut r)?;
@@ -160,7 +204,7 @@ impl<'a> Trace<'a> {
         Ok(trace)
     }
 
-    /// The body of V6's block.
+    /// Decodes the body of V6's block.
     pub(super) fn block(minor: u32, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let mut trace = Self::common(Version::V6, minor, &mut r)?;
@@ -180,7 +224,7 @@ impl<'a> Trace<'a> {
         Ok(trace)
     }
 
-    /// What all versions begin with.
+    /// Decodes the fields that all versions start with.
     fn common(version: Version, minor: u32, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
             version,

@@ -1,9 +1,9 @@
-use crate::wire::{Reader, Writer};
+use crate::wire::{Reader, Writer, low_u8, low_u32};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
 
 /// A `u32` in LEB128: seven bits a byte, the lowest first, bit 7 set in every byte but the last; at most 5 bytes.
 ///
-/// Zero-padded encodings are read; bits that do not fit are an error. The shortest encoding is written.
+/// Decoding accepts zero-padded encodings and rejects bits that do not fit. Encoding writes the shortest form.
 ///
 /// ```
 /// use ipc_proto::nettrace::Varint32;
@@ -80,7 +80,7 @@ impl<'a> Decode<'a> for Varint32 {
     #[inline]
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         // The upper half is zero: no more than 32 bits were accepted.
-        read(r, 32).map(|value| Self(low_half(value)))
+        read(r, 32).map(|value| Self(low_u32(value)))
     }
 }
 impl<'a> Decode<'a> for Zigzag64 {
@@ -90,7 +90,7 @@ impl<'a> Decode<'a> for Zigzag64 {
     fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let Varint64(value) = r.read()?;
         let sign = (value & 1).wrapping_neg();
-        Ok(Self(i64::from_le_bytes((value.wrapping_shr(1) ^ sign).to_le_bytes())))
+        Ok(Self((value.wrapping_shr(1) ^ sign) as i64))
     }
 }
 
@@ -99,10 +99,10 @@ impl Encode for Varint64 {
     fn encode(&self, w: &mut Writer<'_>) {
         let mut value = self.0;
         while value >= 0x80 {
-            w.bytes(&[low_byte(value) | 0x80]);
+            w.bytes(&[low_u8(value) | 0x80]);
             value = value.wrapping_shr(7);
         }
-        w.bytes(&[low_byte(value)]);
+        w.bytes(&[low_u8(value)]);
     }
 }
 impl Encode for Varint32 {
@@ -116,17 +116,6 @@ impl Encode for Zigzag64 {
     fn encode(&self, w: &mut Writer<'_>) {
         // Shifted right, the sign fills all bits.
         let value = self.0.wrapping_shl(1) ^ self.0.wrapping_shr(63);
-        Varint64(u64::from_le_bytes(value.to_le_bytes())).encode(w);
+        Varint64(value as u64).encode(w);
     }
-}
-
-fn low_byte(value: u64) -> u8 {
-    let [byte, ..] = value.to_le_bytes();
-    byte
-}
-
-#[inline]
-pub(super) fn low_half(value: u64) -> u32 {
-    let [a, b, c, d, ..] = value.to_le_bytes();
-    u32::from_le_bytes([a, b, c, d])
 }

@@ -1,12 +1,12 @@
-/// How long a runtime waits before it tries again to connect to a monitor that is not there.
+/// The time that a runtime waits after a failed connection attempt.
 ///
 /// ```text
 /// 10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571, 500, 500 … milliseconds
 /// ```
 ///
-/// Each wait is a quarter longer than the one before, without the fraction, until one has reached 500. The 571 is no
-/// slip: the runtime looks whether the *last* wait was long enough. So a monitor that is started, or started again, is
-/// found after 571 ms and the time that a connection takes, at the worst.
+/// Each wait is a quarter longer than the previous one, rounded down, until one has reached 500. The 571 is correct: the
+/// runtime compares the *previous* wait with the limit. So a runtime finds a new or restarted monitor within 571 ms plus
+/// the time of a connection.
 ///
 /// Section "Diagnostic Ports" of the specification (erratum: it says that no wait is longer than 500 ms).
 ///
@@ -22,7 +22,7 @@
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backoff {
-    /// The last wait; `None` is a runtime's "infinite", with which it waits while all of its ports are connected.
+    /// The last wait; `None` is a runtime's "infinite", its wait while all of its ports are connected.
     last: Option<u32>,
 }
 
@@ -30,30 +30,30 @@ impl Backoff {
     const MIN: u32 = 10;
     const MAX: u32 = 500;
 
-    /// Nothing has failed yet.
+    /// Creates a back-off without failures.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: None }
     }
 
-    /// A try to connect has failed: how long to wait before the next, in milliseconds.
+    /// Returns the wait after a failed attempt, in milliseconds.
     pub const fn next(&mut self) -> u32 {
         let wait = match self.last {
             None => Self::MIN,
             Some(Self::MAX..) => Self::MAX,
-            // What runtimes compute as a float, times 1.25, and truncate.
+            // Runtimes multiply a float by 1.25 and truncate it.
             Some(last) => last.saturating_mul(5) / 4,
         };
         self.last = Some(wait);
         wait
     }
 
-    /// The monitor has closed a connection: the next try is immediate, and counts as if a wait had gone before.
+    /// Records that the monitor closed a connection. The next attempt is immediate, and counts as if a wait preceded it.
     pub const fn hung_up(&mut self) {
         self.last = Some(Self::MIN);
     }
 
-    /// A connection was made.
+    /// Records a successful connection.
     pub const fn reset(&mut self) {
         self.last = None;
     }

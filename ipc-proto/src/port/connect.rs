@@ -3,8 +3,8 @@ use crate::Advertise;
 use crate::Encode;
 use crate::wire::Writer;
 
-/// A runtime's side of a diagnostic port: connects to a monitor, says who it is, waits for a command, and connects
-/// again.
+/// The runtime's role at a diagnostic port: it connects to a monitor, sends its advertise frame, waits for a command, and
+/// connects again.
 ///
 /// ```text
 ///            ┌── Failed, or Sent(0) ──► Wait { milliseconds } ── Waited ──┐
@@ -14,36 +14,37 @@ use crate::wire::Writer;
 ///    └──────────────────────────────────── HungUp ───────────┴───────────────────────────────────────┘
 /// ```
 ///
-/// [`step`](Self::step) says what to do, [`advance`](Self::advance) is told what came of it; what makes no sense just
-/// then changes nothing. As the runtime does:
+/// [`step`](Self::step) returns what to do. Pass the outcome to [`advance`](Self::advance), which ignores an event that
+/// does not belong to the step. The machine does what the runtime does:
 ///
-/// * The frame is sent at once, within [`Advertise::SEND_DEADLINE_MS`]; if that fails, so has the connection.
-/// * A connection carries one command. `Answered` is said after the answer, or right after the OK of a session that
-///   streams: the connection is the session's then, and the port makes another one.
-/// * While it waits for a command a hang-up is looked at before data: a monitor that sends and closes at once is not heard.
-/// * After a hang-up the first try is immediate, and if it fails the wait is 12 ms, not 10.
+/// * It sends the frame immediately, within [`Advertise::SEND_DEADLINE_MS`]; otherwise the connection has failed.
+/// * A connection carries one command. Pass `Answered` after the response, or immediately after the OK of a session with
+///   a stream: the connection then belongs to the session, and the port makes another one.
+/// * While it waits for a command, it checks for a hang-up before data: the command of a monitor that closes immediately
+///   is lost.
+/// * After a hang-up, the first attempt is immediate. If it fails, the wait is 12 ms instead of 10.
 ///
-/// A runtime has one [`Backoff`] for all of its ports, which a command on any of them begins anew; here each port has
-/// its own, so that a busy port does not speed up a dead one.
+/// A runtime has one [`Backoff`] for all of its ports, and resets it for a command on any of them. Here, each port has its
+/// own, so that a busy port does not cause more attempts of the others.
 ///
 /// ```
-/// use ipc_proto::port::{ConnectPort, PortEvent, PortStep};
+/// use ipc_proto::port::{ConnectPort, ConnectEvent, ConnectStep};
 /// use ipc_proto::{Advertise, Guid};
 ///
 /// let mut port = ConnectPort::new(&Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 });
-/// port.advance(PortEvent::Failed); // nobody listens yet
-/// assert_eq!(port.step(), PortStep::Wait { milliseconds: 10 });
-/// port.advance(PortEvent::Waited);
-/// assert_eq!(port.step(), PortStep::Connect);
-/// port.advance(PortEvent::Connected);
-/// let PortStep::Send(frame) = port.step() else { unreachable!() };
+/// port.advance(ConnectEvent::Failed); // no monitor listens yet
+/// assert_eq!(port.step(), ConnectStep::Wait { milliseconds: 10 });
+/// port.advance(ConnectEvent::Waited);
+/// assert_eq!(port.step(), ConnectStep::Connect);
+/// port.advance(ConnectEvent::Connected);
+/// let ConnectStep::Send(frame) = port.step() else { unreachable!() };
 /// assert_eq!(&frame[..8], b"ADVR_V1\0");
-/// port.advance(PortEvent::Sent(34));
-/// assert_eq!(port.step(), PortStep::Await);
-/// port.advance(PortEvent::Readable);
-/// assert_eq!(port.step(), PortStep::Serve); // with `Serve::new`, over that connection
-/// port.advance(PortEvent::Answered);
-/// assert_eq!(port.step(), PortStep::Connect);
+/// port.advance(ConnectEvent::Sent(34));
+/// assert_eq!(port.step(), ConnectStep::Await);
+/// port.advance(ConnectEvent::Readable);
+/// assert_eq!(port.step(), ConnectStep::Serve); // with `Serve::new`, over that connection
+/// port.advance(ConnectEvent::Answered);
+/// assert_eq!(port.step(), ConnectStep::Connect);
 /// ```
 #[derive(Debug, Clone)]
 pub struct ConnectPort {
@@ -52,42 +53,42 @@ pub struct ConnectPort {
     state: State,
 }
 
-/// What a port has to do next.
+/// The next action at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PortStep<'p> {
-    /// Connect to the monitor, without waiting for long: then `Connected` or `Failed`.
+pub enum ConnectStep<'p> {
+    /// Connect to the monitor without a long wait: then `Connected` or `Failed`.
     Connect,
-    /// Do nothing for so long: then `Waited`.
+    /// Wait for this time: then `Waited`.
     Wait {
-        /// How long.
+        /// The time.
         milliseconds: u32,
     },
-    /// Send these bytes: then `Sent`, with how many; 0 or `Failed` if that fails or takes too long.
+    /// Send these bytes: then `Sent` with their number; 0 or `Failed` if sending fails or takes too long.
     Send(&'p [u8]),
-    /// Wait, for as long as it takes, until the connection is readable or hung up: then `HungUp` if it is, even if it is
-    /// readable too; else `Readable`.
+    /// Wait without a limit until the connection is hung up or readable: then `HungUp` if it is, even if it is readable
+    /// too; otherwise `Readable`.
     Await,
     /// Serve the command on the connection: then `Answered`.
     Serve,
 }
 
-/// What came of a [`PortStep`].
+/// The outcome of a [`ConnectStep`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub enum PortEvent {
-    /// The connection is made.
+pub enum ConnectEvent {
+    /// The connection is open.
     Connected,
-    /// It is not, or it failed while the frame was sent.
+    /// Connecting failed, or sending the frame did.
     Failed,
     /// The wait is over.
     Waited,
-    /// So many bytes were sent.
+    /// This number of bytes was sent.
     Sent(usize),
-    /// A command is there.
+    /// A command has arrived.
     Readable,
-    /// The monitor has closed the connection.
+    /// The monitor closed the connection.
     HungUp,
-    /// The command is answered, or what it asked for streams.
+    /// The command is answered, or its stream has started.
     Answered,
 }
 
@@ -101,7 +102,7 @@ enum State {
 }
 
 impl ConnectPort {
-    /// A port that says this.
+    /// Creates a port that sends this frame.
     #[must_use]
     pub fn new(advertise: &Advertise) -> Self {
         let mut frame = [0; Advertise::LEN];
@@ -109,40 +110,40 @@ impl ConnectPort {
         Self { frame, backoff: Backoff::new(), state: State::Connecting }
     }
 
-    /// What to do next. Asking again without [`advance`](Self::advance) gives the same.
+    /// Returns the next action. It changes only in [`advance`](Self::advance).
     #[must_use]
-    pub fn step(&self) -> PortStep<'_> {
+    pub fn step(&self) -> ConnectStep<'_> {
         match self.state {
-            State::Connecting => PortStep::Connect,
-            State::Waiting { milliseconds } => PortStep::Wait { milliseconds },
-            State::Sending { sent } => PortStep::Send(self.frame.get(sent..).unwrap_or_default()),
-            State::Awaiting => PortStep::Await,
-            State::Serving => PortStep::Serve,
+            State::Connecting => ConnectStep::Connect,
+            State::Waiting { milliseconds } => ConnectStep::Wait { milliseconds },
+            State::Sending { sent } => ConnectStep::Send(self.frame.get(sent..).unwrap_or_default()),
+            State::Awaiting => ConnectStep::Await,
+            State::Serving => ConnectStep::Serve,
         }
     }
 
-    /// Says what came of the step.
-    pub fn advance(&mut self, event: PortEvent) {
+    /// Processes the outcome of the step.
+    pub fn advance(&mut self, event: ConnectEvent) {
         self.state = match (self.state, event) {
-            (State::Connecting, PortEvent::Connected) => State::Sending { sent: 0 },
-            (State::Connecting | State::Sending { .. }, PortEvent::Failed)
-            | (State::Sending { .. }, PortEvent::Sent(0)) => {
+            (State::Connecting, ConnectEvent::Connected) => State::Sending { sent: 0 },
+            (State::Connecting | State::Sending { .. }, ConnectEvent::Failed)
+            | (State::Sending { .. }, ConnectEvent::Sent(0)) => {
                 State::Waiting { milliseconds: self.backoff.next() }
             }
-            (State::Waiting { .. }, PortEvent::Waited) => State::Connecting,
-            (State::Sending { sent }, PortEvent::Sent(n)) => match sent.saturating_add(n) {
+            (State::Waiting { .. }, ConnectEvent::Waited) => State::Connecting,
+            (State::Sending { sent }, ConnectEvent::Sent(n)) => match sent.saturating_add(n) {
                 sent if sent >= Advertise::LEN => {
                     self.backoff.reset();
                     State::Awaiting
                 }
                 sent => State::Sending { sent },
             },
-            (State::Awaiting, PortEvent::Readable) => State::Serving,
-            (State::Awaiting, PortEvent::HungUp) => {
+            (State::Awaiting, ConnectEvent::Readable) => State::Serving,
+            (State::Awaiting, ConnectEvent::HungUp) => {
                 self.backoff.hung_up();
                 State::Connecting
             }
-            (State::Serving, PortEvent::Answered) => State::Connecting,
+            (State::Serving, ConnectEvent::Answered) => State::Connecting,
             (state, _) => state,
         };
     }

@@ -1,33 +1,34 @@
 use core::fmt::{self, Write};
 
-use super::config::{Given, Split, tokens};
+use super::config::Given;
+use super::diagnostic_port::{Split, tokens};
 use super::tool_port::without_scheme;
 use super::{Config, Port, PortType, Tag, Variable};
 use crate::plan::Flavour;
 
-/// Something in a runtime's environment that somebody probably did not mean. Its `Display` is the sentence for whoever
-/// wrote it: what the runtime makes of it, and what to write instead.
+/// A probable mistake in a runtime's environment, from [`Config::findings`]. Its `Display` is a sentence for the author of
+/// the environment: how the runtime reads it, and what to write instead. It quotes at most 200 characters of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Finding<'a> {
-    /// The variable is set under both names, to different values, and the old one is not looked at.
+    /// The variable is set under both names, to different values. The old name is ignored.
     Shadowed(Variable),
-    /// The variable is set under a name that this runtime does not look at.
+    /// The variable is set under a name that this runtime does not read.
     Unread(Variable, Flavour),
-    /// A number that is neither 0 nor 1, or not where this runtime reads it.
+    /// A number that is neither 0 nor 1, or that this runtime reads as another one.
     Number {
         /// The variable's name.
         name: &'static str,
         /// Its value.
         value: &'a str,
-        /// The number that the runtime sees; `None` if it takes the variable for not set.
+        /// The number that the runtime reads; `None` if the variable counts as unset.
         read: Option<u64>,
-        /// Whether it reads hexadecimal numbers.
+        /// Whether the runtime reads hexadecimal numbers.
         hexadecimal: bool,
     },
-    /// Ports are asked for, and switched off.
+    /// Ports are requested, but disabled.
     Disabled {
-        /// The name of the variable that does so.
+        /// The name of the variable that disables them.
         name: &'static str,
         /// Its value.
         value: &'a str,
@@ -39,78 +40,78 @@ pub enum Finding<'a> {
         /// Its value.
         value: &'a str,
     },
-    /// A port that is nothing but commas, which the runtime counts as failed.
+    /// A port that contains only commas, which the runtime counts as failed.
     OnlyCommas {
-        /// The port, as it is written.
+        /// The text of the port.
         port: &'a str,
     },
-    /// A tag that is none.
+    /// An unknown tag.
     UnknownTag {
-        /// The port, as it is written.
+        /// The text of the port.
         port: &'a str,
-        /// What is no tag.
+        /// The unknown tag.
         tag: &'a str,
-        /// The one that it looks like: but for blanks, and for one letter that is wrong, missing, too much, or swapped.
+        /// The tag that differs only by blanks, or by one letter that is wrong, missing, additional or swapped.
         meant: Option<Tag>,
     },
     /// Two tags that exclude each other.
     Conflict {
-        /// The port, as it is written.
+        /// The text of the port.
         port: &'a str,
-        /// The one that counts.
+        /// The tag that counts.
         wins: Tag,
-        /// The one that does not.
+        /// The tag that is ignored.
         loses: Tag,
     },
-    /// A tag where the address should be.
+    /// A tag in the place of the address.
     TagForAddress {
-        /// The port, as it is written.
+        /// The text of the port.
         port: &'a str,
         /// The tag.
         tag: Tag,
     },
     /// An address that begins or ends with blanks.
     Blanks {
-        /// The address, blanks and all.
+        /// The address, including the blanks.
         address: &'a str,
     },
-    /// An address as only tools take it.
+    /// An address in a form that only tools accept.
     Scheme {
         /// The address.
         address: &'a str,
-        /// What a runtime takes.
+        /// The address for a runtime.
         meant: &'a str,
     },
-    /// A path that depends on where the program runs.
+    /// A path that is relative to the working directory.
     Relative {
         /// The address.
         address: &'a str,
     },
-    /// A path that is too long for a Unix socket, on macOS if not on Linux.
+    /// A path that is too long for a Unix socket, on macOS and perhaps on Linux.
     TooLong {
         /// The address.
         address: &'a str,
     },
-    /// A port that says `listen`.
+    /// A port with the tag `listen`.
     Listen {
         /// The address.
         address: &'a str,
         /// The kind of runtime.
         flavour: Flavour,
     },
-    /// An address that is there before.
+    /// An address that also one of the 32 ports before it has.
     SameAddress {
         /// The address.
         address: &'a str,
     },
-    /// A port that suspends the runtime without saying so.
+    /// A port that suspends the runtime by default.
     Suspends {
         /// The address.
         address: &'a str,
     },
 }
 
-/// The longest path of a Unix socket in bytes: without the NUL, for which there must be room too.
+/// The longest path of a Unix socket in bytes, without its NUL.
 const LONGEST_ON_LINUX: usize = 107;
 const LONGEST_ON_MACOS: usize = 103;
 
@@ -119,16 +120,16 @@ impl fmt::Display for Finding<'_> {
         match *self {
             Self::Shadowed(variable) => {
                 let (name, old_name) = (variable.name(), variable.old_name());
-                write!(f, "{old_name} is not looked at while {name} is set: unset one of them")
+                write!(f, "{old_name} is ignored while {name} is set: unset one of them")
             }
             Self::Unread(variable, flavour) => {
-                let (who, name, old_name) = (name_of(flavour), variable.name(), variable.old_name());
-                write!(f, "{who} does not look at {old_name}: write {name}")
+                let (runtime, name, old_name) = (name_of(flavour), variable.name(), variable.old_name());
+                write!(f, "{runtime} does not read {old_name}: set {name}")
             }
             Self::Number { name, value, read: None, .. } => {
                 write!(
                     f,
-                    "{name}={value} is no hexadecimal number and counts as not set: write 0 or 1",
+                    "{name}={value} is not a hexadecimal number and counts as unset: write 0 or 1",
                     value = Quoted(value)
                 )
             }
@@ -144,64 +145,64 @@ impl fmt::Display for Finding<'_> {
             }
             Self::Disabled { name, value } => write!(
                 f,
-                "{name}={value} switches all ports off, and nothing waits for them: unset it, or write 1",
+                "{name}={value} disables all diagnostic ports, and suspends nothing: unset it, or write 1",
                 value = Quoted(value)
             ),
             Self::NoPorts { name, value } => write!(
                 f,
-                "{name}={value} has no port in it: unset it, or write ADDRESS,suspend or ADDRESS,nosuspend",
+                "{name}={value} contains no port: unset it, or write ADDRESS,suspend or ADDRESS,nosuspend",
                 value = Quoted(value)
             ),
             Self::OnlyCommas { port } => write!(
                 f,
-                "{port} has no address, and counts as a port that failed: write ADDRESS,suspend or \
-                 ADDRESS,nosuspend, or leave it out",
+                "{port} has no address and counts as a failed port: write ADDRESS,suspend or ADDRESS,nosuspend, or \
+                 remove it",
                 port = Quoted(port)
             ),
             Self::UnknownTag { port, tag, meant: Some(meant) } => {
                 write!(
                     f,
-                    "{tag} in {port} is no tag, and is ignored: write {meant}",
+                    "{tag} in {port} is not a tag and is ignored: write {meant}",
                     tag = Quoted(tag),
                     port = Quoted(port)
                 )
             }
             Self::UnknownTag { port, tag, meant: None } => write!(
                 f,
-                "{tag} in {port} is no tag, and is ignored: tags are connect, listen, suspend and nosuspend; \
-                 no address has a comma",
+                "{tag} in {port} is not a tag and is ignored: the tags are connect, listen, suspend and nosuspend; \
+                 an address cannot contain a comma",
                 tag = Quoted(tag),
                 port = Quoted(port)
             ),
             Self::Conflict { port, wins, loses } => write!(
                 f,
-                "{port} says both {wins} and {loses}, and the first, {wins}, counts: leave one out",
+                "{port} has both {wins} and {loses}, and the first, {wins}, counts: remove one of them",
                 port = Quoted(port)
             ),
             Self::TagForAddress { port, tag } => write!(
                 f,
-                "{tag} in {port} stands in the place of the address, and is taken for one: write ADDRESS,{tag}",
+                "{tag} in {port} is in the place of the address and is read as one: write ADDRESS,{tag}",
                 port = Quoted(port)
             ),
             Self::Blanks { address } => {
                 let bare = address.trim();
                 write!(
                     f,
-                    "the blanks around {address} are a part of the address: write {bare}",
+                    "the blanks around {address} are part of the address: write {bare}",
                     address = Quoted(address),
                     bare = Quoted(bare)
                 )
             }
             Self::Scheme { address, meant } => write!(
                 f,
-                "{address} is an address as tools take it, of which the runtime takes all for the path: write {meant}",
+                "{address} is an address for tools; a runtime reads all of it as the path: write {meant}",
                 address = Quoted(address),
                 meant = Quoted(meant)
             ),
             Self::Relative { address } => write!(
                 f,
-                "{address} is looked for in the program's working directory, but on Windows, where it is the name of a \
-                 pipe: write the path from / on",
+                "{address} is relative to the program's working directory (on Windows it is the name of a pipe): write \
+                 an absolute path",
                 address = Quoted(address)
             ),
             Self::TooLong { address } => {
@@ -215,46 +216,55 @@ impl fmt::Display for Finding<'_> {
             }
             Self::Listen { address, flavour: Flavour::CoreClr } => write!(
                 f,
-                "CoreCLR ignores {address}, because it says listen: leave listen out if it is to connect, or leave all \
-                 of it out, as it listens at its default port anyway",
+                "CoreCLR ignores {address} because of the tag listen: remove listen to make the runtime connect, or \
+                 remove the port, as the runtime listens at its default port anyway",
                 address = Quoted(address)
             ),
             Self::Listen { address, flavour } => write!(
                 f,
-                "{} listens at {address} only where it has no default port, as on phones, and ignores it elsewhere: \
-                 leave listen out if it is to connect",
+                "{} listens at {address} only on systems without a default port, for example phones, and ignores it \
+                 elsewhere: remove listen to make the runtime connect",
                 name_of(flavour),
                 address = Quoted(address)
             ),
             Self::SameAddress { address } => write!(
                 f,
-                "{address} is there twice, and becomes two ports, each with a resume of its own: leave one out",
+                "{address} occurs twice and becomes two ports, each of which must be resumed: remove one of them",
                 address = Quoted(address)
             ),
             Self::Suspends { address } => write!(
                 f,
-                "{address} says neither suspend nor nosuspend, so that the program does not start until it is resumed \
-                 there: add ,suspend or ,nosuspend",
+                "{address} has neither suspend nor nosuspend, so the program does not start until it is resumed there: \
+                 add ,suspend or ,nosuspend",
                 address = Quoted(address)
             ),
         }
     }
 }
 
-/// A text in quotes, on one line. Not `{:?}`, for core's may panic.
+/// A text in quotes, on one line; of a long text, its beginning and its length. `{:?}` of core may panic.
 struct Quoted<'a>(&'a str);
+
+/// The number of quoted characters. A port is quoted for each of its tags, so that all sentences together would otherwise
+/// have the square of its length.
+const QUOTED: usize = 200;
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"")?;
-        for c in self.0.chars() {
+        let mut chars = self.0.chars();
+        for c in chars.by_ref().take(QUOTED) {
             if c.is_control() || matches!(c, '"' | '\\') {
                 c.escape_default().try_for_each(|c| f.write_char(c))?;
             } else {
                 f.write_char(c)?;
             }
         }
-        f.write_str("\"")
+        if chars.as_str().is_empty() {
+            f.write_str("\"")
+        } else {
+            write!(f, "…\" ({} bytes)", self.0.len())
+        }
     }
 }
 
@@ -262,20 +272,35 @@ const fn name_of(flavour: Flavour) -> &'static str {
     match flavour {
         Flavour::CoreClr => "CoreCLR",
         Flavour::Mono => "Mono",
-        Flavour::NativeAot => "a program compiled by NativeAOT",
+        Flavour::NativeAot => "NativeAOT",
+    }
+}
+
+impl<'a> Config<'a> {
+    /// Returns all probable mistakes: first of the variables, then of the ports in their textual order.
+    ///
+    /// The time grows with the length of the variables: a port is compared with at most 32 others. None of the mistakes is
+    /// an error for a runtime.
+    pub fn findings(&self) -> impl Iterator<Item = Finding<'a>> + use<'a> {
+        Finding::of(*self)
     }
 }
 
 impl<'a> Finding<'a> {
-    // Nothing is found before it is asked for, and no iterator keeps what it has not yet given: the frames are small.
-    pub(super) fn of(config: Config<'a>) -> impl Iterator<Item = Self> + use<'a> {
+    // Lazy, and without a store, so that the stack frames are small.
+    fn of(config: Config<'a>) -> impl Iterator<Item = Self> + use<'a> {
         let of_names = Variable::ALL.into_iter().flat_map(move |variable| {
             [of_name, of_value].into_iter().filter_map(move |check| check(&config, variable))
         });
         let of_switches = [of_switches].into_iter().filter_map(move |check| check(&config));
-        let parts = Split::new(config.port_list(), b';').enumerate().filter(|(_, text)| !text.is_empty());
-        let of_ports = parts.flat_map(move |(index, text)| {
-            let written = Written { config, text, index, port: Port::parse(text) };
+        let mut next = 0usize;
+        let parts = Split::new(config.port_list(), b';').filter_map(move |text| {
+            let start = next;
+            next = start.saturating_add(text.len()).saturating_add(1);
+            (!text.is_empty()).then_some((start, text))
+        });
+        let of_ports = parts.flat_map(move |(start, text)| {
+            let written = WrittenPort { config, text, start, port: Port::parse(text) };
             unknown_tags(text).chain(PORT_CHECKS.iter().filter_map(move |check| check(&written)))
         });
         of_names.chain(of_switches).chain(of_ports)
@@ -312,7 +337,7 @@ fn of_value<'a>(config: &Config<'a>, variable: Variable) -> Option<Finding<'a>> 
     }
 }
 
-/// Whether what is asked for is switched off.
+/// Finds out whether requested ports are disabled.
 fn of_switches<'a>(config: &Config<'a>) -> Option<Finding<'a>> {
     let suspends = config.number(Variable::DefaultDiagnosticPortSuspend).is_some_and(|number| number != 0);
     let asked = suspends || Port::list(config.port_list()).next().is_some();
@@ -325,13 +350,13 @@ fn unknown_tags(text: &str) -> impl Iterator<Item = Finding<'_>> {
     unknown.map(move |tag| Finding::UnknownTag { port: text, tag, meant: meant(tag) })
 }
 
-/// The tag that this was probably to be.
+/// Guesses the intended tag.
 fn meant(token: &str) -> Option<Tag> {
     let token = token.trim();
     Tag::ALL.into_iter().find(|tag| is_one_edit_away(token.as_bytes(), tag.name().as_bytes()))
 }
 
-/// Whether one letter, or none, is wrong, missing, too much, or swapped with the next.
+/// Returns whether at most one letter is wrong, missing, additional, or swapped with the next.
 fn is_one_edit_away(a: &[u8], b: &[u8]) -> bool {
     let same = |(x, y): &(&u8, &u8)| x.eq_ignore_ascii_case(y);
     let front = a.iter().zip(b).take_while(same).count();
@@ -349,94 +374,99 @@ fn without_last(bytes: &[u8], n: usize) -> &[u8] {
     bytes.get(..bytes.len().saturating_sub(n)).unwrap_or_default()
 }
 
-/// A port as it is written, at its place in the list.
-struct Written<'a> {
+/// The number of ports that a port is compared with, so that the time of all comparisons grows with the length of the list.
+const COMPARED: usize = 32;
+
+/// The text of a port.
+struct WrittenPort<'a> {
     config: Config<'a>,
     text: &'a str,
-    index: usize,
+    /// Its place in the list.
+    start: usize,
     port: Option<Port<'a>>,
 }
 
-type PortCheck = for<'a> fn(&Written<'a>) -> Option<Finding<'a>>;
+type PortCheck = for<'a> fn(&WrittenPort<'a>) -> Option<Finding<'a>>;
 
-/// In the order in which they are told.
+/// In the order of their findings.
 static PORT_CHECKS: [PortCheck; 11] =
     [commas, tag, scheme, blanks, relative, too_long, same_address, types, listen, suspension, suspends];
 
-impl<'a> Written<'a> {
+impl<'a> WrittenPort<'a> {
     fn address(&self) -> Option<&'a str> {
         self.port.map(|port| port.address())
     }
 
-    /// Its address, if that can be a path at all.
+    /// Returns the address if it can be a path.
     fn path(&self) -> Option<&'a str> {
-        // On phones an address is a host and its port.
+        // On phones, an address is a host and its port.
         let host = |address: &str| self.config.flavour == Flavour::Mono && address.contains(':');
         self.address().filter(|address| !host(address) && scheme(self).is_none() && tag(self).is_none())
     }
 }
 
-fn commas<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn commas<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     written.port.is_none().then_some(Finding::OnlyCommas { port: written.text })
 }
 
-fn tag<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn tag<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     Tag::parse(written.address()?.trim()).map(|tag| Finding::TagForAddress { port: written.text, tag })
 }
 
-fn scheme<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn scheme<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     let address = written.address()?;
     without_scheme(address).map(|meant| Finding::Scheme { address, meant })
 }
 
-fn blanks<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn blanks<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     let address = written.address()?;
     (address.trim() != address).then_some(Finding::Blanks { address })
 }
 
-fn relative<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn relative<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     let address = written.path()?;
     (!address.trim_start().starts_with('/')).then_some(Finding::Relative { address })
 }
 
-fn too_long<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn too_long<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     let address = written.path()?;
     (address.len() > LONGEST_ON_MACOS).then_some(Finding::TooLong { address })
 }
 
-fn same_address<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn same_address<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     let address = written.address()?;
-    let mut earlier = Split::new(written.config.port_list(), b';').take(written.index);
-    let twice = earlier.any(|other| tokens(other).next() == Some(address));
+    let before = written.config.port_list().get(..written.start).unwrap_or_default();
+    let mut recent = Split::new(before, b';').rev().filter(|text| !text.is_empty()).take(COMPARED);
+    let twice = recent.any(|other| tokens(other).next() == Some(address));
     twice.then_some(Finding::SameAddress { address })
 }
 
-fn types<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn types<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     conflict(written.text, [Tag::Connect, Tag::Listen])
 }
 
-fn listen<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn listen<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     let (port, flavour) = (written.port?, written.config.flavour);
     (port.port_type() == PortType::Listen).then_some(Finding::Listen { address: port.address(), flavour })
 }
 
-fn suspension<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
+fn suspension<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     conflict(written.text, [Tag::Suspend, Tag::NoSuspend])
 }
 
-fn suspends<'a>(written: &Written<'a>) -> Option<Finding<'a>> {
-    let Written { config, text, port, .. } = written;
+fn suspends<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
+    let WrittenPort { config, text, port, .. } = written;
     let port = (*port)?;
-    let says = |tag: &str| matches!(Tag::parse(tag), Some(Tag::Suspend | Tag::NoSuspend));
+    let is_explicit = |tag: &str| matches!(Tag::parse(tag), Some(Tag::Suspend | Tag::NoSuspend));
     let suspends =
-        config.is_enabled() && port.is_opened_by(config.flavour) && !tokens(text).skip(1).any(says);
+        config.is_enabled() && port.is_opened_by(config.flavour) && !tokens(text).skip(1).any(is_explicit);
     suspends.then_some(Finding::Suspends { address: port.address() })
 }
 
-/// Which of two tags counts, if a port has both.
+/// Finds two tags that exclude each other.
 fn conflict<'a>(text: &'a str, tags: [Tag; 2]) -> Option<Finding<'a>> {
-    let mut said = tokens(text).skip(1).filter_map(Tag::parse).filter(|tag| tags.contains(tag));
-    let wins = said.next()?;
-    let loses = said.find(|tag| *tag != wins)?;
+    let mut found = tokens(text).skip(1).filter_map(Tag::parse).filter(|tag| tags.contains(tag));
+    let wins = found.next()?;
+    let loses = found.find(|tag| *tag != wins)?;
     Some(Finding::Conflict { port: text, wins, loses })
 }

@@ -1,28 +1,34 @@
-//! The reverse connection, in which the runtime calls: its logic, without clock and without socket.
+//! The reverse connection, in which the runtime connects to a monitor: its logic, without clock and without socket.
 //!
-//! A runtime whose `DOTNET_DiagnosticPorts` names an address connects to it, says who it is, waits for one command, and
-//! connects again. Section "Diagnostic Ports" of the specification.
+//! A runtime whose `DOTNET_DiagnosticPorts` names an address connects to it, sends its [`Advertise`](crate::Advertise)
+//! frame, waits for one command, and connects again. Section "Diagnostic Ports" of the specification.
 //!
-//! | side | type | says |
+//! | role | type | decides |
 //! |---|---|---|
-//! | runtime | [`Config`] | which ports its environment gives it, and what in there was probably not meant |
-//! | runtime | [`ConnectPort`] | what to do next at one port; with [`Backoff`], how long to wait before the next try |
-//! | runtime | [`Suspension`] | which ports still keep it from running |
-//! | monitor | [`Port`] | the value of `DOTNET_DiagnosticPorts` that leads to it |
-//! | monitor | [`Roster`] | which runtimes there are, and the newest connection of each |
-//! | tool | [`ToolPort`] | the address that its user has given it |
+//! | runtime | [`Config`] | which ports the runtime's environment names, and which parts of it are probably mistakes |
+//! | runtime | [`ConnectPort`] | what to do next at one port; with [`Backoff`], how long to wait before the next attempt |
+//! | runtime | [`Suspension`] | which ports still suspend the runtime |
+//! | monitor | [`Port`] | the value of `DOTNET_DiagnosticPorts` that names the monitor's address |
+//! | monitor | [`MonitorPort`] | which runtimes are at the port, which connection of each is live, and when a runtime has left |
+//! | tool | [`ToolPort`] | the address in the user's `--diagnostic-port` |
 mod backoff;
 mod config;
 mod connect;
+mod diagnostic_port;
 mod finding;
-mod roster;
+mod monitor;
+mod rejection;
 mod suspend;
 mod tool_port;
 
 pub use backoff::Backoff;
-pub use config::{Config, Port, PortAddressError, PortType, Tag, Variable};
-pub use connect::{ConnectPort, PortEvent, PortStep};
+pub use config::{Config, Variable};
+pub use connect::{ConnectEvent, ConnectPort, ConnectStep};
+pub use diagnostic_port::{Port, PortAddressError, PortType, Tag};
 pub use finding::Finding;
-pub use roster::{Arrival, Entry, Full, Roster};
+pub use monitor::{
+    Accepted, MonitorChange, MonitorFull, MonitorLimits, MonitorPort, MonitorSlot, RuntimeEntry, RuntimeState,
+};
+pub use rejection::Rejection;
 pub use suspend::Suspension;
 pub use tool_port::{ToolPort, ToolPortError, Transport};

@@ -1,7 +1,7 @@
-/// Which ports of a runtime still keep it from running.
+/// The ports of a runtime that still suspend it.
 ///
-/// A runtime begins once every port that says `suspend` has seen a `ResumeRuntime` of its own. One that comes by another
-/// port, or a second time, is answered OK and changes nothing.
+/// A runtime starts after each port with the tag `suspend` has received a `ResumeRuntime`. Another `ResumeRuntime`, on
+/// another port or a second time, is answered with OK and has no effect.
 ///
 /// `S` is any storage of one flag for each port: an array, a slice, a `Vec`.
 ///
@@ -10,7 +10,7 @@
 ///
 /// let mut suspension = Suspension::new([true, false, true]);
 /// assert!(suspension.resume(2));
-/// assert!(!suspension.resume(2) && !suspension.resume(1)); // OK, but no more than that
+/// assert!(!suspension.resume(2) && !suspension.resume(1)); // no effect
 /// assert!(suspension.is_suspended());
 /// assert_eq!(suspension.waiting().collect::<Vec<_>>(), [0]);
 /// assert!(suspension.resume(0));
@@ -22,24 +22,24 @@ pub struct Suspension<S> {
 }
 
 impl<S: AsRef<[bool]> + AsMut<[bool]>> Suspension<S> {
-    /// A runtime at its start: for each port, in an order of yours, whether it says `suspend`.
+    /// Creates the state at startup: for each port, in any order, whether it suspends the runtime.
     #[must_use]
     pub const fn new(ports: S) -> Self {
         Self { ports }
     }
 
-    /// `ResumeRuntime` came by this port: whether the port had kept the runtime from running until now.
+    /// Records a `ResumeRuntime` on this port; returns whether the port suspended the runtime until now.
     pub fn resume(&mut self, port: usize) -> bool {
         self.ports.as_mut().get_mut(port).is_some_and(core::mem::take)
     }
 
-    /// Whether the runtime does not run yet.
+    /// Returns whether the runtime is still suspended.
     #[must_use]
     pub fn is_suspended(&self) -> bool {
         self.ports.as_ref().contains(&true)
     }
 
-    /// The ports that have not seen their `ResumeRuntime` yet.
+    /// Returns the ports that still wait for their `ResumeRuntime`.
     pub fn waiting(&self) -> impl Iterator<Item = usize> {
         self.ports.as_ref().iter().enumerate().filter_map(|(port, waits)| waits.then_some(port))
     }

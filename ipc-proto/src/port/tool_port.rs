@@ -1,19 +1,22 @@
 use core::fmt;
 
-use super::config::Split;
+use super::diagnostic_port::Split;
 use super::{PortType, Tag};
 use crate::endpoint::split_once;
 
-/// The port of a tool, as its user writes it behind `--diagnostic-port`.
+/// The diagnostic port of a tool: the argument of `--diagnostic-port`.
 ///
 /// ```text
 /// tool port := [scheme ":"] address ["," ("connect" | "listen")]
 /// ```
 ///
-/// This is what Microsoft's tools take, and not what a runtime takes (see [`Port`](super::Port)): it has two parts at
-/// most, each of which counts even if it is empty; it says what the tool does, which is to listen by default; and the
-/// address may be a URI. `uds:` is a Unix socket, `namedpipe:` a named pipe, `file:` whatever the system has. The words
-/// are in any case.
+/// Microsoft's tools accept this form. It differs from that of a runtime's [`Port`](super::Port):
+///
+/// * It has at most two parts, each of which counts even if it is empty.
+/// * It states the role of the tool, which listens by default.
+/// * The address can be a URI: `uds:` is a Unix socket, `namedpipe:` a named pipe, `file:` the system's own transport.
+///
+/// Keywords and schemes are case-insensitive.
 ///
 /// ```
 /// use ipc_proto::port::{PortType, ToolPort, ToolPortError, Transport};
@@ -30,22 +33,22 @@ use crate::endpoint::split_once;
 pub struct ToolPort<'a> {
     /// The path of the socket, or the bare name of the pipe, without `\\.\pipe\`. Never empty.
     pub address: &'a str,
-    /// What is there.
+    /// The transport at the address.
     pub transport: Transport,
-    /// What the tool does.
+    /// The role of the tool.
     pub port_type: PortType,
 }
 
-/// What carries the bytes.
+/// A transport for connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// A Unix domain socket.
     UnixSocket,
-    /// A named pipe of Windows.
+    /// A Windows named pipe.
     NamedPipe,
 }
 
-/// Why a text is no [`ToolPort`]. Its `Display` is the sentence for whoever wrote it.
+/// The reason why a text is not a [`ToolPort`]. Its `Display` is a sentence for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolPortError {
@@ -55,9 +58,9 @@ pub enum ToolPortError {
     TooManyParts,
     /// The second part is neither `connect` nor `listen`.
     Keyword,
-    /// There is a tag that only runtimes take.
+    /// There is a tag that only runtimes accept.
     Suspend,
-    /// The scheme is none that is known.
+    /// The scheme is unknown.
     Scheme,
 }
 
@@ -66,17 +69,17 @@ impl fmt::Display for ToolPortError {
         f.write_str(match self {
             Self::NoAddress => "a diagnostic port needs an address: write ADDRESS, ADDRESS,connect or ADDRESS,listen",
             Self::TooManyParts => {
-                "a tool's diagnostic port has at most two parts, and an address cannot have a comma: write ADDRESS, \
+                "a tool's diagnostic port has at most two parts, and an address cannot contain a comma: write ADDRESS, \
                  ADDRESS,connect or ADDRESS,listen"
             }
-            Self::Keyword => "behind the address of a diagnostic port stands connect, listen, or nothing and no comma",
+            Self::Keyword => "only connect or listen can follow the address of a diagnostic port: write one of them, or remove the comma",
             Self::Suspend => {
-                "suspend and nosuspend are not for a tool: leave them out here, and write them into the runtime's \
+                "suspend and nosuspend are tags for runtimes: remove them here, and add them to the runtime's \
                  DOTNET_DiagnosticPorts"
             }
             Self::Scheme => {
-                "of schemes, a diagnostic port may have uds:, namedpipe: or file:, or none: write the path of the socket \
-                 or the name of the pipe"
+                "the scheme of a diagnostic port must be uds:, namedpipe: or file:, or absent: write the path of the \
+                 socket or the name of the pipe"
             }
         })
     }
@@ -84,9 +87,9 @@ impl fmt::Display for ToolPortError {
 impl core::error::Error for ToolPortError {}
 
 impl<'a> ToolPort<'a> {
-    /// Reads what a user wrote. An address without a scheme, and one with `file:`, is one of `native`.
+    /// Parses a user's argument. An address without a scheme, or with `file:`, has the transport `native`.
     ///
-    /// What is escaped with `%` in a URI stays as it is, and its host is ignored.
+    /// `%` escapes in a URI are not decoded. The host of a URI is ignored.
     ///
     /// # Errors
     /// See [`ToolPortError`].
@@ -128,7 +131,7 @@ fn transport_of(scheme: &str, native: Transport) -> Option<Transport> {
         .find_map(|(name, transport)| name.eq_ignore_ascii_case(scheme).then_some(transport))
 }
 
-/// The scheme of a URI and its path, without the host. A single letter is a drive.
+/// Splits a URI into its scheme and its path, without the host. A single letter is not a scheme but a drive.
 fn split_scheme(address: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = split_once(address, b':')?;
     let is_scheme = scheme.len() > 1
@@ -143,7 +146,7 @@ fn split_scheme(address: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, path))
 }
 
-/// The bare name of a pipe, which has several ways to be written.
+/// Returns the bare name of a pipe from any of its forms.
 fn pipe_name(address: &str) -> &str {
     [r"\\.\pipe\", "/pipe/", "/"]
         .into_iter()
@@ -156,7 +159,7 @@ fn strip_prefix_in_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
     front.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// What a runtime would take for the address, if this one is written as only tools take it.
+/// Returns the address for a runtime if this one has a form that only tools accept.
 pub(super) fn without_scheme(address: &str) -> Option<&str> {
     match split_scheme(address) {
         Some((scheme, path)) => {

@@ -1,58 +1,48 @@
-use super::Extension;
+use super::extension::Extension;
+use super::inline_metadata::finish;
 use crate::nettrace::WriteError;
 use crate::wire::{Reader, Writer};
 use crate::{DecodeError, DecodeErrorKind, Encode};
 
-/// An event in a tracepoint; see [the module](super) for its layout.
+/// An event in a tracepoint. See [the module](super) for its layout.
 ///
 /// ```
-/// use ipc_proto::user_events::{Extension, Record};
+/// use ipc_proto::user_events::{Extension, TracepointRecord};
 ///
-/// let record = Record { event_id: 0x0102, extension: Extension::EMPTY, payload: b"hi" };
+/// let record = TracepointRecord { event_id: 0x0102, extension: Extension::EMPTY, payload: b"hi" };
 /// let mut buf = [0; 64];
 /// let bytes = record.encode(7, &mut buf)?;
 /// assert_eq!(bytes, [7, 0, 0, 0, 1, 2, 1, 4, 0, 0, 0, 0, 0, 2, 0, b'h', b'i']);
-/// assert_eq!(Record::decode_written(bytes)?, (7, record));
+/// // The kernel removes the write index.
+/// assert_eq!(TracepointRecord::decode(&bytes[4..])?, record);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Record<'a> {
-    /// The event's number at its provider: the low half of it, but none has more.
+pub struct TracepointRecord<'a> {
+    /// The id of the event at its provider: the low half of it, and no id is larger.
     pub event_id: u16,
-    /// What is said of the event beside its payload.
+    /// The information about the event apart from its payload.
     pub extension: Extension<'a>,
-    /// What the event's metadata describes.
+    /// The fields that the metadata of the event describes.
     pub payload: &'a [u8],
 }
 
 const HEADER_LEN: usize = 15;
 
-impl<'a> Record<'a> {
+impl<'a> TracepointRecord<'a> {
     /// The version of the layout.
     pub const VERSION: u8 = 1;
-    /// What lies in front of extension and payload, with the write index.
+    /// The length of the fields before extension and payload, including the write index.
     pub const HEADER_LEN: usize = HEADER_LEN;
 
-    /// Reads what a consumer is shown, from behind the kernel's common fields on. Bytes that follow are ignored: perf
-    /// fills records up to a multiple of 8.
+    /// Decodes the record that a consumer reads, after the kernel's common fields. Bytes after the record are ignored: perf pads
+    /// records to a multiple of 8.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnknownVersion`]; [`DecodeErrorKind::UnexpectedEnd`] if it is cut off, or a part would lie
-    /// beyond its end.
+    /// [`DecodeErrorKind::UnknownVersion`]; [`DecodeErrorKind::UnexpectedEnd`] if it is cut off, or a part extends past its
+    /// end.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        Self::read(&mut Reader::new(bytes))
-    }
-
-    /// Reads what a runtime writes, with the write index in front, and gives that too.
-    ///
-    /// # Errors
-    /// As [`decode`](Self::decode).
-    pub fn decode_written(bytes: &'a [u8]) -> Result<(u32, Self), DecodeError> {
-        let mut r = Reader::new(bytes);
-        Ok((r.read()?, Self::read(&mut r)?))
-    }
-
-    fn read(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let r = &mut Reader::new(bytes);
         let unknown = r.error(DecodeErrorKind::UnknownVersion);
         if r.read::<u8>()? != Self::VERSION {
             return Err(unknown);
@@ -61,7 +51,7 @@ impl<'a> Record<'a> {
         Ok(Self { event_id, extension: Extension::new(located(r)?), payload: located(r)? })
     }
 
-    /// Writes it as a runtime does, for those who have one buffer; else see [`header`](Self::header).
+    /// Encodes the record into one buffer, as a runtime writes it. See [`header`](Self::header) for several buffers.
     ///
     /// # Errors
     /// As [`header`](Self::header), and [`WriteError::BufferTooSmall`].
@@ -75,22 +65,21 @@ impl<'a> Record<'a> {
         finish(w)
     }
 
-    /// What comes first in a `writev`, for those whose parts lie here and there: then comes the extension, then the
-    /// payload, each in as many pieces as there are.
+    /// Returns the first piece for a `writev`. The extension and the payload follow, each in any number of pieces.
     ///
     /// # Errors
     /// [`WriteError::TooLong`] for more than 65,535 bytes of extension, or of payload. Runtimes do not write such
     /// events.
     ///
     /// ```
-    /// use ipc_proto::user_events::Record;
+    /// use ipc_proto::user_events::TracepointRecord;
     /// use std::io::{IoSlice, Write};
     ///
     /// let payload = [&b"in "[..], b"two pieces"];
-    /// let header = Record::header(7, 258, 0, payload.concat().len())?;
+    /// let header = TracepointRecord::header(7, 258, 0, payload.concat().len())?;
     /// let mut user_events_data = Vec::new();
     /// user_events_data.write_vectored(&[&header, payload[0], payload[1]].map(|piece| IoSlice::new(piece)))?;
-    /// assert_eq!(Record::decode_written(&user_events_data)?.1.payload, b"in two pieces");
+    /// assert_eq!(TracepointRecord::decode(&user_events_data[4..])?.payload, b"in two pieces");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn header(
@@ -106,7 +95,7 @@ impl<'a> Record<'a> {
         write_index.encode(&mut w);
         Self::VERSION.encode(&mut w);
         event_id.encode(&mut w);
-        // Each relative to what follows it: the extension has the other location before it.
+        // Each is relative to the end of its field: the location of the payload is between that of the extension and the extension.
         for part in [4, extension_len, extension_len, payload_len] {
             part.encode(&mut w);
         }
@@ -114,16 +103,10 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Takes a `__rel_loc`, and gives what it points to.
+/// Reads a `__rel_loc`, and returns the bytes that it points to.
 fn located<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     let beyond = r.error(DecodeErrorKind::UnexpectedEnd);
     let (offset, len): (u16, u16) = (r.read()?, r.read()?);
     let rest = r.rest().get(offset.into()..).and_then(|rest| rest.get(..len.into()));
     rest.ok_or(beyond)
-}
-
-/// What was written, if it fitted.
-pub(super) fn finish(w: Writer<'_>) -> Result<&[u8], WriteError> {
-    let needed = w.len();
-    w.finish().map(|bytes| &*bytes).map_err(|_| WriteError::BufferTooSmall { needed })
 }

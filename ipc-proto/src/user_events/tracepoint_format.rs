@@ -5,13 +5,13 @@ use core::str::FromStr;
 use crate::Text;
 use crate::endpoint::split_once;
 
-/// The name of a tracepoint and its fields, as the kernel is told when it is registered.
+/// The name and the fields of a tracepoint, as they are registered with the kernel.
 ///
 /// ```text
 /// {name} u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload
 /// ```
 ///
-/// It is kept with its NUL on the stack: half a kilobyte. "Tracepoint Format V1" in the specification.
+/// It contains the text with its NUL: half a kilobyte. "Tracepoint Format V1" in the specification.
 ///
 /// ```
 /// use ipc_proto::user_events::{TracepointFormat, TracepointFormatError};
@@ -27,18 +27,18 @@ use crate::endpoint::split_once;
 pub struct TracepointFormat(heapless::String<{ Self::MAX_LEN }>);
 
 impl TracepointFormat {
-    /// The fields, the same for all.
+    /// The fields of every tracepoint.
     pub const FIELDS: &'static str =
         "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
-    /// The most bytes that the kernel takes, with the blank behind the name and the NUL.
+    /// The longest format that the kernel accepts, with the space after the name and the NUL.
     pub const MAX_LEN: usize = 512;
 
-    /// Of the tracepoint with this name: text, or what a [`TracepointConfig`](crate::types::TracepointConfig) has,
-    /// which counts up to its first NUL.
+    /// Creates the format of the tracepoint with this name. A text of a
+    /// [`TracepointConfig`](crate::types::TracepointConfig) ends at its first NUL.
     ///
     /// # Errors
-    /// [`BadName`](TracepointFormatError::BadName) for no name, or one in which is a blank or a control character:
-    /// the kernel would take it for another. [`TooLong`](TracepointFormatError::TooLong).
+    /// [`BadName`](TracepointFormatError::BadName) for an empty name, or one with a space, a colon or a control character: the
+    /// kernel would parse another name. [`TooLong`](TracepointFormatError::TooLong).
     pub fn new<'n>(name: impl Into<Text<'n>>) -> Result<Self, TracepointFormatError> {
         let name = name.into();
         let len = Self::len_with(name);
@@ -47,10 +47,10 @@ impl TracepointFormat {
         }
         let mut text = heapless::String::new();
         for c in chars(name) {
-            if c == ' ' || c.is_control() {
+            if matches!(c, ' ' | ':') || c.is_control() {
                 return Err(TracepointFormatError::BadName);
             }
-            // It fits: the length was looked at.
+            // It fits: the length was checked.
             let _ = text.push(c);
         }
         if text.is_empty() {
@@ -60,31 +60,31 @@ impl TracepointFormat {
         Ok(Self(text))
     }
 
-    /// How long the format with this name would be, with its NUL.
+    /// Returns the length of the format with this name, including its NUL.
     pub(crate) fn len_with(name: Text<'_>) -> usize {
         chars(name).map(char::len_utf8).fold(Self::FIELDS.len().saturating_add(2), usize::saturating_add)
     }
 
-    /// The format, without its NUL.
+    /// Returns the format without its NUL.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.strip_suffix('\0').unwrap_or_default()
     }
 
-    /// The format with its NUL: what `name_args` of `struct user_reg` points to.
+    /// Returns the format with its NUL, for `name_args` of `struct user_reg`.
     #[must_use]
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_with_nul(self.0.as_bytes()).unwrap_or_default()
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         split_once(&self.0, b' ').unwrap_or_default().0
     }
 }
 
-/// What a runtime reads of a name.
+/// Returns the part of a name that a runtime reads.
 fn chars(name: Text<'_>) -> impl Iterator<Item = char> {
     name.chars().take_while(|c| *c != '\0')
 }
@@ -98,7 +98,7 @@ impl fmt::Display for TracepointFormat {
 impl FromStr for TracepointFormat {
     type Err = TracepointFormatError;
 
-    /// Reads a format strictly: it is the one that [`Display`](fmt::Display) would write, or none.
+    /// Parses a format strictly: only the text that [`Display`](fmt::Display) writes is accepted.
     fn from_str(s: &str) -> Result<Self, TracepointFormatError> {
         let other = TracepointFormatError::OtherFields;
         let name = s.strip_suffix(Self::FIELDS).and_then(|s| s.strip_suffix(' ')).ok_or(other)?;
@@ -109,15 +109,15 @@ impl FromStr for TracepointFormat {
     }
 }
 
-/// Why there is no such format of a tracepoint.
+/// The reason why a tracepoint format is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TracepointFormatError {
-    /// There is no name, or there is a blank or a control character in it.
+    /// The name is empty, or contains a space, a colon or a control character.
     BadName,
-    /// The kernel takes 512 bytes.
+    /// The format is longer than the 512 bytes that the kernel accepts.
     TooLong {
-        /// Bytes that it would have, with its NUL.
+        /// The length of the format, including its NUL.
         len: usize,
     },
     /// The fields are not those of a .NET tracepoint.
@@ -127,7 +127,9 @@ pub enum TracepointFormatError {
 impl fmt::Display for TracepointFormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadName => f.write_str("a tracepoint needs a name without blanks and control characters"),
+            Self::BadName => {
+                f.write_str("a tracepoint needs a name without blanks, colons and control characters")
+            }
             Self::TooLong { len } => {
                 write!(f, "the format of the tracepoint would have {len} bytes, and the kernel takes 512")
             }

@@ -1,7 +1,7 @@
 use core::hash::{Hash, Hasher};
 use core::{fmt, marker::PhantomData, slice};
 
-use super::{Path, Reader, See, Writer};
+use super::{Path, Reader, Visitor, Writer};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
 
 /// A counted sequence of values.
@@ -12,10 +12,10 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
 ///   u32
 /// ```
 ///
-/// An `Array` is either the slice you built it from or checked bytes of a message: decoding walks the elements once,
-/// so iterating cannot fail. It compares by content, wherever it came from.
+/// An `Array` is either a slice of the caller or checked bytes of a message: decoding checks every element, so iterating
+/// cannot fail. Arrays compare by content, in either form.
 ///
-/// Nothing is sized by the count alone: a count that the remaining bytes cannot hold is an error at once.
+/// Nothing is allocated by the count: a count that is too large for the remaining bytes is an error.
 ///
 /// ```
 /// use ipc_proto::{Array, wire::decode};
@@ -30,7 +30,7 @@ pub struct Array<'a, T>(Repr<'a, T>);
 
 enum Repr<'a, T> {
     Slice(&'a [T]),
-    /// Exactly `count` values that were each decoded once.
+    /// The bytes of exactly `count` values, all of which decode.
     Wire {
         count: u32,
         bytes: &'a [u8],
@@ -38,10 +38,10 @@ enum Repr<'a, T> {
 }
 
 impl<'a, T> Array<'a, T> {
-    /// No elements.
+    /// The empty array.
     pub const EMPTY: Self = Self(Repr::Slice(&[]));
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
@@ -50,13 +50,13 @@ impl<'a, T> Array<'a, T> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether the array has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The values in order.
+    /// Returns an iterator over the values.
     #[must_use]
     pub fn iter(&self) -> Iter<'a, T> {
         Iter(match self.0 {
@@ -68,7 +68,7 @@ impl<'a, T> Array<'a, T> {
     }
 }
 
-/// Iterates over an [`Array`].
+/// An iterator over an [`Array`].
 #[derive(Debug, Clone)]
 pub struct Iter<'a, T>(IterRepr<'a, T>);
 
@@ -190,14 +190,14 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
         Ok(Self(Repr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-        let count = r.show(Path::Field(path, "count"), see, Self::count, u32::shown)?;
-        (0..count).try_for_each(|index| T::inspect(r, &Path::Index(path, index), see))
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        let count = r.show(Path::Field(path, "count"), visitor, Self::count, u32::shown)?;
+        (0..count).try_for_each(|index| T::inspect(r, &Path::Index(path, index), visitor))
     }
 }
 
 impl<'a, T: Decode<'a>> Array<'a, T> {
-    /// Reads a count that the bytes behind it can hold.
+    /// Reads a count that is not too large for the bytes after it.
     fn count(r: &mut Reader<'a>) -> Result<u32, DecodeError> {
         const { assert!(T::MIN_LEN > 0, "elements without bytes could be counted without end") };
         let too_large = r.error(DecodeErrorKind::CountTooLarge);
@@ -207,7 +207,7 @@ impl<'a, T: Decode<'a>> Array<'a, T> {
     }
 }
 
-/// As many values as the bytes taken decode to: no arena, no leak.
+/// The values that arbitrary bytes decode to: this needs no arena and leaks nothing.
 #[cfg(feature = "arbitrary")]
 impl<'a, T: Decode<'a>> arbitrary::Arbitrary<'a> for Array<'a, T> {
     fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {

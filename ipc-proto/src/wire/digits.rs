@@ -1,7 +1,7 @@
-//! Digits read without what may panic: `to_digit` and `from_str_radix` do for a base above 36, and not every compiler sees
-//! that this is none.
+//! Digits, read without a possible panic: `to_digit` and `from_str_radix` panic for a base above 36, and not every compiler
+//! proves that the base is smaller.
 
-/// What a hexadecimal digit counts.
+/// Returns the value of a hexadecimal digit.
 pub(crate) const fn hex_digit(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
@@ -11,7 +11,8 @@ pub(crate) const fn hex_digit(digit: u8) -> Option<u8> {
     }
 }
 
-/// The number of these digits, if there are any, all are digits of the base, which is 16 at most, and it is not too large.
+/// Returns the value of these digits; `None` if there are none, if one is not a digit of the base (at most 16), or if the
+/// value is too large.
 pub(crate) fn number(digits: &[u8], base: u8) -> Option<u64> {
     let digit = |digit: &u8| hex_digit(*digit).filter(|digit| *digit < base);
     let number = digits

@@ -1,9 +1,9 @@
 use core::{fmt, str::FromStr};
 
-use super::{Reader, Value, Writer, hex_digit};
-use crate::{Decode, DecodeError, Encode};
+use super::{Writer, hex_digit};
+use crate::Encode;
 
-/// A GUID: 16 bytes as they lie on the wire.
+/// A GUID: 16 bytes in wire order.
 ///
 /// ```text
 ///  0        4      6      8                  16
@@ -11,9 +11,9 @@ use crate::{Decode, DecodeError, Encode};
 ///   u32 LE  u16 LE u16 LE 8 bytes in text order
 /// ```
 ///
-/// The first three groups of the text are little-endian numbers, the last two are bytes as written: .NET's own
-/// layout (erratum: the specification says only "little-endian"). A runtime's cookie is opaque: compare it, show it,
-/// do not interpret it.
+/// The first three groups of the text are little-endian numbers, the last two are bytes in text order: this is .NET's
+/// layout (erratum: the specification says only "little-endian"). The cookie of a runtime is opaque: it can be compared and
+/// displayed, but it has no structure.
 ///
 /// ```
 /// use ipc_proto::Guid;
@@ -27,18 +27,18 @@ use crate::{Decode, DecodeError, Encode};
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Guid(pub [u8; 16]);
 
-/// For each byte of the text form, left to right, its place on the wire.
+/// The wire position of each byte of the text form, from left to right.
 const TEXT_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-/// Before which bytes of the text form a dash stands.
+/// The bytes of the text form that follow a dash.
 const DASHES: [usize; 4] = [4, 6, 8, 10];
 
 impl Guid {
-    /// All zero.
+    /// The GUID of zeros.
     pub const NIL: Self = Self([0; 16]);
 }
 
 impl fmt::Display for Guid {
-    /// `123e4567-e89b-12d3-a456-426614174000`.
+    /// Formats the GUID as `123e4567-e89b-12d3-a456-426614174000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, place) in TEXT_ORDER.iter().enumerate() {
             if DASHES.contains(&i) {
@@ -55,7 +55,7 @@ impl fmt::Debug for Guid {
     }
 }
 
-/// Text that is no GUID.
+/// The error for text that is not a GUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseGuidError;
 
@@ -69,7 +69,7 @@ impl core::error::Error for ParseGuidError {}
 impl FromStr for Guid {
     type Err = ParseGuidError;
 
-    /// Reads the form with dashes, in braces or not, in either case.
+    /// Parses the form with dashes, with or without braces, in upper or lower case.
     fn from_str(s: &str) -> Result<Self, ParseGuidError> {
         let bare = s.strip_prefix('{').and_then(|s| s.strip_suffix('}')).unwrap_or(s);
         let mut characters = bare.bytes();
@@ -94,17 +94,5 @@ impl FromStr for Guid {
 impl Encode for Guid {
     fn encode(&self, w: &mut Writer<'_>) {
         w.bytes(&self.0);
-    }
-}
-impl<'a> Decode<'a> for Guid {
-    const MIN_LEN: usize = 16;
-
-    #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        r.array().map(Self)
-    }
-
-    fn shown(&self, _: &'a [u8]) -> Value<'a> {
-        Value::Guid(*self)
     }
 }

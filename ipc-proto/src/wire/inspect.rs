@@ -1,25 +1,37 @@
 use core::fmt;
 
 use super::Reader;
-use crate::{Decode, DecodeError, Guid, HResult, Text};
+use crate::{DecodeError, Guid, HResult, Text};
 
-/// A part of a message, for whoever shows messages: see [`Message::inspect`](crate::Message::inspect).
+/// A part of a message, for tools that display messages: see [`Message::inspect`](crate::Message::inspect).
+///
+/// ```
+/// use ipc_proto::{Message, wire::PartValue};
+///
+/// let mut parts = Vec::new();
+/// Message::inspect(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0", None, &mut |part| match part.value {
+///     PartValue::Number { number, name: Some(name) } => parts.push(format!("{} = {number} ({name})", part.path)),
+///     _ => parts.push(format!("{}: {} bytes", part.path, part.bytes.len())),
+/// })?;
+/// assert_eq!(parts[3], "command_id = 8 (GetProcessInfo3)");
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'p> {
-    /// Which part it is.
+    /// The name of the part.
     pub path: Path<'p>,
-    /// Where its bytes begin, from the start of the message.
+    /// The offset of its bytes from the start of the message.
     pub offset: usize,
     /// Its bytes.
     pub bytes: &'p [u8],
-    /// What they say.
-    pub value: Value<'p>,
+    /// The value of its bytes.
+    pub value: PartValue<'p>,
 }
 
-/// Who is shown the parts, in their order.
-pub type See<'s> = dyn FnMut(&Part<'_>) + 's;
+/// A function that receives the parts, in order.
+pub type Visitor<'s> = dyn FnMut(&Part<'_>) + 's;
 
-/// The name of a part, within the part that it belongs to: `providers[0].filter.enable`.
+/// The name of a part, with the names of the parts that contain it: `providers[0].filter.enable`.
 ///
 /// ```
 /// use ipc_proto::wire::Path;
@@ -38,7 +50,7 @@ pub enum Path<'p> {
 }
 
 impl Path<'_> {
-    /// What it is a part of.
+    /// Returns the path of the part that contains it.
     pub(crate) const fn parent(&self) -> &Self {
         match self {
             Self::Root => self,
@@ -58,15 +70,28 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// What the bytes of a [`Part`] say.
+/// The value of a [`Part`].
+///
+/// ```
+/// use ipc_proto::{Message, wire::PartValue};
+///
+/// let mut numbers = Vec::new();
+/// Message::inspect(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", None, &mut |part| {
+///     if let PartValue::Number { number, .. } = part.value {
+///         numbers.push(number);
+///     }
+/// })?;
+/// assert_eq!(numbers[0], 20); // the size
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Value<'a> {
-    /// Any integer, with the name of this value if it has one.
+pub enum PartValue<'a> {
+    /// An integer, with the name of the value if it has one.
     Number {
         /// The integer.
         number: i128,
-        /// Its name.
+        /// The name of the value.
         name: Option<&'static str>,
     },
     /// A bool.
@@ -77,39 +102,68 @@ pub enum Value<'a> {
     Guid(Guid),
     /// A result code.
     HResult(HResult),
-    /// Bytes that are nothing else.
+    /// A reserved number. Every value is valid, but senders write 0.
+    Reserved(u16),
+    /// Bytes of no other kind.
     Bytes(&'a [u8]),
 }
 
+impl PartValue<'_> {
+    /// Returns the fault of a value that the specification does not allow and that receivers accept: a reserved number
+    /// other than 0.
+    ///
+    /// ```
+    /// use ipc_proto::Message;
+    ///
+    /// let mut problems = Vec::new();
+    /// Message::inspect(b"DOTNET_IPC_V1\0\x14\0\x04\x08\x01\0", None, &mut |part| {
+    ///     problems.extend(part.value.problem().map(|problem| format!("{}: {problem}", part.path)));
+    /// })?;
+    /// assert_eq!(problems, ["reserved: expected 0; receivers ignore it"]);
+    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// ```
+    #[must_use]
+    pub const fn problem(&self) -> Option<&'static str> {
+        match self {
+            Self::Reserved(1..) => Some("expected 0; receivers ignore it"),
+            _ => None,
+        }
+    }
+}
+
 impl<'a> Reader<'a> {
-    /// Shows the next part: the bytes that `read` takes, and the `value` of what it made of them.
+    /// Reads the next part with `read` and passes it to `visitor`, with the `value` of the result.
     ///
     /// # Errors
-    /// As `read`; nothing is shown then.
+    /// The errors of `read`. The part is then not visited.
     pub fn show<T>(
         &mut self,
         path: Path<'_>,
-        see: &mut See<'_>,
+        visitor: &mut Visitor<'_>,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
-        value: impl FnOnce(&T, &'a [u8]) -> Value<'a>,
+        value: impl FnOnce(&T, &'a [u8]) -> PartValue<'a>,
     ) -> Result<T, DecodeError> {
         let (offset, before) = (self.offset(), self.rest());
         let read = read(self)?;
         let len = before.len().saturating_sub(self.rest().len());
         let bytes = before.get(..len).unwrap_or_default();
-        see(&Part { path, offset, bytes, value: value(&read, bytes) });
+        visitor(&Part { path, offset, bytes, value: value(&read, bytes) });
         Ok(read)
     }
 
-    /// Shows the count before something, and reads it.
-    pub(crate) fn show_count(&mut self, path: &Path<'_>, see: &mut See<'_>) -> Result<u32, DecodeError> {
-        self.show(Path::Field(path, "count"), see, u32::decode, u32::shown)
+    /// Visits a reserved number.
+    pub(crate) fn show_reserved(
+        &mut self,
+        path: Path<'_>,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), DecodeError> {
+        self.show(path, visitor, Self::read, |number, _| PartValue::Reserved(*number)).map(|_| ())
     }
 
-    /// Shows what is left, if anything is.
-    pub(crate) fn show_rest(&mut self, path: Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
+    /// Visits the remaining bytes, if any.
+    pub(crate) fn show_rest(&mut self, path: Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
         if !self.rest().is_empty() {
-            self.show(path, see, |r| r.bytes(r.rest().len()), |_, rest| Value::Bytes(rest))?;
+            self.show(path, visitor, |r| r.bytes(r.rest().len()), |_, rest| PartValue::Bytes(rest))?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::{Reader, Value, Writer};
-use crate::{Decode, DecodeError, Encode};
+use super::{PartValue, Reader, Writer};
+use crate::{Decode, DecodeError, Encode, HResult};
 
 macro_rules! little_endian {
     ($($int:ty, $read:ident, $write:ident;)*) => {$(
@@ -21,8 +21,8 @@ macro_rules! little_endian {
                 Ok(LittleEndian::$read(&r.array::<{ size_of::<$int>() }>()?))
             }
 
-            fn shown(&self, _: &'a [u8]) -> Value<'a> {
-                Value::Number { number: (*self).into(), name: None }
+            fn shown(&self, _: &'a [u8]) -> PartValue<'a> {
+                PartValue::Number { number: (*self).into(), name: None }
             }
         }
     )*};
@@ -34,10 +34,25 @@ little_endian! {
     i32, read_i32, write_i32;
 }
 
-/// The little-endian `u16` of two bytes.
+/// Returns the low bits of a number.
+#[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
 #[inline]
-pub(super) fn unit([low, high]: [u8; 2]) -> u16 {
-    LittleEndian::read_u16(&[low, high])
+pub(crate) const fn low_u8(number: u64) -> u8 {
+    number as u8
+}
+
+/// Returns the low bits of a number.
+#[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
+#[inline]
+pub(crate) const fn low_u16(number: usize) -> u16 {
+    number as u16
+}
+
+/// Returns the low bits of a number.
+#[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
+#[inline]
+pub(crate) const fn low_u32(number: u64) -> u32 {
+    number as u32
 }
 
 impl Encode for u8 {
@@ -55,8 +70,8 @@ impl<'a> Decode<'a> for u8 {
         Ok(byte)
     }
 
-    fn shown(&self, _: &'a [u8]) -> Value<'a> {
-        Value::Number { number: (*self).into(), name: None }
+    fn shown(&self, _: &'a [u8]) -> PartValue<'a> {
+        PartValue::Number { number: (*self).into(), name: None }
     }
 }
 
@@ -74,7 +89,26 @@ impl<'a> Decode<'a> for bool {
         Ok(r.read::<u8>()? != 0)
     }
 
-    fn shown(&self, _: &'a [u8]) -> Value<'a> {
-        Value::Bool(*self)
+    fn shown(&self, _: &'a [u8]) -> PartValue<'a> {
+        PartValue::Bool(*self)
+    }
+}
+
+impl Encode for HResult {
+    #[inline]
+    fn encode(&self, w: &mut Writer<'_>) {
+        self.0.encode(w);
+    }
+}
+impl<'a> Decode<'a> for HResult {
+    const MIN_LEN: usize = 4;
+
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        r.read().map(Self)
+    }
+
+    fn shown(&self, _: &'a [u8]) -> PartValue<'a> {
+        PartValue::HResult(*self)
     }
 }

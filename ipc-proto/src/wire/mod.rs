@@ -1,17 +1,17 @@
 //! Values and their wire form: integers, strings, arrays, GUIDs.
 //!
-//! Everything is little-endian, packed and unaligned: a string may begin at an odd offset behind a `bool`.
+//! All values are little-endian, packed and unaligned: a string after a `bool` can begin at an odd offset.
 //!
 //! | type | wire form | bytes |
 //! |---|---|---|
 //! | `u8` `u16` `u32` `u64` `i32` | little-endian | 1 2 4 8 4 |
-//! | `bool` | one byte, 0 is false, anything else true, 1 is written | 1 |
-//! | [`Text`] | `u32` count of UTF-16 units with the NUL, then the units; count 0 is null | 4 + 2 × count |
+//! | `bool` | one byte: 0 is false, any other value is true; 1 is written | 1 |
+//! | [`Text`] | `u32` count of UTF-16 units including the NUL, then the units; count 0 is null | 4 + 2 × count |
 //! | [`Array`] | `u32` count, then the elements | 4 + … |
 //! | [`Guid`] | `u32`, `u16`, `u16` little-endian, then 8 bytes in text order | 16 |
 //!
-//! The specification describes these under "Encoding". Its words "GUID little-endian" could be read as one 128-bit
-//! little-endian number; what travels is .NET's own mixed layout.
+//! Section "Encoding" of the specification. Its phrase "GUID little-endian" could mean one 128-bit little-endian number; the
+//! wire has .NET's mixed layout.
 //!
 //! ```
 //! use ipc_proto::wire::{Reader, Text, decode_prefix};
@@ -23,7 +23,9 @@
 //! # Ok::<(), ipc_proto::DecodeError>(())
 //! ```
 mod array;
+mod decode;
 mod digits;
+mod encode;
 mod guid;
 mod inspect;
 mod int;
@@ -32,9 +34,12 @@ mod text;
 mod writer;
 
 pub use array::{Array, Iter};
+pub use decode::{Decode, decode, decode_prefix};
 pub(crate) use digits::{hex_digit, number};
+pub use encode::Encode;
 pub use guid::{Guid, ParseGuidError};
-pub use inspect::{Part, Path, See, Value};
+pub use inspect::{Part, PartValue, Path, Visitor};
+pub(crate) use int::{low_u8, low_u16, low_u32};
 pub use reader::Reader;
 #[cfg(feature = "alloc")]
 pub use text::TextBuf;
@@ -42,88 +47,7 @@ pub use text::{Text, Units};
 pub use writer::Writer;
 pub(crate) use writer::copy;
 
-use crate::DecodeError;
-
-/// A value with a wire form.
-///
-/// ```
-/// use ipc_proto::{Encode, Text};
-/// assert_eq!(Text::from("abc").encoded_len(), 4 + 2 * 4);
-/// assert_eq!(Text::NULL.encoded_len(), 4);
-/// ```
-pub trait Encode {
-    /// Appends the wire form to `w`. Never fails: `w` counts what does not fit.
-    fn encode(&self, w: &mut Writer<'_>);
-
-    /// How many bytes the wire form takes.
-    fn encoded_len(&self) -> usize {
-        let mut w = Writer::new(&mut []);
-        self.encode(&mut w);
-        w.len()
-    }
-}
-
-impl<T: Encode + ?Sized> Encode for &T {
-    fn encode(&self, w: &mut Writer<'_>) {
-        (**self).encode(w);
-    }
-}
-
-/// A value that can be read back from its wire form, borrowing from it.
-///
-/// Decoding is about layout only: a value that no runtime would accept, 0 providers say, decodes.
-pub trait Decode<'a>: Sized {
-    /// The fewest bytes that any value takes; an [`Array`] checks its count against it.
-    const MIN_LEN: usize;
-
-    /// Reads one value.
-    ///
-    /// # Errors
-    /// If the bytes are no such value. The reader's position is then of no use.
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError>;
-
-    /// What the value is when it is shown as a whole, whose bytes these are.
-    fn shown(&self, bytes: &'a [u8]) -> Value<'a> {
-        Value::Bytes(bytes)
-    }
-
-    /// Reads one value and shows its parts: just itself, unless it knows better.
-    ///
-    /// # Errors
-    /// As [`decode`](Self::decode), but what is good before the error has been shown.
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-        r.show(*path, see, Self::decode, Self::shown).map(|_| ())
-    }
-}
-
-/// Decodes one value from the front of `bytes`; what follows it is ignored, as runtimes do.
-///
-/// # Errors
-/// If the bytes are no such value; offsets count from the start of `bytes`.
-///
-/// ```
-/// assert_eq!(ipc_proto::wire::decode::<u32>(&[1, 0, 0, 0, 99])?, 1);
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
-pub fn decode<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
-    T::decode(&mut Reader::new(bytes))
-}
-
-/// Decodes one value from the front of `bytes` and hands back what follows it.
-///
-/// # Errors
-/// As [`decode`].
-///
-/// ```
-/// assert_eq!(ipc_proto::wire::decode_prefix::<u16>(&[1, 0, 99])?, (1, &[99][..]));
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
-pub fn decode_prefix<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), DecodeError> {
-    let mut r = Reader::new(bytes);
-    Ok((r.read()?, r.rest()))
-}
-
-/// Declares a struct whose wire form is its fields in order.
+/// Declares a struct whose wire form is the wire forms of its fields, in order.
 macro_rules! wire_struct {
     ($(#[$meta:meta])* pub struct $name:ident $(<$lt:lifetime>)? {
         $($(#[$field_meta:meta])* $field:ident : $ty:ty),* $(,)?
@@ -159,12 +83,12 @@ macro_rules! wire_struct {
         fn inspect(
             _r: &mut $crate::wire::Reader<$lt>,
             _path: &$crate::wire::Path<'_>,
-            _see: &mut $crate::wire::See<'_>,
+            _visitor: &mut $crate::wire::Visitor<'_>,
         ) -> Result<(), $crate::DecodeError> {
             $(<$ty as $crate::Decode<$lt>>::inspect(
                 _r,
                 &$crate::wire::Path::Field(_path, stringify!($field)),
-                _see,
+                _visitor,
             )?;)*
             Ok(())
         }
@@ -172,7 +96,7 @@ macro_rules! wire_struct {
 }
 pub(crate) use wire_struct;
 
-/// Declares an integer newtype with named values, so that a value without a name survives a round trip.
+/// Declares an integer newtype with named values. A value without a name survives a round trip.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* pub struct $name:ident($int:ty) {
         $($(#[$value_meta:meta])* $variant:ident = $value:literal),* $(,)?
@@ -184,7 +108,7 @@ macro_rules! wire_enum {
         impl $name {
             $($(#[$value_meta])* pub const $variant: Self = Self($value);)*
 
-            /// The name of the value, if it has one here.
+            /// Returns the name of the value, if it has one here.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -210,8 +134,8 @@ macro_rules! wire_enum {
             #[inline]
             fn decode(r: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::DecodeError> { Ok(Self(r.read()?)) }
 
-            fn shown(&self, _: &'a [u8]) -> $crate::wire::Value<'a> {
-                $crate::wire::Value::Number { number: self.0.into(), name: self.name() }
+            fn shown(&self, _: &'a [u8]) -> $crate::wire::PartValue<'a> {
+                $crate::wire::PartValue::Number { number: self.0.into(), name: self.name() }
             }
         }
     };

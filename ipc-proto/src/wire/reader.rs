@@ -1,8 +1,9 @@
-use crate::{Decode, DecodeError, DecodeErrorKind};
+use crate::{DecodeError, DecodeErrorKind};
 
-/// A cursor over bytes whose end is known.
+/// A cursor over bytes with a known end.
 ///
-/// Running out is therefore malformed input, not a wish for more: see [`Parsed`](crate::Parsed) for that.
+/// Reading past the end is an error: the input is malformed, not incomplete. See [`Parsed`](crate::Parsed) for incomplete
+/// input.
 ///
 /// ```
 /// use ipc_proto::{DecodeErrorKind, wire::Reader};
@@ -17,45 +18,45 @@ use crate::{Decode, DecodeError, DecodeErrorKind};
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// The offset of the byte behind `rest`.
+    /// The offset of the byte after `rest`.
     end: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes` from the front.
+    /// Creates a reader at the front of `bytes`.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self::at(bytes, 0)
     }
 
-    /// Reads `bytes`, which lie at `offset` of what the caller calls the whole: errors then point into that.
+    /// Creates a reader of `bytes`, which begin at `offset` of a larger input. The offsets of errors refer to that input.
     #[must_use]
     pub const fn at(bytes: &'a [u8], offset: usize) -> Self {
         Self { rest: bytes, end: offset.saturating_add(bytes.len()) }
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.end.saturating_sub(self.rest.len())
     }
 
-    /// The bytes not yet read.
+    /// Returns the remaining bytes.
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// An error at the present offset.
+    /// Returns an error at the current offset.
     #[must_use]
     pub const fn error(&self, kind: DecodeErrorKind) -> DecodeError {
         DecodeError { kind, offset: self.offset() }
     }
 
-    /// Takes the next `n` bytes.
+    /// Reads the next `n` bytes.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer are left.
+    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer remain.
     #[inline]
     pub const fn bytes(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
         let Some((head, rest)) = self.rest.split_at_checked(n) else {
@@ -65,10 +66,10 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// Takes the next `N` bytes as an array.
+    /// Reads the next `N` bytes as an array.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer are left.
+    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer remain.
     #[inline]
     pub const fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let Some((head, rest)) = self.rest.split_first_chunk::<N>() else {
@@ -76,14 +77,5 @@ impl<'a> Reader<'a> {
         };
         self.rest = rest;
         Ok(*head)
-    }
-
-    /// Reads the next value.
-    ///
-    /// # Errors
-    /// If the bytes are no valid `T`.
-    #[inline]
-    pub fn read<T: Decode<'a>>(&mut self) -> Result<T, DecodeError> {
-        T::decode(self)
     }
 }

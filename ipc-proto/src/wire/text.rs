@@ -2,23 +2,25 @@ use core::cmp::Ordering;
 use core::hash::{Hash, Hasher};
 use core::{fmt, slice, str::EncodeUtf16};
 
-use super::{Path, Reader, See, Value, Writer, int::unit};
-use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
+use byteorder::{ByteOrder, LittleEndian};
+
+use super::{Reader, Writer};
+use crate::{DecodeError, DecodeErrorKind, Encode};
 
 /// A string of UTF-16 code units, or null.
 ///
 /// ```text
 ///  0       4                       4 + 2 × count
-/// | count | unit | unit | … | 0    |      count = 0: null, nothing follows
+/// | count | unit | unit | … | 0    |      count = 0: null, without units
 ///   u32     u16    u16        u16
 /// ```
 ///
-/// The count includes the terminating NUL, so an empty string has count 1. Null, empty and text are three values and
-/// stay three: an environment variable set to null is removed, one set to `""` is empty. Surrogates are not checked
-/// by either side; a lone one travels. So does a NUL inside, although a runtime reads only up to the first.
+/// The count includes the terminating NUL, so an empty string has count 1. Null and the empty string are different values:
+/// an environment variable that is set to null is removed, one that is set to `""` is empty. Neither side checks
+/// surrogates: a lone surrogate is preserved. So is an embedded NUL, although a runtime reads only up to the first NUL.
 ///
-/// A `Text` is either what you built it from (UTF-8 or UTF-16) or checked bytes of a message. It compares, orders and
-/// hashes by its code units, wherever it came from.
+/// A `Text` is either a string of the caller (UTF-8 or UTF-16) or checked bytes of a message. It compares, orders and
+/// hashes by code units, in either form.
 ///
 /// ```
 /// use ipc_proto::Text;
@@ -36,33 +38,33 @@ enum Repr<'a> {
     Null,
     Utf8(&'a str),
     Utf16(&'a [u16]),
-    /// Little-endian units without the terminator: an even number of bytes.
+    /// Little-endian units without the terminating NUL: an even number of bytes.
     Wire(&'a [u8]),
 }
 
 impl<'a> Text<'a> {
-    /// No string at all; count 0 on the wire.
+    /// The null string: count 0 on the wire.
     pub const NULL: Self = Self(Repr::Null);
 
-    /// Text of this UTF-8, where `From` does not do: in constants.
+    /// Creates a text from UTF-8. Unlike `From` it can be used in constants.
     #[must_use]
     pub const fn new(s: &'a str) -> Self {
         Self(Repr::Utf8(s))
     }
 
-    /// Text of these code units, lone surrogates included.
+    /// Creates a text from code units. They can contain lone surrogates.
     #[must_use]
     pub const fn from_utf16(units: &'a [u16]) -> Self {
         Self(Repr::Utf16(units))
     }
 
-    /// Whether this is null, which an empty text is not.
+    /// Returns whether the text is null. An empty text is not.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self.0, Repr::Null)
     }
 
-    /// Whether there are no units: null or empty.
+    /// Returns whether the text has no units: it is null or empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         match self.0 {
@@ -73,13 +75,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The text, or `None` for null.
+    /// Returns the text, or `None` if it is null.
     #[must_use]
     pub const fn non_null(self) -> Option<Self> {
         if self.is_null() { None } else { Some(self) }
     }
 
-    /// The code units, without the terminator; none for null.
+    /// Returns an iterator over the code units, without the terminating NUL. Null has none.
     #[must_use]
     pub fn units(&self) -> Units<'a> {
         Units(match self.0 {
@@ -90,14 +92,14 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// The characters, with U+FFFD for each lone surrogate.
+    /// Returns an iterator over the characters, with U+FFFD for each lone surrogate.
     pub fn chars(&self) -> impl Iterator<Item = char> + use<'a> {
         char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    /// Reads what follows the count.
+    /// Reads the units after the count.
     #[inline]
-    fn counted(r: &mut Reader<'a>, count: u32) -> Result<Self, DecodeError> {
+    pub(super) fn counted(r: &mut Reader<'a>, count: u32) -> Result<Self, DecodeError> {
         if count == 0 {
             return Ok(Self::NULL);
         }
@@ -110,12 +112,12 @@ impl<'a> Text<'a> {
         if *last == [0, 0] {
             return Ok(Self(Repr::Wire(text)));
         }
-        // The unit that is no NUL.
+        // The offset of the unit that is not NUL.
         let offset = r.offset().saturating_sub(2);
         Err(DecodeError { kind: DecodeErrorKind::Unterminated, offset })
     }
 
-    /// An owned copy.
+    /// Returns an owned copy.
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn to_text_buf(&self) -> TextBuf {
@@ -123,7 +125,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Iterates over the code units of a [`Text`].
+/// An iterator over the code units of a [`Text`].
 #[derive(Debug, Clone)]
 pub struct Units<'a>(UnitsRepr<'a>);
 
@@ -143,9 +145,9 @@ impl Iterator for Units<'_> {
             UnitsRepr::Utf8(units) => units.next(),
             UnitsRepr::Utf16(units) => units.next().copied(),
             UnitsRepr::Wire(bytes) => {
-                let (head, rest) = bytes.split_first_chunk()?;
+                let (head, rest) = bytes.split_first_chunk::<2>()?;
                 *bytes = rest;
-                Some(unit(*head))
+                Some(LittleEndian::read_u16(head))
             }
         }
     }
@@ -156,7 +158,7 @@ impl<'a> From<&'a str> for Text<'a> {
         Self(Repr::Utf8(s))
     }
 }
-/// `None` is null.
+/// Converts `None` to null.
 impl<'a> From<Option<&'a str>> for Text<'a> {
     fn from(s: Option<&'a str>) -> Self {
         s.map_or(Self::NULL, Self::from)
@@ -184,7 +186,7 @@ impl PartialOrd for Text<'_> {
         Some(self.cmp(other))
     }
 }
-/// Null first, then by code units.
+/// Orders by code units; null is first.
 impl Ord for Text<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.is_null().cmp(&self.is_null()).then_with(|| self.units().cmp(other.units()))
@@ -198,13 +200,13 @@ impl Hash for Text<'_> {
     }
 }
 
-/// The characters; nothing for null.
+/// Writes the characters, and nothing for null.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
     }
 }
-/// `"text"`, escaped as Rust would, a lone surrogate as `\u{d800}`; `null`.
+/// Writes `"text"`, with Rust's escapes and a lone surrogate as `\u{d800}`, or `null`.
 impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_null() {
@@ -222,7 +224,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// The count that travels for `len` units and the NUL behind them.
+/// Returns the count on the wire for `len` units and the terminating NUL.
 fn count(len: usize) -> u32 {
     u32::try_from(len.saturating_add(1)).unwrap_or(u32::MAX)
 }
@@ -247,25 +249,6 @@ impl Encode for Text<'_> {
         0u16.encode(w);
     }
 }
-impl<'a> Decode<'a> for Text<'a> {
-    const MIN_LEN: usize = 4;
-
-    #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let count = r.read()?;
-        Self::counted(r, count)
-    }
-
-    fn shown(&self, _: &'a [u8]) -> Value<'a> {
-        Value::Text(*self)
-    }
-
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, see: &mut See<'_>) -> Result<(), DecodeError> {
-        let count = r.show_count(path, see)?;
-        r.show(*path, see, |r| Self::counted(r, count), Self::shown).map(|_| ())
-    }
-}
-
 /// A [`Text`] that owns its code units.
 ///
 /// ```
@@ -283,17 +266,17 @@ pub struct TextBuf {
 
 #[cfg(feature = "alloc")]
 impl TextBuf {
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_text(&self) -> Text<'_> {
         self.units.as_deref().map_or(Text::NULL, Text::from_utf16)
     }
-    /// As UTF-8, U+FFFD for each lone surrogate; `None` for null.
+    /// Returns the text as UTF-8, with U+FFFD for each lone surrogate; `None` for null.
     #[must_use]
     pub fn to_utf8(&self) -> Option<alloc::string::String> {
         self.as_text().non_null().map(|text| text.chars().collect())
     }
-    /// Whether there are no units: null or empty.
+    /// Returns whether the text has no units: it is null or empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_text().is_empty()
@@ -336,7 +319,7 @@ impl PartialEq<&str> for TextBuf {
     }
 }
 
-/// Null, UTF-8, or any code units, lone surrogates too.
+/// Generates null, UTF-8, or any code units, including lone surrogates.
 #[cfg(feature = "arbitrary")]
 impl<'a> arbitrary::Arbitrary<'a> for Text<'a> {
     fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {

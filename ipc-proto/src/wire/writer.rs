@@ -1,8 +1,11 @@
-use crate::EncodeError;
+use byteorder::{ByteOrder, LittleEndian};
 
-/// Appends bytes to a buffer, and goes on counting when they no longer fit.
+use crate::{EncodeError, steps};
+
+/// Appends bytes to a buffer, and continues to count those that do not fit.
 ///
-/// That is why encoding cannot fail: whether it fitted, and what would have, is asked once, at the end.
+/// Encoding therefore cannot fail: [`finish`](Self::finish) reports once, at the end, whether everything fitted, and which
+/// length is required.
 ///
 /// ```
 /// use ipc_proto::{Encode, EncodeError, wire::Writer};
@@ -16,31 +19,32 @@ use crate::EncodeError;
 #[derive(Debug)]
 pub struct Writer<'b> {
     buf: &'b mut [u8],
-    /// How many bytes of what is written lie before `buf`.
+    /// The number of written bytes before the window.
     skip: usize,
     len: usize,
 }
 
 impl<'b> Writer<'b> {
-    /// Writes from the front of `buf`.
+    /// Creates a writer to the front of `buf`.
     #[must_use]
     pub const fn new(buf: &'b mut [u8]) -> Self {
         Self::window(buf, 0)
     }
 
-    /// Keeps only the bytes from offset `skip` on: how a long value is sent through a short buffer.
+    /// Creates a writer that stores only the bytes from offset `skip` on. A long value can be sent through a short buffer in
+    /// this way.
     #[must_use]
     pub const fn window(buf: &'b mut [u8], skip: usize) -> Self {
         Self { buf, skip, len: 0 }
     }
 
-    /// Bytes written, fitting or not.
+    /// Returns the number of written bytes, including those that did not fit.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing was written.
+    /// Returns whether nothing was written.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -59,7 +63,7 @@ impl<'b> Writer<'b> {
         self.len = end;
     }
 
-    /// Copies the part of `bytes` that falls into the window, at the present position.
+    /// Copies the part of `bytes` that is inside the window.
     #[cold]
     fn visible(&mut self, bytes: &[u8]) {
         let bytes = bytes.get(self.skip.saturating_sub(self.len)..).unwrap_or_default();
@@ -82,26 +86,41 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Overwrites bytes written before, where all of them fitted.
+    /// Overwrites earlier bytes, if they fitted.
     pub(crate) fn patch(&mut self, offset: usize, bytes: &[u8]) {
         if let Some(to) = self.buf.get_mut(offset..).and_then(|room| room.get_mut(..bytes.len())) {
             copy(to, bytes);
         }
     }
 
-    /// The bytes written.
+    /// Overwrites an earlier number, if it fitted.
+    pub(crate) fn patch_u16(&mut self, offset: usize, number: u16) {
+        let mut bytes = [0; 2];
+        LittleEndian::write_u16(&mut bytes, number);
+        self.patch(offset, &bytes);
+    }
+
+    /// Overwrites an earlier number, if it fitted.
+    pub(crate) fn patch_u32(&mut self, offset: usize, number: u32) {
+        let mut bytes = [0; 4];
+        LittleEndian::write_u32(&mut bytes, number);
+        self.patch(offset, &bytes);
+    }
+
+    /// Returns the written bytes.
     ///
     /// # Errors
-    /// [`EncodeError::BufferTooSmall`], with the length that would have been enough.
+    /// [`EncodeError::BufferTooSmall`] with the required length.
     pub fn finish(self) -> Result<&'b mut [u8], EncodeError> {
         let needed = self.len.saturating_sub(self.skip);
         self.buf.get_mut(..needed).ok_or(EncodeError::BufferTooSmall { needed })
     }
 }
 
-/// Copies what there is, as far as there is room. Not `copy_from_slice`, which panics where the compiler does not see that
-/// both are of one length, and it does not always look.
+/// Copies as many bytes as fit. `copy_from_slice` would panic for different lengths, and the compiler cannot always prove that
+/// they are equal.
 #[inline]
 pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
+    steps::count(from.len());
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }

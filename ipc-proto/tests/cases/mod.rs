@@ -1,7 +1,7 @@
-//! How much a property is tried.
+//! The number of cases of a property.
 use proptest::prelude::ProptestConfig;
 
-/// As many cases as by default, or as `PROPTEST_CASES` says, `times` over.
+/// Returns a configuration with `times` the default number of cases, or that of `PROPTEST_CASES`.
 pub(crate) fn cases(times: u32) -> ProptestConfig {
     let cases = ProptestConfig::default().cases.saturating_mul(times);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }

@@ -1,8 +1,8 @@
-//! The recorded traces, and what they expect.
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
-use ipc_proto::nettrace::{Limits, Metadata, Parser, Step};
+//! The recorded traces and their expected content.
+#![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
+use ipc_proto::nettrace::{Limits, Metadata, Parser, Record};
 
-/// What a trace holds that has to do with metadata.
+/// The metadata of a trace.
 #[derive(Debug)]
 pub(crate) enum Blob<'a> {
     /// A record that decodes.
@@ -26,19 +26,19 @@ pub(crate) fn traces() -> Vec<(String, Vec<u8>, serde_json::Value)> {
     ipc_fuzz::traces().into_iter().map(parsed).collect()
 }
 
-/// Gives what is in `bytes` to `f`.
+/// Calls `f` with the content of `bytes`.
 pub(crate) fn read<'a>(bytes: &'a [u8], f: &mut dyn FnMut(Blob<'a>)) {
     let mut parser = Parser::new(Limits::default());
     loop {
         match parser.next(bytes) {
-            Step::Metadata(event) => {
+            Record::Metadata(event) => {
                 f(Blob::Metadata(Metadata::decode(parser.version(), event.payload).unwrap()));
             }
-            Step::Event(event) => {
+            Record::Event(event) => {
                 f(Blob::Event { metadata_id: event.metadata_id, payload: event.payload });
             }
-            Step::SequencePoint(point) if point.flushes_metadata() => f(Blob::FlushMetadata),
-            Step::More { .. } | Step::End(_) => return,
+            Record::SequencePoint(point) if point.flushes_metadata() => f(Blob::FlushMetadata),
+            Record::More { .. } | Record::End(_) => return,
             _ => {}
         }
     }

@@ -1,39 +1,39 @@
-//! Streams as a [`Writer`] writes them.
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
-use ipc_proto::nettrace::{End, Event, Step, Trace, Version, WriteError, Writer};
+//! Streams as a [`TraceWriter`] writes them.
+#![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
+use ipc_proto::nettrace::{End, Event, Record, Trace, TraceWriter, Version, WriteError};
 
 use crate::nettrace_steps::picked;
 
 /// A stream under construction.
 pub(crate) struct Stream<'b> {
-    writer: Writer<'b>,
+    writer: TraceWriter<'b>,
     bytes: Vec<u8>,
 }
 
 impl<'b> Stream<'b> {
     pub(crate) fn new(version: Version, buf: &'b mut [u8]) -> Self {
-        Self { writer: Writer::new(version, buf).unwrap(), bytes: Vec::new() }
+        Self { writer: TraceWriter::new(version, buf).unwrap(), bytes: Vec::new() }
     }
 
-    /// Gives a record to the writer until it takes it: what [`put`] is made of.
+    /// Calls `give` until the writer has taken the record. [`put`] calls this.
     #[track_caller]
     pub(crate) fn put(
         &mut self,
-        mut give: impl for<'w> FnMut(&'w mut Writer<'b>) -> Result<Option<&'w [u8]>, WriteError>,
+        mut give: impl for<'w> FnMut(&'w mut TraceWriter<'b>) -> Result<Option<&'w [u8]>, WriteError>,
     ) {
         while let Some(bytes) = give(&mut self.writer).unwrap() {
             self.bytes.extend_from_slice(bytes);
         }
     }
 
-    /// Ends the block.
+    /// Ends the open block.
     pub(crate) fn flush(&mut self) {
         while let Some(bytes) = self.writer.flush() {
             self.bytes.extend_from_slice(bytes);
         }
     }
 
-    /// All of it, with its end.
+    /// Returns the whole stream with its end.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         while let Some(bytes) = self.writer.finish() {
             self.bytes.extend_from_slice(bytes);
@@ -42,16 +42,16 @@ impl<'b> Stream<'b> {
     }
 }
 
-/// Gives a record to a stream, by the name of the writer's function: `put!(stream.event(&event))`.
+/// Writes a record to a stream by the name of the writer's method: `put!(stream.event(&event))`.
 macro_rules! put {
     ($stream:ident.$method:ident($($arg:expr),*)) => {
         $stream.put(|writer| writer.$method($($arg),*))
     };
 }
 
-/// A stream with a trace, what `records` puts into it, and an end.
+/// Returns a stream with a `Trace` record, the records that `records` writes, and an end.
 pub(crate) fn written(version: Version, records: impl FnOnce(&mut Stream<'_>)) -> Vec<u8> {
-    let mut buf = vec![0xa5; Writer::BUFFER];
+    let mut buf = vec![0xa5; TraceWriter::BUFFER];
     let mut stream = Stream::new(version, &mut buf);
     put!(stream.trace(&Trace::new(version)));
     records(&mut stream);
@@ -71,7 +71,7 @@ macro_rules! stream {
 #[track_caller]
 pub(crate) fn descriptions(bytes: &[u8]) -> Vec<Event<'_>> {
     let (records, end) =
-        picked(bytes, |step| if let Step::Metadata(record) = step { Some(record) } else { None });
+        picked(bytes, |step| if let Record::Metadata(record) = step { Some(record) } else { None });
     assert_eq!(end, End::Complete);
     records
 }

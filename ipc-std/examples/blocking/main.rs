@@ -1,9 +1,9 @@
-//! A client that blocks: asks a runtime who it is, and traces it for a second.
+//! A client with blocking I/O. It describes a process, and traces it for a second.
 //!
-//! `cargo run -p ipc-std --features fake --example blocking [SOCKET]`; without a socket it brings a runtime along.
+//! `cargo run -p ipc-std --features fake --example blocking [SOCKET]`; without a socket it starts a fake runtime.
 //!
-//! `client.rs` is what speaks the protocol, and `transport.rs` what carries it. `../tokio` is the same with `.await`.
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is to be read")]
+//! `client.rs` speaks the protocol, over the streams of `transport.rs`. `../tokio` is the same with `.await`.
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is short")]
 
 #[cfg(unix)]
 mod client;
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     use ipc_std::fake::{FakeRuntime, Profile};
     use std::path::PathBuf;
 
-    // One that does not know the newest command.
+    // A runtime that does not know the newest command.
     let fake = FakeRuntime::start(Profile { version: 6, ..Profile::net8() })?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);
 
@@ -31,5 +31,5 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
 
 #[cfg(not(unix))]
 fn main() {
-    println!("this example is about Unix sockets");
+    println!("this example uses Unix sockets");
 }

@@ -1,4 +1,4 @@
-//! Unix sockets of the standard library, with a deadline.
+//! Unix sockets of the standard library with a deadline.
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,17 +10,17 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 pub(crate) const READABLE: PollFlags = PollFlags::IN;
 pub(crate) const WRITABLE: PollFlags = PollFlags::OUT;
 
-/// A connection on which nothing is waited for beyond a deadline.
+/// A connection whose operations wait until a deadline.
 pub(crate) struct Stream {
-    /// It does not block.
+    /// A nonblocking socket.
     socket: UnixStream,
     until: Instant,
 }
 
 impl Stream {
-    /// A runtime with whom too many others wait already gives an error of kind `WouldBlock`.
+    /// Connects. Fails with an error of kind `WouldBlock` if the backlog of the runtime is full.
     pub(crate) fn connect(path: &Path, until: Instant) -> io::Result<Self> {
-        // `UnixStream::connect` would wait for it, without a deadline.
+        // `UnixStream::connect` would wait for the runtime without a deadline.
         let socket = UnixStream::from(socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
         socket.set_nonblocking(true)?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
@@ -47,12 +47,12 @@ impl Stream {
         }
     }
 
-    /// What is there; an error of kind `WouldBlock` if that is nothing.
+    /// Reads the available bytes. Fails with an error of kind `WouldBlock` if there are none.
     pub(crate) fn try_read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         self.socket.read(space)
     }
 
-    /// What there is room for; an error of kind `WouldBlock` if that is nothing.
+    /// Writes as many bytes as fit. Fails with an error of kind `WouldBlock` if none fits.
     pub(crate) fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.write(bytes)
     }
@@ -65,7 +65,7 @@ impl Stream {
     }
 }
 
-/// Which of these is ready first, the one in front if both are; nothing once it is too late.
+/// Returns the index of the first that is ready, the lower one if both are. `None` after the deadline.
 pub(crate) fn first(wanted: [Option<(&Stream, PollFlags)>; 2], until: Instant) -> io::Result<Option<usize>> {
     let mut polled: Vec<_> =
         wanted.iter().flatten().map(|(stream, flags)| PollFd::new(&stream.socket, *flags)).collect();
@@ -78,6 +78,6 @@ pub(crate) fn first(wanted: [Option<(&Stream, PollFlags)>; 2], until: Instant) -
             Ok(_) => break,
         }
     }
-    let mut ready = polled.iter().map(|polled| !polled.revents().is_empty()); // a hang-up is to be read, too
+    let mut ready = polled.iter().map(|polled| !polled.revents().is_empty()); // a hang-up must be read, too
     Ok(wanted.iter().position(|wanted| wanted.is_some() && ready.next() == Some(true)))
 }

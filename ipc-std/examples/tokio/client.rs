@@ -1,4 +1,4 @@
-//! A client, over whatever [`transport`](crate::transport) carries its bytes.
+//! A client over the streams of [`transport`](crate::transport).
 use core::error::Error;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Write};
@@ -14,12 +14,12 @@ use ipc_proto::{
 
 use crate::transport::{READABLE, Stream, WRITABLE, first};
 
-/// How long a command may take, with all its tries.
+/// The deadline of a command, with the older commands that are tried.
 const CALL: Duration = Duration::from_secs(10);
-/// How long a session may take to end, once that is asked for.
+/// The deadline of a Stop, from its request to the end of the stream.
 const STOP: Duration = Duration::from_secs(60);
 
-/// Drives an exchange to its end: the one loop for all of them. The deadline is the stream's.
+/// Drives an exchange to its end. The deadline is the stream's.
 async fn drive(exchange: &mut impl Exchange, stream: &mut Stream) -> Result<(), Box<dyn Error>> {
     loop {
         let n = match exchange.step() {
@@ -31,7 +31,7 @@ async fn drive(exchange: &mut impl Exchange, stream: &mut Stream) -> Result<(), 
     }
 }
 
-/// A peer that resets the connection has closed it; what it sent before is read all the same.
+/// Treats a reset as the end of the connection. Bytes that the peer sent before are still read.
 fn or_closed(done: io::Result<usize>) -> io::Result<usize> {
     match done {
         Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(0),
@@ -39,7 +39,7 @@ fn or_closed(done: io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// One command, and what the runtime answers to it.
+/// Sends one command and receives the answer.
 async fn call<'b, C: Command>(
     command: &C,
     stream: &mut Stream,
@@ -50,8 +50,8 @@ async fn call<'b, C: Command>(
     Ok(call.finish()?)
 }
 
-/// The same on a connection of its own, as every command has; nothing if the runtime is too old for the command.
-async fn ask<'b, C: Command>(
+/// Sends one command on a connection of its own. Returns `None` if the runtime does not know the command.
+async fn request<'b, C: Command>(
     command: &C,
     path: &Path,
     until: Instant,
@@ -65,22 +65,22 @@ async fn ask<'b, C: Command>(
     }
 }
 
-/// Who the process is: the newest command first, then older ones.
+/// Describes the process, with the newest command that the runtime knows.
 pub(crate) async fn process_info(path: &Path) -> Result<String, Box<dyn Error>> {
     let until = Instant::now() + CALL;
     for code in plan::process_info(&Runtime::default()) {
         let mut buf = vec![0; 65_535];
         let info = match code {
             GetProcessInfo3::CODE => {
-                let info = ask(&GetProcessInfo3 {}, path, until, &mut buf).await?;
+                let info = request(&GetProcessInfo3 {}, path, until, &mut buf).await?;
                 info.map(|info| format!("{} on .NET {}", info.command_line, info.clr_product_version))
             }
             GetProcessInfo2::CODE => {
-                let info = ask(&GetProcessInfo2 {}, path, until, &mut buf).await?;
+                let info = request(&GetProcessInfo2 {}, path, until, &mut buf).await?;
                 info.map(|info| format!("{} on .NET {}", info.command_line, info.clr_product_version))
             }
             _ => {
-                let info = ask(&GetProcessInfo {}, path, until, &mut buf).await?;
+                let info = request(&GetProcessInfo {}, path, until, &mut buf).await?;
                 info.map(|info| format!("{} on .NET 5", info.command_line))
             }
         };
@@ -88,10 +88,10 @@ pub(crate) async fn process_info(path: &Path) -> Result<String, Box<dyn Error>> 
             return Ok(info);
         }
     }
-    Err("the runtime is older than .NET 5, and cannot say".into())
+    Err("the runtime is older than .NET 5, and has no such command".into())
 }
 
-/// Traces the garbage collector for so long, writes the stream to `out`, and says how it ended.
+/// Traces the garbage collector for `length`, and writes the stream to `out`. Returns how the session ended.
 pub(crate) async fn trace(
     path: &Path,
     length: Duration,
@@ -117,21 +117,21 @@ pub(crate) async fn trace(
         Answer::Refused(refusal) => return Err(format!("refused: {}", refusal.hresult).into()),
     };
 
-    // What comes on the stream now is the trace; the stop has a connection of its own. The session's clock counts
-    // milliseconds from the beginning.
+    // From here on the stream carries the trace. The Stop has a connection of its own. The session's clock counts
+    // milliseconds since `begin`.
     let mut session = Session::new(session_id);
     let mut stop: Option<Stream> = None;
     loop {
         if begin.elapsed() >= length {
-            session.stop(milliseconds(length + STOP)); // changes nothing the second time
+            session.stop(milliseconds(length + STOP)); // a second call does nothing
         }
         session.tick(milliseconds(begin.elapsed()));
         if let Some(end) = session.end() {
-            return Ok(end); // and both connections are closed
+            return Ok(end); // which closes both connections
         }
         let until = begin + session.until().map_or(length, Duration::from_millis);
 
-        // Whatever can be done first, on either connection. To wait for the stop alone would be to wait for ever.
+        // Wait for both connections. Waiting for the Stop alone would never end.
         let interest = match session.stop_step() {
             StopStep::Connect => {
                 stop = Some(Stream::connect(path, until).await?);
@@ -142,14 +142,14 @@ pub(crate) async fn trace(
             StopStep::Receive(_) => Some(READABLE),
             StopStep::Nothing => None,
         };
-        let of_stop = stop.as_ref().zip(interest);
-        let of_stream = session.wants_stream().then_some((&stream, READABLE));
-        match first([of_stop, of_stream], until).await? {
+        let stop_interest = stop.as_ref().zip(interest);
+        let stream_interest = session.wants_stream().then_some((&stream, READABLE));
+        match first([stop_interest, stream_interest], until).await? {
             Some(0) => {
                 let Some(stop) = &mut stop else { continue };
                 let event = match session.stop_step() {
-                    StopStep::Send(bytes) => at_once(stop.try_write(bytes))?.map(StopEvent::Sent),
-                    StopStep::Receive(space) => at_once(stop.try_read(space))?.map(StopEvent::Received),
+                    StopStep::Send(bytes) => if_ready(stop.try_write(bytes))?.map(StopEvent::Sent),
+                    StopStep::Receive(space) => if_ready(stop.try_read(space))?.map(StopEvent::Received),
                     StopStep::Connect | StopStep::Nothing => None,
                 };
                 if let Some(event) = event {
@@ -157,18 +157,18 @@ pub(crate) async fn trace(
                 }
             }
             Some(_) => {
-                if let Some(n) = at_once(stream.try_read(&mut buf))? {
+                if let Some(n) = if_ready(stream.try_read(&mut buf))? {
                     session.stream_advance(&buf[..n]);
                     out.write_all(&buf[..n])?;
                 }
             }
-            None => {} // it is time to stop, or to give up
+            None => {} // the time to stop, or the deadline
         }
     }
 }
 
-/// Nothing if there was nothing to do after all.
-fn at_once(done: io::Result<usize>) -> io::Result<Option<usize>> {
+/// Returns `None` if the operation would block.
+fn if_ready(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match or_closed(done) {
         Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(None),
         done => done.map(Some),

@@ -1,10 +1,10 @@
-//! A client over tokio: asks a runtime who it is, and traces it for a second.
+//! A client with tokio. It describes a process, and traces it for a second.
 //!
-//! `cargo run -p ipc-std --features fake --example tokio [SOCKET]`; without a socket it brings a runtime along.
+//! `cargo run -p ipc-std --features fake --example tokio [SOCKET]`; without a socket it starts a fake runtime.
 //!
-//! `client.rs` is what speaks the protocol. It differs from `../blocking/client.rs` by `async` and `.await`, which a
-//! test sees to: `transport.rs` is all that an asynchronous client has to write anew.
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is to be read")]
+//! `client.rs` speaks the protocol. It differs from `../blocking/client.rs` only by `async` and `.await`, which a test
+//! checks. So an asynchronous client needs only another `transport.rs`.
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is short")]
 
 #[cfg(unix)]
 mod client;
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
     use ipc_std::fake::{FakeRuntime, Profile};
     use std::path::PathBuf;
 
-    // One that does not know the newest command.
+    // A runtime that does not know the newest command.
     let fake = FakeRuntime::start(Profile { version: 6, ..Profile::net8() })?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);
 
@@ -33,5 +33,5 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
 
 #[cfg(not(unix))]
 fn main() {
-    println!("this example is about Unix sockets");
+    println!("this example uses Unix sockets");
 }

@@ -1,4 +1,4 @@
-//! Unix sockets of tokio, with a deadline.
+//! Unix sockets of tokio with a deadline.
 use core::future::pending;
 use std::io;
 use std::path::Path;
@@ -11,14 +11,14 @@ use tokio::time::{sleep_until, timeout_at};
 pub(crate) const READABLE: Interest = Interest::READABLE;
 pub(crate) const WRITABLE: Interest = Interest::WRITABLE;
 
-/// A connection on which nothing is waited for beyond a deadline.
+/// A connection whose operations wait until a deadline.
 pub(crate) struct Stream {
     socket: UnixStream,
     until: Instant,
 }
 
 impl Stream {
-    /// A runtime with whom too many others wait already gives an error of kind `WouldBlock`.
+    /// Connects. Fails with an error of kind `WouldBlock` if the backlog of the runtime is full.
     pub(crate) async fn connect(path: &Path, until: Instant) -> io::Result<Self> {
         let socket = timeout_at(until.into(), UnixStream::connect(path)).await??;
         Ok(Self { socket, until })
@@ -44,18 +44,18 @@ impl Stream {
         }
     }
 
-    /// What is there; an error of kind `WouldBlock` if that is nothing.
+    /// Reads the available bytes. Fails with an error of kind `WouldBlock` if there are none.
     pub(crate) fn try_read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         self.socket.try_read(space)
     }
 
-    /// What there is room for; an error of kind `WouldBlock` if that is nothing.
+    /// Writes as many bytes as fit. Fails with an error of kind `WouldBlock` if none fits.
     pub(crate) fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.try_write(bytes)
     }
 }
 
-/// Which of these is ready first, the one in front if both are; nothing once it is too late.
+/// Returns the index of the first that is ready, the lower one if both are. `None` after the deadline.
 pub(crate) async fn first(
     wanted: [Option<(&Stream, Interest)>; 2],
     until: Instant,

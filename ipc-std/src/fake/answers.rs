@@ -1,63 +1,53 @@
 use ipc_proto::plan::Flavour;
 use ipc_proto::types::{ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-use ipc_proto::{Continuation, HResult, Request, SetEnvironmentVariable, Text};
+use ipc_proto::{
+    ApplyStartupHook, AttachProfiler, CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4,
+    CollectTracing5, CollectTracing6, Command, Continuation, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
+    GenerateCoreDump2, GenerateCoreDump3, GetProcessEnvironment, GetProcessInfo, GetProcessInfo2,
+    GetProcessInfo3, HResult, Request, ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing,
+    Text,
+};
 
-use super::{Profile, Response, Shared};
+use super::fake_core::FakeCore;
+use super::profile::Profile;
+use super::response::Response;
 
-/// What the program does, over and over: a second of one on .NET 10 with the events of its own sources, collections,
-/// exceptions, counters, one in twenty of the samples that were taken, and the rundown of its modules.
+/// The events of the fake program, repeated: a second of a program on .NET 10 with the events of its own sources,
+/// collections, exceptions, counters, one in twenty samples, and the rundown of its modules.
 const RECORDING: &[u8] = include_bytes!("program.nettrace");
 const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
 
-impl Shared {
-    /// What a runtime of this profile answers at this port, as far as a fake one can.
+/// A command with its default response. Every command of the table must implement it.
+trait Respond {
+    /// Returns the response to a request that arrived at this port.
+    fn respond(&self, runtime: &FakeCore, port: usize) -> Response;
+}
+
+impl FakeCore {
+    /// Returns the response of this profile's runtime at this port.
     pub(super) fn default_response(&self, request: &Request<'_>, port: usize) -> Response {
-        let coreclr = self.profile.flavour == Flavour::CoreClr;
-        match request {
-            Request::GenerateCoreDump3(_) if coreclr => {
-                Response::RefuseWith(HResult::FAIL, NO_DUMP.to_owned())
-            }
-            Request::GenerateCoreDump(_) | Request::GenerateCoreDump2(_) | Request::GenerateCoreDump3(_) => {
-                Response::Refuse(HResult::FAIL)
-            }
-            Request::StopTracing(stop) => self.stop(stop.session_id),
-            Request::CollectTracing(_)
-            | Request::CollectTracing2(_)
-            | Request::CollectTracing3(_)
-            | Request::CollectTracing4(_) => Response::Replay(RECORDING.to_vec()),
-            Request::CollectTracing5(_) | Request::CollectTracing6(_) => match request.continuation() {
-                Continuation::UserEvents if coreclr => Response::UserEvents,
-                Continuation::UserEvents => Response::Refuse(HResult::FAIL),
-                _ => Response::Replay(RECORDING.to_vec()),
-            },
-            Request::AttachProfiler(_) => Response::Refuse(HResult::MOD_NOT_FOUND),
-            // One that never waited takes it all the same.
-            Request::StartupProfiler(_) if self.state().resumed => Response::Refuse(HResult::INVALID_ARG),
-            Request::StartupProfiler(_) | Request::EnablePerfMap(_) | Request::DisablePerfMap(_) => {
-                Response::ok(&Status::OK)
-            }
-            Request::ApplyStartupHook(_) if coreclr => Response::ok(&Status::OK),
-            Request::ApplyStartupHook(_) => Response::Refuse(HResult::NOT_SUPPORTED),
-            Request::SetEnvironmentVariable(set) => self.set_environment_variable(set),
-            Request::GetProcessInfo(_) => Response::ok(&info(&self.profile)),
-            Request::GetProcessInfo2(_) => Response::ok(&info2(&self.profile)),
-            Request::GetProcessInfo3(_) => Response::ok(&info3(&self.profile)),
-            Request::GetProcessEnvironment(_) => Response::Environment(self.state().environment.clone()),
-            Request::ResumeRuntime(_) => {
-                let mut state = self.state();
-                state.resumed |= state.suspension.resume(port) && !state.suspension.is_suspended();
-                self.changed.notify_all();
-                Response::ok(&Status::OK)
-            }
-            _ => Response::Refuse(HResult::UNKNOWN_COMMAND),
+        macro_rules! respond {
+            ($([$code:literal $name:ident $($rest:tt)*])*) => {
+                match request {
+                    $(Request::$name(command) => command.respond(self, port),)*
+                    _ => Response::Refuse(HResult::UNKNOWN_COMMAND),
+                }
+            };
         }
+        ipc_proto::for_each_command!(respond)
     }
 
-    /// Sets a variable, or removes it.
+    fn is_coreclr(&self) -> bool {
+        self.profile.flavour == Flavour::CoreClr
+    }
+
+    /// Sets or removes a variable.
     fn set_environment_variable(&self, set: &SetEnvironmentVariable<'_>) -> Response {
-        /// What `setenv` returns: no HRESULT, but it travels as one.
+        /// The return value of `setenv`, sent in place of an HRESULT.
         const SETENV_FAILED: HResult = HResult(0xffff_ffff);
-        // A runtime reads up to the first NUL. CoreCLR takes a name that is nothing then, and does nothing.
+        /// ERROR_NOT_ENOUGH_MEMORY, the answer of CoreCLR to a name that begins with an equals sign.
+        const NOT_ENOUGH_MEMORY: HResult = HResult::from_win32(8);
+        // A runtime reads up to the first NUL. CoreCLR accepts a name that is empty then, and does nothing.
         let read = |text: Text<'_>| text.chars().take_while(|c| *c != '\0').collect::<String>();
         let name = read(set.name);
         if self.profile.flavour == Flavour::NativeAot && (name.is_empty() || name.contains('=')) {
@@ -65,6 +55,9 @@ impl Shared {
         }
         if name.is_empty() {
             return Response::ok(&Status::OK);
+        }
+        if name.starts_with('=') && !set.value.is_null() {
+            return Response::Refuse(NOT_ENOUGH_MEMORY);
         }
         let prefix = format!("{name}=");
         let environment = &mut self.state().environment;
@@ -78,14 +71,145 @@ impl Shared {
         Response::ok(&Status::OK)
     }
 
-    /// Stops a session, and answers once its stream is written, as a runtime does.
+    /// Stops a session, and answers after its stream is written, as a runtime does.
     fn stop(&self, session_id: u64) -> Response {
         if let Some(session) = self.state().sessions.get_mut(&session_id) {
             session.stopped = true;
         }
-        self.changed.notify_all();
+        self.notify();
         self.wait_until(None, |state| !state.sessions.contains_key(&session_id));
         Response::ok(&SessionId { session_id })
+    }
+}
+
+fn ok() -> Response {
+    Response::ok(&Status::OK)
+}
+
+fn start_session() -> Response {
+    Response::Replay(RECORDING.to_vec())
+}
+
+/// Starts a session that streams, or one that writes to `user_events`.
+fn start_any_session(runtime: &FakeCore, continuation: Continuation) -> Response {
+    match continuation {
+        Continuation::UserEvents if runtime.is_coreclr() => Response::UserEvents(RECORDING.to_vec()),
+        Continuation::UserEvents => Response::Refuse(HResult::FAIL),
+        _ => start_session(),
+    }
+}
+
+impl Respond for GenerateCoreDump<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        Response::Refuse(HResult::FAIL)
+    }
+}
+impl Respond for GenerateCoreDump2<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        Response::Refuse(HResult::FAIL)
+    }
+}
+impl Respond for GenerateCoreDump3<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        if runtime.is_coreclr() {
+            Response::RefuseWith(HResult::FAIL, NO_DUMP.to_owned())
+        } else {
+            Response::Refuse(HResult::FAIL)
+        }
+    }
+}
+impl Respond for StopTracing {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        runtime.stop(self.session_id)
+    }
+}
+impl Respond for CollectTracing<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_session()
+    }
+}
+impl Respond for CollectTracing2<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_session()
+    }
+}
+impl Respond for CollectTracing3<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_session()
+    }
+}
+impl Respond for CollectTracing4<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_session()
+    }
+}
+impl Respond for CollectTracing5<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        start_any_session(runtime, self.continuation())
+    }
+}
+impl Respond for CollectTracing6<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        start_any_session(runtime, self.continuation())
+    }
+}
+impl Respond for AttachProfiler<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        Response::Refuse(HResult::MOD_NOT_FOUND)
+    }
+}
+impl Respond for StartupProfiler<'_> {
+    /// Answers OK also in a runtime that was never suspended.
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        if runtime.state().resumed { Response::Refuse(HResult::INVALID_ARG) } else { ok() }
+    }
+}
+impl Respond for GetProcessInfo {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        Response::ok(&info(&runtime.profile))
+    }
+}
+impl Respond for ResumeRuntime {
+    fn respond(&self, runtime: &FakeCore, port: usize) -> Response {
+        let mut state = runtime.state();
+        state.resumed |= state.suspension.resume(port) && !state.suspension.is_suspended();
+        runtime.notify();
+        ok()
+    }
+}
+impl Respond for GetProcessEnvironment {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        Response::Environment(runtime.state().environment.clone())
+    }
+}
+impl Respond for SetEnvironmentVariable<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        runtime.set_environment_variable(self)
+    }
+}
+impl Respond for GetProcessInfo2 {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        Response::ok(&info2(&runtime.profile))
+    }
+}
+impl Respond for EnablePerfMap {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        ok()
+    }
+}
+impl Respond for DisablePerfMap {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        ok()
+    }
+}
+impl Respond for ApplyStartupHook<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        if runtime.is_coreclr() { ok() } else { Response::Refuse(HResult::NOT_SUPPORTED) }
+    }
+}
+impl Respond for GetProcessInfo3 {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        Response::ok(&info3(&runtime.profile))
     }
 }
 

@@ -1,11 +1,12 @@
 use core::hash::{BuildHasher, Hasher};
+use core::time::Duration;
 use std::hash::RandomState;
 use std::path::PathBuf;
 
 use ipc_proto::plan::{self, Flavour, Runtime};
 use ipc_proto::{Code, Guid, HResult, RequestError, Violation};
 
-/// What a [`FakeRuntime`](super::FakeRuntime) says it is.
+/// The identity of a [`FakeRuntime`](super::FakeRuntime).
 ///
 /// ```
 /// use ipc_std::fake::Profile;
@@ -15,19 +16,20 @@ use ipc_proto::{Code, Guid, HResult, RequestError, Violation};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// The major version of .NET; it decides which commands are known.
+    /// The major version of .NET, which decides which commands the runtime knows.
     pub version: u8,
-    /// What kind of runtime.
+    /// The kind of runtime.
     pub flavour: Flavour,
-    /// Whether it waits at its start for a `ResumeRuntime` where it listens; until then no trace has a byte.
+    /// Whether the runtime is suspended at startup until a `ResumeRuntime` arrives where it listens. Until then traces
+    /// have no bytes.
     pub suspended: bool,
-    /// The monitors that it calls; none if not set otherwise.
-    pub ports: Vec<Port>,
-    /// The process, in the socket's name and in what it says of itself; this one if not set otherwise.
+    /// The monitors that it connects to. Default: none.
+    pub ports: Vec<FakePort>,
+    /// The process id, in the name of the socket and in its answers. Default: that of this process.
     pub process_id: u32,
-    /// The runtime's identity; random if not set otherwise.
+    /// The runtime cookie. Default: random.
     pub runtime_cookie: Guid,
-    /// How it was started.
+    /// The command line.
     pub command_line: String,
     /// The operating system.
     pub os: String,
@@ -37,34 +39,37 @@ pub struct Profile {
     pub managed_entrypoint_assembly_name: String,
     /// The runtime's version.
     pub clr_product_version: String,
-    /// The platform.
+    /// The runtime identifier (RID).
     pub portable_rid: String,
     /// The environment: `NAME=value` each.
     pub environment: Vec<String>,
+    /// How long a client can take to send its request, and then each time until it reads more of the response or the
+    /// stream. After that its connection is closed. Default: 60 seconds.
+    pub client_timeout: Duration,
 }
 
 impl Profile {
-    /// .NET 10.
+    /// Returns the profile of .NET 10.
     #[must_use]
     pub fn net10() -> Self {
         Self::new(10, "10.0.12")
     }
-    /// .NET 9.
+    /// Returns the profile of .NET 9.
     #[must_use]
     pub fn net9() -> Self {
         Self::new(9, "9.0.20")
     }
-    /// .NET 8.
+    /// Returns the profile of .NET 8.
     #[must_use]
     pub fn net8() -> Self {
         Self::new(8, "8.0.31")
     }
-    /// .NET 9, compiled ahead of time.
+    /// Returns the profile of .NET 9 with NativeAOT.
     #[must_use]
     pub fn net9_aot() -> Self {
         Self { flavour: Flavour::NativeAot, ..Self::net9() }
     }
-    /// .NET Core 3.1, which knows five commands.
+    /// Returns the profile of .NET Core 3.1, which knows five commands.
     #[must_use]
     pub fn net31() -> Self {
         Self::new(3, "3.1.23")
@@ -87,34 +92,35 @@ impl Profile {
             environment: ["HOME=/home/fake", "PATH=/usr/bin:/bin", "OPTIONS=a=1;b=2"]
                 .map(str::to_owned)
                 .to_vec(),
+            client_timeout: Duration::from_secs(60),
         }
     }
 
-    /// What a runtime of this version and kind refuses by its code, before it looks at the payload.
-    pub(super) fn refuses(&self, code: Code) -> Option<HResult> {
+    /// Returns the refusal of a command by its code, which precedes decoding.
+    pub(super) fn refusal(&self, code: Code) -> Option<HResult> {
         let (version, flavour) = (Some(self.version), Some(self.flavour));
         let linux = Some(self.os == "Linux");
         plan::refusal(code, &Runtime { version, flavour, linux, suspended: None })
     }
 
-    /// What a runtime of this kind refuses in another way: where there are no startup hooks, it does not matter which
-    /// one is wanted.
-    pub(super) fn refuses_instead(&self, error: &RequestError) -> Option<HResult> {
-        let hook = matches!(error, RequestError::Violation(Violation::StartupHookPath));
+    /// Returns the refusal that replaces that of a violation: a runtime without startup hooks does not check their
+    /// paths.
+    pub(super) fn refusal_instead_of(&self, error: &RequestError<'_>) -> Option<HResult> {
+        let hook = matches!(error, RequestError::Violation { violation: Violation::StartupHookPath, .. });
         (hook && self.flavour != Flavour::CoreClr).then_some(HResult::NOT_SUPPORTED)
     }
 }
 
-/// A monitor that a [`FakeRuntime`](super::FakeRuntime) calls, there or not.
+/// A monitor that a [`FakeRuntime`](super::FakeRuntime) connects to, as soon as it listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Port {
-    /// The monitor's socket.
+pub struct FakePort {
+    /// The path of the monitor's socket.
     pub path: PathBuf,
-    /// Whether the runtime waits at its start for a `ResumeRuntime` that comes by this port.
+    /// Whether the runtime is suspended at startup until a `ResumeRuntime` arrives at this port.
     pub suspended: bool,
 }
 
-/// Different each time, though no secret.
+/// Returns a random value that is not a secret.
 pub(super) fn random() -> Guid {
     let [a, b] = [(); 2].map(|()| RandomState::new().build_hasher().finish());
     Guid(((u128::from(a) << u64::BITS) | u128::from(b)).to_le_bytes())

@@ -2,25 +2,25 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipc_proto::nettrace::{
-    Event, Limits, Metadata, Parser, Rewrite, RewriteError, RewriteOptions, RewriteSpace, Slot, Step, Trace,
-    Version,
+    Event, Limits, Metadata, Parser, Record, Rewrite, RewriteError, RewriteOptions, RewriteSpace, Slot,
+    Trace, Version,
 };
 
-/// Who tells of methods and modules at the end of a session.
+/// The provider of the rundown.
 pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// Who tells of the process.
+/// The provider of the event `ProcessInfo`.
 pub(super) const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
 
-/// What a program did while it was traced.
+/// A decoded recording of a program.
 pub(super) struct Recording<'a> {
     pub(super) trace: Trace<'a>,
-    /// Each kind of event.
+    /// The kinds of events.
     pub(super) kinds: Vec<Metadata<'a>>,
-    /// In order of time.
+    /// The events in order of time.
     pub(super) events: Vec<Recorded<'a>>,
-    /// The rundown, in the same order.
+    /// The rundown in the same order.
     pub(super) rundown: Vec<Recorded<'a>>,
-    /// Events that each capture thread lost behind its last one.
+    /// The number of events that each capture thread lost after its last one.
     pub(super) lost: BTreeMap<u64, u32>,
     /// Nanoseconds from the first event to the last.
     pub(super) length: u64,
@@ -28,35 +28,35 @@ pub(super) struct Recording<'a> {
 
 /// An event of a recording.
 pub(super) struct Recorded<'a> {
-    /// Nanoseconds since the first one.
+    /// Nanoseconds since the first event.
     pub(super) at: u64,
-    /// Of the recording's kinds.
+    /// The index in [`Recording::kinds`].
     pub(super) kind: usize,
     pub(super) event: Event<'a>,
     pub(super) stack: &'a [u8],
-    /// Events that its capture thread lost before it.
+    /// The number of events that its capture thread lost before it.
     pub(super) lost: u32,
 }
 
 impl<'a> Recording<'a> {
-    /// Makes V4 of V6: threads get the system's numbers, events their activities, and what ended threads have lost is
-    /// told where V4 tells it. The buffer is to be one that every record fits into.
+    /// Converts V6 to V4: threads get the numbers of the system, events their activity ids, and the losses of ended
+    /// threads are in the records of V4. Every record must fit the buffer.
     pub(super) fn in_v4<'s>(stream: &'s [u8], buffer: &mut [u8]) -> Result<Cow<'s, [u8]>, RewriteError> {
         let (mut metadata, mut threads, mut labels) = (0usize, BTreeSet::new(), 0usize);
         let mut parser = Parser::new(Limits::default());
         loop {
             match parser.next(stream) {
-                Step::Trace(trace) if trace.version != Version::V6 => return Ok(Cow::Borrowed(stream)),
-                Step::Metadata(_) => metadata = metadata.saturating_add(1),
-                Step::Event(event) => drop(threads.insert(event.capture_thread)),
-                Step::Thread(thread) => drop(threads.insert(thread.index)),
-                Step::ThreadSequence(row) | Step::RemoveThread(row) => drop(threads.insert(row.thread)),
-                Step::LabelList(_) => labels = labels.saturating_add(1),
-                Step::More { .. } | Step::End(_) => break,
+                Record::Trace(trace) if trace.version != Version::V6 => return Ok(Cow::Borrowed(stream)),
+                Record::Metadata(_) => metadata = metadata.saturating_add(1),
+                Record::Event(event) => drop(threads.insert(event.capture_thread)),
+                Record::Thread(thread) => drop(threads.insert(thread.index)),
+                Record::ThreadSequence(row) | Record::RemoveThread(row) => drop(threads.insert(row.thread)),
+                Record::LabelList(_) => labels = labels.saturating_add(1),
+                Record::More { .. } | Record::End(_) => break,
                 _ => {}
             }
         }
-        // A table uses a power of two, and an eighth of that stays free.
+        // A table needs a power of two, of which an eighth stays free.
         let slots = |count: usize| count.saturating_add(count / 7).saturating_add(2).next_power_of_two();
         let space = RewriteSpace {
             buffer,
@@ -69,10 +69,10 @@ impl<'a> Recording<'a> {
         let mut parser = Parser::new(Limits::default());
         loop {
             let step = parser.next(stream);
-            while let Some(bytes) = rewrite.step(&step)? {
+            while let Some(bytes) = rewrite.record(&step)? {
                 out.extend_from_slice(bytes);
             }
-            if matches!(step, Step::More { .. } | Step::End(_)) {
+            if matches!(step, Record::More { .. } | Record::End(_)) {
                 break;
             }
         }
@@ -82,7 +82,7 @@ impl<'a> Recording<'a> {
         Ok(Cow::Owned(out))
     }
 
-    /// Reads a stream of V3 or V4, as far as it can be read. What tells of the process that it was is left out.
+    /// Reads the valid prefix of a V3 or V4 stream. The events that describe the recorded process are omitted.
     pub(super) fn read(stream: &'a [u8]) -> Self {
         let mut recording = Self {
             trace: Trace::new(Version::V4),
@@ -97,15 +97,15 @@ impl<'a> Recording<'a> {
         let mut parser = Parser::new(Limits::default());
         loop {
             match parser.next(stream) {
-                Step::Trace(trace) => recording.trace = trace,
-                Step::Metadata(record) => {
+                Record::Trace(trace) => recording.trace = trace,
+                Record::Metadata(record) => {
                     if let Ok(kind) = Metadata::decode(parser.version(), record.payload) {
                         kinds.insert(kind.id, recording.kinds.len());
                         recording.kinds.push(kind);
                     }
                 }
-                Step::Stack(stack) => drop(stacks.insert(stack.id, stack.bytes)),
-                Step::Event(event) => {
+                Record::Stack(stack) => drop(stacks.insert(stack.id, stack.bytes)),
+                Record::Event(event) => {
                     let capture_thread = recording.capture_thread(&event);
                     let before = counted.insert(capture_thread, event.sequence);
                     let lost = before.map_or(0, |before| gap(before, event.sequence.wrapping_sub(1)));
@@ -116,20 +116,20 @@ impl<'a> Recording<'a> {
                         recording.push(Recorded { at: event.timestamp, kind: *kind, event, stack, lost });
                     }
                 }
-                Step::ThreadSequence(row) => {
+                Record::ThreadSequence(row) => {
                     let lost = counted.get(&row.thread).map_or(0, |before| gap(*before, row.sequence));
                     recording.lost.insert(row.thread, lost);
                 }
-                Step::SequencePoint(_) => stacks.clear(),
-                Step::More { .. } | Step::End(_) => break,
+                Record::SequencePoint(_) => stacks.clear(),
+                Record::More { .. } | Record::End(_) => break,
                 _ => {}
             }
         }
-        recording.count_from_the_first();
+        recording.normalize();
         recording
     }
 
-    /// V3 does not say which thread recorded an event.
+    /// Returns the capture thread, for which V3 has no field.
     fn capture_thread(&self, event: &Event<'_>) -> u64 {
         if self.trace.version == Version::V3 { event.thread } else { event.capture_thread }
     }
@@ -143,8 +143,8 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Makes nanoseconds of ticks, and puts the events in order.
-    fn count_from_the_first(&mut self) {
+    /// Converts ticks to nanoseconds since the first event, and sorts the events.
+    fn normalize(&mut self) {
         let frequency = u128::from(self.trace.frequency.max(1));
         let first = self.events.iter().map(|event| event.at).min().unwrap_or_default();
         for event in self.events.iter_mut().chain(&mut self.rundown) {
@@ -158,7 +158,7 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// How far a thread counted on without an event; one that counts anew has lost none.
+/// Returns how many sequence numbers were skipped. A thread that counts from the beginning again has skipped none.
 const fn gap(before: u32, now: u32) -> u32 {
     let gap = now.wrapping_sub(before);
     if gap >= 1 << 31 { 0 } else { gap }

@@ -1,5 +1,5 @@
-//! Places to listen at, and who listens and connects there by hand: sockets on Unix, pipes on Windows.
-#![allow(dead_code, reason = "not every test needs all of it")]
+//! Listeners and connections for tests, at temporary addresses: sockets on Unix, pipes on Windows.
+#![allow(dead_code, reason = "each test file uses a part of this module")]
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -7,10 +7,10 @@ use std::time::Instant;
 use ipc_std::Stream;
 use tempfile::TempDir;
 
-/// Nothing here takes as long, unless it hangs.
+/// The time after which an operation counts as hanging.
 pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
-/// Names that nobody else has, until it is dropped.
+/// A source of unique addresses. Drop removes its files.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -18,7 +18,7 @@ impl Place {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Where runtimes can listen: for [`ipc_std::Server::listen`] and `FakeRuntime::start_in`.
+    /// Returns a directory for [`ipc_std::Server::listen`] and `FakeRuntime::start_in`.
     pub(crate) fn directory(&self) -> PathBuf {
         #[cfg(unix)]
         return self.0.path().to_owned();
@@ -26,7 +26,7 @@ impl Place {
         return self.pipe("");
     }
 
-    /// Where a monitor can listen.
+    /// Returns an address for a monitor.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         #[cfg(unix)]
         return self.0.path().join(name);
@@ -34,7 +34,7 @@ impl Place {
         return self.pipe(&format!("{name}-{SUFFIX}"));
     }
 
-    /// Where a file can be.
+    /// Returns the path of a file.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -46,13 +46,13 @@ impl Place {
     }
 }
 
-/// Connects to whoever listens at `path`.
+/// Connects to the listener at `path`.
 #[track_caller]
 pub(crate) fn connect(path: &Path) -> Stream {
     Stream::connect(path, Instant::now() + HANGS).unwrap()
 }
 
-/// Whether its descriptor, or event, says that there is something to do, by then.
+/// Returns whether the descriptor or event becomes ready before the timeout.
 #[cfg(unix)]
 pub(crate) fn is_ready(source: &impl std::os::fd::AsFd, timeout: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -60,17 +60,17 @@ pub(crate) fn is_ready(source: &impl std::os::fd::AsFd, timeout: Duration) -> bo
     poll(&mut fds, Some(&Timespec::try_from(timeout).unwrap())).unwrap() > 0
 }
 #[cfg(windows)]
-#[allow(unsafe_code, reason = "it is what other people's loops do")]
+#[allow(unsafe_code, reason = "an event loop of an application waits like this")]
 pub(crate) fn is_ready(source: &impl std::os::windows::io::AsHandle, timeout: Duration) -> bool {
     use std::os::windows::io::AsRawHandle;
     use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
     use windows_sys::Win32::System::Threading::WaitForSingleObject;
     let milliseconds = u32::try_from(timeout.as_millis()).unwrap();
-    // SAFETY: the handle is an event's, and open.
+    // SAFETY: the handle belongs to an open event.
     unsafe { WaitForSingleObject(source.as_handle().as_raw_handle(), milliseconds) == WAIT_OBJECT_0 }
 }
 
-/// Two ends of one connection.
+/// Returns the two ends of a connection.
 pub(crate) fn pair() -> (Stream, Stream) {
     #[cfg(unix)]
     {
@@ -86,7 +86,7 @@ pub(crate) fn pair() -> (Stream, Stream) {
     }
 }
 
-/// Listens at a path.
+/// A listener at a path.
 pub(crate) struct Listener {
     pub(crate) path: PathBuf,
     #[cfg(unix)]
@@ -104,7 +104,7 @@ impl Listener {
         Self { path: path.to_owned(), listener }
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     #[cfg(unix)]
     #[track_caller]
     pub(crate) fn accept(&self) -> Stream {
@@ -112,12 +112,12 @@ impl Listener {
         Stream::new(stream, Instant::now() + HANGS).unwrap()
     }
 
-    /// Whether somebody connects within a moment: whoever does so at all does it at once.
+    /// Returns whether a connection arrives within 30 ms. Peers connect immediately or not at all.
     #[cfg(unix)]
     pub(crate) fn is_called(&self) -> bool {
-        let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
+        let timeout = rustix::event::Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
         let mut fds = [rustix::event::PollFd::new(&self.listener, rustix::event::PollFlags::IN)];
-        rustix::event::poll(&mut fds, Some(&moment)).unwrap() > 0
+        rustix::event::poll(&mut fds, Some(&timeout)).unwrap() > 0
     }
 
     #[cfg(windows)]
@@ -126,21 +126,21 @@ impl Listener {
         Self { path: path.to_owned(), accepting }
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     #[cfg(windows)]
     #[track_caller]
     pub(crate) fn accept(&self) -> Stream {
         self.accepting.next(HANGS).unwrap()
     }
 
-    /// Whether somebody connects within a moment: whoever does so at all does it at once.
+    /// Returns whether a connection arrives within 30 ms. Peers connect immediately or not at all.
     #[cfg(windows)]
     pub(crate) fn is_called(&self) -> bool {
         self.accepting.is_called(Duration::from_millis(30))
     }
 }
 
-/// What a server, which listens under this name, can have before it.
+/// The end of the pipe name. A server can have any text before it.
 #[cfg(windows)]
 const SUFFIX: &str = "dotnet-diagnostic-42";
 
@@ -155,7 +155,7 @@ mod accepting {
     use ipc_proto::{Advertise, Guid};
     use ipc_std::{Server, ServerStopper};
 
-    /// Accepts whoever comes, as the backlog of a socket does.
+    /// Accepts every connection and queues it, like the backlog of a socket.
     pub(super) struct Accepting {
         stopper: ServerStopper,
         thread: Option<JoinHandle<()>>,
@@ -169,30 +169,30 @@ mod accepting {
             let mut server = Server::new(&advertise).unwrap();
             server.listen(directory.as_ref()).unwrap();
             let stopper = server.stopper();
-            let (tell, told) = mpsc::channel();
+            let (sender, receiver) = mpsc::channel();
             let accept = move || {
                 while let Some(incoming) = server.accept().unwrap() {
-                    // It ends soon if nobody receives.
-                    let _ = tell.send(incoming.stream);
+                    // Sending fails after the receiver was dropped; the server stops soon after that.
+                    let _ = sender.send(incoming.stream);
                 }
             };
             let thread = Some(thread::spawn(accept));
-            Self { stopper, thread, accepted: Mutex::new((told, VecDeque::new())) }
+            Self { stopper, thread, accepted: Mutex::new((receiver, VecDeque::new())) }
         }
 
         pub(super) fn next(&self, timeout: Duration) -> Option<Stream> {
             let mut accepted = self.accepted.lock().unwrap();
-            let (told, waiting) = &mut *accepted;
-            let mut stream = waiting.pop_front().or_else(|| told.recv_timeout(timeout).ok())?;
+            let (receiver, queued) = &mut *accepted;
+            let mut stream = queued.pop_front().or_else(|| receiver.recv_timeout(timeout).ok())?;
             stream.set_deadline(Instant::now() + HANGS);
             Some(stream)
         }
 
         pub(super) fn is_called(&self, timeout: Duration) -> bool {
             let mut accepted = self.accepted.lock().unwrap();
-            let (told, waiting) = &mut *accepted;
-            waiting.extend(told.recv_timeout(timeout));
-            !waiting.is_empty()
+            let (receiver, queued) = &mut *accepted;
+            queued.extend(receiver.recv_timeout(timeout));
+            !queued.is_empty()
         }
     }
 

@@ -1,9 +1,9 @@
 //! The runtime's own events, a row each: id, version, name, fields.
 //!
-//! Fields are written as in [`Fields`](crate::nettrace::Fields), V6, with `Ptr` a pointer; `N32` and `N16`, numbers that
-//! count the elements of the arrays behind them; `[…]`, such an array, of fields or of one type. A Boolean has 4 bytes.
+//! Fields are written as in [`Fields`](crate::nettrace::Fields), V6. `Ptr` is a pointer. `N32` and `N16` are numbers that
+//! count the elements of the arrays after them. `[…]` is such an array, of fields or of one type. A Boolean has 4 bytes.
 
-use super::Row;
+use super::row::Row;
 use crate::nettrace::field::code;
 
 const fn len(mut parts: &[&[u8]]) -> usize {
@@ -34,12 +34,15 @@ const fn join<const LEN: usize>(mut parts: &[&[u8]]) -> [u8; LEN] {
 }
 
 /// What stands in front of a field's type: its size and its name's length.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "tables are small, and constants have no other conversion"
+)]
 const fn head(name: &str, field_type: &[u8]) -> [u8; 3] {
-    let [low, high, ..] = field_type.len().wrapping_add(name.len()).wrapping_add(1).to_le_bytes();
+    let size = field_type.len().wrapping_add(name.len()).wrapping_add(1);
     // A varint of one byte.
     assert!(name.len() < 0x80);
-    let [name, ..] = name.len().to_le_bytes();
-    [low, high, name]
+    [size as u8, size.wrapping_shr(8) as u8, name.len() as u8]
 }
 
 /// Bytes one after the other.

@@ -1,18 +1,20 @@
+use crate::steps;
+
 use super::super::{FieldIter, FieldType, Fields, Metadata, Scalar, Str};
 
-/// Where the payloads of some event have the command line.
+/// The place of the command line in the payloads of an event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum CommandLine {
-    /// Nowhere.
+    /// The payloads contain no command line.
     #[default]
     None,
-    /// In a string behind this.
-    Behind(Skips),
-    /// Where it cannot be cut out.
+    /// In the string after these fields.
+    After(Skips),
+    /// In a place where it cannot be removed alone.
     Somewhere,
 }
 
-/// How to get to a field: so many bytes, or a string, one after the other.
+/// The fields before the command line, each as its number of bytes or as a string.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Skips {
     steps: [u8; 16],
@@ -22,25 +24,25 @@ pub(super) struct Skips {
 const STRING: u8 = 0xff;
 /// `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, which no stream describes.
 const RUNTIME_INFORMATION: u8 = 25;
-/// How deep a description goes, and no deeper.
+/// The deepest nesting of a description.
 const MAX_DEPTH: usize = 16;
 
 impl CommandLine {
-    /// Looks for it: in the event `ProcessInfo` that every trace has, in `RuntimeInformationStart`, and in whatever else
-    /// calls a field so.
+    /// Searches a description: of the event `ProcessInfo`, which every trace contains, of `RuntimeInformationStart`, or
+    /// of any event with a field of that name.
     pub(super) fn of(metadata: &Metadata<'_>) -> Self {
         let runtime = ["Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown"];
         if metadata.event_id == 187 && runtime.iter().any(|name| metadata.provider == **name) {
             let mut skips = Skips::default();
             let _ = skips.push(RUNTIME_INFORMATION);
-            return Self::Behind(skips);
+            return Self::After(skips);
         }
         let mut fields = metadata.fields.iter();
         let (mut skips, mut exact) = (Skips::default(), true);
         while let Some(field) = fields.next() {
             match field.field_type {
                 FieldType::Scalar(Scalar::Utf16String) if exact && is_command_line(field.name) => {
-                    return if mentioned(fields) { Self::Somewhere } else { Self::Behind(skips) };
+                    return if mentioned(fields) { Self::Somewhere } else { Self::After(skips) };
                 }
                 _ if is_command_line(field.name) => return Self::Somewhere,
                 FieldType::Scalar(scalar) => {
@@ -52,12 +54,12 @@ impl CommandLine {
         if mentioned(metadata.fields.iter()) { Self::Somewhere } else { Self::None }
     }
 
-    /// What is left of a payload: two parts of it, which lie behind one another, and whether anything is missing.
+    /// Returns the two parts of a payload that remain, and whether anything was removed.
     pub(super) fn strip<'p>(&self, payload: &'p [u8]) -> ([&'p [u8]; 2], bool) {
         let skips = match self {
             Self::None => return ([payload, &[]], false),
             Self::Somewhere => return ([&[], &[]], !payload.is_empty()),
-            Self::Behind(skips) => skips,
+            Self::After(skips) => skips,
         };
         let mut at = 0usize;
         for step in skips.steps.iter().take(skips.len) {
@@ -66,7 +68,7 @@ impl CommandLine {
             at = at.saturating_add(len);
         }
         let Some(head) = payload.get(..at) else {
-            // It is not what it says it is.
+            // The payload contradicts its description.
             return ([&[], &[]], !payload.is_empty());
         };
         let len = string(payload, at);
@@ -88,7 +90,9 @@ impl Skips {
 fn string(payload: &[u8], at: usize) -> usize {
     let rest = payload.get(at..).unwrap_or_default();
     let units = rest.chunks_exact(2).position(|unit| unit == [0, 0]);
-    units.map_or(rest.len(), |units| units.saturating_mul(2))
+    let len = units.map_or(rest.len(), |units| units.saturating_mul(2));
+    steps::count(len);
+    len
 }
 
 fn is_command_line(name: Str<'_>) -> bool {
@@ -115,13 +119,13 @@ fn mentioned(fields: FieldIter<'_>) -> bool {
             field_type = element.field_type();
         }
         if let FieldType::Object(fields) = field_type {
-            // Nothing that was understood goes deeper.
+            // No decoded description is nested deeper.
             let _ = outer.push(core::mem::replace(&mut level, Fields::iter(&fields)));
         }
     }
 }
 
-/// How to get behind a value.
+/// Returns the step over a value, if its size is known.
 const fn step(scalar: Scalar) -> Option<u8> {
     Some(match scalar {
         Scalar::SByte | Scalar::Byte | Scalar::Utf8CodeUnit | Scalar::Boolean8 => 1,

@@ -1,8 +1,10 @@
+use byteorder::{ByteOrder, LittleEndian};
+
 use super::super::{
-    BlockKind, Label, Str, SystemTime, ThreadEntry, ThreadSequence, Trace, Varint32, Varint64, Version,
+    BlockKind, CalendarTime, Label, Str, ThreadEntry, ThreadSequence, Trace, Varint32, Varint64, Version,
     Zigzag64,
 };
-use super::record::utf8;
+use crate::wire::low_u8;
 use crate::{Encode, wire};
 
 /// In front of the body of a block of V6: its size and kind.
@@ -29,15 +31,16 @@ pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u3
 pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u64, len: usize) {
     object_type(w, kind, BLOCK_VERSION);
     narrow(len).encode(w);
-    let [low, ..] = offset.wrapping_add(widen(w.len())).to_le_bytes();
-    let padding = usize::from(low.wrapping_neg() & 3);
+    let at = low_u8(offset.wrapping_add(widen(w.len())));
+    let padding = usize::from(at.wrapping_neg() & 3);
     w.bytes([0; 3].get(..padding).unwrap_or_default());
 }
 
 /// What V6 has in front of a body.
 pub(super) fn v6_header(kind: BlockKind, len: usize) -> [u8; V6_HEADER] {
-    let [a, b, c, _] = narrow(len).to_le_bytes();
-    [a, b, c, number(kind)]
+    let mut header = [0; V6_HEADER];
+    LittleEndian::write_u32(&mut header, narrow(len) & 0x00ff_ffff | u32::from(number(kind)) << 24);
+    header
 }
 
 const fn number(kind: BlockKind) -> u8 {
@@ -57,7 +60,7 @@ const fn number(kind: BlockKind) -> u8 {
 
 /// What all versions say first of a trace.
 pub(super) fn common(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
-    let SystemTime { year, month, day_of_week, day, hour, minute, second, millisecond } = trace.sync_time;
+    let CalendarTime { year, month, day_of_week, day, hour, minute, second, millisecond } = trace.sync_time;
     for part in [year, month, day_of_week, day, hour, minute, second, millisecond] {
         part.encode(w);
     }
@@ -66,7 +69,7 @@ pub(super) fn common(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
     trace.pointer_size.encode(w);
 }
 
-/// V6: the pairs as they are, and of what V4 says what is not among them.
+/// V6: encodes the pairs unchanged, and adds pairs for the fields of V4 that have none.
 pub(super) fn pairs(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
     let at = w.len();
     let mut count = 0u32;
@@ -88,7 +91,7 @@ pub(super) fn pairs(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
             count = count.saturating_add(1);
         }
     }
-    w.patch(at, &count.to_le_bytes());
+    w.patch_u32(at, count);
 }
 
 /// A number as V6's string of digits.
@@ -96,8 +99,7 @@ fn decimal(mut value: u32, w: &mut wire::Writer<'_>) {
     let mut digits = [0; 10];
     let mut len = 0usize;
     for place in digits.iter_mut().rev() {
-        let [digit, ..] = value.wrapping_rem(10).to_le_bytes();
-        *place = digit | b'0';
+        *place = low_u8(value.wrapping_rem(10).into()) | b'0';
         len = len.wrapping_add(1);
         value = value.wrapping_div(10);
         if value == 0 {
@@ -186,6 +188,18 @@ pub(super) fn label(label: Label<'_>, last: u8, w: &mut wire::Writer<'_>) {
 
 pub(super) fn widen(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+/// A length and UTF-8; U+FFFD for a lone surrogate.
+pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
+    if let Str::Utf8(bytes) = text {
+        Varint32(narrow(bytes.len())).encode(w);
+        w.bytes(bytes);
+        return;
+    }
+    let len = text.chars().fold(0usize, |len, c| len.saturating_add(c.len_utf8()));
+    Varint32(narrow(len)).encode(w);
+    text.chars().for_each(|c| w.bytes(c.encode_utf8(&mut [0; 4]).as_bytes()));
 }
 
 pub(super) fn narrow(n: usize) -> u32 {

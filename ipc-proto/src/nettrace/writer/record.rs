@@ -1,10 +1,11 @@
 use super::super::field::{Format, code};
 use super::super::{ArrayKind, Field, FieldType, Fields, Metadata, Scalar, Str, Varint32, Version};
-use super::WriteError;
-use super::layout::narrow;
+use super::error::WriteError;
+use super::layout::{narrow, utf8};
+use crate::wire::{low_u8, low_u16};
 use crate::{Encode, EncodeError, wire};
 
-/// How deep objects may stand in one another; what was read never goes deeper.
+/// The maximum depth of nested objects. Decoded records are never deeper.
 const MAX_DEPTH: usize = 16;
 
 /// The ways to write a description.
@@ -31,12 +32,12 @@ impl Encode for Record<'_> {
     fn encode(&self, w: &mut wire::Writer<'_>) {
         self.0.id.encode(w);
         utf16_z(self.0.provider, w);
-        behind_provider(self.0, w);
+        after_provider(self.0, w);
     }
 }
 
-/// What V4 has behind the provider.
-fn behind_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
+/// Writes the part of a V4 record that follows the provider.
+fn after_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
     metadata.event_id.encode(w);
     utf16_z(metadata.name, w);
     metadata.keywords.encode(w);
@@ -59,7 +60,7 @@ fn behind_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
         w.bytes(&[2]);
         let body = w.len();
         encode_fields(Form::V2, &metadata.fields, w);
-        w.patch(tag, &narrow(w.len().wrapping_sub(body)).to_le_bytes());
+        w.patch_u32(tag, narrow(w.len().wrapping_sub(body)));
     }
 }
 
@@ -72,7 +73,7 @@ impl Metadata<'_> {
         if self.provider.units().next().is_some_and(|unit| unit != 0) {
             utf16_z(self.provider, w);
         }
-        behind_provider(self, w);
+        after_provider(self, w);
         Ok(())
     }
 }
@@ -118,7 +119,7 @@ fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
         guid.encode(w);
     }
     // Readers keep the low byte of what V4 has four for.
-    for (kind, [value, ..]) in [(8, metadata.level.to_le_bytes()), (9, metadata.version.to_le_bytes())] {
+    for (kind, value) in [(8, low_u8(metadata.level.into())), (9, low_u8(metadata.version.into()))] {
         if value != 0 {
             w.bytes(&[kind, value]);
         }
@@ -140,8 +141,8 @@ struct Level<'a> {
 fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> bool {
     let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
     let mut level = Level { fields: fields.iter(), size: 0, name: Str::EMPTY, lengths: 0 };
-    // V6: what comes behind the type where it is that of elements of arrays of fixed lengths. Objects and arrays are
-    // together nested no deeper.
+    // V6: the lengths that follow the type of the elements of nested arrays of fixed length. Objects and arrays together
+    // are nested no deeper.
     let mut lengths = heapless::Vec::<u16, MAX_DEPTH>::new();
     count(form, fields.len(), w);
     loop {
@@ -223,24 +224,26 @@ fn before_v6(scalar: Scalar) -> Option<(bool, u8)> {
     }
 }
 
-/// What stands behind the type of a field, and its size, which stands in front.
+/// Writes the part that follows the type of a field, and fills in the size before it.
 fn end_field(form: Form, size: usize, name: Str<'_>, lengths: &[u16], w: &mut wire::Writer<'_>) {
     match form {
         Form::V1 => utf16_z(name, w),
-        Form::V2 => w.patch(size, &narrow(w.len().wrapping_sub(size)).to_le_bytes()),
+        Form::V2 => w.patch_u32(size, narrow(w.len().wrapping_sub(size))),
         Form::V6 => {
             // The innermost first.
             lengths.iter().rev().for_each(|length| length.encode(w));
-            let [low, high, ..] = w.len().wrapping_sub(size).wrapping_sub(2).to_le_bytes();
-            w.patch(size, &[low, high]);
+            w.patch_u16(size, low_u16(w.len().wrapping_sub(size).wrapping_sub(2)));
         }
     }
 }
 
 /// V6 has 16 bits for it: a row of more fields is too long anyway.
 fn count(form: Form, count: usize, w: &mut wire::Writer<'_>) {
-    let bytes = narrow(count).to_le_bytes();
-    w.bytes(if form == Form::V6 { bytes.get(..2).unwrap_or_default() } else { &bytes });
+    if form == Form::V6 {
+        low_u16(count).encode(w);
+    } else {
+        narrow(count).encode(w);
+    }
 }
 
 fn type_code(form: Form, code: u8, w: &mut wire::Writer<'_>) {
@@ -251,30 +254,17 @@ fn type_code(form: Form, code: u8, w: &mut wire::Writer<'_>) {
     }
 }
 
-/// Something behind its size, which has 16 bits and does not count itself.
+/// Writes a part after its size. The size has 16 bits and does not include itself.
 pub(super) fn sized(w: &mut wire::Writer<'_>, write: impl FnOnce(&mut wire::Writer<'_>)) {
     let at = w.len();
     0u16.encode(w);
     write(w);
-    let [low, high, ..] = w.len().wrapping_sub(at).wrapping_sub(2).to_le_bytes();
-    w.patch(at, &[low, high]);
+    w.patch_u16(at, low_u16(w.len().wrapping_sub(at).wrapping_sub(2)));
 }
 
 /// UTF-16 and a NUL. A NUL inside would end it, so nothing from there on is written.
 fn utf16_z(text: Str<'_>, w: &mut wire::Writer<'_>) {
     text.units().take_while(|unit| *unit != 0).chain([0]).for_each(|unit| unit.encode(w));
-}
-
-/// A length and UTF-8; U+FFFD for a lone surrogate.
-pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
-    if let Str::Utf8(bytes) = text {
-        Varint32(narrow(bytes.len())).encode(w);
-        w.bytes(bytes);
-        return;
-    }
-    let len = text.chars().fold(0usize, |len, c| len.saturating_add(c.len_utf8()));
-    Varint32(narrow(len)).encode(w);
-    text.chars().for_each(|c| w.bytes(c.encode_utf8(&mut [0; 4]).as_bytes()));
 }
 
 impl<'b> Fields<'b> {

@@ -1,4 +1,4 @@
-//! Paths of sockets, which have to be short, and directories that stay what they are while one looks.
+//! Paths of sockets, whose length is limited, and open directories, which stay the same when paths change.
 use std::ffi::OsString;
 use std::io;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -10,23 +10,23 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::SocketAddrUnix;
 
-/// The longest path of a socket, in bytes: what a `sockaddr_un` holds, without the zero at its end.
+/// The longest path of a socket, in bytes: the size of `sun_path` without the terminating zero.
 pub(crate) const LONGEST_PATH: usize =
     if cfg!(any(target_os = "linux", target_os = "android")) { 107 } else { 103 };
 
-/// Where Linux has paths to descriptors.
+/// The directory in which Linux has a path for each descriptor.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
-/// To open a directory only for what is in it.
+/// Opens a directory for listing.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// The same, where one may look for names but not list them.
+/// Opens a directory in which the caller can open names without permission to list them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const PLACE: OFlags = DIRECTORY;
 
-/// The address of a socket. One whose path is too long is reached through its directory, where the system has a short
-/// path to a descriptor; it has to stay open until the socket is connected.
+/// Returns the address of a socket. If the path is too long, the address names the socket below an open directory,
+/// where the system has short paths for descriptors; that directory must stay open until the socket is connected.
 pub(crate) fn address(path: &Path) -> io::Result<(SocketAddrUnix, Option<Pinned>)> {
     let too_long = match SocketAddrUnix::new(path) {
         Ok(address) => return Ok((address, None)),
@@ -43,12 +43,12 @@ pub(crate) fn address(path: &Path) -> io::Result<(SocketAddrUnix, Option<Pinned>
     Ok((SocketAddrUnix::new(pinned.path())?, Some(pinned)))
 }
 
-/// Whether a path, or a name in it, is too long for the system.
+/// Returns whether the error means that a path, or a name in it, is too long.
 pub(crate) fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error())
 }
 
-/// A name in a directory that cannot be made another one, whatever becomes of the path it was found at.
+/// A file below an open directory: it stays the same if the directory is renamed or another is mounted over it.
 #[derive(Debug, Clone)]
 pub(crate) struct Pinned {
     pub(crate) directory: Arc<OwnedFd>,
@@ -56,27 +56,27 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// A path to it, for this process and as long as this is kept. Linux only.
+    /// Returns a path to it that is valid in this process while `self` exists. Linux only.
     pub(crate) fn path(&self) -> PathBuf {
         Path::new(DESCRIPTORS).join(self.directory.as_raw_fd().to_string()).join(&self.name)
     }
 }
 
-/// Opens a directory, to be listed or, where that is not allowed, only to look for names.
+/// Opens a directory for listing, or without that permission for opening names in it.
 pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     open_one_of(|flags| Ok(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// What is done about links on the way.
+/// The treatment of symbolic links in a path.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Followed,
-    /// It is the error `LOOP` if there is one, or if that cannot be told.
+    /// A link is the error `LOOP`, and so is a system that cannot check for links.
     None,
 }
 
-/// Opens a directory as a process sees it whose root, or working directory, is `anchor`: no link and no `..` leads out
+/// Opens a directory as seen by a process whose root, or working directory, is `anchor`: no link and no `..` leads out
 /// of it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) -> io::Result<OwnedFd> {
@@ -86,7 +86,7 @@ pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) ->
     let no_links = if links == Links::None { ResolveFlags::NO_SYMLINKS } else { ResolveFlags::empty() };
     open_one_of(|flags| {
         match rustix::fs::openat2(&anchor, path, flags, Mode::empty(), ResolveFlags::IN_ROOT | no_links) {
-            // Before Linux 5.6, and where a filter of system calls does not know it.
+            // Linux before 5.6 and filters of system calls do not know `openat2`.
             Err(Errno::NOSYS | Errno::PERM) if links == Links::None => Err(Errno::LOOP.into()),
             Err(Errno::NOSYS | Errno::PERM) => Ok(rustix::fs::openat(&anchor, path, flags, Mode::empty())?),
             opened => Ok(opened?),
@@ -94,10 +94,10 @@ pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) ->
     })
 }
 
-/// Whether nobody but this kernel may use what is in a directory, by the number of its file system's kind.
+/// Returns whether only this kernel uses the files in a directory, by the type number of its file system.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn is_local(directory: impl AsFd) -> io::Result<bool> {
-    /// NFS, SMB, SMB2, CIFS, 9P, FUSE (which virtiofs has too), AFS, Ceph, Coda, and VirtualBox's shared folders.
+    /// NFS, SMB, SMB2, CIFS, 9P, FUSE (also virtiofs), AFS, Ceph, Coda and the shared folders of VirtualBox.
     const SHARED: [u32; 10] = [
         0x6969,
         0x517b,
@@ -111,18 +111,18 @@ pub(crate) fn is_local(directory: impl AsFd) -> io::Result<bool> {
         0x786f_4256,
     ];
     let kind = rustix::fs::fstatfs(directory)?.f_type;
-    // It is a signed number in places, and has 32 bits.
+    // The number has 32 bits; its type differs between systems.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::unnecessary_cast,
-        reason = "its type is not the same everywhere"
+        reason = "its type differs between systems"
     )]
     let kind = kind as u32;
     Ok(!SHARED.contains(&kind))
 }
 
-/// Opens the root of the process, or its working directory, by their names below its folder in `/proc`.
+/// Opens the root or the working directory of a process, by its name below the process directory in `/proc`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn open_place(process: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(process, name, PLACE, Mode::empty())?)

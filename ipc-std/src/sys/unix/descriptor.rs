@@ -1,4 +1,4 @@
-//! Passing a descriptor over a socket.
+//! Sends and receives descriptors through a socket.
 use core::mem::MaybeUninit;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -11,22 +11,24 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// What a descriptor takes beside the bytes.
+use super::wait::wait;
+
+/// The space of one descriptor in the control data.
 const SPACE: usize = rustix::cmsg_space!(ScmRights(1));
 
-/// No wait, and no signal if the peer has gone.
+/// Neither blocks nor raises a signal if the peer has closed the connection.
 #[cfg(not(target_vendor = "apple"))]
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 #[cfg(target_vendor = "apple")]
 const SEND: SendFlags = SendFlags::DONTWAIT;
 
-/// No wait, and children do not inherit what comes.
+/// Does not block; child processes do not inherit the descriptor.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const RECEIVE: RecvFlags = RecvFlags::DONTWAIT.union(RecvFlags::CMSG_CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
 
-/// Sends a descriptor, with the one byte that carries it.
+/// Sends a descriptor with one byte.
 pub(crate) fn send_descriptor(
     socket: BorrowedFd<'_>,
     descriptor: BorrowedFd<'_>,
@@ -35,21 +37,21 @@ pub(crate) fn send_descriptor(
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = [descriptor];
-    // It fits: the space is for one.
+    // The space is large enough for one.
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
     loop {
         match sendmsg(socket, &[IoSlice::new(&[0])], &mut control, SEND) {
             Ok(_) => return Ok(()),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => {
-                super::wait(&mut [PollFd::from_borrowed_fd(socket, PollFlags::OUT)], deadline)?;
+                wait(&mut [PollFd::from_borrowed_fd(socket, PollFlags::OUT)], deadline)?;
             }
             Err(e) => return Err(e.into()),
         }
     }
 }
 
-/// Receives one byte, and the descriptor that comes with it, if there is one. Others that come too are closed.
+/// Receives one byte and the descriptor with it, if there is one. Further descriptors are closed.
 pub(crate) fn receive_descriptor(socket: BorrowedFd<'_>, deadline: Instant) -> io::Result<Option<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); SPACE];
     loop {
@@ -58,7 +60,7 @@ pub(crate) fn receive_descriptor(socket: BorrowedFd<'_>, deadline: Instant) -> i
             Ok(received) => received,
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) => {
-                super::wait(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], deadline)?;
+                wait(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], deadline)?;
                 continue;
             }
             Err(e) => return Err(e.into()),
@@ -70,10 +72,10 @@ pub(crate) fn receive_descriptor(socket: BorrowedFd<'_>, deadline: Instant) -> i
             RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
             _ => None,
         });
-        // What is not taken is closed when the buffer is dropped.
+        // Dropping the buffer closes the others.
         let first = descriptors.flatten().next();
         if first.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
-            return Err(io::Error::other("a descriptor came, and this process may have no more"));
+            return Err(io::Error::other("a descriptor was sent, but this process has no free one"));
         }
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         if let Some(descriptor) = &first {

@@ -2,7 +2,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// A descriptor that is readable while it is raised, from whatever thread.
+/// A descriptor that is readable while it is raised; any thread can raise it.
 #[derive(Debug)]
 pub(crate) struct Flag {
     seen: UnixStream,
@@ -18,7 +18,7 @@ impl Flag {
     }
 
     pub(crate) fn raise(&self) {
-        // When it is full, it is raised.
+        // It fails if the buffer is full, and then the flag is raised.
         let _ = (&self.raised).write(&[0]);
     }
 

@@ -4,20 +4,22 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::{Flag, Poller, wait};
+use super::flag::Flag;
+use super::poller::Poller;
+use super::wait::wait;
 
-/// What is watched by those who wait for it, on several threads, and by other people's loops.
+/// Sources that several threads wait for, and that the caller's own event loop can poll.
 #[derive(Debug)]
 pub(crate) struct Hub {
     sources: Poller,
-    /// Watches `sources` and `raised`: what other people's loops poll.
+    /// Watches `sources` and `raised`: the descriptor for event loops.
     all: Poller,
     raised: Flag,
-    /// Readable when the one who waits is to look again.
+    /// Readable when the waiting thread must check its condition again.
     woken: Flag,
 }
 
-/// In [`Hub::all`].
+/// The tokens of [`Hub::all`].
 const SOURCES: u64 = 0;
 const RAISED: u64 = 1;
 
@@ -45,7 +47,7 @@ impl Hub {
         self.sources.ready(tokens)
     }
 
-    /// Has other people's loops look, until it is lowered.
+    /// Makes the descriptor for event loops readable until [`lower`](Self::lower).
     pub(crate) fn raise(&self) {
         self.raised.raise();
     }
@@ -54,19 +56,20 @@ impl Hub {
         self.raised.lower();
     }
 
-    /// Has the one who waits look.
+    /// Ends the current or next [`wait`](Self::wait).
     pub(crate) fn wake(&self) {
         self.woken.raise();
     }
 
-    /// Waits until a source is ready, or somebody wakes; an error of kind `TimedOut` after `deadline`. One at a time.
+    /// Waits until a source is ready or [`wake`](Self::wake) is called; fails with `TimedOut` after `deadline`. One
+    /// thread at a time can wait.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
         let mut fds =
             [self.sources.as_fd(), self.woken.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         wait(&mut fds, deadline)
     }
 
-    /// What has woken is done with.
+    /// Resets [`wake`](Self::wake).
     pub(crate) fn waited(&self) {
         self.woken.lower();
     }

@@ -1,55 +1,53 @@
 use core::time::Duration;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use rustix::net::SocketAddrUnix;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{Shutdown, SocketAddrUnix};
 
-use super::socket::unix_socket;
-use super::{Socket, lock_directory};
-use crate::client::Deadline;
+use super::liveness::{HANG_UP_TIMEOUT, is_dead, is_socket};
+use super::socket::{Socket, unix_socket};
+use super::wait::{after, remaining};
 
-/// A listening socket, which only its owner may open from its first moment on. Its file is removed when it is dropped.
+/// A listening socket, which only its owner can open from the first moment. Dropping it removes its file.
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and number of the socket's file: another that lies there later is not ours.
+    /// Device and inode of the socket's file: a later file at the path is another one.
     file: Option<(u64, u64)>,
 }
 
 impl Listener {
-    /// Listens at `path`, if nothing is there.
+    /// Listens at `path`, if there is no file yet.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         Ok(Self { listener: listen_unix(path)?, path: path.to_owned(), file: file_at(path) })
     }
 
-    /// Listens at `path`, and replaces a socket there that nobody listens at.
+    /// Listens at `path`, and replaces a dead socket there.
     pub(crate) fn bind_over_dead(path: &Path) -> io::Result<Self> {
-        /// Who has the lock has done in no time.
-        const LOCK: Duration = Duration::from_secs(1);
-        // Two that replace the same one do it one after the other, so that the second finds the first. It goes without in
-        // a directory that may not be read.
+        /// The owner of the lock needs much less.
+        const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+        // Two processes that replace the same socket take turns, so that the second finds the socket of the first. Any
+        // process that can read the directory can lock it, and without that permission there is no lock. Then the
+        // comparison of the file has to be enough.
         let directory = path.parent().unwrap_or(path);
-        let _lock = match lock_directory(directory, Deadline::after(LOCK).end) {
-            Err(e) if e.kind() == ErrorKind::TimedOut => return Err(ErrorKind::AddrInUse.into()),
-            lock => lock.ok(),
-        };
+        let _lock = lock_directory(directory, after(LOCK_TIMEOUT));
         match Self::bind(path) {
             Err(e) if e.kind() == ErrorKind::AddrInUse => {}
             bound => return bound,
         }
-        let found = file_at(path);
+        let found = instance_at(path);
         if found.is_some() && !is_socket(path) {
-            return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file that is no socket"));
+            return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file that is not a socket"));
         }
-        // Who does not answer at once is there all the same, and very busy.
-        match Socket::connect(path, Deadline::after(Duration::from_millis(100)).end) {
-            Err(e) if e.kind() == ErrorKind::ConnectionRefused && file_at(path) == found => {
-                std::fs::remove_file(path)?;
-            }
+        match is_dead(path, after(HANG_UP_TIMEOUT)) {
+            Ok(true) if instance_at(path) == found => std::fs::remove_file(path)?,
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(e),
             _ => return Err(ErrorKind::AddrInUse.into()),
@@ -57,30 +55,35 @@ impl Listener {
         Self::bind(path)
     }
 
-    /// Where it listens.
+    /// Returns the path of the socket.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next connection that waits; an error of kind `WouldBlock` if there is none.
+    /// Accepts the next connection; fails with `WouldBlock` if there is none.
     pub(crate) fn accept(&self) -> io::Result<Socket> {
         let (stream, _) = self.listener.accept()?;
         Socket::new(stream)
     }
 
-    /// The same, but not one of the last descriptors that there are: an error of kind `QuotaExceeded`.
-    pub(crate) fn accept_within_limits(&self) -> io::Result<Socket> {
-        let (stream, _) = self.listener.accept()?;
-        if is_among_the_last(&stream) { Err(ErrorKind::QuotaExceeded.into()) } else { Socket::new(stream) }
+    /// Returns whether a connection that was just accepted has one of the last descriptors.
+    pub(crate) fn is_nearly_exhausted_by(socket: &Socket) -> bool {
+        /// What the commands of one or two runtimes need.
+        const RESERVE: u64 = 16;
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let number = u64::try_from(socket.as_fd().as_raw_fd()).unwrap_or(0);
+        limit.is_some_and(|limit| number >= limit.saturating_sub(RESERVE.min(limit / 4)))
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         if self.file.is_some() && self.file == file_at(&self.path) {
-            // There is nobody left to tell.
+            // A destructor has no caller to report the error to.
             let _ = std::fs::remove_file(&self.path);
         }
+        // A child of this process may have a copy of the descriptor until its `exec`: no client may wait for it.
+        let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
     }
 }
 
@@ -90,14 +93,14 @@ impl AsFd for Listener {
     }
 }
 
-/// A listening socket at `path`; accepting does not block.
+/// Listens at `path` without blocking in `accept`.
 fn listen_unix(path: &Path) -> io::Result<UnixListener> {
-    /// How many connections may wait to be accepted: what .NET asks for.
+    /// How many connections can wait to be accepted: the number that .NET uses.
     const BACKLOG: i32 = 255;
     let address = SocketAddrUnix::new(path)?;
     let fd = unix_socket()?;
-    // On Linux the mode of the unbound socket is what the file gets. Elsewhere the file is changed once it is there.
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    // On Linux the file gets the mode of the unbound socket. Elsewhere the mode is changed after binding.
+    let mode = Mode::RUSR | Mode::WUSR;
     #[cfg(target_os = "linux")]
     rustix::fs::fchmod(&fd, mode)?;
     rustix::net::bind(&fd, &address)?;
@@ -107,21 +110,49 @@ fn listen_unix(path: &Path) -> io::Result<UnixListener> {
     Ok(fd.into())
 }
 
-/// Whether a socket lies there; whether anybody listens is another matter.
-pub(crate) fn is_socket(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
+/// Locks a directory until the descriptor is dropped; fails with `TimedOut` if another process has the lock until
+/// `deadline`.
+fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty())?;
+    loop {
+        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(directory),
+            // A lock cannot be polled.
+            Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(2).min(remaining(deadline)?)),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
 }
 
-/// What tells the file at `path` from any other.
+/// Returns the identity of the file at `path`.
 fn file_at(path: &Path) -> Option<(u64, u64)> {
     path.symlink_metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Whether there are hardly any descriptors left, if this is the newest.
-fn is_among_the_last(socket: &UnixStream) -> bool {
-    /// What the commands of a runtime or two take.
-    const RESERVE: u64 = 16;
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let number = u64::try_from(socket.as_raw_fd()).unwrap_or(0);
-    limit.is_some_and(|limit| number >= limit.saturating_sub(RESERVE.min(limit / 4)))
+/// Returns the identity of the file at `path`, and when it was made. A new file can have the inode of a removed one.
+fn instance_at(path: &Path) -> Option<(u64, u64, i64, i64)> {
+    let file = path.symlink_metadata().ok()?;
+    Some((file.dev(), file.ino(), file.mtime(), file.mtime_nsec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A child process has such a copy from its `fork` to its `exec`.
+    #[test]
+    fn the_copy_of_a_descriptor_does_not_listen() {
+        let path = |name| std::env::temp_dir().join(format!("ipc-std-{}-{name}", std::process::id()));
+        let (port, link) = (path("port"), path("link"));
+        let listener = Listener::bind(&port).unwrap();
+        std::fs::hard_link(&port, &link).unwrap();
+        let copy = listener.as_fd().try_clone_to_owned().unwrap();
+        drop(listener);
+        let error = Socket::connect(&link, after(Duration::from_secs(10))).unwrap_err();
+        std::fs::remove_file(&link).unwrap();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        drop(copy);
+    }
 }

@@ -1,17 +1,16 @@
-//! Many descriptors as one: readable when one of them is.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::wait;
+use super::wait::wait;
 
-/// Descriptors that are watched for being readable or hung up, each under a token.
+/// Watches descriptors, each with a token, until one is readable or hung up.
 #[derive(Debug)]
 pub(crate) struct Poller(OwnedFd);
 
-/// How many are told of at once.
+/// The most events of one call.
 const BATCH: usize = 64;
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -22,10 +21,10 @@ impl AsFd for Poller {
 }
 
 impl Poller {
-    /// What was ready was acted upon. Here it is told of for as long as it is, so that there is nothing to be done.
+    /// Reports sources again that were ready before. Here a source is reported as long as it is ready.
     pub(crate) const fn rearm(&self) {}
 
-    /// Waits until one is ready; an error of kind `TimedOut` after `deadline`.
+    /// Waits until a source is ready; fails with `TimedOut` after `deadline`.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
         wait(&mut [PollFd::new(&self.0, PollFlags::IN)], deadline)
     }
@@ -37,18 +36,18 @@ impl Poller {
         Ok(Self(rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC)?))
     }
 
-    /// Watches a descriptor until it is forgotten.
+    /// Watches a descriptor until [`forget`](Self::forget).
     pub(crate) fn watch(&self, source: &impl AsFd, token: u64) -> io::Result<()> {
         use rustix::event::epoll::{EventData, EventFlags, add};
         Ok(add(&self.0, source, EventData::new_u64(token), EventFlags::IN)?)
     }
 
-    /// Watches it no more.
+    /// Stops watching a descriptor.
     pub(crate) fn forget(&self, source: &impl AsFd) -> io::Result<()> {
         Ok(rustix::event::epoll::delete(&self.0, source)?)
     }
 
-    /// The tokens of some that are ready; none if none is.
+    /// Returns the tokens of ready sources, without waiting.
     pub(crate) fn ready(&self, tokens: &mut Vec<u64>) -> io::Result<()> {
         let mut space = [const { core::mem::MaybeUninit::uninit() }; BATCH];
         let (events, _) = rustix::event::epoll::wait(&self.0, &mut space, Some(&NOW))?;
@@ -59,7 +58,7 @@ impl Poller {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-#[allow(unsafe_code, reason = "a kqueue holds descriptors by their numbers")]
+#[allow(unsafe_code, reason = "a kqueue refers to descriptors by number")]
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         let fd = rustix::event::kqueue::kqueue()?;
@@ -67,12 +66,12 @@ impl Poller {
         Ok(Self(fd))
     }
 
-    /// Watches a descriptor until it is forgotten.
+    /// Watches a descriptor until [`forget`](Self::forget).
     pub(crate) fn watch(&self, source: &impl AsFd, token: u64) -> io::Result<()> {
         self.change(source.as_fd(), rustix::event::kqueue::EventFlags::ADD, token)
     }
 
-    /// Watches it no more.
+    /// Stops watching a descriptor.
     pub(crate) fn forget(&self, source: &impl AsFd) -> io::Result<()> {
         self.change(source.as_fd(), rustix::event::kqueue::EventFlags::DELETE, 0)
     }
@@ -85,20 +84,20 @@ impl Poller {
     ) -> io::Result<()> {
         use rustix::event::kqueue::{Event, EventFilter, kevent_timespec};
         use std::os::fd::AsRawFd;
-        // Tokens count up from 0: a pointer's size holds as many as there will be.
+        // Tokens count up from 0 and never exceed the size of a pointer.
         let token = usize::try_from(token).map_err(io::Error::other)?;
         let event =
             Event::new(EventFilter::Read(fd.as_raw_fd()), flags, core::ptr::without_provenance_mut(token));
         let mut none: [core::mem::MaybeUninit<Event>; 0] = [];
-        // SAFETY: the kernel forgets a descriptor that is closed, and whoever watches one closes it with its entry.
+        // SAFETY: the kernel removes a descriptor that is closed, so the number cannot mean another file.
         unsafe { kevent_timespec(&self.0, &[event], &mut none, Some(&NOW))? };
         Ok(())
     }
 
-    /// The tokens of some that are ready; none if none is.
+    /// Returns the tokens of ready sources, without waiting.
     pub(crate) fn ready(&self, tokens: &mut Vec<u64>) -> io::Result<()> {
         let mut space = [const { core::mem::MaybeUninit::uninit() }; BATCH];
-        // SAFETY: nothing is changed, and events are written to the space given.
+        // SAFETY: there are no changes, and the kernel writes events only to `space`.
         let (events, _) =
             unsafe { rustix::event::kqueue::kevent_timespec(&self.0, &[], &mut space, Some(&NOW))? };
         tokens.clear();

@@ -1,57 +1,53 @@
-//! What the operating system tells of other processes, and of who is at the other end of a socket.
+//! Properties of other processes, as the operating system reports them.
 use std::os::unix::net::UnixStream;
 
+#[cfg(any(target_vendor = "apple", target_os = "netbsd"))]
+use libc::getsockopt;
 use rustix::io::Errno;
 
-use crate::Credentials;
+use crate::sys::Credentials;
 
-/// A process as the system's table of processes has it.
+/// An entry of the system's process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessEntry {
-    /// When it started, in what its socket's name says of it: clock ticks since boot on Linux, elsewhere seconds since
-    /// 1970.
+    /// The start time in the unit of the socket's name: clock ticks since boot on Linux, elsewhere seconds since 1970.
     pub(crate) started: u64,
-    /// Whether it has ended, and nobody has asked yet how.
+    /// Whether it has ended and its parent has not read its exit status.
     pub(crate) has_ended: bool,
-    /// Whose it is, where that is told with the rest.
+    /// Its user, if the table has it.
     pub(crate) user_id: Option<u32>,
 }
 
-/// Whether there is a process with this id, ours or not.
+/// Returns whether there is a process with this id, of any user.
 pub(crate) fn process_exists(process_id: u32) -> bool {
     let pid = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-/// Whether the process has ended, even if nobody has asked yet how.
+/// Returns whether the process has ended, even if its parent has not read its exit status.
 pub(crate) fn process_has_ended(process_id: u32) -> bool {
     process_entry(process_id).is_some_and(|entry| entry.has_ended) || !process_exists(process_id)
 }
 
-/// When a process started, in what its socket's name says of it; 0 if unknown.
+/// Returns the start time of a process in the unit of the socket's name; 0 if unknown.
 pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
     process_entry(process_id).map_or(0, |entry| entry.started)
 }
 
-/// Our own user, as it counts for permissions.
+/// Returns the effective user of this process.
 pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
 #[cfg_attr(
     not(any(target_os = "linux", target_os = "android")),
-    allow(dead_code, reason = "other systems have a call for it")
+    allow(dead_code, reason = "other systems have a function for it")
 )]
 impl ProcessEntry {
-    /// What `/proc/PID/stat` says.
+    /// Parses `/proc/PID/stat`.
     pub(crate) fn from_stat(stat: &[u8]) -> Option<Self> {
-        /// Field 22, counted from behind the program's name, which is field 2 and may hold anything.
-        const START_TIME: usize = 22 - 3;
-        let behind_name = stat.iter().rposition(|byte| *byte == b')')?.checked_add(1)?;
-        let mut fields = core::str::from_utf8(stat.get(behind_name..)?).ok()?.split_ascii_whitespace();
-        let state = fields.clone().next()?;
-        let started = fields.nth(START_TIME)?.parse().ok()?;
-        Some(Self { started, has_ended: matches!(state, "Z" | "X"), user_id: None })
+        let (started, has_ended) = super::stat::start_and_end(stat)?;
+        Some(Self { started, has_ended, user_id: None })
     }
 }
 
@@ -60,7 +56,7 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     ProcessEntry::from_stat(&std::fs::read(format!("/proc/{process_id}/stat")).ok()?)
 }
 
-/// The seconds since 1970 of a moment that [`ProcessEntry::started`] names, roughly.
+/// Converts [`ProcessEntry::started`] into seconds since 1970, with the precision of the system clock's adjustments.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn seconds_of(started: u64) -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
@@ -81,12 +77,12 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     let size = size_of::<libc::proc_bsdinfo>();
     let mut info = core::mem::MaybeUninit::<libc::proc_bsdinfo>::zeroed();
     let (place, length) = (info.as_mut_ptr().cast(), i32::try_from(size).ok()?);
-    // SAFETY: at most `length` bytes are written, which is how many `info` has.
+    // SAFETY: the function writes at most `length` bytes, the size of `info`.
     let written = unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, place, length) };
     if written != length {
         return None;
     }
-    // SAFETY: all of it was written, and any bits are good in it.
+    // SAFETY: all of it was written, and every bit pattern is valid.
     let info = unsafe { info.assume_init() };
     Some(ProcessEntry {
         started: info.pbi_start_tvsec,
@@ -117,14 +113,14 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     Some(ProcessEntry { started, has_ended: info.p_stat == ENDED, user_id: Some(info.p_uid) })
 }
 
-/// Reads one structure of the kernel's, which has nothing but numbers in it; `None` if there is none of this size.
+/// Reads a structure of the kernel that contains only numbers; `None` if there is none of this size.
 #[cfg(any(target_os = "freebsd", target_os = "netbsd"))]
 #[allow(unsafe_code, reason = "sysctl is C")]
 fn sysctl<T>(name: &[i32]) -> Option<T> {
     let mut info = core::mem::MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>();
     let names = name.len().try_into().ok()?;
-    // SAFETY: at most `length` bytes are written, which is how many `info` has; nothing is set.
+    // SAFETY: the function writes at most `length` bytes, the size of `info`, and sets no value.
     let failed = unsafe {
         libc::sysctl(
             name.as_ptr(),
@@ -135,7 +131,7 @@ fn sysctl<T>(name: &[i32]) -> Option<T> {
             0,
         )
     };
-    // SAFETY: the kernel has written all of a structure of this size, and any bits are good in its numbers.
+    // SAFETY: the kernel has written all of it, and every bit pattern is a valid number.
     (failed == 0 && length == size_of::<T>()).then(|| unsafe { info.assume_init() })
 }
 
@@ -150,20 +146,54 @@ pub(crate) const fn process_entry(_: u32) -> Option<ProcessEntry> {
     None
 }
 
-/// Who is at the other end of a socket, if the system tells: of one that we connected, who listened.
+/// Returns the process at the other end of a socket, if the system reports it: for a client, the process that listens.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn credentials(socket: &UnixStream) -> Option<Credentials> {
-    // The system's own answer for a process that is not seen from here is 0, which is no process id.
-    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
-    let process_id = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
-    Some(Credentials { process_id, user_id: peer.uid.as_raw(), group_id: peer.gid.as_raw() })
+    /// The options' numbers differ between architectures.
+    const SOL_SOCKET: i32 = if cfg!(any(
+        target_arch = "mips",
+        target_arch = "mips32r6",
+        target_arch = "mips64",
+        target_arch = "mips64r6",
+        target_arch = "sparc",
+        target_arch = "sparc64"
+    )) {
+        0xffff
+    } else {
+        1
+    };
+    const SO_PEERCRED: i32 = if cfg!(any(target_arch = "powerpc", target_arch = "powerpc64")) {
+        21
+    } else if cfg!(any(target_arch = "sparc", target_arch = "sparc64")) {
+        0x40
+    } else if SOL_SOCKET == 0xffff {
+        18
+    } else {
+        17
+    };
+    // The system reports 0 for a process that is not visible in this PID namespace. rustix has a type for the process
+    // id that cannot be 0, so its function fails then, or has no defined result.
+    let [process_id, user_id, group_id]: [u32; 3] = option(socket, SOL_SOCKET, SO_PEERCRED)?;
+    Some(Credentials { process_id, user_id, group_id })
+}
+// The standard library links it, so no dependency is needed.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[allow(unsafe_code, reason = "getsockopt is C")]
+unsafe extern "C" {
+    fn getsockopt(
+        socket: i32,
+        level: i32,
+        option: i32,
+        value: *mut core::ffi::c_void,
+        length: *mut u32,
+    ) -> i32;
 }
 #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd"))]
 #[allow(unsafe_code, reason = "getpeereid is C")]
 pub(super) fn credentials(socket: &UnixStream) -> Option<Credentials> {
     use std::os::fd::AsRawFd;
     let (mut user_id, mut group_id) = (0, 0);
-    // SAFETY: the two are there for it to write to, and the descriptor is open.
+    // SAFETY: both pointers are valid, and the descriptor is open.
     let failed = unsafe { libc::getpeereid(socket.as_raw_fd(), &raw mut user_id, &raw mut group_id) };
     (failed == 0).then(|| Credentials { process_id: peer_process(socket).unwrap_or(0), user_id, group_id })
 }
@@ -180,33 +210,35 @@ pub(super) const fn credentials(_: &UnixStream) -> Option<Credentials> {
 
 #[cfg(target_vendor = "apple")]
 fn peer_process(socket: &UnixStream) -> Option<u32> {
-    let pid: libc::pid_t = local_option(socket, libc::LOCAL_PEERPID)?;
+    let pid: libc::pid_t = option(socket, SOL_LOCAL, libc::LOCAL_PEERPID)?;
     u32::try_from(pid).ok()
 }
 #[cfg(target_os = "netbsd")]
 fn peer_process(socket: &UnixStream) -> Option<u32> {
-    let peer: libc::unpcbid = local_option(socket, libc::LOCAL_PEEREID)?;
+    let peer: libc::unpcbid = option(socket, SOL_LOCAL, libc::LOCAL_PEEREID)?;
     u32::try_from(peer.unp_pid).ok()
 }
-/// FreeBSD tells it since version 13 only, in a place that had no meaning before.
+/// FreeBSD reports it since version 13 only, in a field that was padding before.
 #[cfg(target_os = "freebsd")]
 const fn peer_process(_: &UnixStream) -> Option<u32> {
     None
 }
 
-/// An option of a Unix socket, which has nothing but numbers in it.
+/// The level of the options of Unix sockets.
 #[cfg(any(target_vendor = "apple", target_os = "netbsd"))]
+const SOL_LOCAL: i32 = 0;
+
+/// Reads an option of a socket that contains only numbers.
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple", target_os = "netbsd"))]
 #[allow(unsafe_code, reason = "getsockopt is C")]
-fn local_option<T>(socket: &UnixStream, option: i32) -> Option<T> {
+fn option<T>(socket: &UnixStream, level: i32, option: i32) -> Option<T> {
     use std::os::fd::AsRawFd;
-    /// The level of options of Unix sockets, on both systems.
-    const SOL_LOCAL: i32 = 0;
     let mut value = core::mem::MaybeUninit::<T>::zeroed();
-    let mut length = libc::socklen_t::try_from(size_of::<T>()).ok()?;
+    let mut length = u32::try_from(size_of::<T>()).ok()?;
     let (fd, place) = (socket.as_raw_fd(), value.as_mut_ptr().cast());
-    // SAFETY: at most `length` bytes are written, which is how many `value` has.
-    let failed = unsafe { libc::getsockopt(fd, SOL_LOCAL, option, place, &raw mut length) };
-    // SAFETY: it is zero or what the kernel has written, and any bits are good in its numbers.
+    // SAFETY: the function writes at most `length` bytes, the size of `value`.
+    let failed = unsafe { getsockopt(fd, level, option, place, &raw mut length) };
+    // SAFETY: it is zero or was written by the kernel, and every bit pattern is a valid number.
     (failed == 0).then(|| unsafe { value.assume_init() })
 }
 
@@ -227,5 +259,19 @@ mod tests {
         for bad in ["", "42 (sh)", "42 (sh) S 1 2", "42 sh S 1 2 3"] {
             assert_eq!(ProcessEntry::from_stat(bad.as_bytes()), None, "{bad}");
         }
+    }
+
+    /// Linux reports the peer of a socket that was never connected as it reports an invisible process, but without a
+    /// user.
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn an_invisible_peer_has_process_id_0() {
+        use rustix::net::{AddressFamily, SocketType, socket};
+        let unconnected = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        let invisible = Credentials { process_id: 0, user_id: u32::MAX, group_id: u32::MAX };
+        assert_eq!(credentials(&unconnected.into()), Some(invisible));
+        let (socket, _peer) = UnixStream::pair().unwrap();
+        let own = credentials(&socket).unwrap();
+        assert_eq!((own.process_id, own.user_id), (std::process::id(), own_user()));
     }
 }

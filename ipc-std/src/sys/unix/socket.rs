@@ -10,31 +10,33 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect};
 
-use super::{left, wait};
-use crate::Credentials;
+use super::address::address;
+use super::process::credentials;
+use super::wait::{remaining, wait};
+use crate::sys::Credentials;
 
 /// A connected socket.
 ///
-/// To read and write by reference does not block: there is an error of kind `WouldBlock`.
+/// Reading and writing by reference do not block, but fail with `WouldBlock`.
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: UnixStream,
-    /// Whether something was sent since the last read: there is no use then in trying to read before it is answered.
+    /// Whether bytes were sent since the last read. Then a read without waiting for the response would fail.
     awaiting: AtomicBool,
 }
 
-/// Where somebody listens.
+/// The address of a socket.
 #[derive(Debug)]
 pub(crate) struct Address(SocketAddrUnix);
 
 impl Address {
-    /// Fails if the path is too long for a socket's.
+    /// Fails if the path is too long for a socket.
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
         Ok(Self(SocketAddrUnix::new(path)?))
     }
 }
 
-/// A socket that does not block, and that children do not inherit.
+/// Creates a socket that does not block and that child processes do not inherit.
 #[cfg(not(target_vendor = "apple"))]
 pub(super) fn unix_socket() -> io::Result<OwnedFd> {
     let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
@@ -49,10 +51,18 @@ pub(super) fn unix_socket() -> io::Result<OwnedFd> {
 }
 
 impl Socket {
-    /// Over a socket that is connected already.
+    /// Takes a connected socket.
     pub(crate) fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self { stream, awaiting: AtomicBool::new(false) })
+    }
+
+    /// Moves the connection to the lowest free descriptor.
+    pub(crate) fn with_lowest_descriptor(self) -> Self {
+        match rustix::io::fcntl_dupfd_cloexec(&self.stream, 0) {
+            Ok(lowest) => Self::connected(lowest),
+            Err(_) => self,
+        }
     }
 
     fn connected(fd: OwnedFd) -> Self {
@@ -61,10 +71,10 @@ impl Socket {
 
     /// Connects to the socket at `path`.
     ///
-    /// A full backlog is waited for, as a runtime accepts only between two commands. There is nothing to poll then, so
-    /// it is asked again, ever more seldom.
+    /// While the backlog is full, it tries again after pauses of 1 to 50 ms: a runtime accepts only between two
+    /// commands, and there is nothing to poll.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
-        let (address, _directory) = super::address::address(path)?;
+        let (address, _directory) = address(path)?;
         let fd = unix_socket()?;
         let mut pause = Duration::from_millis(1);
         loop {
@@ -72,7 +82,7 @@ impl Socket {
                 Ok(()) | Err(Errno::ISCONN) => return Ok(Self::connected(fd)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    std::thread::sleep(pause.min(left(deadline)?));
+                    std::thread::sleep(pause.min(remaining(deadline)?));
                     pause = pause.saturating_mul(2).min(Duration::from_millis(50));
                 }
                 Err(Errno::INPROGRESS | Errno::ALREADY) => {
@@ -83,14 +93,14 @@ impl Socket {
         }
     }
 
-    /// Connects, or fails at once: with an error of kind `WouldBlock` if the backlog is full.
+    /// Connects without waiting; fails with `WouldBlock` if the backlog is full.
     pub(crate) fn connect_at_once(address: &Address) -> io::Result<Self> {
         let fd = unix_socket()?;
         connect(&fd, &address.0)?;
         Ok(Self::connected(fd))
     }
 
-    /// Reads as soon as there is something; an error of kind `TimedOut` after `deadline`.
+    /// Waits for bytes and reads them; fails with `TimedOut` after `deadline`.
     pub(crate) fn read_by(&self, buf: &mut [u8], deadline: Instant) -> io::Result<usize> {
         if self.awaiting.swap(false, Ordering::Relaxed) {
             self.wait(PollFlags::IN, deadline)?;
@@ -98,13 +108,13 @@ impl Socket {
         self.when(PollFlags::IN, deadline, |mut stream| stream.read(buf))
     }
 
-    /// Writes as soon as there is room.
+    /// Waits for room and writes; fails with `TimedOut` after `deadline`.
     pub(crate) fn write_by(&self, buf: &[u8], deadline: Instant) -> io::Result<usize> {
         self.awaiting.store(true, Ordering::Relaxed);
         self.when(PollFlags::OUT, deadline, |mut stream| stream.write(buf))
     }
 
-    /// Does `io` as soon as the socket is ready for it.
+    /// Calls `io` until it no longer fails with `WouldBlock`.
     fn when<T>(
         &self,
         ready: PollFlags,
@@ -123,30 +133,35 @@ impl Socket {
         wait(&mut [PollFd::new(&self.stream, ready)], deadline)
     }
 
-    /// Whether the peer has closed its side altogether.
+    /// Waits until the peer has closed the connection; fails with `TimedOut` after `deadline`.
+    pub(super) fn wait_for_hang_up(&self, deadline: Instant) -> io::Result<()> {
+        // A hang-up is reported although no event is requested.
+        self.wait(PollFlags::empty(), deadline)
+    }
+
+    /// Returns whether the peer has closed the connection.
     pub(crate) fn has_hung_up(&self) -> bool {
         let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut fds, Some(&now)).is_ok_and(|n| n > 0)
     }
 
-    /// Tells the peer that no more comes, while it may still send.
+    /// Closes the direction to the peer, which can still send.
     #[cfg(feature = "conformance")]
     pub(crate) fn finish(&self) -> io::Result<()> {
         self.stream.shutdown(std::net::Shutdown::Write)
     }
 
-    /// Ends it, in both directions: whoever reads or writes, on whatever thread, goes on at once, and the peer sees the
-    /// end.
+    /// Closes both directions. A thread that reads or writes returns immediately, and the peer sees the end.
     #[cfg(feature = "fake")]
     pub(crate) fn shut_down(&self) {
-        // One that is gone already need not be shut down.
+        // It fails if the peer has closed the connection.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
-    /// Who is at the other end, if the system tells: of one that we connected, who listened.
+    /// Returns the process at the other end, if the system reports it: for a client, the process that listens.
     pub(crate) fn credentials(&self) -> Option<Credentials> {
-        super::process::credentials(&self.stream)
+        credentials(&self.stream)
     }
 }
 

@@ -15,17 +15,17 @@ pub(crate) struct Event(OwnedHandle);
 
 impl Event {
     pub(super) fn new() -> io::Result<Self> {
-        // SAFETY: there is no name, and nobody else's security to be had.
+        // SAFETY: name and security descriptor are optional.
         let event = unsafe { CreateEventW(ptr::null(), 1, 0, ptr::null()) };
         if event.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: it was made a moment ago, and has no other owner.
+        // SAFETY: the handle is new and has no other owner.
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(event) }))
     }
 
     pub(super) fn set(&self) {
-        // SAFETY: the handle is an event's, and open. So it cannot fail.
+        // SAFETY: the handle is open and refers to an event, so it cannot fail.
         unsafe { SetEvent(self.raw()) };
     }
 
@@ -45,29 +45,29 @@ impl AsHandle for Event {
     }
 }
 
-/// Waits until one of these is set; an error of kind `TimedOut` after `deadline`.
+/// Waits until one of the events is set; fails with `TimedOut` after `deadline`.
 pub(super) fn wait(events: &[&Event], deadline: Instant) -> io::Result<()> {
     let handles: Vec<HANDLE> = events.iter().map(|event| event.raw()).collect();
     let count = u32::try_from(handles.len()).map_err(io::Error::other)?;
     loop {
         let milliseconds = milliseconds(deadline)?;
-        // SAFETY: there are as many handles as it says, all of them open.
+        // SAFETY: `count` is the number of handles, and all are open.
         match unsafe { WaitForMultipleObjects(count, handles.as_ptr(), 0, milliseconds) } {
             WAIT_FAILED => return Err(io::Error::last_os_error()),
-            // It may be a bit early, or the longest wait that there is was not long enough.
+            // It may be early, or the deadline is beyond the longest timeout.
             WAIT_TIMEOUT => {}
             _ => return Ok(()),
         }
     }
 }
 
-/// What is left until `deadline`, at least 1; an error of kind `TimedOut` once it has passed.
+/// Returns the milliseconds until `deadline`, at least 1; fails with `TimedOut` after it.
 pub(super) fn milliseconds(deadline: Instant) -> io::Result<u32> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         return Err(io::ErrorKind::TimedOut.into());
     }
-    // Rounded up: not to ask again and again in the last millisecond.
+    // Rounded up, so that the last millisecond is one wait.
     let left = left.saturating_add(Duration::from_micros(999)).as_millis();
     Ok(u32::try_from(left).unwrap_or(INFINITE).min(INFINITE.saturating_sub(1)))
 }

@@ -2,17 +2,17 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Event;
+use super::event::Event;
 use super::poller::{Source, Watched};
 
-/// Ready while it is raised, from whatever thread.
+/// A source that is ready while it is raised; any thread can raise it.
 #[derive(Debug)]
 pub(crate) struct Flag(Arc<Raised>);
 
 #[derive(Debug, Default)]
 struct Raised {
     raised: AtomicBool,
-    /// Of the poller that watches.
+    /// The event of the poller that watches it.
     event: Mutex<Option<Arc<Event>>>,
 }
 

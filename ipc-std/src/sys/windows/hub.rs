@@ -4,17 +4,17 @@ use std::io::{self, ErrorKind};
 use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::time::Instant;
 
-use super::event::{milliseconds, wait};
+use super::event::{Event, milliseconds, wait};
+use super::poller::Poller;
 use super::poller::Source;
-use super::{Event, Poller};
 
-/// What is watched by those who wait for it, on several threads, and by other people's loops.
+/// Sources that several threads wait for, and that the caller's own event loop can wait for.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    /// Its event is what other people's loops wait for; it stays set while this is raised.
+    /// Its event is the one for event loops; it stays set while `raised` is true.
     sources: Poller,
     raised: AtomicBool,
-    /// Set when the one who waits is to look again.
+    /// Set when the waiting thread must check its condition again.
     woken: Event,
 }
 
@@ -42,7 +42,7 @@ impl Hub {
         ready
     }
 
-    /// Has other people's loops look, until it is lowered.
+    /// Keeps the event for event loops set until [`lower`](Self::lower).
     pub(crate) fn raise(&self) {
         self.raised.store(true, Ordering::SeqCst);
         self.show();
@@ -52,22 +52,23 @@ impl Hub {
         self.raised.store(false, Ordering::SeqCst);
     }
 
-    /// Sets the event again that whoever has looked at the sources may have reset.
+    /// Sets the event again after a check of the sources, which resets it.
     fn show(&self) {
         if self.raised.load(Ordering::SeqCst) {
             self.sources.event().set();
         }
     }
 
-    /// Has the one who waits look.
+    /// Ends the current or next [`wait`](Self::wait).
     pub(crate) fn wake(&self) {
         self.woken.set();
     }
 
-    /// Waits until a source is ready, or somebody wakes; an error of kind `TimedOut` after `deadline`. One at a time.
+    /// Waits until a source is ready or [`wake`](Self::wake) is called; fails with `TimedOut` after `deadline`. One
+    /// thread at a time can wait.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
-        /// How often the sources are looked at while their event is set for another reason.
-        const LOOK: Duration = Duration::from_millis(10);
+        /// The interval for checking the sources while their event is set for another reason.
+        const CHECK: Duration = Duration::from_millis(10);
         loop {
             milliseconds(deadline)?;
             let ready = self.sources.has_ready();
@@ -79,15 +80,15 @@ impl Hub {
                 wait(&[self.sources.event(), &self.woken], deadline)?;
                 return Ok(());
             }
-            let look = Instant::now().checked_add(LOOK).map_or(deadline, |look| look.min(deadline));
-            match wait(&[&self.woken], look) {
-                Err(e) if e.kind() == ErrorKind::TimedOut && look < deadline => {}
+            let check = Instant::now().checked_add(CHECK).map_or(deadline, |check| check.min(deadline));
+            match wait(&[&self.woken], check) {
+                Err(e) if e.kind() == ErrorKind::TimedOut && check < deadline => {}
                 waited => return waited,
             }
         }
     }
 
-    /// What has woken is done with.
+    /// Resets [`wake`](Self::wake).
     pub(crate) fn waited(&self) {
         self.woken.reset();
     }

@@ -13,10 +13,14 @@ use windows_sys::Win32::System::Pipes::{
     PIPE_UNLIMITED_INSTANCES, PIPE_WAIT,
 };
 
+use super::address::{Address, absolute};
+use super::error::{error, last_error};
+use super::event::Event;
+use super::operation::Operation;
 use super::poller::{Source, Watched};
-use super::{Address, Event, Operation, Socket, last_error};
+use super::socket::Socket;
 
-/// A pipe that is listened at, from this machine only.
+/// A pipe that listens for connections from this machine.
 #[derive(Debug)]
 pub(crate) struct Listener {
     path: PathBuf,
@@ -26,11 +30,11 @@ pub(crate) struct Listener {
 #[derive(Debug)]
 struct Shared {
     address: Address,
-    /// Those that nobody was accepted from yet.
+    /// The instances without an accepted client.
     instances: Mutex<Vec<Instance>>,
 }
 
-/// A pipe that one client can have.
+/// One instance of the pipe, which one client can open.
 #[derive(Debug)]
 struct Instance {
     handle: Arc<OwnedHandle>,
@@ -39,23 +43,23 @@ struct Instance {
 
 #[derive(Debug)]
 enum State {
-    /// Whether somebody is there is not known.
+    /// Unknown whether a client has connected.
     Unknown,
-    /// Over once somebody is there.
+    /// The operation ends when a client connects.
     Waiting(Operation),
     Connected,
 }
 
 impl Instance {
-    /// How many clients may connect before one is accepted.
+    /// How many clients can connect before one is accepted.
     const BACKLOG: usize = 8;
 
     fn new(address: &Address, first: bool) -> io::Result<Self> {
-        /// As large as a runtime's.
+        /// The size that runtimes use.
         const BUFFER: u32 = 16 << 10;
         let first = if first { FILE_FLAG_FIRST_PIPE_INSTANCE } else { 0 };
-        // SAFETY: the name ends with a NUL. Without a security descriptor of ours the pipe gets the default one: only
-        // its user, administrators and the system may write.
+        // SAFETY: the name ends with a NUL. The default security descriptor allows writing only to the user of the
+        // process, administrators and the system.
         let handle = unsafe {
             CreateNamedPipeW(
                 address.wide().as_ptr(),
@@ -69,9 +73,9 @@ impl Instance {
             )
         };
         if handle == INVALID_HANDLE_VALUE {
-            return Err(super::error(last_error()));
+            return Err(error(last_error()));
         }
-        // SAFETY: it was made a moment ago, and has no other owner.
+        // SAFETY: the handle is new and has no other owner.
         let handle = unsafe { OwnedHandle::from_raw_handle(handle) };
         Ok(Self { handle: Arc::new(handle), state: State::Unknown })
     }
@@ -79,67 +83,67 @@ impl Instance {
     fn arm(&mut self, event: &Arc<Event>) {
         match &self.state {
             State::Connected => return,
-            State::Waiting(operation) if !super::was_cancelled(operation) => return,
+            State::Waiting(operation) if !operation.was_cancelled() => return,
             State::Waiting(_) | State::Unknown => {}
         }
-        // SAFETY: nothing else is handed over.
+        // SAFETY: the closure passes nothing else.
         let started = unsafe { Operation::start(&self.handle, event, |pipe, o| ConnectNamedPipe(pipe, o)) };
-        // It fails if somebody is there already, or was and has gone: who is accepted then has nothing to say.
+        // It fails if a client has connected already. One that has also closed the pipe sends nothing.
         self.state = started.map_or(State::Connected, State::Waiting);
     }
 
     fn is_connected(&self) -> bool {
         match &self.state {
             State::Connected => true,
-            State::Waiting(operation) => operation.result().is_some() && !super::was_cancelled(operation),
+            State::Waiting(operation) => operation.result().is_some() && !operation.was_cancelled(),
             State::Unknown => false,
         }
     }
 }
 
 impl Listener {
-    /// Listens at `path`, if nobody does.
+    /// Listens at `path`, if no process does.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         let address = Address::new(path)?;
         let first = Instance::new(&address, true).map_err(|e| match last_os_error(&e) {
-            // What the system says of a pipe that has a first instance.
+            // The error for a pipe that has a first instance.
             Some(ERROR_ACCESS_DENIED) => io::Error::new(ErrorKind::AddrInUse, e),
             _ => e,
         })?;
         let shared = Shared { address, instances: Mutex::new(vec![first]) };
         shared.fill()?;
-        Ok(Self { path: super::absolute(path)?, shared: Arc::new(shared) })
+        Ok(Self { path: absolute(path)?, shared: Arc::new(shared) })
     }
 
-    /// As [`bind`](Self::bind): a pipe does not outlive who listens.
+    /// As [`bind`](Self::bind): a pipe does not outlive its listener.
     pub(crate) fn bind_over_dead(path: &Path) -> io::Result<Self> {
         Self::bind(path)
     }
 
-    /// Where it listens.
+    /// Returns the whole name of the pipe.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next connection that waits; an error of kind `WouldBlock` if there is none, or it is not watched.
+    /// Accepts the next connection; fails with `WouldBlock` if there is none, or if no poller watches the listener.
     pub(crate) fn accept(&self) -> io::Result<Socket> {
         let mut instances = self.shared.instances();
         let connected = instances.iter().position(Instance::is_connected);
         let connected = connected.ok_or(ErrorKind::WouldBlock)?;
-        // Before one goes that somebody has: there is always one, so that the name stays ours.
+        // There must always be an instance: without one another process could take the name.
         if instances.len() == 1 {
             instances.push(Instance::new(&self.shared.address, false)?);
         }
         let Instance { handle, state } = instances.remove(connected);
         drop((state, instances));
-        // If there cannot be as many as there should, there are more another time.
+        // If this fails, the next call makes the missing instances.
         let _ = self.shared.fill();
         Ok(Socket::over(handle))
     }
 
-    /// The same.
-    pub(crate) fn accept_within_limits(&self) -> io::Result<Socket> {
-        self.accept()
+    /// Returns `false`: Windows has no limit that a process could reach.
+    pub(crate) const fn is_nearly_exhausted_by(_: &Socket) -> bool {
+        false
     }
 }
 
@@ -152,7 +156,7 @@ impl Shared {
         self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that there are as many instances as there should be.
+    /// Makes missing instances.
     fn fill(&self) -> io::Result<()> {
         let mut instances = self.instances();
         while instances.len() < Instance::BACKLOG {
@@ -177,7 +181,7 @@ impl Watched for Shared {
     }
     fn disarm(&self) {
         for instance in &mut *self.instances() {
-            // One that somebody has connected to is kept.
+            // An instance with a client keeps it.
             if !instance.is_connected() {
                 instance.state = State::Unknown;
             }

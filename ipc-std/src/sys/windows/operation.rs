@@ -7,29 +7,30 @@ use std::sync::Arc;
 use windows_sys::Win32::Foundation::{ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, HANDLE};
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
 
-use super::{Event, last_error};
+use super::error::{error, is_cancelled, last_error};
+use super::event::Event;
 
-/// An overlapped operation, which may still be going on. When it is dropped, it is cancelled and over.
+/// An overlapped operation. Dropping it cancels it and waits for its end.
 ///
-/// The system cancels it, too, when the thread ends that started it: what it was for is to be started anew then.
+/// The system also cancels it when the thread that started it ends. The caller must start it again then.
 pub(super) struct Operation {
     pipe: Arc<OwnedHandle>,
-    /// Set when it is over.
+    /// The system sets it when the operation ends.
     _event: Arc<Event>,
-    /// At one address, as the system writes to it.
+    /// Boxed, because the system writes to its address.
     overlapped: Box<UnsafeCell<OVERLAPPED>>,
 }
 
-// SAFETY: what the system writes is read by a function of the system only, which may be called by any thread.
+// SAFETY: only a function of the system reads what the system writes, and any thread can call it.
 unsafe impl Send for Operation {}
 // SAFETY: as above.
 unsafe impl Sync for Operation {}
 
 impl Operation {
-    /// Starts an operation on a pipe, which resets the event and sets it when it is over.
+    /// Starts an operation on a pipe. This resets the event; the end of the operation sets it.
     ///
     /// # Safety
-    /// `start` hands the system what it is given, and nothing else that does not outlive this operation.
+    /// `start` must pass its arguments to the system, and nothing else that does not outlive this operation.
     pub(super) unsafe fn start(
         pipe: &Arc<OwnedHandle>,
         event: &Arc<Event>,
@@ -38,30 +39,35 @@ impl Operation {
         let overlapped = OVERLAPPED { hEvent: event.raw(), ..OVERLAPPED::default() };
         let overlapped = Box::new(UnsafeCell::new(overlapped));
         if start(pipe.as_raw_handle(), overlapped.get()) == 0 {
-            let error = last_error();
-            if error != ERROR_IO_PENDING {
-                // The system has forgotten it already.
-                return Err(super::error(error));
+            let code = last_error();
+            if code != ERROR_IO_PENDING {
+                // The system does not use the structure any more.
+                return Err(error(code));
             }
         }
         Ok(Self { pipe: Arc::clone(pipe), _event: Arc::clone(event), overlapped })
     }
 
-    /// How many bytes it has come to, or how it failed; `None` while it goes on.
+    /// Returns whether it was cancelled, by a thread or because its thread has ended.
+    pub(super) fn was_cancelled(&self) -> bool {
+        matches!(self.result(), Some(Err(e)) if is_cancelled(&e))
+    }
+
+    /// Returns the number of bytes or the error; `None` before its end.
     pub(super) fn result(&self) -> Option<io::Result<usize>> {
         let mut bytes = 0;
         let pipe = self.pipe.as_raw_handle();
-        // SAFETY: the handle is open, and the structure is that of an operation that was started on it.
+        // SAFETY: the handle is open, and the structure belongs to an operation that was started on it.
         if unsafe { GetOverlappedResult(pipe, self.overlapped.get(), &mut bytes, 0) } != 0 {
             return Some(usize::try_from(bytes).map_err(io::Error::other));
         }
         match last_error() {
             ERROR_IO_INCOMPLETE => None,
-            error => Some(Err(super::error(error))),
+            code => Some(Err(error(code))),
         }
     }
 
-    /// Cancels it, if it still goes on, and gives the result: it may have succeeded all the same.
+    /// Cancels it unless it has ended, and returns the result, which can still be a success.
     pub(super) fn cancel(self) -> io::Result<usize> {
         self.end()
     }
@@ -73,10 +79,10 @@ impl Operation {
                 return result;
             }
             if !core::mem::replace(&mut cancelled, true) {
-                // SAFETY: as in `result`. It fails if the operation is over by now.
+                // SAFETY: as in `result`. It fails if the operation has ended.
                 unsafe { CancelIoEx(self.pipe.as_raw_handle(), self.overlapped.get()) };
             }
-            // Pipes cancel at once. The event would not do: it may be set for another operation.
+            // Pipes cancel immediately. The event may be set for another operation, so it is not used here.
             std::thread::yield_now();
         }
     }
@@ -84,7 +90,7 @@ impl Operation {
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        // The system must not write any more to what is freed now.
+        // The system must not write to freed memory.
         let _ = self.end();
     }
 }

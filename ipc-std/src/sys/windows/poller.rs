@@ -4,31 +4,31 @@ use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-use super::Event;
-use super::event::{milliseconds, wait};
+use super::event::{Event, milliseconds, wait};
 
-/// Sources that are watched for being ready, each under a token.
+/// Watches sources, each with a token, until one is ready.
 ///
-/// All of them share one event, so that there may be any number and other people's loops can wait for it. To start an
-/// operation resets its event: so whoever has started one looks at all of them again before anybody waits.
+/// All sources share one event, so there can be any number of them, and an event loop can wait for it. Starting an
+/// operation resets its event, so all sources are checked again before a wait.
 #[derive(Debug)]
 pub(crate) struct Poller {
     event: Arc<Event>,
     sources: Mutex<BTreeMap<u64, Weak<dyn Watched>>>,
 }
 
-/// What a [`Poller`] can watch.
+/// An object that a [`Poller`] can watch.
 pub(crate) trait Source {
     fn watched(&self) -> Arc<dyn Watched>;
 }
 
-/// Its part that the poller sees, as long as there is one.
+/// The part of a [`Source`] that the poller keeps a weak reference to.
 pub(crate) trait Watched: core::fmt::Debug + Send + Sync {
-    /// Has the event set when this becomes ready, if it is not so already.
+    /// Arranges that the event is set when the source becomes ready.
     fn arm(&self, event: &Arc<Event>);
-    /// Whether it is ready, or was since it was armed. If so it is to be armed again, which shows whether it still is.
+    /// Returns whether it is ready or was ready since `arm`. After `true` it must be armed again to show its current
+    /// state.
     fn take_ready(&self) -> bool;
-    /// The event is of no concern any more.
+    /// Stops using the event.
     fn disarm(&self);
 }
 
@@ -41,15 +41,15 @@ impl Poller {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches a source until it is forgotten, or dropped.
+    /// Watches a source until [`forget`](Self::forget), or until it is dropped.
     pub(crate) fn watch(&self, source: &impl Source, token: u64) -> io::Result<()> {
         let mut sources = self.sources();
         sources.insert(token, Arc::downgrade(&source.watched()));
-        self.look(&mut sources);
+        self.check(&mut sources);
         Ok(())
     }
 
-    /// Watches it no more.
+    /// Stops watching a source.
     pub(crate) fn forget(&self, source: &impl Source) -> io::Result<()> {
         let forgotten = source.watched();
         self.sources().retain(|_, watched| !core::ptr::addr_eq(watched.as_ptr(), Arc::as_ptr(&forgotten)));
@@ -57,22 +57,22 @@ impl Poller {
         Ok(())
     }
 
-    /// The tokens of those that are ready; none if none is.
+    /// Returns the tokens of ready sources, without waiting.
     pub(crate) fn ready(&self, tokens: &mut Vec<u64>) -> io::Result<()> {
         let mut sources = self.sources();
-        *tokens = self.look(&mut sources);
+        *tokens = self.check(&mut sources);
         Ok(())
     }
 
-    /// What was ready was acted upon: the event is set again when there is something new.
+    /// Reports sources again that were ready before.
     pub(crate) fn rearm(&self) {
-        self.look(&mut self.sources());
+        self.check(&mut self.sources());
     }
 
-    /// Waits until one is ready; an error of kind `TimedOut` after `deadline`.
+    /// Waits until a source is ready; fails with `TimedOut` after `deadline`.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
         loop {
-            // What is always ready does not go beyond it either.
+            // The deadline also holds for a source that is always ready.
             milliseconds(deadline)?;
             if self.has_ready() {
                 return Ok(());
@@ -81,13 +81,13 @@ impl Poller {
         }
     }
 
-    /// Whether one is ready. If not, the event is set as soon as one is.
+    /// Returns whether a source is ready. If not, the event is set as soon as one is.
     pub(super) fn has_ready(&self) -> bool {
-        !self.look(&mut self.sources()).is_empty()
+        !self.check(&mut self.sources()).is_empty()
     }
 
-    /// The tokens of those that are ready; the event is set if there are any.
-    fn look(&self, sources: &mut BTreeMap<u64, Weak<dyn Watched>>) -> Vec<u64> {
+    /// Returns the tokens of ready sources, and sets the event if there are any.
+    fn check(&self, sources: &mut BTreeMap<u64, Weak<dyn Watched>>) -> Vec<u64> {
         self.event.reset();
         let mut all = Vec::with_capacity(sources.len());
         sources.retain(|token, watched| {
@@ -96,7 +96,7 @@ impl Poller {
             all.extend(watched.map(|watched| (*token, watched)));
             lives
         });
-        // First all of these, as each may reset what another one has set.
+        // All are armed before any is checked, because each can reset the event of another.
         all.iter().for_each(|(_, watched)| watched.arm(&self.event));
         all.retain(|(_, watched)| watched.take_ready());
         if !all.is_empty() {

@@ -22,15 +22,16 @@ use windows_sys::Win32::System::Pipes::{
     PeekNamedPipe, WaitNamedPipeW,
 };
 
-use super::event::{milliseconds, wait};
+use super::address::Address;
+use super::error::{error, is_cancelled, last_error};
+use super::event::{Event, milliseconds, wait};
+use super::operation::Operation;
 use super::poller::{Source, Watched};
-use super::{Address, Event, Operation, last_error};
-use crate::Credentials;
-use crate::drive::is_closed;
+use crate::sys::Credentials;
 
 /// A connected pipe.
 ///
-/// To read and write by reference does not block: there is an error of kind `WouldBlock`.
+/// Reading and writing by reference do not block, but fail with `WouldBlock`.
 #[derive(Debug)]
 pub(crate) struct Socket(Arc<Pipe>);
 
@@ -39,12 +40,17 @@ struct Pipe {
     handle: Arc<OwnedHandle>,
     /// Whether it was shut down.
     ended: AtomicBool,
-    /// A read of nothing, which is over once there is something to read, or nobody to write: for a poller.
+    /// A read of 0 bytes for a poller: it ends when there are bytes to read or the peer has closed the pipe.
     probe: Mutex<Option<Operation>>,
 }
 
 impl Socket {
-    /// Over a pipe that is connected already.
+    /// Returns the connection unchanged: handles have no order.
+    pub(crate) const fn with_lowest_descriptor(self) -> Self {
+        self
+    }
+
+    /// Takes a connected pipe.
     pub(crate) fn new(pipe: OwnedHandle) -> Self {
         Self::over(Arc::new(pipe))
     }
@@ -53,35 +59,35 @@ impl Socket {
         Self(Arc::new(Pipe { handle, ended: AtomicBool::new(false), probe: Mutex::new(None) }))
     }
 
-    /// Connects to the pipe at `path`. If all its instances have somebody, one is waited for, as a runtime makes the next
+    /// Connects to the pipe at `path`. If all its instances are in use, this waits for one: a runtime makes the next
     /// only between two commands.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
-        /// An instance that somebody else was quicker to take wakes nobody.
-        const LOOK: u32 = 50;
+        /// The interval between attempts: another client can take a new instance first.
+        const RETRY: u32 = 50;
         let address = Address::new(path)?;
         loop {
             match Self::open(&address) {
                 Err(e) if is_busy(&e) => {}
                 opened => return opened,
             }
-            let timeout = milliseconds(deadline)?.min(LOOK);
-            // SAFETY: the name ends with a NUL. Whatever the answer is, the next try tells.
+            let timeout = milliseconds(deadline)?.min(RETRY);
+            // SAFETY: the name ends with a NUL. The next attempt shows whether it succeeds.
             if unsafe { WaitNamedPipeW(address.wide().as_ptr(), timeout) } == 0 {
-                // Where it fails for another reason, it would do so at once.
+                // If it fails for another reason, it does so immediately.
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
     }
 
-    /// Connects, or fails at once: with an error of kind `WouldBlock` if nobody accepts just now.
+    /// Connects without waiting; fails with `WouldBlock` if all instances are in use.
     pub(crate) fn connect_at_once(address: &Address) -> io::Result<Self> {
         Self::open(address).map_err(|e| if is_busy(&e) { ErrorKind::WouldBlock.into() } else { e })
     }
 
     fn open(address: &Address) -> io::Result<Self> {
-        // Whoever listens may learn who we are, but not act as us.
+        // The server can identify this process, but not impersonate it.
         let flags = FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION;
-        // SAFETY: the name ends with a NUL, and nothing else is handed over.
+        // SAFETY: the name ends with a NUL, and the other pointers are optional.
         let handle = unsafe {
             CreateFileW(
                 address.wide().as_ptr(),
@@ -94,13 +100,13 @@ impl Socket {
             )
         };
         if handle == INVALID_HANDLE_VALUE {
-            return Err(super::error(last_error()));
+            return Err(error(last_error()));
         }
-        // SAFETY: it was opened a moment ago, and has no other owner.
+        // SAFETY: the handle is new and has no other owner.
         Ok(Self::new(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
-    /// Reads as soon as there is something; an error of kind `TimedOut` after `deadline`.
+    /// Waits for bytes and reads them; fails with `TimedOut` after `deadline`.
     pub(crate) fn read_by(&self, buf: &mut [u8], deadline: Instant) -> io::Result<usize> {
         if buf.is_empty() {
             return Ok(0);
@@ -108,11 +114,11 @@ impl Socket {
         let (space, len) = (buf.as_mut_ptr(), length(buf));
         loop {
             let read = self.run(deadline, |pipe, overlapped| {
-                // SAFETY: the space is as long as it says, and ours until the operation is over.
+                // SAFETY: `space` has `len` bytes, and is borrowed until the operation ends.
                 unsafe { ReadFile(pipe, space, len, ptr::null_mut(), overlapped) }
             });
             match read {
-                // Somebody has written nothing, which is no end.
+                // The peer wrote 0 bytes, which is not the end.
                 Ok(0) => {}
                 Err(e) if is_closed(&e) => return Ok(0),
                 read => return read,
@@ -120,46 +126,46 @@ impl Socket {
         }
     }
 
-    /// Writes as soon as there is room for it, or for the first 16 KiB.
+    /// Waits for room and writes at most 16 KiB; fails with `TimedOut` after `deadline`.
     pub(crate) fn write_by(&self, buf: &[u8], deadline: Instant) -> io::Result<usize> {
-        /// Of a write that runs out of time it cannot be known how much went out. So it is not large.
+        /// Small, because a write that times out does not report how much was sent.
         const PIECE: usize = 16 << 10;
         let piece = buf.get(..PIECE).unwrap_or(buf);
         if piece.is_empty() {
             return Ok(0);
         }
         self.run(deadline, |pipe, overlapped| {
-            // SAFETY: the bytes are as many as it says, and stay until the operation is over.
+            // SAFETY: the length is that of `piece`, which is borrowed until the operation ends.
             unsafe { WriteFile(pipe, piece.as_ptr(), length(piece), ptr::null_mut(), overlapped) }
         })
     }
 
-    /// Runs an operation to its end, or to the deadline.
+    /// Runs an operation until its end or the deadline.
     fn run(
         &self,
         deadline: Instant,
         start: impl FnOnce(HANDLE, *mut OVERLAPPED) -> i32,
     ) -> io::Result<usize> {
-        // What can be done at once would not be cancelled.
+        // An operation that ends immediately would not notice that the pipe was shut down.
         if self.has_ended() {
             return Err(ErrorKind::BrokenPipe.into());
         }
         thread_local! {
-            /// For one operation after the other.
+            /// The event of the current operation of this thread.
             static EVENT: io::Result<Arc<Event>> = Event::new().map(Arc::new);
         }
         EVENT.with(|event| {
             let event = event.as_ref().map_err(|e| io::Error::new(e.kind(), e.to_string()))?;
-            // SAFETY: it is over before this returns.
+            // SAFETY: the operation ends before this returns.
             let operation = unsafe { Operation::start(&self.0.handle, event, start)? };
             let mut waited = Ok(());
-            // Whoever ends the pipe cancels what was started before, and what is started behind that sees it.
+            // `shut_down` cancels operations that were started before it; later ones see `has_ended`.
             while operation.result().is_none() && waited.is_ok() && !self.has_ended() {
                 waited = wait(&[event], deadline);
             }
             match (operation.cancel(), waited) {
-                (Err(e), Err(timed_out)) if super::is_cancelled(&e) => Err(timed_out),
-                (Err(e), Ok(())) if super::is_cancelled(&e) => Err(ErrorKind::BrokenPipe.into()),
+                (Err(e), Err(timed_out)) if is_cancelled(&e) => Err(timed_out),
+                (Err(e), Ok(())) if is_cancelled(&e) => Err(ErrorKind::BrokenPipe.into()),
                 (result, _) => result,
             }
         })
@@ -169,60 +175,65 @@ impl Socket {
         self.0.ended.load(Ordering::SeqCst)
     }
 
-    /// How many bytes are there to be read.
+    /// Returns the number of bytes that can be read without waiting.
     fn available(&self) -> io::Result<usize> {
         if self.has_ended() {
             return Err(ErrorKind::BrokenPipe.into());
         }
         let mut available = 0;
-        // SAFETY: the handle is open; nothing is asked for but that number.
+        // SAFETY: the handle is open, and the other pointers are optional.
         let peeked = unsafe {
             PeekNamedPipe(self.0.raw(), ptr::null_mut(), 0, ptr::null_mut(), &mut available, ptr::null_mut())
         };
         if peeked == 0 {
-            return Err(super::error(last_error()));
+            return Err(error(last_error()));
         }
         usize::try_from(available).map_err(io::Error::other)
     }
 
-    /// Whether the peer has closed, and all that it sent was read.
+    /// Returns whether the peer has closed the pipe and all its bytes were read.
     pub(crate) fn has_hung_up(&self) -> bool {
         self.available().is_err()
     }
 
-    /// Tells the peer that no more comes, while it may still send: pipes cannot.
+    /// Closes the direction to the peer, which pipes do not support.
     #[cfg(feature = "conformance")]
     pub(crate) fn finish(&self) -> io::Result<()> {
         Err(ErrorKind::Unsupported.into())
     }
 
-    /// Ends it, in both directions: whoever reads or writes, on whatever thread, goes on at once. The peer sees the end
-    /// when all of them have dropped it.
+    /// Closes both directions. A thread that reads or writes returns immediately. The peer sees the end when all of
+    /// them have dropped the socket.
     #[cfg(feature = "fake")]
     pub(crate) fn shut_down(&self) {
         self.0.ended.store(true, Ordering::SeqCst);
-        // SAFETY: the handle is open. What is cancelled is looked after by whoever has started it.
+        // SAFETY: the handle is open. The thread that started an operation handles its cancellation.
         unsafe { CancelIoEx(self.0.raw(), ptr::null()) };
     }
 
-    /// Who is at the other end, if the system tells.
+    /// Returns the process at the other end, if the system reports it.
     pub(crate) fn credentials(&self) -> Option<Credentials> {
         let (pipe, mut flags, mut process_id) = (self.0.raw(), 0, 0);
         let null = ptr::null_mut();
-        // SAFETY: the handle is open, and each function writes the one number that it is asked for.
-        let told = unsafe {
+        // SAFETY: the handle is open, and each function writes one number.
+        let is_known = unsafe {
             GetNamedPipeInfo(pipe, &mut flags, null, null, null) != 0
                 && match flags & PIPE_SERVER_END {
                     0 => GetNamedPipeServerProcessId(pipe, &mut process_id) != 0,
                     _ => GetNamedPipeClientProcessId(pipe, &mut process_id) != 0,
                 }
         };
-        told.then_some(Credentials { process_id })
+        is_known.then_some(Credentials { process_id })
     }
 }
 
-/// Whether the pipe is there, but nobody accepts just now.
-pub(super) fn is_busy(e: &io::Error) -> bool {
+/// Returns whether the peer has closed the pipe.
+fn is_closed(e: &io::Error) -> bool {
+    e.kind() == ErrorKind::BrokenPipe
+}
+
+/// Returns whether all instances of the pipe are in use.
+fn is_busy(e: &io::Error) -> bool {
     e.raw_os_error().and_then(|code| u32::try_from(code).ok()) == Some(ERROR_PIPE_BUSY)
 }
 
@@ -241,21 +252,21 @@ impl Read for &Socket {
             0 => return Err(ErrorKind::WouldBlock.into()),
             len => buf.get_mut(..len).unwrap_or_default(),
         };
-        // It is there, unless another thread was quicker.
-        at_once(self.read_by(space, Instant::now()))
+        // The bytes are available, unless another thread has read them.
+        non_blocking(self.read_by(space, Instant::now()))
     }
 }
 impl Write for &Socket {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        at_once(self.write_by(buf, Instant::now()))
+        non_blocking(self.write_by(buf, Instant::now()))
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// What there was no time for would have to be waited for.
-fn at_once(result: io::Result<usize>) -> io::Result<usize> {
+/// Converts a timeout into `WouldBlock`.
+fn non_blocking(result: io::Result<usize>) -> io::Result<usize> {
     result.map_err(|e| if e.kind() == ErrorKind::TimedOut { ErrorKind::WouldBlock.into() } else { e })
 }
 
@@ -284,22 +295,22 @@ impl Pipe {
 impl Watched for Pipe {
     fn arm(&self, event: &Arc<Event>) {
         let mut probe = self.probe();
-        if probe.as_ref().is_some_and(|probe| !super::was_cancelled(probe)) {
+        if probe.as_ref().is_some_and(|probe| !probe.was_cancelled()) {
             return;
         }
-        // SAFETY: nothing is read, so that there is no space to outlive anything.
+        // SAFETY: it reads 0 bytes, so there is no buffer.
         let started = unsafe {
             Operation::start(&self.handle, event, |pipe, overlapped| {
                 ReadFile(pipe, ptr::null_mut(), 0, ptr::null_mut(), overlapped)
             })
         };
-        // One that fails to start has failed for a reason that whoever reads will see.
+        // If it does not start, the next read fails for the same reason.
         *probe = started.ok();
     }
     fn take_ready(&self) -> bool {
         let mut probe = self.probe();
         let ready = match &*probe {
-            Some(probe) => probe.result().is_some() && !super::was_cancelled(probe),
+            Some(probe) => probe.result().is_some() && !probe.was_cancelled(),
             None => true,
         };
         if ready {
@@ -316,20 +327,20 @@ impl Watched for Pipe {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::Listener;
+    use super::super::listener::Listener;
     use super::*;
 
     #[test]
-    fn nothing_is_written_once_it_is_shut_down() {
+    fn nothing_is_written_after_shut_down() {
         let path = PathBuf::from(format!("dotnet-ipc-shut-down-{}", std::process::id()));
         let _listener = Listener::bind(&path).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         let socket = Socket::connect(&path, deadline).unwrap();
         assert_eq!(socket.write_by(b"before", deadline).unwrap(), 6);
         socket.shut_down();
-        // There is room for it, so that the system would take it at once.
+        // The buffer has room, so the system would accept it immediately.
         for _ in 0..100 {
-            assert_eq!(socket.write_by(b"behind", deadline).unwrap_err().kind(), ErrorKind::BrokenPipe);
+            assert_eq!(socket.write_by(b"after ", deadline).unwrap_err().kind(), ErrorKind::BrokenPipe);
         }
         assert_eq!(socket.read_by(&mut [0], deadline).unwrap(), 0);
     }

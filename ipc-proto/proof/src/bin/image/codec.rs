@@ -1,15 +1,15 @@
-//! Every request and every answer, both ways.
+//! Decodes and encodes every request and every response.
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
 use ipc_proto::{Code, Decode, Encode, Message, Parsed, ServerError, encode};
 
-use crate::{number, put, storage, tell};
+use crate::{number, storage, write_bytes, write_number};
 
 pub fn run() {
     let Ok(Parsed::Complete { value: message, .. }) = Message::parse(storage()) else { return };
     match number() {
         0 => {
             let Ok(request) = message.request() else { return };
-            tell(request.check().is_ok().into());
+            write_number(request.check().is_ok().into());
             written(request.code(), &request);
         }
         1 => answer::<Status>(&message),
@@ -30,6 +30,6 @@ fn answer<T: Decode<'static> + Encode>(message: &Message<'static>) {
 
 fn written(code: Code, payload: &dyn Encode) {
     if let Ok(bytes) = encode(code, payload, storage()) {
-        put(bytes);
+        write_bytes(bytes);
     }
 }

@@ -1,12 +1,12 @@
-//! What is odd about the environment of a runtime.
+//! Reads the findings in the environment of a runtime.
 use ipc_proto::plan::Flavour;
 use ipc_proto::port::{Config, Finding};
 
-use crate::{number, tell, text};
+use crate::{number, text, write_number};
 
 pub fn run() {
     let config = Config::read(Flavour::CoreClr, |_| (number() > 0).then(text));
     for finding in config.findings() {
-        tell(matches!(finding, Finding::NoPorts { .. }).into());
+        write_number(matches!(finding, Finding::NoPorts { .. }).into());
     }
 }

@@ -1,17 +1,17 @@
-//! What joins the records of a trace: stacks kept, events sorted, losses counted. The records come from elsewhere.
+//! Joins the records of a trace: stores stacks, sorts events and counts losses. Another part reads the records.
 use ipc_proto::nettrace::*;
 
-use crate::{number, put, storage, tell};
+use crate::{number, storage, write_bytes, write_number};
 
 pub fn run() {
     let mut stacks = Store::new(storage(), storage());
-    let mut loss = Loss::new(storage());
+    let mut loss = LossCounter::new(storage());
     let mut order = Order::new(storage::<Held<Event<'_>>>());
-    for step in storage::<Step<'_>>() {
-        tell(loss.step(step));
+    for step in storage::<Record<'_>>() {
+        write_number(loss.record(step));
         match step {
-            Step::Stack(stack) => drop(stacks.insert(stack.id.into(), stack.bytes)),
-            Step::Event(event) => {
+            Record::Stack(stack) => drop(stacks.insert(stack.id.into(), stack.bytes)),
+            Record::Event(event) => {
                 if order.push(event.timestamp, *event).is_err() {
                     return;
                 }
@@ -22,8 +22,8 @@ pub fn run() {
             _ => order.release_all(),
         }
         while let Some(event) = order.pop() {
-            put(stacks.get(event.stack_id.into()).unwrap_or_default());
+            write_bytes(stacks.get(event.stack_id.into()).unwrap_or_default());
         }
     }
-    tell(loss.lost() as u32 ^ number());
+    write_number(loss.lost() as u32 ^ number());
 }

@@ -1,32 +1,33 @@
-//! An image for bare metal with the parts of `ipc-proto` that the features name, to measure what each costs.
+//! A bare-metal image with the parts of `ipc-proto` that its features select, to measure the size of each.
 //!
-//! It has no static memory: its storage lies where a register says, and all that it reads and writes goes through
-//! registers, so that nothing is known when it is compiled. It too links only if nothing can panic.
+//! The image has no static memory: a register returns the address of its storage. All input and output uses registers,
+//! so that the compiler knows no value. Like the library, it links only if no function can panic.
 #![no_std]
 #![no_main]
-#![allow(
-    dead_code,
-    reason = "an image has the parts that its features name, and each needs something else of this"
-)]
+#![allow(dead_code, reason = "each part, selected by a feature, uses other functions of this file")]
 
 #[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "codec")]
 mod codec;
+#[cfg(any(feature = "ports", feature = "server"))]
+mod connecting;
 #[cfg(feature = "findings")]
 mod findings;
 #[cfg(feature = "joining")]
 mod joining;
 #[cfg(feature = "ports")]
 mod ports;
-#[cfg(feature = "reading")]
+#[cfg(feature = "framing")]
 mod reading;
 #[cfg(feature = "server")]
 mod server;
+#[cfg(any(feature = "client", feature = "server"))]
+mod values;
 #[cfg(feature = "writing")]
 mod writing;
 
-/// The whole of the outside world.
+/// The register for all input and output.
 const REGISTER: *mut u32 = 0x4000_0000 as *mut u32;
 
 unsafe extern "C" {
@@ -35,43 +36,43 @@ unsafe extern "C" {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: nothing that links ever comes here.
+    // SAFETY: a linked image never calls this.
     unsafe { ipc_proto_can_panic() }
 }
 
-/// A number from outside.
+/// Reads a number.
 #[inline(never)]
 fn number() -> u32 {
-    // SAFETY: the register is always there.
+    // SAFETY: the register always exists.
     unsafe { REGISTER.read_volatile() }
 }
 
-/// A number to the outside.
+/// Writes a number.
 #[inline(never)]
-fn tell(number: u32) {
-    // SAFETY: the register is always there.
+fn write_number(number: u32) {
+    // SAFETY: the register always exists.
     unsafe { REGISTER.write_volatile(number) }
 }
 
-/// Bytes to the outside.
+/// Writes bytes.
 #[inline(never)]
-fn put(bytes: &[u8]) {
-    bytes.iter().for_each(|byte| tell(u32::from(*byte)));
+fn write_bytes(bytes: &[u8]) {
+    bytes.iter().for_each(|byte| write_number(u32::from(*byte)));
 }
 
-/// Storage of the caller's, somewhere.
+/// Returns storage at an address that the register supplies.
 fn storage<T>() -> &'static mut [T] {
-    // SAFETY: the outside gives each part of its memory once, filled.
+    // SAFETY: the register supplies each part of its memory once, initialised.
     unsafe { core::slice::from_raw_parts_mut(number() as usize as *mut T, number() as usize) }
 }
 
-/// A text that lies somewhere.
+/// Returns a text at an address that the register supplies.
 fn text() -> &'static str {
-    // SAFETY: the outside keeps texts only.
+    // SAFETY: the register supplies only UTF-8.
     unsafe { core::str::from_utf8_unchecked(storage()) }
 }
 
-/// The image begins here.
+/// The entry point of the image.
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
     loop {
@@ -82,7 +83,7 @@ pub extern "C" fn _start() -> ! {
             1 => client::run(),
             #[cfg(feature = "server")]
             2 => server::run(),
-            #[cfg(feature = "reading")]
+            #[cfg(feature = "framing")]
             3 => reading::run(),
             #[cfg(feature = "joining")]
             6 => joining::run(),
@@ -92,18 +93,18 @@ pub extern "C" fn _start() -> ! {
             5 => ports::run(),
             #[cfg(feature = "findings")]
             7 => findings::run(),
-            other => tell(other),
+            other => write_number(other),
         }
     }
 }
 
-/// Moves the bytes of an exchange.
+/// Drives an exchange to its end.
 fn drive(exchange: &mut dyn ipc_proto::Exchange) -> Result<(), ipc_proto::ProtocolError> {
     use ipc_proto::Step;
     loop {
         let n = match exchange.step() {
             Step::Send(bytes) => {
-                put(bytes);
+                write_bytes(bytes);
                 bytes.len()
             }
             Step::Receive(space) => receive(space),
@@ -113,7 +114,7 @@ fn drive(exchange: &mut dyn ipc_proto::Exchange) -> Result<(), ipc_proto::Protoc
     }
 }
 
-/// Fills the space; none of it at the end of the connection.
+/// Fills the space. Returns 0 at the end of the connection.
 fn receive(space: &mut [u8]) -> usize {
     if number() == 0 {
         return 0;

@@ -1,53 +1,63 @@
-//! A trace read to its end: every record, descriptions kept, payloads cut into values.
+//! Reads a trace to its end: all records; with the feature `describing`, stored metadata; with `reading`, the values of
+//! payloads.
 use ipc_proto::nettrace::*;
 
-use crate::{number, put, storage, tell};
+use crate::{number, storage, write_bytes, write_number};
 
 pub fn run() {
     let mut parser = Parser::new(Limits::default());
+    #[cfg(feature = "describing")]
     let mut metadata = Table::new(storage::<Slot<Metadata<'_>>>());
     let stream: &[u8] = storage();
     loop {
         match parser.next(stream) {
-            Step::Trace(trace) => tell(trace.pointer_size),
-            Step::Metadata(record) => {
+            Record::Trace(trace) => write_number(trace.pointer_size),
+            #[cfg(feature = "describing")]
+            Record::Metadata(record) => {
                 if let Ok(record) = Metadata::decode(parser.version(), record.payload) {
                     let _ = metadata.insert(record.id.into(), record);
                 }
             }
-            Step::Event(event) => {
+            #[cfg(not(feature = "describing"))]
+            Record::Event(event) => write_bytes(event.payload),
+            #[cfg(feature = "describing")]
+            Record::Event(event) => {
                 if let Some(metadata) = metadata.get(event.metadata_id.into()) {
-                    metadata.name.units().for_each(|unit| tell(unit.into()));
+                    metadata.name.units().for_each(|unit| write_number(unit.into()));
+                    #[cfg(feature = "reading")]
                     values(metadata, event.payload);
+                    #[cfg(not(feature = "reading"))]
+                    write_bytes(event.payload);
                 }
             }
-            Step::Stack(stack) => put(stack.bytes),
-            Step::Thread(thread) => tell(thread.process_id().unwrap_or_default() as u32),
-            Step::LabelList(list) => {
-                list.labels.for_each(|label| tell(matches!(label, Label::ActivityId(_)).into()));
+            Record::Stack(stack) => write_bytes(stack.bytes),
+            Record::Thread(thread) => write_number(thread.process_id().unwrap_or_default() as u32),
+            Record::LabelList(list) => {
+                list.labels.for_each(|label| write_number(matches!(label, Label::ActivityId(_)).into()));
             }
-            Step::SequencePoint(point) => tell(point.flags),
-            Step::More { .. } => {
-                tell(parser.release() as u32);
+            Record::SequencePoint(point) => write_number(point.flags),
+            Record::More { .. } => {
+                write_number(parser.release() as u32);
                 if number() == 0 {
-                    tell(matches!(parser.finish(stream), End::Complete).into());
+                    write_number(matches!(parser.finish(stream), End::Complete).into());
                     return;
                 }
             }
-            Step::End(_) => return,
+            Record::End(_) => return,
             _ => {}
         }
     }
 }
 
+#[cfg(feature = "reading")]
 #[inline(never)]
 fn values(metadata: &Metadata<'_>, payload: &[u8]) {
     for item in metadata.fields.values(payload) {
         if let Item::Value { name, value } = item {
-            name.units().for_each(|unit| tell(unit.into()));
+            name.units().for_each(|unit| write_number(unit.into()));
             match value {
-                Value::Int(number) => tell(number as u32),
-                Value::Text(text) => text.chars().for_each(|c| tell(c.into())),
+                Value::Int(number) => write_number(number as u32),
+                Value::Text(text) => text.chars().for_each(|c| write_number(c.into())),
                 _ => {}
             }
         }

@@ -1,94 +1,61 @@
-//! A runtime: every command served, the environment sent.
+//! A server: connects to a monitor, answers every command and sends the environment.
 use ipc_proto::types::*;
 use ipc_proto::*;
 
-use crate::{drive, number, storage, tell, text};
+use crate::connecting::{connect_port, wait_for_command};
+use crate::values::Input;
+use crate::{drive, number, storage, text, write_number};
 
 pub fn run() {
-    let serve = match number() {
-        0 => Serve::new(storage(), storage()),
-        _ => {
-            let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: number().into(), future: 0 };
-            Serve::announce(&advertise, storage(), storage())
-        }
-    };
-    let Ok(mut serve) = serve else { return };
+    if number() > 0 {
+        wait_for_command(&mut connect_port());
+    }
+    let Ok(mut serve) = Serve::new(storage(), storage()) else { return };
     let _ = drive(&mut serve);
     let (request, mut reply) = serve.finish();
     let answered = match request {
-        Ok(request) => answer(&request, &mut reply),
-        Err(_) => Ok(()), // it refuses by itself
+        Ok(request) => special(&request, &mut reply),
+        Err(_) => Ok(()), // `reply` is already a refusal
     };
-    tell(answered.is_ok().into());
+    write_number(answered.is_ok().into());
     let _ = drive(&mut reply);
 }
 
-fn answer(request: &Request<'_>, reply: &mut Reply<'_>) -> Result<(), EncodeError> {
-    let (process_id, runtime_cookie) = (number().into(), Guid::NIL);
-    let (command_line, os, arch) = (text().into(), text().into(), text().into());
-    let managed_entrypoint_assembly_name = text().into();
-    let clr_product_version = text().into();
-    let id = SessionId { session_id: number().into() };
+macro_rules! answer {
+    ($([
+        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
+        { $($field:ident: $ty:ty,)* }
+        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+    ])*) => {
+        fn answer(request: &Request<'_>, reply: &mut Reply<'_>) -> Result<(), EncodeError> {
+            match request {
+                $(Request::$name(command) => reply.answer(command, &<$response as Input>::input()),)*
+                _ => reply.refuse(HResult::UNKNOWN_COMMAND),
+            }
+        }
+    };
+}
+ipc_proto::for_each_command!(answer);
+
+/// Reads a part of each kind of request, and answers those that need a special response.
+fn special(request: &Request<'_>, reply: &mut Reply<'_>) -> Result<(), EncodeError> {
     match request {
-        Request::GenerateCoreDump(command) => reply.answer(command, &Status::OK),
-        Request::GenerateCoreDump2(command) => reply.answer(command, &Status::OK),
         Request::GenerateCoreDump3(dump) => {
-            tell(dump.flags.0);
+            write_number(dump.flags.0);
             reply.refuse_with(&ServerError { hresult: HResult::FAIL, message: Some(text().into()) })
         }
-        Request::StopTracing(command) => reply.answer(command, &id),
-        Request::CollectTracing(command) => reply.answer(command, &id),
-        Request::CollectTracing2(command) => reply.answer(command, &id),
-        Request::CollectTracing3(command) => reply.answer(command, &id),
+        Request::GetProcessEnvironment(command) => environment(command, reply),
         Request::CollectTracing4(start) => {
             for provider in start.providers {
-                provider.name.units().for_each(|unit| tell(unit.into()));
+                provider.name.units().for_each(|unit| write_number(unit.into()));
             }
-            reply.answer(start, &id)
+            answer(request, reply)
         }
-        Request::CollectTracing5(command) => reply.answer(command, &id),
         Request::CollectTracing6(start) => {
-            tell((start.continuation() == Continuation::Stream).into());
-            reply.answer(start, &id)
+            write_number((start.continuation() == Continuation::Stream).into());
+            answer(request, reply)
         }
-        Request::AttachProfiler(command) => reply.answer(command, &Status::OK),
-        Request::StartupProfiler(command) => reply.answer(command, &Status::OK),
-        Request::GetProcessInfo(command) => {
-            reply.answer(command, &ProcessInfo { process_id, runtime_cookie, command_line, os, arch })
-        }
-        Request::ResumeRuntime(command) => reply.answer(command, &Status::OK),
-        Request::GetProcessEnvironment(command) => environment(command, reply),
-        Request::SetEnvironmentVariable(command) => reply.answer(command, &Status::OK),
-        Request::GetProcessInfo2(command) => reply.answer(
-            command,
-            &ProcessInfo2 {
-                process_id,
-                runtime_cookie,
-                command_line,
-                os,
-                arch,
-                managed_entrypoint_assembly_name,
-                clr_product_version,
-            },
-        ),
-        Request::EnablePerfMap(command) => reply.answer(command, &Status::OK),
-        Request::DisablePerfMap(command) => reply.answer(command, &Status::OK),
-        Request::ApplyStartupHook(command) => reply.answer(command, &Status::OK),
-        Request::GetProcessInfo3(command) => reply.answer(
-            command,
-            &ProcessInfo3 {
-                version: 1,
-                process_id,
-                runtime_cookie,
-                command_line,
-                os,
-                arch,
-                managed_entrypoint_assembly_name,
-                clr_product_version,
-                portable_rid: text().into(),
-            },
-        ),
-        _ => reply.refuse(HResult::UNKNOWN_COMMAND),
+        other => answer(other, reply),
     }
 }
 

@@ -1,11 +1,11 @@
-//! A trace written, of every record.
+//! Writes a trace with all kinds of records.
 use ipc_proto::nettrace::*;
 
-use crate::{number, put, storage, text};
+use crate::{number, storage, text, write_bytes};
 
 pub fn run() {
     let version = if number() == 4 { Version::V4 } else { Version::V6 };
-    let Ok(mut writer) = Writer::new(version, storage()) else { return };
+    let Ok(mut writer) = TraceWriter::new(version, storage()) else { return };
     loop {
         let written = match number() {
             0 => trace(&mut writer),
@@ -25,7 +25,7 @@ pub fn run() {
             _ => Ok(writer.finish()),
         };
         match written {
-            Ok(Some(bytes)) => put(bytes),
+            Ok(Some(bytes)) => write_bytes(bytes),
             Ok(None) => {}
             Err(_) => return,
         }
@@ -33,7 +33,7 @@ pub fn run() {
 }
 
 #[inline(never)]
-fn describe<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+fn describe<'w>(writer: &'w mut TraceWriter<'_>) -> WriteOutput<'w> {
     let fields = [("number", Scalar::Int32), ("text", Scalar::Utf16String)];
     let Ok(fields) = Fields::build(&fields, storage()) else { return Ok(None) };
     let mut metadata = Metadata::default();
@@ -43,11 +43,11 @@ fn describe<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
 }
 
 #[inline(never)]
-fn trace<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+fn trace<'w>(writer: &'w mut TraceWriter<'_>) -> WriteOutput<'w> {
     writer.trace(&Trace::new(writer.version()))
 }
 
 #[inline(never)]
-fn event<'w>(writer: &'w mut Writer<'_>) -> Written<'w> {
+fn event<'w>(writer: &'w mut TraceWriter<'_>) -> WriteOutput<'w> {
     writer.event(&Event { timestamp: number().into(), payload: storage(), ..Event::default() })
 }

@@ -1,0 +1,248 @@
+use ipc_proto::nettrace::{
+    Event, EventAssembler, Item, Limits, Parser, Progress, Record, Str, TimeFilter, TraceEvent, Value, Values,
+};
+
+use crate::reading::of_event;
+use crate::wire::sizes;
+
+/// Checks that an assembler returns the events of the parser, for any sizes of the pieces that it receives.
+///
+/// An assembler that sorts by time returns the same events and counts each late one. It finds a field by its path
+/// exactly if a simple search finds it. The sizes of the pieces are the bytes in reverse.
+pub fn assemble(bytes: &[u8]) {
+    let plain = parsed(bytes);
+    let little = bytes.last().is_some_and(|byte| byte % 2 == 0);
+    for limit in [None, Some(if little { 2000 } else { EventAssembler::ORDER_LIMIT })] {
+        let new = || {
+            let assembler = EventAssembler::new(Limits::default());
+            if let Some(limit) = limit { assembler.in_order(limit) } else { assembler }
+        };
+        let whole = read(new(), bytes, [bytes.len().max(1)].into_iter().cycle());
+        let pieces = read(new(), bytes, sizes(bytes.iter().rev()));
+        assert!(whole.events == pieces.events, "limit {limit:?}: the events depend on the pieces");
+        assert_eq!(whole.numbers, pieces.numbers, "limit {limit:?}");
+        let mut headers: Vec<_> = whole.events.iter().map(|event| event.header.clone()).collect();
+        if limit.is_none() {
+            skipping(&new, bytes, &whole.events);
+            fields(new(), bytes);
+            assert!(headers == plain, "the events differ from those of the parser");
+            continue;
+        }
+        let late = late(whole.events.iter().map(|event| event.timestamp));
+        assert_eq!(whole.late, late, "limit {limit:?}");
+        let mut plain = plain.clone();
+        headers.sort_unstable();
+        plain.sort_unstable();
+        assert!(headers == plain, "limit {limit:?}: sorting changed the events");
+    }
+}
+
+/// Checks that an assembler that skips blocks by their times, those of the events in the middle, returns the other
+/// events unchanged.
+fn skipping(new: &dyn Fn() -> EventAssembler, bytes: &[u8], all: &[SeenEvent]) {
+    let mut times: Vec<u64> = all.iter().map(|event| event.timestamp).collect();
+    times.sort_unstable();
+    let [from, to] = [1, 2].map(|third| times.get(times.len() / 3 * third).copied().unwrap_or_default());
+    let some = || {
+        let mut assembler = new();
+        assembler.skip_outside(from, to);
+        assembler
+    };
+    let whole = read(some(), bytes, [bytes.len().max(1)].into_iter().cycle());
+    let pieces = read(some(), bytes, sizes(bytes.iter().rev()));
+    assert!(whole == pieces, "the skipped blocks depend on the pieces");
+    let mut rest = all.iter();
+    let are_left = whole.events.iter().all(|event| rest.any(|other| event == other));
+    assert!(are_left, "skipped blocks changed the other events");
+    assert!(
+        whole.skipped > 0 || whole.events.len() == all.len(),
+        "events are missing although no block was skipped"
+    );
+}
+
+/// Returns the events that a parser finds in the whole stream.
+fn parsed(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let (mut parser, mut events) = (Parser::new(Limits::default()), Vec::new());
+    loop {
+        match parser.next(bytes) {
+            Record::Event(event) => events.push(of_event(&event)),
+            Record::More { .. } | Record::End(_) => return events,
+            _ => {}
+        }
+    }
+}
+
+/// Counts the timestamps that follow a larger one.
+fn late(timestamps: impl Iterator<Item = u64>) -> u64 {
+    let mut newest = 0;
+    timestamps.fold(0, |late, timestamp| {
+        let is_late = timestamp < newest;
+        newest = newest.max(timestamp);
+        late + u64::from(is_late)
+    })
+}
+
+#[derive(Debug, PartialEq)]
+struct SeenEvent {
+    timestamp: u64,
+    header: Vec<u8>,
+    /// The records that it refers to.
+    context: Vec<u8>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    events: Vec<SeenEvent>,
+    late: u64,
+    /// The number of skipped blocks.
+    skipped: u64,
+    /// The end, the number of lost events, and the trace.
+    numbers: String,
+}
+
+fn read(mut assembler: EventAssembler, mut bytes: &[u8], mut sizes: impl Iterator<Item = usize>) -> Seen {
+    let mut seen = Seen::default();
+    loop {
+        match assembler.advance() {
+            Progress::Event => {
+                let event = assembler.event().expect("it was found");
+                seen.events.push(seen_event(&event));
+            }
+            Progress::More => {
+                let n = sizes.next().unwrap_or(1).min(bytes.len());
+                let (now, later) = bytes.split_at(n);
+                if n % 2 == 1 {
+                    assembler.push(now);
+                    bytes = later;
+                } else {
+                    let space = assembler.space();
+                    let n = space.len().min(n);
+                    space[..n].copy_from_slice(&now[..n]);
+                    assembler.received(n);
+                    bytes = &bytes[n..];
+                }
+                assert!(assembler.event().is_none(), "an event is available after its bytes were moved");
+            }
+            Progress::End(end) => {
+                assert_eq!(assembler.end(), Some(end));
+                assert_eq!(assembler.advance(), Progress::End(end));
+                assert!(assembler.event().is_none(), "an event is available after the end");
+                seen.late = assembler.late();
+                seen.skipped = assembler.times().map_or(0, TimeFilter::skipped_blocks);
+                seen.numbers = format!("{end} {} {:?}", assembler.lost(), assembler.trace());
+                return seen;
+            }
+        }
+    }
+}
+
+fn seen_event(event: &TraceEvent<'_>) -> SeenEvent {
+    let header: Event<'_> = event.header;
+    let mut context = Vec::new();
+    let mut add = |part: &[u8]| context.extend_from_slice(part);
+    if let Some(metadata) = event.metadata() {
+        for Str::Utf8(text) | Str::Utf16(text) in [metadata.provider, metadata.name] {
+            add(text);
+        }
+        add(&metadata.keywords.to_le_bytes());
+        let fields = u32::try_from(metadata.fields.len()).unwrap_or(u32::MAX);
+        let numbers = [metadata.event_id, metadata.version, metadata.level, fields];
+        numbers.iter().for_each(|number| add(&number.to_le_bytes()));
+        add(&[metadata.opcode.unwrap_or(0xff)]);
+    }
+    event.stack().for_each(|frame| add(&frame.to_le_bytes()));
+    add(event.labels().as_bytes());
+    add(event.thread().map_or(b"no thread", |thread| thread.entries.as_bytes()));
+    add(&event.thread_id().to_le_bytes());
+    add(&event.activity_id().0);
+    add(&event.related_activity_id().0);
+    add(&event.nanoseconds().to_le_bytes());
+    add(&event.unix_nanoseconds().to_le_bytes());
+    SeenEvent { timestamp: header.timestamp, header: of_event(&header), context }
+}
+
+/// The fields of an object, as a tree.
+#[derive(Debug, Default)]
+struct Object<'a>(Vec<(Str<'a>, Node<'a>)>);
+
+#[derive(Debug)]
+enum Node<'a> {
+    Value(Value<'a>),
+    Object(Object<'a>),
+    Array,
+}
+
+impl<'a> Object<'a> {
+    /// Reads fields up to the end of the object.
+    fn read(values: &mut Values<'a>) -> Self {
+        let mut fields = Self::default();
+        while let Some(item) = values.next() {
+            fields.0.push(match item {
+                Item::Value { name, value } => (name, Node::Value(value)),
+                Item::BeginObject { name } => (name, Node::Object(Self::read(values))),
+                Item::BeginArray { name } => {
+                    let mut open = 1;
+                    while open > 0 {
+                        match values.next().expect("each array ends") {
+                            Item::BeginObject { .. } | Item::BeginArray { .. } => open += 1,
+                            Item::EndObject | Item::EndArray => open -= 1,
+                            Item::Value { .. } => {}
+                        }
+                    }
+                    (name, Node::Array)
+                }
+                Item::EndObject | Item::EndArray => break,
+            });
+        }
+        fields
+    }
+
+    fn find(&self, path: &str) -> Option<Value<'a>> {
+        for (name, node) in &self.0 {
+            match node {
+                Node::Value(value) if *name == path => return Some(*value),
+                Node::Object(object) if name.is_empty() => return object.find(path),
+                Node::Object(object) => {
+                    if let Some(rest) = path.strip_prefix(&format!("{name}.")) {
+                        return object.find(rest);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Collects the paths of the first fields of each object.
+    fn paths(&self, prefix: &str, paths: &mut Vec<String>) {
+        for (name, node) in self.0.iter().take(4) {
+            paths.push(format!("{prefix}{name}"));
+            if let Node::Object(object) = node {
+                let prefix = if name.is_empty() { prefix.to_owned() } else { format!("{prefix}{name}.") };
+                object.paths(&prefix, paths);
+            }
+        }
+    }
+}
+
+/// Checks for some events that `field` and a search in the tree find the same fields.
+fn fields(mut assembler: EventAssembler, bytes: &[u8]) {
+    assembler.push(bytes);
+    for number in 0.. {
+        let Progress::Event = assembler.advance() else { return };
+        let event = assembler.event().expect("it was found");
+        if number < 20 || number % 32 == 0 {
+            fields_of(&event);
+        }
+    }
+}
+
+fn fields_of(event: &TraceEvent<'_>) {
+    let object = Object::read(&mut event.values());
+    let mut paths = vec!["Payload.Mean".to_owned()];
+    object.paths("", &mut paths);
+    for path in paths.iter().take(16) {
+        let (found, expected) = (event.field(path), object.find(path));
+        assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{path}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Properties of the parsers of `ipc-std` and of the tool that hold for all bytes.
+//!
+//! Each property is a function of any bytes that panics where it does not hold. It runs as a fuzz target, with random
+//! input (`tests/properties.rs`), and over stored inputs (`tests/smoke.rs`). Parsers that are private to their package
+//! are compiled here once more from their files, so that no package exports them.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "a property that does not hold panics"
+)]
+mod conformance_case;
+mod options;
+#[cfg(unix)]
+mod proc_files;
+mod socket_names;
+mod trace_reader;
+mod wire_log;
+
+/// Modules of the tool.
+#[path = "../../../ipc-std/cli/src/durations.rs"]
+mod durations;
+#[path = "../../../ipc-std/cli/src/hex.rs"]
+mod hex;
+#[allow(dead_code, reason = "the tool uses all of it")]
+#[path = "../../../ipc-std/cli/src/input.rs"]
+mod input;
+#[allow(dead_code, reason = "the tool uses all of it")]
+#[path = "../../../ipc-std/cli/src/only_arg.rs"]
+mod only_arg;
+#[allow(dead_code, reason = "the tool uses all of it")]
+mod recording;
+#[path = "../../../ipc-std/cli/src/unsigned.rs"]
+mod unsigned;
+
+/// Modules of `ipc-std`.
+#[cfg(unix)]
+#[allow(dead_code, reason = "ipc-std uses all of it")]
+#[path = "../../../ipc-std/src/procfs/text.rs"]
+mod procfs;
+#[cfg(unix)]
+#[path = "../../../ipc-std/src/sys/unix/stat.rs"]
+mod stat;
+
+pub use conformance_case::conformance_case;
+pub use options::options;
+#[cfg(unix)]
+pub use proc_files::proc_files;
+pub use socket_names::socket_names;
+pub use trace_reader::trace_reader;
+pub use wire_log::wire_log;
+
+/// Only Unix has files in `/proc`.
+#[cfg(not(unix))]
+pub fn proc_files(_: &[u8]) {}

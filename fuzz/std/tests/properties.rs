@@ -1,0 +1,65 @@
+//! The properties with random input.
+#![allow(clippy::arithmetic_side_effects, reason = "a property that does not hold panics")]
+use ipc_std_fuzz::{conformance_case, options, proc_files, socket_names, trace_reader, wire_log};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Bytes, or text of the characters that the parsers know.
+fn input() -> impl Strategy<Value = Vec<u8>> {
+    let text = "[0-9a-fA-FxX+:,=/#.|\"{}\\[\\] smhd_-]{0,60}".prop_map(String::into_bytes);
+    prop_oneof![vec(any::<u8>(), 0..200), text]
+}
+
+/// A description of pieces, and a trace with a part of it replaced.
+fn trace() -> impl Strategy<Value = Vec<u8>> {
+    let traces: Vec<Vec<u8>> = ipc_fuzz::traces()
+        .into_iter()
+        .map(|trace| trace.bytes)
+        .filter(|bytes| bytes.len() < 20_000)
+        .collect();
+    (vec(any::<u8>(), 8), any::<prop::sample::Index>(), any::<prop::sample::Index>(), vec(any::<u8>(), 0..3))
+        .prop_map(move |(schedule, trace, at, damage)| {
+            let mut bytes = trace.get(&traces).clone();
+            let at = at.index(bytes.len());
+            bytes.splice(at..(at + damage.len()).min(bytes.len()), damage);
+            [schedule, bytes].concat()
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn conformance_case_holds(bytes in input()) {
+        conformance_case(&bytes);
+    }
+
+    #[test]
+    fn options_holds(bytes in input()) {
+        options(&bytes);
+    }
+
+    #[test]
+    fn proc_files_holds(bytes in input()) {
+        proc_files(&bytes);
+    }
+
+    #[test]
+    fn socket_names_holds(bytes in prop_oneof![input(), "[0-9]{1,12}-[0-9]{1,21}".prop_map(String::into_bytes)]) {
+        socket_names(&bytes);
+    }
+
+    #[test]
+    fn wire_log_holds(bytes in input()) {
+        wire_log(&bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn trace_reader_holds(bytes in trace()) {
+        trace_reader(&bytes);
+    }
+}

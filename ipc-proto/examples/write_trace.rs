@@ -1,0 +1,66 @@
+//! Writes a trace of 1,000 events to standard output.
+use std::io::Write;
+use std::time::SystemTime;
+
+use ipc_proto::nettrace::{
+    CalendarTime, Event, Fields, Metadata, Scalar, ThreadEntry, Trace, TraceWriter, Version, WriteError,
+};
+
+pub(crate) fn write_trace(version: Version, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    let mut buf = [0; 4096];
+    let mut writer = TraceWriter::new(version, &mut buf)?;
+
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let sync_time = CalendarTime::from_unix(now).unwrap_or_default();
+    let trace = Trace { sync_time, process_id: Some(4711), ..Trace::new(version) };
+    // Readers refuse a trace with an impossible clock, for instance.
+    debug_assert_eq!(trace.check(), Ok(()));
+    while let Some(bytes) = writer.trace(&trace)? {
+        out.extend(bytes);
+    }
+
+    let mut space = [0; 32];
+    let mut tick = Metadata::default();
+    (tick.id, tick.provider, tick.event_id, tick.name) = (1, "Demo".into(), 7, "Tick".into());
+    tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space).unwrap_or_default();
+    while let Some(bytes) = writer.describe(&tick)? {
+        out.extend(bytes);
+    }
+
+    // A reader of V6 refuses events of a thread that it does not know. V4 has no records of threads.
+    if version == Version::V6 {
+        while let Some(bytes) =
+            writer.thread(1, [ThreadEntry::ProcessId(4711), ThreadEntry::ThreadId(4712)])?
+        {
+            out.extend(bytes);
+        }
+    }
+
+    // One event per millisecond; the ticks of `Trace::new` are nanoseconds.
+    for (count, timestamp) in (1u32..=1000).zip((0..).step_by(1_000_000)) {
+        let payload = count.to_le_bytes();
+        let event = Event {
+            metadata_id: 1,
+            sequence: count,
+            capture_thread: 1,
+            thread: 1,
+            timestamp,
+            payload: &payload,
+            ..Event::default()
+        };
+        while let Some(bytes) = writer.event(&event)? {
+            out.extend(bytes);
+        }
+    }
+    while let Some(bytes) = writer.finish() {
+        out.extend(bytes);
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn core::error::Error>> {
+    let mut out = Vec::new();
+    write_trace(Version::V4, &mut out)?;
+    std::io::stdout().write_all(&out)?;
+    Ok(())
+}

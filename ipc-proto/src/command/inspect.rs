@@ -1,0 +1,83 @@
+//! The parts of a message, with names and values.
+use super::table::{GenerateCoreDump3, Request};
+use super::{Command, CommandInfo};
+use crate::message::{check_magic, read_size};
+use crate::wire::{PartValue, Path, Reader, Visitor};
+use crate::{Code, Decode, DecodeError, DecodeErrorKind, HResult, Message, ServerError};
+
+impl Message<'_> {
+    /// Passes every part of the message at the front of `bytes` to `visitor`: the header, the fields, and as `rest` the
+    /// bytes after the known fields, in order and without a gap.
+    ///
+    /// `answer_to` is the command that an OK or Error answer belongs to. Without it the payload of an OK answer is one
+    /// part, `payload`; so is the payload of a command that is not in the table.
+    ///
+    /// A field `reserved` other than 0 is no error, because runtimes ignore it: [`PartValue::problem`] reports it.
+    ///
+    /// # Errors
+    /// The errors of [`parse`](Self::parse), of [`request`](Self::request), and of decoding an answer. A message that is cut
+    /// off is [`DecodeErrorKind::UnexpectedEnd`] at the end of `bytes`. The parts before the error have been visited.
+    ///
+    /// ```
+    /// use ipc_proto::Message;
+    ///
+    /// let mut parts = Vec::new();
+    /// Message::inspect(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x07\0\0\0\0\0\0\0", None, &mut |part| {
+    ///     parts.push(format!("{} {}", part.offset, part.path));
+    /// })?;
+    /// assert_eq!(parts, ["0 magic", "14 size", "16 command_set", "17 command_id", "18 reserved", "20 session_id"]);
+    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// ```
+    pub fn inspect(
+        bytes: &[u8],
+        answer_to: Option<Code>,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), DecodeError> {
+        let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() };
+        let field = |name| Path::Field(&Path::Root, name);
+        check_magic(bytes)?;
+        let mut r = Reader::new(bytes);
+        let (size, code) = inspect_header(&mut r, visitor).map_err(|e| match e.kind {
+            DecodeErrorKind::UnexpectedEnd => cut_off,
+            _ => e,
+        })?;
+        let whole = bytes.get(..usize::from(size));
+        let payload = whole.unwrap_or(bytes).get(Self::HEADER_LEN..).unwrap_or_default();
+        let mut r = Reader::at(payload, Self::HEADER_LEN);
+        let known = |code: Code| CommandInfo::find(code).is_some();
+        let inspected = match (code, answer_to) {
+            (Code::OK, Some(command)) if known(command) => {
+                Request::inspect_response(command, &mut r, visitor)
+            }
+            (Code::ERROR, Some(GenerateCoreDump3::CODE)) => {
+                ServerError::inspect(&mut r, &Path::Root, visitor)
+            }
+            (Code::ERROR, _) => HResult::inspect(&mut r, &field("hresult"), visitor),
+            (code, _) if known(code) => Request::inspect(code, &mut r, visitor),
+            _ => r.show_rest(field("payload"), visitor),
+        };
+        match whole {
+            Some(_) => inspected.and_then(|()| r.show_rest(field("rest"), visitor)),
+            None => Err(cut_off),
+        }
+    }
+}
+
+/// Inspects the header, and returns size and code.
+fn inspect_header(r: &mut Reader<'_>, visitor: &mut Visitor<'_>) -> Result<(u16, Code), DecodeError> {
+    let field = |name| Path::Field(&Path::Root, name);
+    r.show(field("magic"), visitor, Reader::array::<14>, |_, magic| PartValue::Bytes(magic))?;
+    let size = r.show(field("size"), visitor, read_size, u16::shown)?;
+    let set = r.show(field("command_set"), visitor, u8::decode, u8::shown)?;
+    let code = |id| Code(u16::from_be_bytes([set, id]));
+    let id = r.show(field("command_id"), visitor, u8::decode, |id, _| {
+        let name = match code(*id) {
+            Code::OK => Some("OK"),
+            Code::ERROR => Some("Error"),
+            code => CommandInfo::find(code).map(|row| row.name),
+        };
+        PartValue::Number { number: (*id).into(), name }
+    })?;
+    r.show_reserved(field("reserved"), visitor)?;
+    Ok((size, code(id)))
+}

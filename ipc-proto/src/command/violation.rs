@@ -1,0 +1,61 @@
+use core::fmt;
+
+use crate::HResult;
+
+/// Declares the rules: name, the runtime's answer, the sentence, and the section of the project's notes on the protocol
+/// (`facts/protocol.md`) that it comes from.
+macro_rules! violations {
+    ($($name:ident, $hresult:ident, $sentence:literal, $section:literal;)*) => {
+        /// A value in a request that its layout allows and runtimes refuse.
+        ///
+        /// ```
+        /// use ipc_proto::{Command, EnablePerfMap, HResult, Violation, types::PerfMapType};
+        ///
+        /// let violation = EnablePerfMap { perf_map_type: PerfMapType(4) }.check().unwrap_err();
+        /// assert_eq!(violation, Violation::PerfMapType);
+        /// assert_eq!(violation.hresult(), HResult::INVALID_ARG);
+        /// assert_eq!(violation.to_string(), "the perf map type is not 1, 2 or 3");
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Violation {
+            $(#[doc = concat!($sentence, ": `", stringify!($hresult), "`.")] $name,)*
+        }
+
+        impl Violation {
+            /// Every rule.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Returns the code with which a runtime refuses the request.
+            #[must_use]
+            pub const fn hresult(self) -> HResult {
+                match self { $(Self::$name => HResult::$hresult,)* }
+            }
+        }
+        impl fmt::Display for Violation {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$name => $sentence,)* })
+            }
+        }
+    };
+}
+violations! {
+    BufferSize, BAD_ENCODING, "the buffer has 0 MB", "2.2";
+    Format, BAD_ENCODING, "the format is neither 0 nor 1", "2.2";
+    SessionType, BAD_ENCODING, "the session type is neither 0 nor 1", "2.2";
+    SessionBufferMode, BAD_ENCODING, "the buffer mode is neither 0 nor 1", "2.2";
+    ProviderCount, BAD_ENCODING, "the number of providers is not 1 to 1000", "2.2";
+    ProviderLevel, BAD_ENCODING, "the level of a provider is above 5", "2.2";
+    ProviderName, BAD_ENCODING, "a provider has no name", "2.2";
+    NoTracepoint, BAD_ENCODING, "a provider has no tracepoint", "2.2";
+    TracepointSetName, BAD_ENCODING, "the tracepoint of a set has no name", "2.2";
+    DefaultTracepointName, FAIL, "the name of the default tracepoint is empty", "9";
+    TracepointNameLength, FAIL, "the name of a tracepoint makes its format longer than 512 bytes", "9";
+    DuplicateEventId, FAIL, "an event id occurs twice", "9";
+    DumpType, FAIL, "the dump type is not 1 to 4", "2.1";
+    ProfilerPath, FAIL, "the profiler has no path", "2.3";
+    VariableName, INVALID_ARG, "the environment variable has no name", "2.4";
+    PerfMapType, INVALID_ARG, "the perf map type is not 1, 2 or 3", "2.4";
+    StartupHookPath, INVALID_ARG, "the startup hook has no path", "2.4";
+}
+impl core::error::Error for Violation {}

@@ -1,0 +1,321 @@
+use super::context::StreamContext;
+use super::event_queue::{EventQueue, LocatedEvent};
+use super::{End, Event, Limits, LossBuf, ParserBuf, Record, SequencePoint, TimeFilter, Trace, TraceEvent};
+
+/// Reads the events of a trace, each with its description, its stack and its thread, from bytes that arrive in pieces
+/// of any size.
+///
+/// It does no I/O. Bytes go in with [`push`](Self::push), or with [`space`](Self::space) and
+/// [`received`](Self::received), which copy nothing. `ipc_std::TraceReader` is this type around a blocking reader.
+/// An asynchronous reader is the same loop with an `await`:
+///
+/// ```
+/// use ipc_proto::nettrace::{End, EventAssembler, Limits, Progress};
+/// # struct Socket<'a>(core::slice::Chunks<'a, u8>);
+/// # impl<'a> Socket<'a> {
+/// #     async fn receive(&mut self) -> std::io::Result<Option<&'a [u8]>> { Ok(self.0.next()) }
+/// # }
+///
+/// async fn print_events(socket: &mut Socket<'_>) -> std::io::Result<(usize, Option<End>)> {
+///     let mut assembler = EventAssembler::new(Limits::default());
+///     let mut events = 0;
+///     loop {
+///         match assembler.advance() {
+///             Progress::Event => {
+///                 let Some(event) = assembler.event() else { continue };
+///                 let Some(metadata) = event.metadata() else { continue };
+///                 println!("{} ns: {} {}", event.nanoseconds(), metadata.provider, metadata.name);
+///                 events += 1;
+///             }
+///             Progress::More => match socket.receive().await? {
+///                 Some(piece) => assembler.push(piece),
+///                 None => assembler.received(0),
+///             },
+///             Progress::End(end) => return Ok((events, Some(end))),
+///         }
+///     }
+/// }
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-lab-small.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// # let mut socket = Socket(bytes.chunks(100));
+/// # let mut future = core::pin::pin!(print_events(&mut socket));
+/// # let mut context = core::task::Context::from_waker(core::task::Waker::noop());
+/// # let core::task::Poll::Ready(read) = future.as_mut().poll(&mut context) else { panic!() };
+/// # assert_eq!(read?, (142, Some(End::Complete)));
+/// # use core::future::Future;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// Events come in the order of the stream, which is the order of time for each thread, but not between threads;
+/// [`in_order`](Self::in_order) sorts them. An event is returned as soon as its bytes have arrived. All complete events
+/// of a cut or damaged trace are returned, and [`Progress::End`] states how the trace ended.
+///
+/// # Memory
+/// * The window: 256 KiB, or up to twice [`Limits::record`] if a record needs that.
+/// * Stacks and label lists are stored up to the next sequence point, in up to 32 MiB. If there is no room for one, the
+///   older ones are removed, and events that refer to them have none.
+/// * Descriptions take up to 32 MiB, and threads (V6) too. One that does not fit is skipped, and its events have none.
+/// * [`in_order`](Self::in_order) has a limit of its own.
+#[derive(Debug)]
+pub struct EventAssembler {
+    records: ParserBuf,
+    context: StreamContext,
+    loss: LossBuf,
+    /// Which blocks to skip.
+    times: Option<TimeFilter>,
+    /// For the order of time.
+    queue: Option<EventQueue>,
+    /// A sequence point that takes effect when the queue is empty.
+    passed: Option<SequencePoint>,
+    /// The event that was found last, if `has_event`.
+    current: LocatedEvent,
+    has_event: bool,
+    end: Option<End>,
+}
+
+/// The next thing to do with an [`EventAssembler`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// [`EventAssembler::event`] returns the next event.
+    Event,
+    /// The next event needs more bytes than have arrived.
+    More,
+    /// There are no more events.
+    End(End),
+}
+
+impl EventAssembler {
+    /// The limit for [`in_order`](Self::in_order) that is enough for what runtimes were seen to write: 16 MiB.
+    pub const ORDER_LIMIT: usize = 16 << 20;
+
+    /// Creates an assembler that starts with the first byte of a stream, and returns events in the order of the stream.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            records: ParserBuf::new(limits),
+            context: StreamContext::default(),
+            loss: LossBuf::default(),
+            times: None,
+            queue: None,
+            passed: None,
+            current: LocatedEvent::default(),
+            has_event: false,
+            end: None,
+        }
+    }
+
+    /// Returns events in the order of time from now on, those of the same time in the order of the stream. Call it before
+    /// the first [`advance`](Self::advance).
+    ///
+    /// Events wait, in up to `limit` bytes ([`ORDER_LIMIT`](Self::ORDER_LIMIT)), until it is certain that no older one
+    /// follows. Descriptions and threads that were replaced while events wait take an eighth of that in addition. If more
+    /// memory were needed, all waiting events are returned first, and [`late`](Self::late) counts the events that should
+    /// have come before one of them.
+    #[must_use]
+    pub fn in_order(mut self, limit: usize) -> Self {
+        self.queue = Some(EventQueue::new(limit));
+        self
+    }
+
+    /// Stores no stacks: events have none, and memory and time are saved.
+    #[must_use]
+    pub const fn without_stacks(mut self) -> Self {
+        self.context.omit_stacks();
+        self
+    }
+
+    /// Skips, from now on, the blocks of events that state no time from tick `from` to tick `to`, if their ranges can be
+    /// trusted: see [`TimeFilter`]. The events of the other blocks are returned, so compare the time of each. Those of
+    /// skipped blocks do not count as [lost](Self::lost), nor do events that were lost between them.
+    ///
+    /// [`TraceEvent::clock`] of the first event, or of any other, converts times to ticks.
+    pub fn skip_outside(&mut self, from: u64, to: u64) {
+        let mut times = TimeFilter::new(from, to);
+        if let Some(trace) = self.context.trace() {
+            times.record(&Record::Trace(trace));
+        }
+        self.times = Some(times);
+    }
+
+    /// Returns what [`skip_outside`](Self::skip_outside) has skipped so far.
+    #[must_use]
+    pub const fn times(&self) -> Option<&TimeFilter> {
+        self.times.as_ref()
+    }
+
+    /// Finds the next event in the bytes that have arrived.
+    #[inline]
+    pub fn advance(&mut self) -> Progress {
+        if self.queue.is_some() { self.advance_in_time() } else { self.advance_in_stream() }
+    }
+
+    /// Returns the event that [`advance`](Self::advance) has just found; `None` if it found none, or if
+    /// [`space`](Self::space) or [`push`](Self::push) was called since.
+    #[must_use]
+    #[inline]
+    pub fn event(&self) -> Option<TraceEvent<'_>> {
+        if !self.has_event {
+            return None;
+        }
+        let LocatedEvent { header, payload, stack, references } = &self.current;
+        let bytes = self.queue.as_ref().map_or_else(|| self.records.window(), |queue| queue.bytes());
+        let [payload, stack] = [payload, stack].map(|range| bytes.get(range.clone()).unwrap_or_default());
+        let header = Event { payload, stack, ..*header };
+        Some(TraceEvent::new(header, &self.context, *references))
+    }
+
+    /// Returns space for the next bytes of the stream, which is never empty.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.forget_event();
+        self.records.space()
+    }
+
+    /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input.
+    pub fn received(&mut self, n: usize) {
+        self.records.received(n);
+    }
+
+    /// Appends the next bytes of the stream. No bytes change nothing.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.forget_event();
+        self.records.push(bytes);
+    }
+
+    /// Returns the record of the trace's first block, which is known with the first event at the latest.
+    #[must_use]
+    pub fn trace(&self) -> Option<Trace<'_>> {
+        self.context.trace()
+    }
+
+    /// Returns how the trace ended, once its last byte was read.
+    #[must_use]
+    pub const fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// Returns how many events the runtime dropped because its buffer was full. A loss is known with the next event of
+    /// the same thread, or at a sequence point.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.loss.get().lost()
+    }
+
+    /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost) does
+    /// not count. See [`LossCounter`](super::LossCounter).
+    #[must_use]
+    pub const fn lost_at_start(&self) -> u64 {
+        self.loss.get().lost_at_start()
+    }
+
+    /// Returns how many events came after a younger one although they should have come [in order](Self::in_order).
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.queue.as_ref().map_or(0, EventQueue::late)
+    }
+
+    /// Makes [`event`](Self::event) return `None`: the bytes of the event may be moved.
+    fn forget_event(&mut self) {
+        if self.has_event && self.queue.is_some() {
+            self.context.release(self.current.references);
+        }
+        self.has_event = false;
+    }
+
+    #[inline]
+    fn advance_in_stream(&mut self) -> Progress {
+        let (payload, stack) = loop {
+            match self.records.next_record() {
+                Record::Event(event) => {
+                    self.loss.event(&event);
+                    if let Some(times) = &mut self.times {
+                        times.event(&event);
+                    }
+                    self.current.references = self.context.refer(&event);
+                    self.current.header = event.without_payload();
+                    break (event.payload.len(), event.stack.len());
+                }
+                record => {
+                    self.has_event = false;
+                    if self.times.as_mut().is_some_and(|times| times.record(&record)) {
+                        self.records.skip_block();
+                        self.loss.resync();
+                        continue;
+                    }
+                    if let Some(progress) = Self::store(&mut self.context, &mut self.loss, &record) {
+                        if let Progress::End(end) = progress {
+                            self.end = Some(end);
+                        }
+                        return progress;
+                    }
+                    if let Record::SequencePoint(point) = record {
+                        self.context.pass(&point);
+                    }
+                }
+            }
+        };
+        (self.current.payload, self.current.stack) = self.records.event_ranges(payload, stack);
+        self.has_event = true;
+        Progress::Event
+    }
+
+    fn advance_in_time(&mut self) -> Progress {
+        self.forget_event();
+        loop {
+            let Some(queue) = &mut self.queue else { return Progress::More };
+            if let Some(event) = queue.pop() {
+                self.current = event;
+                self.has_event = true;
+                return Progress::Event;
+            }
+            if let Some(point) = self.passed.take() {
+                self.context.pass(&point);
+            }
+            if let Some(end) = self.end {
+                return Progress::End(end);
+            }
+            match self.records.next_record() {
+                Record::Event(event) => {
+                    self.loss.event(&event);
+                    if let Some(times) = &mut self.times {
+                        times.event(&event);
+                    }
+                    let references = self.context.refer(&event);
+                    self.context.hold(references);
+                    queue.push(&event, references);
+                }
+                record if self.times.as_mut().is_some_and(|times| times.record(&record)) => {
+                    self.records.skip_block();
+                    self.loss.resync();
+                }
+                record => match Self::store(&mut self.context, &mut self.loss, &record) {
+                    Some(Progress::End(end)) => {
+                        self.end = Some(end);
+                        queue.release_all();
+                    }
+                    Some(progress) => return progress,
+                    None => {
+                        if let Record::SequencePoint(point) = record {
+                            self.passed = Some(point);
+                            queue.release_all();
+                        } else if self.context.retired() > queue.limit() / 8 {
+                            queue.release_all();
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Stores a record that is not an event. Returns the progress if there is no record.
+    fn store(context: &mut StreamContext, loss: &mut LossBuf, record: &Record<'_>) -> Option<Progress> {
+        match record {
+            Record::More { .. } => Some(Progress::More),
+            Record::End(end) => Some(Progress::End(*end)),
+            record => {
+                loss.record(record);
+                context.store(record);
+                None
+            }
+        }
+    }
+}

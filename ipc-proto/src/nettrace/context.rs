@@ -1,0 +1,431 @@
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::number_map::{NumberMap, clear};
+use super::{
+    Event, Label, LabelList, Labels, MetadataBuf, Pairs, Record, SequencePoint, Stack, Thread, ThreadEntries,
+    Trace, TraceClock, Version,
+};
+use crate::{Guid, steps};
+
+/// The bytes that stacks and label lists may take together; descriptions may take as much, and threads.
+const MAX_BYTES: usize = 32 << 20;
+
+/// The state of a stream that its events refer to: descriptions, stacks, threads, label lists, and the clock.
+///
+/// Stacks and label lists are valid up to the next sequence point. If they would take more than [`MAX_BYTES`], the
+/// older ones are removed, and events that refer to them have none. A description or a thread that would be too much
+/// is not stored.
+#[derive(Debug, Default)]
+pub(super) struct StreamContext {
+    trace: Option<Trace<'static>>,
+    /// The pairs of the trace.
+    pairs: Box<[u8]>,
+    clock: TraceClock,
+    omits_stacks: bool,
+    metadata: Arena<MetadataBuf>,
+    metadata_ids: NumberMap<u32>,
+    /// V6. Indexes come and go without a limit, so this is not a [`NumberMap`], which never shrinks.
+    threads: Arena<ThreadBuf>,
+    thread_indexes: BTreeMap<u64, u32>,
+    stacks: NumberMap<Place>,
+    label_lists: NumberMap<LabelDigest>,
+    /// The bytes of stacks and label lists.
+    bytes: Vec<u8>,
+}
+
+/// The places of what an event referred to when it was read.
+///
+/// Numbers may be assigned anew while an event waits for older ones; places stay.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct References {
+    metadata: u32,
+    thread: u32,
+}
+
+impl References {
+    /// References to nothing.
+    pub(super) const NONE: Self = Self { metadata: NOWHERE, thread: NOWHERE };
+}
+
+/// A place that no entry has.
+const NOWHERE: u32 = u32::MAX;
+
+/// A part of [`StreamContext::bytes`].
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: u32,
+    len: u32,
+}
+
+/// A label list, with the labels that replace parts of an event or of its description.
+///
+/// A list is read once, when it is stored: many events may refer to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LabelDigest {
+    place: Place,
+    pub(super) activity_id: Option<Guid>,
+    pub(super) related_activity_id: Option<Guid>,
+    pub(super) opcode: Option<u8>,
+    pub(super) keywords: Option<u64>,
+    pub(super) level: Option<u8>,
+    pub(super) version: Option<u8>,
+}
+
+impl LabelDigest {
+    fn new(place: Place, labels: Labels<'_>) -> Self {
+        let mut digest = Self {
+            place,
+            activity_id: None,
+            related_activity_id: None,
+            opcode: None,
+            keywords: None,
+            level: None,
+            version: None,
+        };
+        for label in labels {
+            match label {
+                // The first activity counts; of the others the last.
+                Label::ActivityId(id) => digest.activity_id = digest.activity_id.or(Some(id)),
+                Label::RelatedActivityId(id) => {
+                    digest.related_activity_id = digest.related_activity_id.or(Some(id));
+                }
+                Label::Opcode(opcode) => digest.opcode = Some(opcode),
+                Label::Keywords(keywords) => digest.keywords = Some(keywords),
+                Label::Level(level) => digest.level = Some(level),
+                Label::Version(version) => digest.version = Some(version),
+                _ => {}
+            }
+        }
+        digest
+    }
+}
+
+/// A [`Thread`] that owns its entries.
+#[derive(Debug)]
+pub(super) struct ThreadBuf {
+    index: u64,
+    thread_id: Option<u64>,
+    entries: Box<[u8]>,
+}
+
+impl ThreadBuf {
+    fn new(thread: &Thread<'_>) -> Self {
+        let entries = thread.entries.as_bytes().into();
+        steps::count(thread.entries.as_bytes().len());
+        Self { index: thread.index, thread_id: thread.thread_id(), entries }
+    }
+
+    pub(super) const fn thread_id(&self) -> Option<u64> {
+        self.thread_id
+    }
+
+    pub(super) fn get(&self) -> Thread<'_> {
+        Thread { index: self.index, entries: ThreadEntries::from_bytes(&self.entries) }
+    }
+}
+
+impl StreamContext {
+    /// Stores no stacks from now on.
+    pub(super) const fn omit_stacks(&mut self) {
+        self.omits_stacks = true;
+    }
+
+    /// Returns the record of the stream's first block, once it was read.
+    pub(super) fn trace(&self) -> Option<Trace<'_>> {
+        let pairs = Pairs::from_bytes(&self.pairs);
+        self.trace.map(|trace| Trace { pairs, ..trace })
+    }
+
+    pub(super) const fn clock(&self) -> &TraceClock {
+        &self.clock
+    }
+
+    /// Returns the size in bytes of an instruction pointer.
+    pub(super) fn pointer_size(&self) -> u32 {
+        self.trace.map_or(8, |trace| trace.pointer_size)
+    }
+
+    /// Stores a record that events refer to; other records change nothing.
+    pub(super) fn store(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Trace(trace) => {
+                self.pairs = trace.pairs.as_bytes().into();
+                self.trace = Some(Trace { pairs: Pairs::default(), ..*trace });
+                self.clock = TraceClock::new(trace);
+            }
+            Record::Metadata(record) => self.store_metadata(record.payload),
+            Record::Stack(stack) if !self.omits_stacks => self.store_stack(stack),
+            Record::LabelList(list) => self.store_label_list(list),
+            Record::Thread(thread) => self.store_thread(thread),
+            Record::RemoveThread(row) => {
+                if let Some(place) = self.thread_indexes.remove(&row.thread) {
+                    self.threads.retire(place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Stores a description. One that cannot be decoded is skipped, as one that the stream does not have.
+    fn store_metadata(&mut self, record: &[u8]) {
+        let version = self.trace.map_or(Version::V4, |trace| trace.version);
+        let Ok(metadata) = MetadataBuf::decode(version, record) else { return };
+        #[cfg(feature = "clr")]
+        let metadata = {
+            let mut metadata = metadata;
+            metadata.describe(self.pointer_size());
+            metadata
+        };
+        let id = metadata.get().id.into();
+        let old = self.metadata_ids.get(id).copied();
+        if let Some(place) = self.metadata.replace(old, metadata, record.len()) {
+            self.metadata_ids.insert(id, place);
+        }
+    }
+
+    fn store_thread(&mut self, thread: &Thread<'_>) {
+        let old = self.thread_indexes.get(&thread.index).copied();
+        let size = thread.entries.as_bytes().len();
+        if let Some(place) = self.threads.replace(old, ThreadBuf::new(thread), size) {
+            self.thread_indexes.insert(thread.index, place);
+        }
+    }
+
+    fn store_stack(&mut self, stack: &Stack<'_>) {
+        let id = stack.id.into();
+        let place = self.store_bytes(self.stacks.get(id).copied(), stack.bytes);
+        self.stacks.insert(id, place);
+    }
+
+    fn store_label_list(&mut self, list: &LabelList<'_>) {
+        let id = list.id.into();
+        let old = self.label_lists.get(id).map(|digest| digest.place);
+        let place = self.store_bytes(old, list.labels.as_bytes());
+        self.label_lists.insert(id, LabelDigest::new(place, list.labels));
+    }
+
+    /// Stores a stack or a label list, in the place of the `old` one of its number if that is long enough.
+    fn store_bytes(&mut self, old: Option<Place>, bytes: &[u8]) -> Place {
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        if let Some(Place { start, .. }) = old.filter(|old| old.len >= len) {
+            let place = Place { start, len };
+            if let Some(room) = self.bytes.get_mut(place.range()) {
+                steps::count(bytes.len());
+                room.copy_from_slice(bytes);
+                return place;
+            }
+        }
+        // Entries without a byte take memory too.
+        let entries = self.stacks.memory().saturating_add(self.label_lists.memory());
+        let used = self.bytes.len().saturating_add(entries);
+        if used.saturating_add(bytes.len()) > MAX_BYTES {
+            self.clear_stacks_and_labels();
+        }
+        let start = self.bytes.len();
+        if self.bytes.capacity().saturating_sub(start) < bytes.len() {
+            // Doubles, but not past the limit.
+            let room = start.max(4096).min(MAX_BYTES.saturating_sub(used));
+            self.bytes.reserve_exact(room.max(bytes.len()));
+        }
+        steps::count(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+        Place { start: u32::try_from(start).unwrap_or(u32::MAX), len }
+    }
+
+    fn clear_stacks_and_labels(&mut self) {
+        self.stacks.clear();
+        self.label_lists.clear();
+        clear(&mut self.bytes);
+    }
+
+    /// Removes the records that are not valid after a sequence point. No stored event may refer to them.
+    pub(super) fn pass(&mut self, point: &SequencePoint) {
+        self.clear_stacks_and_labels();
+        if point.flushes_metadata() {
+            self.metadata_ids.clear();
+            self.metadata.clear();
+        }
+        if point.flushes_threads() {
+            self.thread_indexes.clear();
+            self.threads.clear();
+        }
+    }
+
+    /// Returns the bytes of descriptions and threads that were replaced or removed, and that waiting events refer to.
+    pub(super) const fn retired(&self) -> usize {
+        self.metadata.retired.saturating_add(self.threads.retired)
+    }
+
+    /// Keeps what an event refers to until [`release`](Self::release).
+    #[inline]
+    pub(super) fn hold(&mut self, references: References) {
+        self.metadata.hold(references.metadata);
+        self.threads.hold(references.thread);
+    }
+
+    /// Drops what a held event referred to, if it was replaced and no other held event refers to it.
+    #[inline]
+    pub(super) fn release(&mut self, references: References) {
+        self.metadata.release(references.metadata);
+        self.threads.release(references.thread);
+    }
+
+    /// Returns the places of what an event refers to.
+    #[inline]
+    pub(super) fn refer(&self, event: &Event<'_>) -> References {
+        let metadata = self.metadata_ids.get(event.metadata_id.into()).copied().unwrap_or(NOWHERE);
+        let thread = if self.thread_indexes.is_empty() {
+            NOWHERE
+        } else {
+            self.thread_indexes.get(&event.thread).copied().unwrap_or(NOWHERE)
+        };
+        References { metadata, thread }
+    }
+
+    pub(super) fn metadata(&self, references: References) -> Option<&MetadataBuf> {
+        self.metadata.get(references.metadata).map(|entry| &entry.value)
+    }
+
+    pub(super) fn thread(&self, references: References) -> Option<&ThreadBuf> {
+        self.threads.get(references.thread).map(|entry| &entry.value)
+    }
+
+    /// Returns the bytes of a stack; none of one that is not known.
+    pub(super) fn stack(&self, id: u32) -> &[u8] {
+        self.stacks.get(id.into()).map_or(&[], |place| self.bytes_at(*place))
+    }
+
+    pub(super) fn label_digest(&self, list: u32) -> Option<&LabelDigest> {
+        if list == 0 { None } else { self.label_lists.get(list.into()) }
+    }
+
+    /// Returns the labels of a list.
+    pub(super) fn labels(&self, digest: &LabelDigest) -> Labels<'_> {
+        Labels::from_checked(self.bytes_at(digest.place))
+    }
+
+    fn bytes_at(&self, place: Place) -> &[u8] {
+        self.bytes.get(place.range()).unwrap_or_default()
+    }
+}
+
+impl Place {
+    fn range(self) -> core::ops::Range<usize> {
+        let [start, len] = [self.start, self.len].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        start..start.saturating_add(len)
+    }
+}
+
+/// Values by place, of up to [`MAX_BYTES`] in all. A value that is replaced or removed stays as long as an event that
+/// refers to it waits.
+#[derive(Debug)]
+struct Arena<T> {
+    entries: Vec<Option<Entry<T>>>,
+    /// Places without an entry.
+    vacant: Vec<u32>,
+    /// Bytes of all entries but the retired ones.
+    size: usize,
+    /// Bytes of the retired entries.
+    retired: usize,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    value: T,
+    /// Bytes of memory.
+    size: usize,
+    /// How many waiting events refer to it.
+    waiting: u32,
+    /// It was replaced or removed, and is dropped when no event waits for it.
+    is_retired: bool,
+}
+
+impl<T> Arena<T> {
+    #[inline]
+    fn get(&self, place: u32) -> Option<&Entry<T>> {
+        self.entries.get(usize::try_from(place).ok()?)?.as_ref()
+    }
+
+    #[inline]
+    fn get_mut(&mut self, place: u32) -> Option<&mut Entry<T>> {
+        self.entries.get_mut(usize::try_from(place).ok()?)?.as_mut()
+    }
+
+    /// The bytes that a value takes beside those it owns: the vector doubles when it is full, the number that leads to the
+    /// place is in a map, and an allocation has a header.
+    const ENTRY: usize = size_of::<Option<Entry<T>>>().saturating_mul(2).saturating_add(64);
+
+    /// Adds a value that owns `size` bytes, retires the one at `old`, and returns the new place; or, if there is no room
+    /// for it, changes nothing and returns `None`.
+    fn replace(&mut self, old: Option<u32>, value: T, size: usize) -> Option<u32> {
+        let size = Self::ENTRY.saturating_add(size);
+        let old_size = old.and_then(|old| self.get(old)).map_or(0, |old| old.size);
+        if self.size.saturating_sub(old_size).saturating_add(size) > MAX_BYTES {
+            return None;
+        }
+        if let Some(old) = old {
+            self.retire(old);
+        }
+        let place = self.vacant.pop().or_else(|| u32::try_from(self.entries.len()).ok())?;
+        let entry = Some(Entry { value, size, waiting: 0, is_retired: false });
+        match self.entries.get_mut(usize::try_from(place).ok()?) {
+            Some(slot) => *slot = entry,
+            None => self.entries.push(entry),
+        }
+        self.size = self.size.saturating_add(size);
+        Some(place)
+    }
+
+    /// Removes the value at `place`, when no event waits that refers to it.
+    fn retire(&mut self, place: u32) {
+        let Some(entry) = self.get_mut(place) else { return };
+        let size = entry.size;
+        entry.is_retired = true;
+        let is_unused = entry.waiting == 0;
+        self.size = self.size.saturating_sub(size);
+        self.retired = self.retired.saturating_add(size);
+        if is_unused {
+            self.drop_retired(place);
+        }
+    }
+
+    /// Counts an event that waits.
+    #[inline]
+    fn hold(&mut self, place: u32) {
+        if let Some(entry) = self.get_mut(place) {
+            entry.waiting = entry.waiting.saturating_add(1);
+        }
+    }
+
+    /// Counts an event that waits no longer.
+    #[inline]
+    fn release(&mut self, place: u32) {
+        let Some(entry) = self.get_mut(place) else { return };
+        entry.waiting = entry.waiting.saturating_sub(1);
+        if entry.is_retired && entry.waiting == 0 {
+            self.drop_retired(place);
+        }
+    }
+
+    #[cold]
+    fn drop_retired(&mut self, place: u32) {
+        let slot = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place));
+        if let Some(entry) = slot.and_then(Option::take) {
+            self.retired = self.retired.saturating_sub(entry.size);
+            self.vacant.push(place);
+        }
+    }
+
+    fn clear(&mut self) {
+        steps::count(self.entries.len());
+        *self = Self::default();
+    }
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), vacant: Vec::new(), size: 0, retired: 0 }
+    }
+}

@@ -1,0 +1,174 @@
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::field::Format;
+use super::metadata::Attributes;
+use super::{Fields, Metadata, Str, Version};
+use crate::{DecodeError, steps};
+
+/// A [`Metadata`] that owns its texts and fields, for streams that are read in pieces.
+///
+/// ```
+/// use ipc_proto::nettrace::{MetadataBuf, Version};
+///
+/// # let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+/// # let record = [&1u32.to_le_bytes()[..], &utf16("Prov"), &7u32.to_le_bytes(), &utf16("Tick"),
+/// #     &[0; 16], &1u32.to_le_bytes(), &9u32.to_le_bytes(), &utf16("n")].concat();
+/// let metadata = MetadataBuf::decode(Version::V4, &record)?;
+/// drop(record);
+/// assert_eq!(metadata.get().name, "Tick");
+/// assert_eq!(metadata.get().fields.len(), 1);
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
+#[derive(Clone)]
+pub struct MetadataBuf {
+    /// The borrowed parts of the description, one after the other.
+    bytes: Box<[u8]>,
+    /// The other parts; and texts and fields that are static.
+    plain: Metadata<'static>,
+    provider: Part,
+    name: Option<Part>,
+    fields: Option<FieldsPart>,
+    message_template: Option<Part>,
+    description: Option<Part>,
+    attributes: Part,
+}
+
+/// A part of [`MetadataBuf::bytes`].
+#[derive(Clone, Copy)]
+struct Part {
+    start: usize,
+    end: usize,
+    /// A text of UTF-16.
+    is_utf16: bool,
+}
+
+/// A [`Fields`] whose bytes are a part.
+#[derive(Clone, Copy)]
+struct FieldsPart {
+    format: Format,
+    count: u32,
+    part: Part,
+    offset: usize,
+}
+
+impl Part {
+    fn bytes(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(self.start..self.end).unwrap_or_default()
+    }
+
+    fn text(self, bytes: &[u8]) -> Str<'_> {
+        let bytes = self.bytes(bytes);
+        if self.is_utf16 { Str::Utf16(bytes) } else { Str::Utf8(bytes) }
+    }
+}
+
+/// Copies parts into one buffer.
+struct Parts(Vec<u8>);
+
+impl Parts {
+    fn add(&mut self, bytes: &[u8]) -> Part {
+        steps::count(bytes.len());
+        let start = self.0.len();
+        self.0.extend_from_slice(bytes);
+        Part { start, end: self.0.len(), is_utf16: false }
+    }
+
+    fn add_text(&mut self, text: Str<'_>) -> Part {
+        match text {
+            Str::Utf16(units) => Part { is_utf16: true, ..self.add(units) },
+            Str::Utf8(bytes) => self.add(bytes),
+        }
+    }
+
+    fn add_fields(&mut self, fields: &Fields<'_>) -> Option<FieldsPart> {
+        let Fields { format, count, bytes, offset } = *fields;
+        // Other parts of the record may follow the last field.
+        let following = { *fields }.check().map_or(0, |r| r.rest().len());
+        let bytes = bytes.get(..bytes.len().saturating_sub(following)).unwrap_or_default();
+        (count != 0).then(|| FieldsPart { format, count, part: self.add(bytes), offset })
+    }
+}
+
+impl MetadataBuf {
+    /// Decodes a record of a stream of this version, and copies its texts and fields.
+    ///
+    /// # Errors
+    /// As [`Metadata::decode`].
+    pub fn decode(version: Version, record: &[u8]) -> Result<Self, DecodeError> {
+        Metadata::decode(version, record).map(|metadata| Self::copy(&metadata, record.len()))
+    }
+
+    /// Copies the texts and fields, which have about this length.
+    fn copy(metadata: &Metadata<'_>, len: usize) -> Self {
+        let mut parts = Parts(Vec::with_capacity(len));
+        Self {
+            provider: parts.add_text(metadata.provider),
+            name: Some(parts.add_text(metadata.name)),
+            fields: parts.add_fields(&metadata.fields),
+            message_template: metadata.message_template.map(|text| parts.add_text(text)),
+            description: metadata.description.map(|text| parts.add_text(text)),
+            attributes: parts.add(metadata.attributes.0),
+            plain: Metadata {
+                provider: Str::EMPTY,
+                name: Str::EMPTY,
+                fields: Fields::EMPTY,
+                message_template: None,
+                description: None,
+                attributes: Attributes::default(),
+                ..*metadata
+            },
+            bytes: parts.0.into(),
+        }
+    }
+
+    /// Returns the description.
+    #[must_use]
+    pub fn get(&self) -> Metadata<'_> {
+        let text = |part: Part| part.text(&self.bytes);
+        Metadata {
+            provider: text(self.provider),
+            name: self.name.map_or(self.plain.name, text),
+            fields: self.fields(),
+            message_template: self.message_template.map(text),
+            description: self.description.map(text),
+            attributes: Attributes(self.attributes.bytes(&self.bytes)),
+            ..self.plain
+        }
+    }
+
+    /// Returns the fields of the description.
+    #[must_use]
+    pub fn fields(&self) -> Fields<'_> {
+        self.fields.map_or(self.plain.fields, |FieldsPart { format, count, part, offset }| Fields {
+            format,
+            count,
+            bytes: part.bytes(&self.bytes),
+            offset,
+        })
+    }
+
+    /// Adds the name and the fields that [`clr::describe`](super::clr::describe) adds.
+    #[cfg(feature = "clr")]
+    pub fn describe(&mut self, pointer_size: u32) {
+        if let Some((name, fields)) = super::clr::find(&self.get(), pointer_size) {
+            if self.get().name.is_empty() {
+                (self.plain.name, self.name) = (name, None);
+            }
+            (self.plain.fields, self.fields) = (fields, None);
+        }
+    }
+}
+
+impl From<&Metadata<'_>> for MetadataBuf {
+    fn from(metadata: &Metadata<'_>) -> Self {
+        Self::copy(metadata, 0)
+    }
+}
+
+impl fmt::Debug for MetadataBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}

@@ -1,0 +1,33 @@
+use crate::nettrace::Corruption;
+use crate::{DecodeError, DecodeErrorKind};
+
+/// The reason why there is no record.
+pub(super) enum Stop {
+    /// The window must hold this many bytes.
+    More(usize),
+    /// The rest of this block is bad.
+    Bad(DecodeErrorKind),
+    /// The stream is corrupt, this many bytes after the next byte to parse.
+    Fatal(usize, Corruption),
+}
+
+impl Stop {
+    /// Returns the reason for a part of the stream that starts `n` bytes before this one.
+    pub(super) fn after(self, n: usize) -> Self {
+        match self {
+            Self::More(needed) => Self::More(needed.saturating_add(n)),
+            Self::Fatal(at, reason) => Self::Fatal(at.saturating_add(n), reason),
+            Self::Bad(error) => Self::Bad(error),
+        }
+    }
+}
+
+impl From<DecodeError> for Stop {
+    fn from(e: DecodeError) -> Self {
+        Self::Bad(e.kind)
+    }
+}
+
+pub(super) fn widen(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,223 @@
+//! Tagged data of objects.
+use super::stop::{Stop, widen};
+use crate::nettrace::{Corruption, Truncation};
+use crate::wire::Reader;
+
+/// Tags of objects.
+pub(super) mod tag {
+    pub(in super::super) const NULL_REFERENCE: u8 = 1;
+    pub(super) const OBJECT_REFERENCE: u8 = 2;
+    pub(super) const FORWARD_REFERENCE: u8 = 3;
+    pub(in super::super) const BEGIN_OBJECT: u8 = 4;
+    pub(in super::super) const BEGIN_PRIVATE_OBJECT: u8 = 5;
+    pub(in super::super) const END_OBJECT: u8 = 6;
+    pub(super) const FORWARD_DEFINITION: u8 = 7;
+    pub(super) const BYTE: u8 = 8;
+    pub(super) const INT16: u8 = 9;
+    pub(super) const INT32: u8 = 10;
+    pub(super) const INT64: u8 = 11;
+    pub(super) const SKIP_REGION: u8 = 12;
+    pub(super) const STRING: u8 = 13;
+    pub(super) const BLOB: u8 = 14;
+}
+
+/// The longest name of an object, in bytes; the longest known name has 38.
+const MAX_NAME: usize = 64;
+
+/// The content of a type object after its tags.
+pub(super) struct Type<'w> {
+    pub(super) version: u32,
+    pub(super) minimum: u32,
+    pub(super) name: &'w [u8],
+    /// Its length in bytes, with the end tag.
+    pub(super) len: usize,
+}
+
+impl<'w> Type<'w> {
+    /// Parses version, minimum, name and end tag from the start of `rest`.
+    pub(super) fn parse(rest: &'w [u8]) -> Result<Self, Stop> {
+        let mut r = Reader::new(rest);
+        let (Ok(version), Ok(minimum), Ok(name_len)) = (r.read::<u32>(), r.read::<u32>(), r.read::<u32>())
+        else {
+            return Err(Stop::More(12));
+        };
+        let name_len = usize::try_from(name_len).ok().filter(|len| *len <= MAX_NAME);
+        let name_len = name_len.ok_or(Stop::Fatal(8, Corruption::Object))?;
+        let Ok(name) = r.bytes(name_len) else {
+            return Err(Stop::More(name_len.wrapping_add(13)));
+        };
+        expect_tags(r.rest(), r.offset(), &[tag::END_OBJECT])?;
+        Ok(Self { version, minimum, name, len: name_len.wrapping_add(13) })
+    }
+}
+
+/// A reading of the rest of an object: tags with their values, up to the end tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tags {
+    /// The offset in the stream of the next tag.
+    at: u64,
+    /// The offset in the stream that no value may exceed.
+    limit: u64,
+    /// The number of nested objects that have not ended.
+    depth: u64,
+    /// The bytes of the size of a body that are still to be read before the tags, and the bytes that were read.
+    size_left: u8,
+    size: u32,
+}
+
+impl Tags {
+    /// Starts at the offset `at` of the stream. All values together have at most `limit` bytes.
+    pub(super) fn new(at: u64, limit: u32) -> Self {
+        Self { at, limit: at.saturating_add(limit.into()), depth: 0, size_left: 0, size: 0 }
+    }
+
+    /// Returns the offset in the stream of the next tag.
+    pub(super) const fn offset(&self) -> u64 {
+        self.at
+    }
+
+    /// Starts at the size of a body; tags can follow the body.
+    fn after_body(at: u64, limit: u32) -> Self {
+        Self { size_left: 4, ..Self::new(at, limit) }
+    }
+
+    /// Reads one tag and its value, or one byte of the size. `rest` starts with it; the value need not be in `rest`.
+    /// Returns whether it is the end tag of the object.
+    pub(super) fn step(&mut self, rest: &[u8], limit: u32) -> Result<bool, Stop> {
+        let Some(&tag) = rest.first() else { return Err(Stop::More(1)) };
+        if let Some(left) = self.size_left.checked_sub(1) {
+            self.at = self.at.saturating_add(1);
+            self.size_left = left;
+            self.size = self.size.wrapping_shr(8) | u32::from(tag).wrapping_shl(24);
+            if left == 0 {
+                if self.size > limit {
+                    return Err(Stop::Fatal(0, Corruption::TooLong { len: self.size }));
+                }
+                *self = Self::new(aligned(self.at).saturating_add(self.size.into()), limit);
+            }
+            return Ok(false);
+        }
+        let value = rest.get(1..).unwrap_or_default();
+        let len = match tag {
+            tag::END_OBJECT => match self.depth.checked_sub(1) {
+                None => return Ok(true),
+                Some(depth) => {
+                    self.depth = depth;
+                    0
+                }
+            },
+            tag::BEGIN_OBJECT | tag::BEGIN_PRIVATE_OBJECT => self.begin(value)?,
+            tag::NULL_REFERENCE => 0,
+            tag::BYTE => 1,
+            tag::INT16 => 2,
+            tag::OBJECT_REFERENCE
+            | tag::FORWARD_REFERENCE
+            | tag::FORWARD_DEFINITION
+            | tag::SKIP_REGION
+            | tag::INT32 => 4,
+            tag::INT64 => 8,
+            tag::STRING | tag::BLOB => match Reader::new(value).read::<u32>() {
+                // A null string has no bytes.
+                Ok(u32::MAX) if tag == tag::STRING => 4,
+                Ok(len) if self.at.saturating_add(5).saturating_add(len.into()) > self.limit => {
+                    return Err(Stop::Fatal(1, Corruption::TooLong { len }));
+                }
+                Ok(len) => u64::from(len).saturating_add(4),
+                Err(_) => return Err(Stop::More(5)),
+            },
+            tag => return Err(Stop::Fatal(0, Corruption::Tag(tag))),
+        };
+        let at = self.at.saturating_add(len).saturating_add(1);
+        if at > self.limit {
+            return Err(Stop::Fatal(0, Corruption::Tag(tag)));
+        }
+        self.at = at;
+        Ok(false)
+    }
+
+    /// Reads what follows the begin tag of a nested object: nothing, or, of a type, all of it. Returns its length.
+    fn begin(&mut self, value: &[u8]) -> Result<u64, Stop> {
+        match value.split_first() {
+            None => return Err(Stop::More(2)),
+            // A type, unless its version is more than a byte: an object that begins with a null reference.
+            Some((&tag::NULL_REFERENCE, content))
+                if content.iter().skip(1).take(3).all(|byte| *byte == 0) =>
+            {
+                match Type::parse(content) {
+                    Ok(content) => return Ok(widen(content.len).saturating_add(1)),
+                    Err(stop @ Stop::More(_)) => return Err(stop.after(2)),
+                    Err(_) => {}
+                }
+            }
+            Some(_) => {}
+        }
+        self.depth = self.depth.saturating_add(1);
+        Ok(0)
+    }
+}
+
+/// Returns the offset of the first byte at or after `at` that is aligned for a body.
+fn aligned(at: u64) -> u64 {
+    at.saturating_add(at.wrapping_neg() & 3)
+}
+
+/// The two readings of an object of an unknown name. `None` is a reading that is refuted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Unknown {
+    tags: Option<Tags>,
+    body: Option<Tags>,
+    /// According to a reading, the stream ends after the object.
+    pub(super) is_last: bool,
+}
+
+impl Unknown {
+    /// Starts after the type of the object, at the offset `at` of the stream.
+    pub(super) fn new(at: u64, limit: u32) -> Self {
+        Self { tags: Some(Tags::new(at, limit)), body: Some(Tags::after_body(at, limit)), is_last: false }
+    }
+
+    /// Returns the reading to continue: the one at the lower offset, so that the order does not depend on the window.
+    pub(super) fn next(&mut self) -> Option<&mut Option<Tags>> {
+        let [tags, body] = [&self.tags, &self.body].map(|reading| reading.map(|reading| reading.at));
+        match (tags, body) {
+            (Some(tags), Some(body)) if body < tags => Some(&mut self.body),
+            (Some(_), _) => Some(&mut self.tags),
+            (None, Some(_)) => Some(&mut self.body),
+            (None, None) => None,
+        }
+    }
+
+    /// Returns the place where a stream ends whose last bytes are `rest`, or `None` if it is complete.
+    pub(super) fn truncation(mut self, rest: &[u8]) -> Option<Truncation> {
+        if self.is_last {
+            return None;
+        }
+        let reading = self.next().and_then(|reading| *reading);
+        Some(match rest {
+            // The reading ends with a tag that something has to follow.
+            [tag::END_OBJECT, next @ ..]
+                if reading.is_some_and(|tags| (tags.size_left, tags.depth) == (0, 0)) =>
+            {
+                if next.is_empty() {
+                    Truncation::BetweenBlocks
+                } else {
+                    Truncation::BlockHeader
+                }
+            }
+            _ => Truncation::Object,
+        })
+    }
+}
+
+/// Checks that `rest`, at `offset`, starts with these tags.
+pub(super) fn expect_tags(rest: &[u8], offset: usize, tags: &[u8]) -> Result<(), Stop> {
+    for (i, tag) in tags.iter().enumerate() {
+        let at = offset.wrapping_add(i);
+        match rest.get(i) {
+            None => return Err(Stop::More(at.wrapping_add(1))),
+            Some(found) if found != tag => return Err(Stop::Fatal(at, Corruption::Tag(*found))),
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}

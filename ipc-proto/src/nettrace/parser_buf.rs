@@ -1,0 +1,152 @@
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::{Limits, Parser, Record, Version};
+use crate::steps;
+
+/// A [`Parser`] that owns its window: bytes go in as they arrive, records come out.
+///
+/// This is what readers of files and of sockets share, blocking or not: it decides how large the window is, and keeps
+/// unread bytes in it. [`EventAssembler`](super::EventAssembler) is built on it, and returns events with what they refer
+/// to; this type returns every record as the stream has it.
+///
+/// ```
+/// use ipc_proto::nettrace::{End, Limits, ParserBuf, Record};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-lab-small.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut input = &bytes[..];
+/// let mut records = ParserBuf::new(Limits::default());
+/// let mut stacks = 0;
+/// let end = loop {
+///     match records.next_record() {
+///         Record::More { .. } => {
+///             let n = std::io::Read::read(&mut input, records.space())?;
+///             records.received(n);
+///         }
+///         Record::Stack(_) => stacks += 1,
+///         Record::End(end) => break end,
+///         _ => {}
+///     }
+/// };
+/// assert_eq!((stacks, end), (26, End::Complete));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ParserBuf {
+    parser: Parser,
+    /// The window is from `start` to `end`.
+    buf: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// The end of the input was reported.
+    is_closed: bool,
+}
+
+/// The length of the window, unless a record needs more.
+const WINDOW: usize = 256 << 10;
+
+impl ParserBuf {
+    /// Creates a parser of a stream from its first byte on.
+    ///
+    /// The window starts with 256 KiB. It does not grow beyond twice [`Limits::record`], nor beyond twice the bytes that
+    /// arrived, whatever length a record claims to have.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { parser: Parser::new(limits), buf: Vec::new(), start: 0, end: 0, is_closed: false }
+    }
+
+    /// Returns the next record, or [`Record::More`] if its bytes have not arrived.
+    ///
+    /// After the end of the input, the last record is a [`Record::End`], which is repeated.
+    #[inline]
+    pub fn next_record(&mut self) -> Record<'_> {
+        let window = self.buf.get(self.start..self.end).unwrap_or_default();
+        match self.parser.next(window) {
+            Record::More { .. } if self.is_closed => Record::End(self.parser.finish(window)),
+            record => record,
+        }
+    }
+
+    /// Returns space for the next bytes of the stream, which is never empty.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.make_room();
+        self.buf.get_mut(self.end..).unwrap_or_default()
+    }
+
+    /// Reports that the first `n` bytes of [`space`](Self::space) were filled. As with [`Read`], 0 bytes are the end of
+    /// the input.
+    ///
+    /// [`Read`]: https://doc.rust-lang.org/std/io/trait.Read.html
+    pub fn received(&mut self, n: usize) {
+        self.is_closed = n == 0;
+        // More than there is space for cannot have been filled.
+        self.end = self.end.saturating_add(n).min(self.buf.len());
+    }
+
+    /// Appends the next bytes of the stream, as many as there are. No bytes change nothing.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let space = self.space();
+            let n = space.len().min(bytes.len());
+            let (now, later) = bytes.split_at_checked(n).unwrap_or((bytes, &[]));
+            steps::count(n);
+            if let Some(space) = space.get_mut(..n) {
+                space.copy_from_slice(now);
+            }
+            self.received(n);
+            bytes = later;
+        }
+    }
+
+    /// Skips the remaining records of this block, as [`Parser::skip_block`] does.
+    pub fn skip_block(&mut self) {
+        self.parser.skip_block();
+    }
+
+    /// Returns the layout of the stream; V4 until the first block states it.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.parser.version()
+    }
+
+    /// Returns the name of the object that [`Record::Block`] was just returned for, as [`Parser::object_name`] does.
+    #[must_use]
+    pub fn object_name(&self) -> Option<&[u8]> {
+        self.parser.object_name(self.window())
+    }
+
+    /// Returns the offset in the stream of the next record.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.parser.offset()
+    }
+
+    /// Returns the bytes that were received and not released, the last record among them.
+    pub(super) fn window(&self) -> &[u8] {
+        self.buf.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Returns the places in the window of payload and stack of the event that [`next_record`](Self::next_record)
+    /// returned last, from their lengths.
+    #[inline]
+    pub(super) fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
+        self.parser.event_ranges(payload, stack)
+    }
+
+    fn make_room(&mut self) {
+        self.start = self.start.saturating_add(self.parser.release()).min(self.end);
+        if self.start > 0 && self.buf.len().saturating_sub(self.end) < WINDOW / 2 {
+            steps::count(self.end.saturating_sub(self.start));
+            self.buf.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end.saturating_sub(self.start));
+        }
+        if self.buf.is_empty() {
+            // Zero pages of the operating system, which a short trace does not touch.
+            self.buf = alloc::vec![0; WINDOW];
+        } else if self.end == self.buf.len() {
+            steps::count(self.end.saturating_mul(2));
+            self.buf.resize(self.end.saturating_mul(2), 0);
+        }
+    }
+}

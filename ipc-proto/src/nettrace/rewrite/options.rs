@@ -1,0 +1,51 @@
+use crate::nettrace::{Metadata, Version};
+
+/// The events of a stream to keep, and the form of the result. The default keeps the stream as it is.
+#[derive(Debug, Clone, Copy)]
+pub struct RewriteOptions<'o> {
+    /// The events to keep; an empty slice keeps all.
+    pub only: &'o [EventSelector<'o>],
+    /// The first timestamp to keep, in ticks.
+    pub from: u64,
+    /// The last timestamp to keep.
+    pub to: u64,
+    /// The version of the result: V4 or V6. `None` is the version of the source, or V4 if the source is V3.
+    pub version: Option<Version>,
+    /// Removes the command line from `ProcessInfo`, `RuntimeInformationStart`, and all other events with a field of
+    /// that name: the string becomes empty. If the field is not a string that can be cut out, or the payload does not
+    /// match its description, the whole payload is removed.
+    ///
+    /// Nothing else is removed: addresses, queries, messages of exceptions and paths of modules in events remain.
+    pub strip_command_line: bool,
+}
+
+impl Default for RewriteOptions<'_> {
+    fn default() -> Self {
+        Self { only: &[], from: 0, to: u64::MAX, version: None, strip_command_line: false }
+    }
+}
+
+impl RewriteOptions<'_> {
+    pub(super) const fn keeps_all(&self) -> bool {
+        self.only.is_empty() && self.from == 0 && self.to == u64::MAX
+    }
+}
+
+/// Selects all events of a provider, or those with one id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventSelector<'o> {
+    /// The provider's name. As in runtimes, the case of ASCII letters is ignored.
+    pub provider: &'o str,
+    /// The event's id.
+    pub event_id: Option<u32>,
+}
+
+impl EventSelector<'_> {
+    /// Returns whether the events that `metadata` describes are selected.
+    #[must_use]
+    pub fn keeps(&self, metadata: &Metadata<'_>) -> bool {
+        let lower = |c: char| c.to_ascii_lowercase();
+        self.event_id.is_none_or(|id| id == metadata.event_id)
+            && metadata.provider.chars().map(lower).eq(self.provider.chars().map(lower))
+    }
+}

@@ -1,0 +1,57 @@
+use super::command_line::CommandLine;
+use super::thread_state::ThreadState;
+use crate::Guid;
+use crate::nettrace::{Label, Slot};
+
+/// The memory of a [`Rewrite`](crate::nettrace::Rewrite), all of it the caller's.
+#[derive(Debug)]
+pub struct RewriteSpace<'s> {
+    /// The buffer of a [`TraceWriter`](crate::nettrace::TraceWriter).
+    /// [`TraceWriter::BUFFER`](crate::nettrace::TraceWriter::BUFFER) is enough for traces of runtimes with up to
+    /// 10,000 threads; its documentation states the need of larger ones. Traces of other writers may contain records as
+    /// long as the [`Limits`](crate::nettrace::Limits) of the parser allow.
+    pub buffer: &'s mut [u8],
+    /// Slots for metadata records: one for each.
+    pub metadata: &'s mut [Slot<MetadataState>],
+    /// Slots for threads: one for each. In V6, a thread that has ended is removed, unless its losses are not yet
+    /// reported in V4.
+    pub threads: &'s mut [Slot<ThreadState>],
+    /// From V4 to V6: one slot for each remembered pair of activity ids. From V6 to V4: one slot for each list of labels
+    /// between two sequence points. Otherwise empty.
+    pub labels: &'s mut [Slot<Activities>],
+}
+
+/// The state of a metadata record.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MetadataState {
+    pub(super) keep: bool,
+    pub(super) command_line: CommandLine,
+}
+
+/// The activity ids of events, which V6 has in lists of labels.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Activities {
+    pub(super) activity_id: Guid,
+    pub(super) related_activity_id: Guid,
+    /// V6: the list.
+    pub(super) id: u32,
+}
+
+impl Activities {
+    pub(super) fn labels(self) -> impl Iterator<Item = Label<'static>> {
+        let Self { activity_id, related_activity_id, .. } = self;
+        let activity = (activity_id != Guid::NIL).then_some(Label::ActivityId(activity_id));
+        let related =
+            (related_activity_id != Guid::NIL).then_some(Label::RelatedActivityId(related_activity_id));
+        activity.into_iter().chain(related)
+    }
+}
+
+/// A number that differs where GUIDs do, mostly.
+pub(super) fn fold(Guid(bytes): Guid) -> u64 {
+    let mut hash = 0u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}

@@ -1,0 +1,146 @@
+use core::fmt;
+
+use super::context::{References, StreamContext};
+use super::{Event, Fields, Labels, Metadata, Thread, TraceClock, Value, Values, frames};
+use crate::Guid;
+
+/// An event of an [`EventAssembler`](super::EventAssembler), with everything that it refers to.
+///
+/// ```
+/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-small-counters.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut assembler = EventAssembler::new(Limits::default());
+/// assembler.push(&bytes);
+/// let mut means = 0;
+/// while let Progress::Event = assembler.advance() {
+///     let Some(event) = assembler.event() else { break };
+///     if event.metadata().is_some_and(|metadata| metadata.name == "EventCounters") {
+///         let text = |path| event.field(path).and_then(|value| value.as_str());
+///         let name = text("Payload.Name").ok_or("a counter without a name")?;
+///         if let Some(mean) = event.field("Payload.Mean").and_then(|value| value.as_f64()) {
+///             println!("{:>12} ns: {name} is {mean}", event.nanoseconds());
+///             means += 1;
+///         }
+///     }
+/// }
+/// assert!(means > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct TraceEvent<'a> {
+    /// The event as the stream has it: times in ticks, threads and activities in the stream's own numbers.
+    pub header: Event<'a>,
+    context: &'a StreamContext,
+    references: References,
+}
+
+impl<'a> TraceEvent<'a> {
+    pub(super) const fn new(header: Event<'a>, context: &'a StreamContext, references: References) -> Self {
+        Self { header, context, references }
+    }
+
+    /// Returns the event's description: provider, id, name, fields. Labels of the event itself (V6) replace what the
+    /// description states for all events of its kind. With the feature `clr`, the events of the runtime have names and
+    /// fields too, which the stream does not state.
+    ///
+    /// Returns `None` if the stream does not describe the event, which is possible after a damaged block.
+    #[must_use]
+    pub fn metadata(&self) -> Option<Metadata<'a>> {
+        let mut metadata = self.context.metadata(self.references)?.get();
+        if let Some(labels) = self.context.label_digest(self.header.label_list) {
+            metadata.opcode = labels.opcode.or(metadata.opcode);
+            metadata.keywords = labels.keywords.unwrap_or(metadata.keywords);
+            metadata.level = labels.level.map_or(metadata.level, u32::from);
+            metadata.version = labels.version.map_or(metadata.version, u32::from);
+        }
+        Some(metadata)
+    }
+
+    /// Returns the values of the payload in their order; none if the fields are not described.
+    #[must_use]
+    pub fn values(&self) -> Values<'a> {
+        let metadata = self.context.metadata(self.references);
+        metadata.map_or(Fields::EMPTY, |metadata| metadata.fields()).values(self.header.payload)
+    }
+
+    /// Returns the value of a field by its name, or by a path of names for a field of a nested object:
+    /// `"Payload.Mean"`. See [`Values::field`], which states what is found, and what it costs.
+    #[must_use]
+    pub fn field(&self, path: &str) -> Option<Value<'a>> {
+        self.values().field(path)
+    }
+
+    /// Returns the instruction pointers of the event's stack, the innermost first.
+    pub fn stack(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let stack = match self.header.stack {
+            [] => self.context.stack(self.header.stack_id),
+            stack => stack,
+        };
+        frames(stack, self.context.pointer_size())
+    }
+
+    /// Returns the operating system's id of the thread that the event is about. V6: the thread's index, if the stream
+    /// states no id.
+    #[must_use]
+    pub fn thread_id(&self) -> u64 {
+        let thread = self.context.thread(self.references);
+        thread.and_then(|thread| thread.thread_id()).unwrap_or(self.header.thread)
+    }
+
+    /// Returns the thread that the event is about, with its name and its process; V6.
+    #[must_use]
+    pub fn thread(&self) -> Option<Thread<'a>> {
+        self.context.thread(self.references).map(|thread| thread.get())
+    }
+
+    /// Returns the id of the activity; nil if there is none.
+    #[must_use]
+    pub fn activity_id(&self) -> Guid {
+        let labels = self.context.label_digest(self.header.label_list);
+        labels.and_then(|labels| labels.activity_id).unwrap_or(self.header.activity_id)
+    }
+
+    /// Returns the id of the activity that started this one; nil if there is none.
+    #[must_use]
+    pub fn related_activity_id(&self) -> Guid {
+        let labels = self.context.label_digest(self.header.label_list);
+        labels.and_then(|labels| labels.related_activity_id).unwrap_or(self.header.related_activity_id)
+    }
+
+    /// Returns the labels of this event; V6.
+    #[must_use]
+    pub fn labels(&self) -> Labels<'a> {
+        let labels = self.context.label_digest(self.header.label_list);
+        labels.map_or_else(Labels::default, |labels| self.context.labels(labels))
+    }
+
+    /// Returns the clock of the trace, which converts other times.
+    #[must_use]
+    pub const fn clock(&self) -> &'a TraceClock {
+        self.context.clock()
+    }
+
+    /// Returns the nanoseconds from the start of the trace to the event, to the accuracy of the trace's clock; negative
+    /// before the start.
+    #[must_use]
+    pub fn nanoseconds(&self) -> i64 {
+        self.context.clock().nanoseconds(self.header.timestamp)
+    }
+
+    /// Returns the nanoseconds from 1970-01-01 UTC to the event, by the clock of the machine that recorded it.
+    ///
+    /// The trace states its start to the millisecond, so the times of events of two traces compare no better than that.
+    #[must_use]
+    pub fn unix_nanoseconds(&self) -> i128 {
+        self.context.clock().unix_nanoseconds(self.header.timestamp)
+    }
+}
+
+impl fmt::Debug for TraceEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { header, .. } = self;
+        f.debug_struct("TraceEvent").field("header", header).field("metadata", &self.metadata()).finish()
+    }
+}

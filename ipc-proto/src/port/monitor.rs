@@ -1,0 +1,591 @@
+use core::{fmt, iter, marker::PhantomData};
+
+use super::Rejection;
+use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
+
+/// The runtimes at a monitor's port, and the newest connection of each.
+///
+/// A runtime connects, sends its [`Advertise`] frame, and waits for one command; then it connects again. This machine
+/// decides what each connection means. It has no sockets and no clock: the caller accepts and reads, and passes the
+/// time in milliseconds since a moment of its choice.
+///
+/// ```text
+/// accept() ──► arriving ── frame complete ──► idle ──────── take() ───────► in use
+///                 │                          ▲   │                            │
+///                 │               new connection │ closed by the runtime,     │ the process ended
+///                 │                          │   ▼ or data before a command   │
+///                 │                        disconnected ───────┐              │
+///                 ▼                                            ▼              ▼
+///             rejected                                   left, after `grace_ms` or when the process ended
+/// ```
+///
+/// | state | connection | ends by | after, in ms |
+/// |---|---|---|---|
+/// | arriving | yes | the frame; a wrong byte; a close; more than `max_arriving` others | `advertise_ms`, 250 |
+/// | idle | yes | [`take`](Self::take); a close; data, which a runtime may not send yet | |
+/// | in use | the caller has it | a new connection; the end of the process, checked every | `in_use_check_ms`, 100 |
+/// | disconnected | no | a new connection; the end of the process, checked every | `disconnected_check_ms`, 20 |
+/// | | | and in any case | `grace_ms`, 1000 |
+///
+/// A cookie identifies a runtime, not a process id: systems use process ids again, and containers have the same ones.
+/// The last connection of a runtime is the live one. An older connection that is still idle is dead, or is about to be.
+///
+/// # Storage
+/// `S` is any storage of `Option<MonitorSlot<C, P>>`: an array, a slice, a `Vec`. Each slot holds one arriving
+/// connection or one runtime. `C` is the caller's connection, `P` what the caller knows of the peer, for example its
+/// credentials.
+///
+/// A connection has a token, which names its slot; the caller passes the token to its poller. A token is never less
+/// than 2³², so that the caller can use small numbers for its own purposes. The token of a closed connection has no
+/// effect.
+///
+/// ```text
+/// 63                                  32 31                                   0
+/// | serial number of the connection, ≥ 1 | index of the slot                   |
+/// ```
+///
+/// # Example
+/// ```
+/// use ipc_proto::Guid;
+/// use ipc_proto::port::{MonitorChange, MonitorPort, RuntimeState};
+///
+/// let mut port = MonitorPort::new([const { None }; 8]);
+/// let token = port.accept("connection 1", (), 0)?.token;
+///
+/// // The poller reports the token as readable: read into the space until reading would block.
+/// let mut incoming = &b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0"[..];
+/// let mut arrived = None;
+/// while let (None, Some((_connection, space))) = (&arrived, port.receive(token)) {
+///     let n = space.len().min(10).min(incoming.len());
+///     space[..n].copy_from_slice(&incoming[..n]);
+///     incoming = &incoming[n..];
+///     arrived = port.advance(token, n, 1);
+/// }
+/// let cookie = Guid(*b"a runtime's name");
+/// assert_eq!(arrived, Some(MonitorChange::Arrived { runtime_cookie: cookie, first: true, stale: None }));
+/// assert_eq!(port.runtime(&cookie).unwrap().process_id, 4242);
+///
+/// // Each connection carries one command.
+/// assert_eq!(port.take(&cookie, 2), Some("connection 1"));
+/// assert_eq!(port.state(&cookie), Some(RuntimeState::InUse));
+///
+/// // Its process is checked every 100 ms until the runtime connects again.
+/// assert_eq!(port.due(), Some(102));
+/// assert_eq!(port.on_due(102, |_| false), None);
+/// assert!(matches!(port.on_due(202, |_| true), Some(MonitorChange::Left(runtime)) if runtime.cookie == cookie));
+/// # Ok::<(), ipc_proto::port::MonitorFull<&str, ()>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct MonitorPort<C, P, S> {
+    slots: S,
+    limits: MonitorLimits,
+    /// The serial number of the newest connection.
+    serial: u32,
+    /// How many slots hold an arriving connection.
+    arriving: usize,
+    /// All slots before this one are in use.
+    first_free: usize,
+    /// The next slot that [`on_due`](Self::on_due) examines.
+    examined: usize,
+    accept_at: Option<u64>,
+    /// Nothing is due before this time.
+    due: Option<u64>,
+    /// What an idle connection is read into. No byte is valid there.
+    unsolicited: [u8; 1],
+    types: PhantomData<(C, P)>,
+}
+
+/// The limits of a [`MonitorPort`]. All times are in milliseconds.
+///
+/// ```
+/// use ipc_proto::port::MonitorLimits;
+///
+/// let limits = MonitorLimits { max_arriving: 4, ..MonitorLimits::DEFAULT };
+/// assert_eq!(limits.advertise_ms, 250);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MonitorLimits {
+    /// How many connections can be arriving at the same time, at least 1. The oldest one is dropped for another.
+    pub max_arriving: usize,
+    /// The time in which the whole frame must arrive.
+    pub advertise_ms: u64,
+    /// The interval of the process checks while a command has the runtime's connection.
+    pub in_use_check_ms: u64,
+    /// The interval of the process checks after the runtime closed its connection.
+    pub disconnected_check_ms: u64,
+    /// The time in which a runtime that closed its connection must connect again. It is longer than the longest
+    /// [`Backoff`](super::Backoff).
+    pub grace_ms: u64,
+    /// How long nothing is accepted after [`pause_accept`](MonitorPort::pause_accept).
+    pub accept_pause_ms: u64,
+}
+
+impl MonitorLimits {
+    /// 256 arriving connections, 250 ms for the frame, process checks every 100 and 20 ms, 1 s of grace, pauses of 100 ms.
+    pub const DEFAULT: Self = Self {
+        max_arriving: 256,
+        advertise_ms: ReceiveAdvertise::DEADLINE_MS as u64,
+        in_use_check_ms: 100,
+        disconnected_check_ms: 20,
+        grace_ms: 1000,
+        accept_pause_ms: 100,
+    };
+}
+
+impl Default for MonitorLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// One arriving connection or one runtime in the storage of a [`MonitorPort`].
+#[derive(Debug, Clone)]
+pub struct MonitorSlot<C, P> {
+    /// The serial number of the slot's connection.
+    serial: u32,
+    content: Content<C, P>,
+}
+
+#[derive(Debug, Clone)]
+enum Content<C, P> {
+    Arriving { connection: C, peer: P, receive: ReceiveAdvertise, deadline: u64 },
+    Runtime { runtime: RuntimeEntry<P>, phase: Phase<C> },
+}
+
+#[derive(Debug, Clone)]
+enum Phase<C> {
+    Idle { connection: C },
+    InUse { check_at: u64 },
+    Disconnected { check_at: u64, left_at: u64 },
+}
+
+/// A runtime that a [`MonitorPort`] knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuntimeEntry<P> {
+    /// The runtime's identity.
+    pub cookie: Guid,
+    /// The process in the runtime's own PID namespace, from the last frame: [`Advertise::process_id`].
+    pub process_id: u64,
+    /// What the caller knows of the peer of the last connection.
+    pub peer: P,
+}
+
+/// Whether a runtime can take a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuntimeState {
+    /// The runtime waits for a command.
+    Idle,
+    /// The caller has taken the connection, and the runtime has not connected again.
+    InUse,
+    /// The runtime closed its connection, and has not connected again.
+    Disconnected,
+}
+
+/// A connection that a [`MonitorPort`] accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted<C, P> {
+    /// The connection's name.
+    pub token: u64,
+    /// The connection that was dropped for it, if too many were arriving: a [`MonitorChange::Rejected`].
+    pub evicted: Option<MonitorChange<C, P>>,
+}
+
+/// What happened at a [`MonitorPort`]. The caller closes the connections that it gets back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MonitorChange<C, P> {
+    /// A runtime has connected and waits for a command.
+    Arrived {
+        /// The runtime's identity.
+        runtime_cookie: Guid,
+        /// Whether the runtime was unknown.
+        first: bool,
+        /// The runtime's older idle connection, which the new one replaces.
+        stale: Option<C>,
+    },
+    /// A connection did not become a runtime's.
+    Rejected {
+        /// The connection.
+        connection: C,
+        /// What the caller knows of the peer.
+        peer: P,
+        /// The reason.
+        rejection: Rejection,
+    },
+    /// The connection of an idle runtime ended. The runtime is expected to connect again.
+    Disconnected {
+        /// The runtime's identity.
+        runtime_cookie: Guid,
+        /// The connection.
+        connection: C,
+        /// Whether the peer sent data before a command, and did not only close the connection.
+        unsolicited: bool,
+    },
+    /// A runtime is gone: its process has ended, or it did not connect again in time.
+    Left(RuntimeEntry<P>),
+    /// The pause of [`MonitorPort::pause_accept`] is over.
+    AcceptAgain,
+}
+
+/// The storage of a [`MonitorPort`] has no free slot. Nothing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MonitorFull<C, P> {
+    /// The connection that was not accepted. If it is closed, the runtime tries again.
+    pub connection: C,
+    /// What the caller knows of its peer.
+    pub peer: P,
+}
+
+impl<C, P> fmt::Display for MonitorFull<C, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no slot for another connection: remove a runtime, or provide more slots")
+    }
+}
+impl<C: fmt::Debug, P: fmt::Debug> core::error::Error for MonitorFull<C, P> {}
+
+impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, P>>]>> MonitorPort<C, P, S> {
+    /// Creates a port without connections. The content of the storage is dropped.
+    #[must_use]
+    pub fn new(slots: S) -> Self {
+        Self::with_limits(slots, MonitorLimits::DEFAULT)
+    }
+
+    /// Creates a port with other limits.
+    #[must_use]
+    pub fn with_limits(mut slots: S, limits: MonitorLimits) -> Self {
+        slots.as_mut().fill_with(|| None);
+        Self {
+            slots,
+            limits,
+            serial: 0,
+            arriving: 0,
+            first_free: 0,
+            examined: 0,
+            accept_at: None,
+            due: None,
+            unsolicited: [0],
+            types: PhantomData,
+        }
+    }
+
+    /// Adds a new connection, whose frame is expected.
+    ///
+    /// A runtime sends the frame immediately, so read the connection now: see [`receive`](Self::receive).
+    ///
+    /// # Errors
+    /// [`MonitorFull`] if there is no free slot. It returns the connection.
+    pub fn accept(&mut self, connection: C, peer: P, now: u64) -> Result<Accepted<C, P>, MonitorFull<C, P>> {
+        let is_crowded = self.arriving >= self.limits.max_arriving.max(1);
+        let evicted = if is_crowded { self.evict_oldest() } else { None };
+        let serial = self.serial.checked_add(1).unwrap_or(1);
+        let deadline = now.saturating_add(self.limits.advertise_ms);
+        let mut slots = self.slots.as_mut().iter_mut().enumerate().skip(self.first_free);
+        let free = slots.find_map(|(index, slot)| match slot {
+            None => Some((index, u32::try_from(index).ok()?, slot)),
+            Some(_) => None,
+        });
+        let Some((index, low, slot)) = free else { return Err(MonitorFull { connection, peer }) };
+        let content = Content::Arriving { connection, peer, receive: ReceiveAdvertise::new(), deadline };
+        *slot = Some(MonitorSlot { serial, content });
+        self.first_free = index.saturating_add(1);
+        self.serial = serial;
+        self.arriving = self.arriving.saturating_add(1);
+        self.schedule(deadline);
+        Ok(Accepted { token: token(serial, low), evicted })
+    }
+
+    /// Lends a connection, and the space to read its bytes into; `None` if the token's connection is not here any more.
+    ///
+    /// Call it when the connection is readable, read without waiting, pass the result to [`advance`](Self::advance), and
+    /// repeat until reading would block. The space never reaches beyond the frame. For an idle connection it is one byte
+    /// long.
+    pub fn receive(&mut self, token: u64) -> Option<(&mut C, &mut [u8])> {
+        let slot = find_mut(self.slots.as_mut(), token)?;
+        match &mut slot.content {
+            Content::Arriving { connection, receive, .. } => match receive.step() {
+                Step::Receive(space) => Some((connection, space)),
+                Step::Send(_) | Step::Done => None,
+            },
+            Content::Runtime { phase: Phase::Idle { connection }, .. } => {
+                Some((connection, &mut self.unsolicited))
+            }
+            Content::Runtime { .. } => None,
+        }
+    }
+
+    /// Processes `n` bytes that were read into the space of [`receive`](Self::receive); 0 if the peer closed the
+    /// connection, or if reading failed.
+    pub fn advance(&mut self, token: u64, n: usize, now: u64) -> Option<MonitorChange<C, P>> {
+        let index = index(token)?;
+        let slot = find_mut(self.slots.as_mut(), token)?;
+        let rejection = match &mut slot.content {
+            Content::Runtime { .. } => return self.disconnect(index, n > 0, now),
+            Content::Arriving { receive, .. } => match receive.advance(n) {
+                Ok(()) if matches!(receive.step(), Step::Receive(_)) => return None,
+                Ok(()) => match receive.finish() {
+                    Ok(advertise) => return self.arrive(index, &advertise),
+                    Err(error) => Rejection::Protocol(error),
+                },
+                Err(error) => Rejection::Protocol(error),
+            },
+        };
+        self.reject(index, rejection)
+    }
+
+    /// Drops the oldest arriving connection, as [`Rejection::Crowded`]: for example when the system has no descriptors
+    /// left to accept another one.
+    pub fn evict_oldest(&mut self) -> Option<MonitorChange<C, P>> {
+        let newest = self.serial;
+        let slots = self.slots.as_ref().iter().enumerate();
+        let arriving = slots.filter_map(|(index, slot)| match slot {
+            Some(MonitorSlot { serial, content: Content::Arriving { .. } }) => Some((index, *serial)),
+            _ => None,
+        });
+        let (index, _) = arriving.max_by_key(|(_, serial)| newest.wrapping_sub(*serial))?;
+        self.reject(index, Rejection::Crowded)
+    }
+
+    /// Schedules [`MonitorChange::AcceptAgain`]: for when accepting failed and would fail again immediately.
+    pub fn pause_accept(&mut self, now: u64) {
+        let at = now.saturating_add(self.limits.accept_pause_ms);
+        self.accept_at = Some(at);
+        self.schedule(at);
+    }
+
+    /// Takes the connection of an idle runtime, to send one command over it.
+    pub fn take(&mut self, cookie: &Guid, now: u64) -> Option<C> {
+        let check_at = now.saturating_add(self.limits.in_use_check_ms.max(1));
+        let (_, _, phase) = find_runtime(self.slots.as_mut(), cookie)?;
+        let Phase::Idle { .. } = phase else { return None };
+        let Phase::Idle { connection } = core::mem::replace(phase, Phase::InUse { check_at }) else {
+            return None;
+        };
+        self.schedule(check_at);
+        Some(connection)
+    }
+
+    /// Forgets a runtime; returns it and its idle connection. If it connects again, it is unknown.
+    pub fn remove(&mut self, cookie: &Guid) -> Option<(RuntimeEntry<P>, Option<C>)> {
+        let (index, ..) = find_runtime(self.slots.as_mut(), cookie)?;
+        match self.vacate(index)?.content {
+            Content::Arriving { .. } => None,
+            Content::Runtime { runtime, phase: Phase::Idle { connection } } => {
+                Some((runtime, Some(connection)))
+            }
+            Content::Runtime { runtime, .. } => Some((runtime, None)),
+        }
+    }
+
+    /// Returns the token and the connection of an idle runtime.
+    pub fn idle(&mut self, cookie: &Guid) -> Option<(u64, &mut C)> {
+        let (index, serial, phase) = find_runtime(self.slots.as_mut(), cookie)?;
+        match phase {
+            Phase::Idle { connection } => Some((token(serial, u32::try_from(index).ok()?), connection)),
+            Phase::InUse { .. } | Phase::Disconnected { .. } => None,
+        }
+    }
+
+    /// Returns a runtime.
+    #[must_use]
+    pub fn runtime(&self, cookie: &Guid) -> Option<&RuntimeEntry<P>> {
+        self.runtimes().find(|runtime| runtime.cookie == *cookie)
+    }
+
+    /// Returns the state of a runtime.
+    #[must_use]
+    pub fn state(&self, cookie: &Guid) -> Option<RuntimeState> {
+        self.entries().find(|(runtime, _)| runtime.cookie == *cookie).map(|(_, phase)| match phase {
+            Phase::Idle { .. } => RuntimeState::Idle,
+            Phase::InUse { .. } => RuntimeState::InUse,
+            Phase::Disconnected { .. } => RuntimeState::Disconnected,
+        })
+    }
+
+    /// The known runtimes, in no order.
+    pub fn runtimes(&self) -> impl Iterator<Item = &RuntimeEntry<P>> {
+        self.entries().map(|(runtime, _)| runtime)
+    }
+
+    /// Returns how many connections are arriving.
+    #[must_use]
+    pub const fn arriving(&self) -> usize {
+        self.arriving
+    }
+
+    /// Returns how many slots there are.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.slots.as_ref().len()
+    }
+
+    /// The time at which to call [`on_due`](Self::on_due), at the latest.
+    #[must_use]
+    pub const fn due(&self) -> Option<u64> {
+        self.due
+    }
+
+    /// Does one thing that is due at `now`. Call it until it returns `None`.
+    ///
+    /// `has_ended` reports whether the process of a runtime has ended; `false` if that is unknown.
+    pub fn on_due(
+        &mut self,
+        now: u64,
+        mut has_ended: impl FnMut(&RuntimeEntry<P>) -> bool,
+    ) -> Option<MonitorChange<C, P>> {
+        if self.due.is_none_or(|due| now < due) {
+            return None;
+        }
+        if self.accept_at.take_if(|at| *at <= now).is_some() {
+            return Some(MonitorChange::AcceptAgain);
+        }
+        while let Some(slot) = self.slots.as_mut().get_mut(self.examined) {
+            let index = self.examined;
+            self.examined = index.saturating_add(1);
+            let Some(MonitorSlot { content, .. }) = slot else { continue };
+            let Content::Runtime { runtime, phase } = content else {
+                if let Content::Arriving { receive, deadline, .. } = content {
+                    if *deadline <= now {
+                        let received = receive.bytes().len();
+                        return self.reject(index, Rejection::TooLate { received });
+                    }
+                }
+                continue;
+            };
+            let (check_at, interval, is_over) = match phase {
+                Phase::Idle { .. } => continue,
+                Phase::InUse { check_at } => (check_at, self.limits.in_use_check_ms, false),
+                Phase::Disconnected { check_at, left_at } => {
+                    (check_at, self.limits.disconnected_check_ms, *left_at <= now)
+                }
+            };
+            let is_checked = *check_at <= now;
+            if is_checked {
+                *check_at = now.saturating_add(interval.max(1));
+            }
+            if is_over || (is_checked && has_ended(runtime)) {
+                if let Some(Content::Runtime { runtime, .. }) = self.vacate(index).map(|slot| slot.content) {
+                    return Some(MonitorChange::Left(runtime));
+                }
+            }
+        }
+        self.examined = 0;
+        let slots = self.slots.as_ref().iter().flatten().filter_map(|slot| slot.content.due());
+        self.due = slots.chain(self.accept_at).min();
+        None
+    }
+
+    /// The frame in this slot is complete: the slot becomes the runtime's, with its connection and so with its token.
+    fn arrive(&mut self, index: usize, advertise: &Advertise) -> Option<MonitorChange<C, P>> {
+        let cookie = advertise.runtime_cookie;
+        let known = find_runtime(self.slots.as_mut(), &cookie).map(|(known, ..)| known);
+        let known = known.and_then(|known| self.vacate(known));
+        let MonitorSlot { serial, content } = self.vacate(index)?;
+        let Content::Arriving { connection, peer, .. } = content else { return None };
+        let runtime = RuntimeEntry { cookie, process_id: advertise.process_id, peer };
+        let content = Content::Runtime { runtime, phase: Phase::Idle { connection } };
+        *self.slots.as_mut().get_mut(index)? = Some(MonitorSlot { serial, content });
+        let first = known.is_none();
+        let stale = match known.map(|slot| slot.content) {
+            Some(Content::Runtime { phase: Phase::Idle { connection }, .. }) => Some(connection),
+            _ => None,
+        };
+        Some(MonitorChange::Arrived { runtime_cookie: cookie, first, stale })
+    }
+
+    fn reject(&mut self, index: usize, rejection: Rejection) -> Option<MonitorChange<C, P>> {
+        match self.vacate(index)?.content {
+            Content::Arriving { connection, peer, .. } => {
+                Some(MonitorChange::Rejected { connection, peer, rejection })
+            }
+            Content::Runtime { .. } => None,
+        }
+    }
+
+    fn disconnect(&mut self, index: usize, unsolicited: bool, now: u64) -> Option<MonitorChange<C, P>> {
+        let check_at = now.saturating_add(self.limits.disconnected_check_ms.max(1));
+        let left_at = now.saturating_add(self.limits.grace_ms);
+        let slot = self.slots.as_mut().get_mut(index)?.as_mut()?;
+        let Content::Runtime { runtime, phase } = &mut slot.content else { return None };
+        let Phase::Idle { .. } = phase else { return None };
+        let runtime_cookie = runtime.cookie;
+        let disconnected = Phase::Disconnected { check_at, left_at };
+        let Phase::Idle { connection } = core::mem::replace(phase, disconnected) else { return None };
+        self.schedule(check_at.min(left_at));
+        Some(MonitorChange::Disconnected { runtime_cookie, connection, unsolicited })
+    }
+
+    fn vacate(&mut self, index: usize) -> Option<MonitorSlot<C, P>> {
+        let slot = self.slots.as_mut().get_mut(index)?.take()?;
+        self.first_free = self.first_free.min(index);
+        if let Content::Arriving { .. } = slot.content {
+            self.arriving = self.arriving.saturating_sub(1);
+        }
+        Some(slot)
+    }
+
+    fn schedule(&mut self, at: u64) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&RuntimeEntry<P>, &Phase<C>)> {
+        self.slots.as_ref().iter().flatten().filter_map(|slot| match &slot.content {
+            Content::Runtime { runtime, phase } => Some((runtime, phase)),
+            Content::Arriving { .. } => None,
+        })
+    }
+}
+
+impl<C, P, S: Extend<Option<MonitorSlot<C, P>>>> MonitorPort<C, P, S> {
+    /// Adds so many free slots, in storage that can grow.
+    ///
+    /// ```
+    /// use ipc_proto::port::{MonitorFull, MonitorPort};
+    ///
+    /// let mut port = MonitorPort::new(Vec::new());
+    /// let Err(MonitorFull { connection, peer }) = port.accept("a connection", (), 0) else { unreachable!() };
+    /// port.grow(16);
+    /// assert!(port.accept(connection, peer, 0).is_ok());
+    /// ```
+    pub fn grow(&mut self, more: usize) {
+        self.slots.extend(iter::repeat_with(|| None).take(more));
+    }
+}
+
+impl<C, P> Content<C, P> {
+    fn due(&self) -> Option<u64> {
+        match self {
+            Self::Arriving { deadline, .. } => Some(*deadline),
+            Self::Runtime { phase: Phase::Idle { .. }, .. } => None,
+            Self::Runtime { phase: Phase::InUse { check_at }, .. } => Some(*check_at),
+            Self::Runtime { phase: Phase::Disconnected { check_at, left_at }, .. } => {
+                Some(*check_at.min(left_at))
+            }
+        }
+    }
+}
+
+fn token(serial: u32, index: u32) -> u64 {
+    (u64::from(serial) << 32) | u64::from(index)
+}
+
+/// The index in a token.
+fn index(token: u64) -> Option<usize> {
+    usize::try_from(token & 0xffff_ffff).ok()
+}
+
+fn find_mut<C, P>(slots: &mut [Option<MonitorSlot<C, P>>], token: u64) -> Option<&mut MonitorSlot<C, P>> {
+    let slot = slots.get_mut(index(token)?)?.as_mut()?;
+    (u64::from(slot.serial) == token >> 32).then_some(slot)
+}
+
+/// Returns a runtime's index, the serial number of its connection, and its phase.
+fn find_runtime<'s, C, P>(
+    slots: &'s mut [Option<MonitorSlot<C, P>>],
+    cookie: &Guid,
+) -> Option<(usize, u32, &'s mut Phase<C>)> {
+    slots.iter_mut().enumerate().find_map(|(index, slot)| match slot.as_mut()? {
+        MonitorSlot { serial, content: Content::Runtime { runtime, phase } } if runtime.cookie == *cookie => {
+            Some((index, *serial, phase))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,30 @@
+//! Counts the steps of the readers and writers of traces, for the property that their work is proportional to their
+//! input. Only the feature `arbitrary`, which fuzzing uses, counts them.
+//!
+//! A step is one turn of a loop whose length the input can influence, or one value that is read. Bytes that are copied or
+//! searched count too: one step for each.
+
+#[cfg(feature = "arbitrary")]
+std::thread_local! {
+    static STEPS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
+}
+
+/// Counts `n` steps.
+#[cfg(feature = "arbitrary")]
+#[inline]
+pub(crate) fn count(n: usize) {
+    let n = u64::try_from(n).unwrap_or(u64::MAX);
+    STEPS.with(|steps| steps.set(steps.get().saturating_add(n)));
+}
+
+/// Counts `n` steps.
+#[cfg(not(feature = "arbitrary"))]
+#[inline(always)]
+pub(crate) const fn count(_: usize) {}
+
+/// Returns the number of steps of this thread since its start.
+#[cfg(feature = "arbitrary")]
+#[must_use]
+pub fn counted() -> u64 {
+    STEPS.with(core::cell::Cell::get)
+}

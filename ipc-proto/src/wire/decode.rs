@@ -1,0 +1,124 @@
+use super::{PartValue, Path, Reader, Visitor};
+use crate::{DecodeError, Guid, Text, steps};
+
+/// A value that can be decoded from its wire form, and borrows from it.
+///
+/// Decoding checks the layout only: a value that runtimes refuse, for example 0 providers, decodes.
+///
+/// ```
+/// use ipc_proto::wire::Reader;
+/// use ipc_proto::{Decode, Guid, Text};
+///
+/// // A GUID, and a text of two code units, its terminator included.
+/// let mut bytes = [0; 24];
+/// bytes[16] = 2;
+/// bytes[20] = b'!';
+/// let mut r = Reader::new(&bytes);
+/// assert_eq!(Guid::decode(&mut r)?, Guid::NIL);
+/// assert_eq!(Text::decode(&mut r)?, Text::from("!"));
+/// assert!(Text::decode(&mut r).is_err());
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
+pub trait Decode<'a>: Sized {
+    /// The length of the shortest value. An [`Array`](super::Array) checks its count against it.
+    const MIN_LEN: usize;
+
+    /// Reads one value.
+    ///
+    /// # Errors
+    /// If the bytes are not such a value. The position of the reader is then unspecified.
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError>;
+
+    /// Returns the value for a [`Part`](super::Part). `bytes` is its wire form.
+    fn shown(&self, bytes: &'a [u8]) -> PartValue<'a> {
+        PartValue::Bytes(bytes)
+    }
+
+    /// Reads one value and passes its parts to `visitor`. By default it is one part.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode). The parts before the error have been visited.
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        r.show(*path, visitor, Self::decode, Self::shown).map(|_| ())
+    }
+}
+
+/// Decodes one value from the front of `bytes`. Bytes after it are ignored, as in runtimes.
+///
+/// # Errors
+/// If the bytes are not such a value. Offsets count from the start of `bytes`.
+///
+/// ```
+/// assert_eq!(ipc_proto::wire::decode::<u32>(&[1, 0, 0, 0, 99])?, 1);
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
+pub fn decode<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
+    T::decode(&mut Reader::new(bytes))
+}
+
+/// Decodes one value from the front of `bytes`, and returns it with the bytes after it.
+///
+/// # Errors
+/// As [`decode`].
+///
+/// ```
+/// assert_eq!(ipc_proto::wire::decode_prefix::<u16>(&[1, 0, 99])?, (1, &[99][..]));
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
+pub fn decode_prefix<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), DecodeError> {
+    let mut r = Reader::new(bytes);
+    Ok((r.read()?, r.rest()))
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the next value.
+    ///
+    /// # Errors
+    /// If the bytes are not a valid `T`.
+    #[inline]
+    pub fn read<T: Decode<'a>>(&mut self) -> Result<T, DecodeError> {
+        steps::count(1);
+        T::decode(self)
+    }
+
+    /// Visits and returns a count.
+    pub(crate) fn show_count(
+        &mut self,
+        path: &Path<'_>,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<u32, DecodeError> {
+        self.show(Path::Field(path, "count"), visitor, u32::decode, u32::shown)
+    }
+}
+
+impl<'a> Decode<'a> for Guid {
+    const MIN_LEN: usize = 16;
+
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        r.array().map(Self)
+    }
+
+    fn shown(&self, _: &'a [u8]) -> PartValue<'a> {
+        PartValue::Guid(*self)
+    }
+}
+
+impl<'a> Decode<'a> for Text<'a> {
+    const MIN_LEN: usize = 4;
+
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let count = r.read()?;
+        Self::counted(r, count)
+    }
+
+    fn shown(&self, _: &'a [u8]) -> PartValue<'a> {
+        PartValue::Text(*self)
+    }
+
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        let count = r.show_count(path, visitor)?;
+        r.show(*path, visitor, |r| Self::counted(r, count), Self::shown).map(|_| ())
+    }
+}

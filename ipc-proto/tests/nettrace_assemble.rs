@@ -1,0 +1,498 @@
+//! `EventAssembler` over recorded traces and traces made by hand: order, limits, replaced descriptions, and the trace's
+//! own numbers.
+#![cfg(feature = "alloc")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test asserts what it expects"
+)]
+
+use std::collections::BTreeMap;
+
+use ipc_proto::nettrace::{
+    End, Event, EventAssembler, Item, Label, Limits, Metadata, Parser, Progress, Record, Rewrite,
+    RewriteOptions, RewriteSpace, SequencePoint, Slot, Stack, ThreadEntry, ThreadSequence, Trace, TraceEvent,
+    TraceWriter, Value, Version, WriteError,
+};
+
+fn trace(name: &str) -> Vec<u8> {
+    ipc_fuzz::traces().into_iter().find(|trace| trace.name.starts_with(name)).unwrap().bytes
+}
+
+/// Returns an assembler that has received a whole trace.
+fn assembler(bytes: &[u8]) -> EventAssembler {
+    let mut assembler = EventAssembler::new(Limits::default());
+    assembler.push(bytes);
+    assembler.received(0);
+    assembler
+}
+
+fn next(assembler: &mut EventAssembler) -> Option<TraceEvent<'_>> {
+    assert_ne!(assembler.advance(), Progress::More, "the input has ended");
+    assembler.event()
+}
+
+/// Returns all events as text.
+fn read(assembler: &mut EventAssembler) -> Vec<String> {
+    let mut events = Vec::new();
+    while let Some(event) = next(assembler) {
+        events.push(text_of(&event));
+    }
+    events
+}
+
+/// Returns an event and everything that it refers to as text.
+fn text_of(event: &TraceEvent<'_>) -> String {
+    let header = event.header;
+    let values: Vec<_> = event.values().collect();
+    let stack: Vec<u64> = event.stack().collect();
+    let (thread, activity) = (event.thread_id(), (event.activity_id(), event.related_activity_id()));
+    let labels: Vec<_> = event.labels().collect();
+    let metadata = event.metadata();
+    let time = event.nanoseconds();
+    format!("{time} {metadata:?} {values:?} {thread} {activity:?} {labels:?} {stack:?} {header:?}")
+}
+
+/// Pieces of any size give the events of the whole, and those that the parser returns.
+#[test]
+fn pieces_of_any_size() {
+    for ipc_fuzz::RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
+        let mut whole = assembler(&bytes);
+        let mut events = Vec::new();
+        let mut parser = Parser::new(Limits::default());
+        while let Some(event) = next(&mut whole) {
+            let expected = loop {
+                if let Record::Event(event) = parser.next(&bytes) {
+                    break event;
+                }
+            };
+            assert_eq!(event.header, expected, "{name}");
+            events.push(text_of(&event));
+        }
+        for piece in [1, 13, 5000] {
+            let mut assembler = EventAssembler::new(Limits::default());
+            let (mut pieces, mut number) = (bytes.chunks(piece), 0);
+            let end = loop {
+                match assembler.advance() {
+                    Progress::Event => {
+                        assert!(text_of(&assembler.event().unwrap()) == events[number], "{name} {piece}");
+                        number += 1;
+                    }
+                    Progress::More => match pieces.next() {
+                        Some(piece) => assembler.push(piece),
+                        None => assembler.received(0),
+                    },
+                    Progress::End(end) => break end,
+                }
+            };
+            assert_eq!(
+                (number, Some(end), assembler.lost()),
+                (events.len(), whole.end(), whole.lost()),
+                "{name}"
+            );
+        }
+    }
+}
+
+/// The place of an event is not valid after its bytes may have moved.
+#[test]
+fn an_event_lasts_until_bytes_arrive() {
+    let bytes = trace("gen-net10-lab-small");
+    for in_order in [false, true] {
+        let mut assembler = EventAssembler::new(Limits::default());
+        if in_order {
+            assembler = assembler.in_order(1 << 20);
+        }
+        assert!(assembler.event().is_none());
+        assembler.push(&bytes);
+        assert_eq!(assembler.advance(), Progress::Event);
+        assert!(assembler.event().is_some());
+        assembler.push(&[]);
+        assert!(assembler.event().is_none());
+        assert_eq!(assembler.advance(), Progress::Event);
+        let _ = assembler.space();
+        assert!(assembler.event().is_none());
+    }
+}
+
+/// The fields of EventCounters are in a nested object.
+#[test]
+fn counters_by_path() {
+    for name in ["gen-net9-small-counters", "gen-net10-small-counters"] {
+        let (mut counters, mut with_mean) = (BTreeMap::<String, u32>::new(), 0);
+        let bytes = trace(name);
+        let mut reader = assembler(&bytes);
+        while let Some(event) = next(&mut reader) {
+            if event.metadata().is_none_or(|metadata| metadata.name != "EventCounters") {
+                continue;
+            }
+            let field = |path| event.field(path);
+            let counter = field("Payload.Name").unwrap().as_str().unwrap().to_string();
+            *counters.entry(counter).or_default() += 1;
+            let kind = field("Payload.CounterType").unwrap().as_str().unwrap();
+            if kind == "Mean" {
+                assert!(field("Payload.Mean").unwrap().as_f64().unwrap() >= 0.0);
+                assert_eq!(field("Payload.Count").unwrap().as_u64(), Some(1));
+                with_mean += 1;
+            } else {
+                assert_eq!(kind, "Sum");
+                assert_eq!(field("Payload.Mean"), None);
+                assert!(field("Payload.Increment").unwrap().as_f64().is_some());
+            }
+            assert_eq!((field("Payload"), field("Mean"), field("Payload.mean")), (None, None, None));
+        }
+        assert!(counters.contains_key("cpu-usage") && with_mean > 0, "{name}: {counters:?}");
+    }
+}
+
+/// Each event of the file is in the block of its thread. Without enough room to sort them, all events are returned, and
+/// the late ones are counted.
+#[test]
+fn too_little_room_for_order() {
+    let bytes = shuffled();
+    let mut whole = read(&mut assembler(&bytes));
+    whole.sort();
+    for limit in [0, 1, 1000, 100_000, 300_000] {
+        let mut reader = assembler(&bytes).in_order(limit);
+        let mut events = read(&mut reader);
+        assert!(reader.late() > 0, "{limit}");
+        events.sort();
+        assert!(events == whole, "{limit}");
+    }
+    let mut reader = assembler(&bytes).in_order(EventAssembler::ORDER_LIMIT);
+    assert_eq!((read(&mut reader).len(), reader.late()), (whole.len(), 0));
+}
+
+/// Returned events make room for later ones, so that a trace of any length fits.
+#[test]
+fn room_is_used_again() {
+    let bytes = rounds(200, &[1; 1000]);
+    let mut reader = assembler(&bytes).in_order(100_000);
+    let events = read(&mut reader);
+    assert_eq!((events.len(), reader.late()), (2000, 0));
+    // A round of these events does not fit.
+    let bytes = rounds(3, &[1; 60_000]);
+    let mut reader = assembler(&bytes).in_order(500_000);
+    let events = read(&mut reader);
+    assert_eq!(events.len(), 30);
+    assert!(reader.late() > 0);
+    let mut reader = assembler(&bytes).in_order(1_200_000);
+    assert_eq!((read(&mut reader).len(), reader.late()), (30, 0));
+}
+
+/// Returns rounds of ten events, each from the youngest to the oldest; the first event of a round is marked as sorted.
+fn rounds(rounds: u64, payload: &[u8]) -> Vec<u8> {
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let mut writer = TraceWriter::new(Version::V4, &mut buffer).unwrap();
+    let mut out = Vec::new();
+    put(&mut out, || writer.trace(&Trace::new(Version::V4)).map(|b| b.map(<[u8]>::to_vec)));
+    let mut sequence = 0;
+    for round in 0..rounds {
+        for n in 0..10 {
+            sequence += 1;
+            let (timestamp, sorted) =
+                if n == 0 { (100 * round, true) } else { (100 * round + 20 - n, false) };
+            let event = Event { metadata_id: 1, sequence, timestamp, sorted, payload, ..Event::default() };
+            put(&mut out, || writer.event(&event).map(|b| b.map(<[u8]>::to_vec)));
+        }
+    }
+    put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+    out
+}
+
+/// Appends the bytes that the writer returns.
+fn put(out: &mut Vec<u8>, mut write: impl FnMut() -> Result<Option<Vec<u8>>, WriteError>) {
+    while let Some(bytes) = write().unwrap() {
+        out.extend(bytes);
+    }
+}
+
+/// V6 assigns numbers of threads and descriptions again. Each event has those of its place in the stream.
+#[test]
+fn numbers_that_v6_assigns_again() {
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let mut writer = TraceWriter::new(Version::V6, &mut buffer).unwrap();
+    let mut out = Vec::new();
+    macro_rules! write {
+        ($($call:tt)*) => { put(&mut out, || writer.$($call)*.map(|b| b.map(<[u8]>::to_vec))) };
+    }
+    write!(trace(&Trace::new(Version::V6)));
+    let described = |name: &'static str| {
+        let mut metadata = Metadata::default();
+        (metadata.id, metadata.provider, metadata.event_id, metadata.name) = (1, "P".into(), 1, name.into());
+        metadata
+    };
+    write!(describe(&described("first")));
+    write!(thread(1, [ThreadEntry::ThreadId(100)]));
+    write!(thread(2, [ThreadEntry::ThreadId(200)]));
+    let event = |metadata_id, thread, sequence, timestamp| Event {
+        metadata_id,
+        thread,
+        capture_thread: thread,
+        sequence,
+        timestamp,
+        ..Event::default()
+    };
+    write!(event(&event(1, 1, 1, 50)));
+    write!(remove_thread(&ThreadSequence { thread: 1, sequence: 1 }));
+    write!(thread(1, [ThreadEntry::ThreadId(101)]));
+    write!(event(&event(1, 1, 1, 40)));
+    write!(event(&event(1, 2, 1, 30)));
+    write!(sequence_point(&SequencePoint { timestamp: 60, flags: 3, threads: 0 }));
+    write!(event(&event(1, 1, 1, 70)));
+    write!(sequence_point(&SequencePoint { timestamp: 75, flags: 0, threads: 0 }));
+    write!(describe(&described("second")));
+    write!(thread(1, [ThreadEntry::ThreadId(102)]));
+    write!(event(&event(1, 1, 1, 80)));
+    put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+
+    for limit in [None, Some(1 << 20)] {
+        let mut reader = assembler(&out);
+        if let Some(limit) = limit {
+            reader = reader.in_order(limit);
+        }
+        let mut found = Vec::new();
+        while let Some(event) = next(&mut reader) {
+            let name = event.metadata().map(|metadata| metadata.name.to_string());
+            found.push((event.header.timestamp, event.thread_id(), name.unwrap_or_default()));
+        }
+        if limit.is_none() {
+            assert!(!found.is_sorted());
+            found.sort();
+        }
+        let expected =
+            [(30, 200, "first"), (40, 101, "first"), (50, 100, "first"), (70, 1, ""), (80, 102, "second")];
+        let found: Vec<_> =
+            found.iter().map(|(time, thread, name)| (*time, *thread, name.as_str())).collect();
+        assert_eq!(found, expected, "{limit:?}");
+        assert_eq!(reader.end(), Some(End::Complete));
+    }
+}
+
+/// Descriptions and threads are replaced while events wait. Each event has those that precede it in the stream.
+#[test]
+fn replaced_descriptions_and_threads() {
+    // The thread of the first event begins after it, ends, and its number goes to another thread; the kind of event is
+    // described three times, each time with a longer name.
+    let long = ["long"; 5_000].concat();
+    let stream = |name: &str| {
+        let mut buffer = vec![0; TraceWriter::BUFFER];
+        let mut writer = TraceWriter::new(Version::V6, &mut buffer).unwrap();
+        let mut out = Vec::new();
+        macro_rules! write {
+            ($($call:tt)*) => { put(&mut out, || writer.$($call)*.map(|b| b.map(<[u8]>::to_vec))) };
+        }
+        write!(trace(&Trace::new(Version::V6)));
+        let mut sequence = 0;
+        let mut event = |timestamp| {
+            sequence += 1;
+            Event {
+                metadata_id: 1,
+                thread: 1,
+                capture_thread: 2,
+                sequence,
+                timestamp,
+                sorted: false,
+                ..Event::default()
+            }
+        };
+        write!(thread(2, [ThreadEntry::ThreadId(200)]));
+        for time in [90, 80, 70] {
+            let event = event(time);
+            write!(event(&event));
+            let mut metadata = Metadata::default();
+            (metadata.id, metadata.provider, metadata.event_id) = (1, "P".into(), 1);
+            let name = format!("{name}{time}");
+            metadata.name = name.as_str().into();
+            write!(describe(&metadata));
+            write!(remove_thread(&ThreadSequence { thread: 1, sequence: 0 }));
+            write!(thread(1, [ThreadEntry::ThreadId(time)]));
+        }
+        let last = event(60);
+        write!(event(&last));
+        put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+        out
+    };
+    for name in ["", &long] {
+        let bytes = stream(name);
+        let mut whole = read(&mut assembler(&bytes));
+        assert_eq!(whole.len(), 4);
+        let mut reader = assembler(&bytes).in_order(1 << 20);
+        let ordered = read(&mut reader);
+        whole.reverse();
+        assert!(ordered == whole, "{ordered:#.300?}");
+        assert_eq!(reader.late(), 0);
+    }
+    // Replaced descriptions have a limit too.
+    let bytes = stream(&long);
+    let mut reader = assembler(&bytes).in_order(100_000);
+    let mut ordered = read(&mut reader);
+    let mut whole = read(&mut assembler(&bytes));
+    assert!(reader.late() > 0);
+    ordered.sort();
+    whole.sort();
+    assert!(ordered == whole);
+}
+
+/// Returns a trace of 20 rounds of events in reverse order, with one sequence point after all of them.
+fn shuffled() -> Vec<u8> {
+    let source = trace("gen-net10-lab-small");
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let (mut metadata, mut threads) = ([Slot::default(); 256], [Slot::default(); 256]);
+    let space =
+        RewriteSpace { buffer: &mut buffer, metadata: &mut metadata, threads: &mut threads, labels: &mut [] };
+    let mut rewrite = Rewrite::new(RewriteOptions::default(), space).unwrap();
+    let (mut out, mut parser) = (Vec::new(), Parser::new(Limits::default()));
+    let mut late = Vec::new();
+    let mut step = |step: &Record<'_>, out: &mut Vec<u8>| {
+        while let Some(bytes) = rewrite.record(step).unwrap() {
+            out.extend_from_slice(bytes);
+        }
+    };
+    loop {
+        match parser.next(&source) {
+            Record::Event(event) => late.push(event),
+            Record::SequencePoint(_) | Record::End(_) => break,
+            Record::Stack(_) => {}
+            other => step(&other, &mut out),
+        }
+    }
+    for round in 0..20 {
+        for event in late.iter().rev() {
+            let timestamp = event.timestamp + round;
+            let event = Event { timestamp, sorted: false, stack_id: 0, ..*event };
+            step(&Record::Event(event), &mut out);
+        }
+    }
+    while let Some(bytes) = rewrite.finish().unwrap() {
+        out.extend_from_slice(bytes);
+    }
+    out
+}
+
+#[test]
+fn threads_and_activities_of_v6() {
+    let bytes = trace("synth-v6-all");
+    let mut reader = assembler(&bytes);
+    let (mut names, mut labels) = (Vec::new(), 0);
+    while let Some(event) = next(&mut reader) {
+        names.extend(event.thread().map(|thread| (thread.name().to_string(), event.thread_id())));
+        labels += event.labels().count();
+        if let Some(Label::ActivityId(id)) = event.labels().next() {
+            assert_eq!(event.activity_id(), id);
+            assert_eq!(event.header.activity_id.0, [0; 16]);
+        }
+    }
+    names.dedup();
+    assert!(names.iter().any(|(name, id)| !name.is_empty() && *id == 1_099_511_627_776), "{names:?}");
+    assert!(labels > 0);
+}
+
+/// The clock has 10 MHz.
+#[test]
+fn other_clocks() {
+    let recorded = ipc_fuzz::traces().into_iter().find(|trace| trace.name.contains("windows")).unwrap();
+    let (bytes, expected) = (recorded.bytes, recorded.expected.parse::<serde_json::Value>().unwrap());
+    assert_eq!(expected["trace"]["freq"], 10_000_000);
+    let mut reader = assembler(&bytes).in_order(1 << 20);
+    let nanoseconds = next(&mut reader).unwrap().nanoseconds();
+    let ticks = expected["ts_range"][0].as_i64().unwrap() - expected["trace"]["qpc"].as_i64().unwrap();
+    assert_eq!(nanoseconds, ticks * 100);
+}
+
+/// Without sequence points, a stack with the number of another takes its room, and stacks with new numbers exceed the
+/// limit.
+#[test]
+fn stacks_have_a_limit() {
+    for (distinct, frames) in [(false, 1), (true, 0)] {
+        let mut buffer = vec![0; TraceWriter::BUFFER];
+        let mut writer = TraceWriter::new(Version::V4, &mut buffer).unwrap();
+        let mut out = Vec::new();
+        put(&mut out, || writer.trace(&Trace::new(Version::V4)).map(|b| b.map(<[u8]>::to_vec)));
+        let bytes = [1; 40_000];
+        put(&mut out, || {
+            writer.stack(&Stack { id: 5000, bytes: &bytes[..8] }).map(|b| b.map(<[u8]>::to_vec))
+        });
+        for n in 0..1000 {
+            let stack = Stack { id: if distinct { n + 1 } else { 1 }, bytes: &bytes };
+            put(&mut out, || writer.stack(&stack).map(|b| b.map(<[u8]>::to_vec)));
+        }
+        let event = Event { metadata_id: 1, sequence: 1, stack_id: 5000, ..Event::default() };
+        put(&mut out, || writer.event(&event).map(|b| b.map(<[u8]>::to_vec)));
+        put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+        let mut reader = assembler(&out);
+        let event = next(&mut reader).unwrap();
+        assert_eq!(event.stack().count(), frames, "{distinct}");
+    }
+}
+
+#[test]
+fn descriptions_have_a_limit() {
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let mut writer = TraceWriter::new(Version::V6, &mut buffer).unwrap();
+    let mut out = Vec::new();
+    put(&mut out, || writer.trace(&Trace::new(Version::V6)).map(|b| b.map(<[u8]>::to_vec)));
+    // In V6, texts are UTF-8, which takes less time than UTF-16.
+    let name = "a name that is long ".repeat(2000);
+    const RECORDS: u32 = 1000;
+    for n in 1..=RECORDS {
+        let mut record = Metadata::default();
+        (record.id, record.provider, record.event_id, record.name) =
+            (n, "Long".into(), n, name.as_str().into());
+        put(&mut out, || writer.describe(&record).map(|b| b.map(<[u8]>::to_vec)));
+    }
+    for n in 1..=RECORDS {
+        let event = Event { metadata_id: n, sequence: n, ..Event::default() };
+        put(&mut out, || writer.event(&event).map(|b| b.map(<[u8]>::to_vec)));
+    }
+    put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+    let mut reader = assembler(&out);
+    let mut described = Vec::new();
+    while let Some(event) = next(&mut reader) {
+        described.push(event.metadata().is_some());
+    }
+    // A name has 40,000 bytes; the first ones are stored.
+    let stored = described.iter().filter(|described| **described).count();
+    assert!((700..840).contains(&stored), "{stored}");
+    assert!(described[..stored].iter().all(|described| *described));
+    assert_eq!((described.len(), reader.end()), (RECORDS as usize, Some(End::Complete)));
+}
+
+#[test]
+fn without_stacks() {
+    let bytes = trace("gen-net10-lab-small");
+    let frames = |mut reader: EventAssembler| {
+        let mut frames = 0;
+        while let Some(event) = next(&mut reader) {
+            frames += event.stack().count();
+        }
+        frames
+    };
+    assert!(frames(assembler(&bytes)) > 1000);
+    assert_eq!(frames(assembler(&bytes).without_stacks()), 0);
+}
+
+/// The stream does not describe the runtime's own events.
+#[test]
+fn names_of_the_runtime() {
+    let bytes = trace("gen-net10-small-mixed");
+    let mut reader = assembler(&bytes);
+    let mut names = BTreeMap::new();
+    while let Some(event) = next(&mut reader) {
+        let metadata = event.metadata().unwrap();
+        if metadata.provider == "Microsoft-Windows-DotNETRuntime" {
+            let numbers = event
+                .values()
+                .filter(|item| matches!(item, Item::Value { value: Value::UInt(_) | Value::Int(_), .. }));
+            names.insert(metadata.event_id, (metadata.name.to_string(), numbers.count()));
+        }
+    }
+    let (name, numbers) = &names[&1];
+    if cfg!(feature = "clr") {
+        assert_eq!((name.as_str(), *numbers), ("GCStart", 6));
+    } else {
+        assert_eq!((name.as_str(), *numbers), ("", 0));
+    }
+}

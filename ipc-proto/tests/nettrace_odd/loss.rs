@@ -1,0 +1,116 @@
+//! The numbers of lost events.
+use super::*;
+
+/// Lost, in how many gaps; went back, untracked.
+type Lost = (u64, u64, u64, u64);
+
+fn lost(bytes: &[u8]) -> Lost {
+    lost_by_thread(bytes).0
+}
+
+fn lost_by_thread(bytes: &[u8]) -> (Lost, Vec<(u64, u64)>) {
+    let mut slots = [Slot::default(); 8];
+    let mut loss = LossCounter::new(&mut slots);
+    let (found, end) = picked(bytes, |step| Some(u64::from(loss.record(&step))));
+    assert_eq!((found.iter().sum(), end), (loss.lost(), End::Complete));
+    let mut threads: Vec<_> = loss.threads().collect();
+    threads.sort_unstable();
+    ((loss.lost(), loss.gaps(), loss.went_back(), loss.untracked()), threads)
+}
+
+/// Events of (thread, number), each by itself, and sequence points.
+fn numbered(version: u32, parts: &[&[(u64, u32)]]) -> Vec<u8> {
+    let mut stream = if version == V3 { Stream::v3() } else { Stream::v4() };
+    for (i, part) in parts.iter().enumerate() {
+        if i % 2 == 0 {
+            let mut body = blob_header(20, 0);
+            for (thread, sequence) in *part {
+                let mut blob = [0; 80];
+                blob[0] = 76;
+                blob[4] = 1;
+                blob[8..12].copy_from_slice(&sequence.to_le_bytes());
+                blob[20..28].copy_from_slice(&thread.to_le_bytes());
+                body.extend(blob);
+            }
+            stream.object("EventBlock", &body);
+        } else {
+            let mut body = vec![0; 8];
+            body.extend((part.len() as u32).to_le_bytes());
+            for (thread, sequence) in *part {
+                body.extend(thread.to_le_bytes());
+                body.extend(sequence.to_le_bytes());
+            }
+            stream.object("SPBlock", &body);
+        }
+    }
+    stream.end()
+}
+
+#[test]
+fn loss_v4() {
+    let lost = |parts: &[&[(u64, u32)]]| lost(&numbered(V4, parts));
+    assert_eq!(lost(&[&[(1, 1), (1, 2), (1, 3)]]), (0, 0, 0, 0));
+    // A first number is no loss; a gap is, also before a sequence point.
+    assert_eq!(lost(&[&[(1, 100), (1, 101), (1, 103)], &[(1, 110)], &[(1, 112)]]), (9, 3, 0, 0));
+    // A thread known by a sequence point alone.
+    assert_eq!(lost(&[&[], &[(1, 50)], &[(1, 53)]]), (2, 1, 0, 0));
+    // An id used again; a number that went back; and wrapped.
+    assert_eq!(lost(&[&[(1, 5), (1, 1), (1, 2)]]), (0, 0, 0, 0));
+    assert_eq!(lost(&[&[(1, 5), (1, 4), (1, 5)]]), (0, 0, 1, 0));
+    assert_eq!(lost(&[&[(1, u32::MAX), (1, 0), (1, 3)]]), (2, 1, 0, 0));
+    assert_eq!(lost(&[&[(1, 10)], &[(1, 8)], &[(1, 9)]]), (0, 0, 1, 0));
+    assert_eq!(lost(&[&[(1, 10), (1, 11 + 0x7fff_ffff)]]), (0x7fff_ffff, 1, 0, 0));
+    assert_eq!(lost(&[&[(1, 10), (1, 11 + 0x8000_0000)]]), (0, 0, 1, 0));
+    // Threads do not mix, large ids neither.
+    assert_eq!(lost(&[&[(1, 1), (1 << 40, 1), (9, 1), (1, 2), (1 << 40, 2), (9, 3)]]), (1, 1, 0, 0));
+    // No slot for the ninth.
+    let many: Vec<_> = (1..=9).chain(1..=9).map(|thread| (thread, 1)).collect();
+    assert_eq!(lost(&[&many]), (0, 0, 0, 2));
+}
+
+/// Events before the first number of a thread are lost: by the first event, or, if all are, by a sequence point.
+#[test]
+fn loss_at_start() {
+    let at_start = |bytes: &[u8]| {
+        let mut slots = [Slot::default(); 8];
+        let mut loss = LossCounter::new(&mut slots);
+        picked(bytes, |step| Some(loss.record(&step)));
+        (loss.lost(), loss.lost_at_start())
+    };
+    let v4 = |parts: &[&[(u64, u32)]]| at_start(&numbered(V4, parts));
+    assert_eq!(v4(&[&[(1, 1), (1, 2)], &[(1, 2), (2, 0)]]), (0, 0));
+    assert_eq!(v4(&[&[(1, 501), (1, 502), (1, 504)]]), (1, 500));
+    assert_eq!(v4(&[&[(1, 1)], &[(1, 1), (2, 500)], &[(2, 502)]]), (1, 500));
+    // A thread with the id of an earlier one, and a number that no runtime reaches.
+    assert_eq!(v4(&[&[(1, 9), (1, 1), (1, 2)]]), (0, 8));
+    assert_eq!(v4(&[&[(1, u32::MAX), (1, 0)]]), (0, 0));
+    assert_eq!(v4(&[&[(1, 1 << 31)], &[(2, 0x7fff_ffff)]]), (0, 0xffff_fffe));
+    assert_eq!(at_start(&numbered(V3, &[&[(1, 501)]])), (0, 0));
+    let mut stream = Stream::v6();
+    stream.block(2, &[blob_header(20, 1), event(4, 9, b"")].concat());
+    assert_eq!(at_start(&stream.0), (4, 0));
+}
+
+#[test]
+fn loss_v6() {
+    let mut stream = Stream::v6();
+    // Threads 5 and 6, which begin at 0; 5 loses one in front.
+    stream.block(6, b"\x01\0\x05\x01\0\x06");
+    stream.block(2, &[blob_header(20, 1), event(1, 5, b"")].concat());
+    // 5 has come to 2, 6 to 3, without any event of it; threads are flushed then.
+    stream.block(4, b"\x09\0\0\0\0\0\0\0\x01\0\0\0\x02\0\0\0\x05\x02\x06\x03");
+    // The same index, another thread: it has come to 2 when it is removed.
+    stream.block(6, b"\x01\0\x05");
+    stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
+    stream.block(7, b"\x05\x02");
+    stream.block(6, b"\x01\0\x05");
+    stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
+    // A number does not start again without a record that states it.
+    stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
+    stream.block(6, b"\x01\0\x07\x01\0\x08");
+    stream.block(7, b"\x08\x02");
+    // One that was never declared begins at 0 too.
+    stream.block(2, &[blob_header(20, 1), event(4, 9, b"")].concat());
+    stream.block(0, &[]);
+    assert_eq!(lost_by_thread(&stream.0), ((1 + 3 + 1 + 2 + 4, 5, 1, 0), vec![(5, 0), (7, 0), (9, 4)]));
+}

@@ -1,0 +1,131 @@
+//! `clean`: removes the sockets of runtimes that have ended.
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use ipc_std::discover::{self, Stale};
+use serde_json::json;
+
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::printable::printable;
+use crate::stdout::{json_to_stdout, to_stdout};
+
+/// Remove the sockets of runtimes that have ended
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A runtime that crashes leaves its socket in the directory. The socket is
+removed if all of this is true, which is checked again immediately before:
+- its process has ended, or started at another time than the name states;
+- no process listens at it;
+- you own it, or you are root.
+The debugger's pipes of the same process are removed with it.
+
+Layers of containers cannot be cleaned from the host, because listeners in the
+container are not visible there. Shared file systems (NFS, SMB, 9P, FUSE) are
+refused, because the listener can be on another machine.
+
+Examples:
+  dotnet-ipc clean               show, ask, remove
+  dotnet-ipc clean --dry-run     only show
+  dotnet-ipc clean --yes /tmp    remove without asking")]
+pub(crate) struct Args {
+    /// Directories to clean [default: TMPDIR, or /tmp]
+    #[arg(value_name = "DIR")]
+    directories: Vec<PathBuf>,
+    /// Only show the sockets that would be removed
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Remove without asking
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let json = globals.json;
+    let default = [discover::directory()];
+    let directories = if args.directories.is_empty() { &default[..] } else { &args.directories };
+    let mut found = Vec::new();
+    let mut result = Ok(());
+    for directory in directories {
+        match discover::stale(directory) {
+            Ok(stale) => found.extend(stale),
+            // The other directories are cleaned anyway.
+            Err(e) => {
+                result = Err(Failure::io(format_args!("cannot search {}", directory.display()), &e));
+            }
+        }
+    }
+    let removable = found.iter().filter(|stale| stale.removable).count();
+    if !json {
+        show(&found)?;
+        if found.is_empty() && result.is_ok() {
+            globals.note("no stale sockets");
+        }
+    }
+    let asks = removable > 0 && !args.dry_run && !args.yes;
+    if asks && (json || !io::stdin().is_terminal()) {
+        return Err(Failure::new(Kind::Usage, "nothing removed: no terminal to confirm on; pass --yes")
+            .without_hint());
+    }
+    let agreed = !asks || ask(removable)?;
+    for stale in &found {
+        let removed = match stale.removable && agreed && !args.dry_run {
+            true => stale.remove(),
+            false => Ok(Vec::new()),
+        };
+        let removed = removed.unwrap_or_else(|e| {
+            // The other sockets are removed anyway.
+            let failed = Failure::io(format_args!("cannot remove {}", stale.path.display()), &e);
+            result = Err(failed.with_hint("run as the owner of the socket and its directory, or as root"));
+            Vec::new()
+        });
+        if json {
+            json_to_stdout(&to_json(stale, &removed))?;
+        } else {
+            to_stdout(|out| {
+                removed
+                    .iter()
+                    .try_for_each(|path| writeln!(out, "removed {}", printable(&path.to_string_lossy())))
+            })?;
+        }
+    }
+    result
+}
+
+/// Shows the stale sockets, including those that this user cannot remove.
+fn show(found: &[Stale]) -> Result<(), Failure> {
+    to_stdout(|out| {
+        for stale in found {
+            let rest = if stale.removable {
+                String::new()
+            } else {
+                format!(" (owned by user {}: run as that user or as root to remove it)", stale.owner)
+            };
+            writeln!(out, "stale {}{rest}", printable(&stale.path.to_string_lossy()))?;
+            for pipe in &stale.pipes {
+                writeln!(out, "  and {}", printable(&pipe.to_string_lossy()))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Asks on the terminal.
+fn ask(count: usize) -> Result<bool, Failure> {
+    let sockets = if count == 1 { "1 socket".to_owned() } else { format!("{count} sockets") };
+    let mut answer = String::new();
+    write!(io::stderr(), "Remove {sockets}? [y/N] ")
+        .and_then(|()| io::stdin().read_line(&mut answer))
+        .map_err(|e| Failure::io("cannot ask", &e))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn to_json(stale: &Stale, removed: &[PathBuf]) -> serde_json::Value {
+    let texts =
+        |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into()).collect::<Vec<String>>();
+    json!({
+        "process_id": stale.process_id, "socket": stale.path.to_string_lossy(), "router": stale.router,
+        "owner": stale.owner, "removable": stale.removable, "pipes": texts(&stale.pipes),
+        "removed": texts(removed),
+    })
+}

@@ -1,0 +1,26 @@
+//! `completions`: prints a completion script for a shell.
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+use crate::stdout::to_stdout;
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dotnet-ipc completions bash > /etc/bash_completion.d/dotnet-ipc
+  dotnet-ipc completions zsh > ~/.zfunc/_dotnet-ipc
+  dotnet-ipc completions fish > ~/.config/fish/completions/dotnet-ipc.fish
+  dotnet-ipc completions powershell >> $PROFILE")]
+pub(crate) struct Args {
+    /// Shell that reads the script
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Args, mut cli: clap::Command) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    let name = cli.get_name().to_owned();
+    clap_complete::generate(args.shell, &mut cli, name, &mut script);
+    to_stdout(|out| out.write_all(&script))
+}

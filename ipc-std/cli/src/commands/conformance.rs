@@ -1,0 +1,267 @@
+//! `conformance`: compares the responses of a server with the expected ones.
+use core::time::Duration;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use ipc_proto::plan::Flavour;
+use ipc_proto::{Code, HResult};
+use ipc_std::conformance::{self, Against, Case, Difference, ReceivedAnswer, Seen, State};
+use ipc_std::{Client, Stream};
+use serde_json::json;
+
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::stdout::{json_to_stdout, to_stdout};
+use crate::target;
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log;
+
+/// Send hundreds of requests to a server, and list the wrong responses
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.help("Wait for each response for DURATION [default: 10s]")))]
+#[command(after_help = "\
+One line per difference, a count at the end; the exit status is 8 if there are
+differences. Without --as, the expected responses are those of a careful server
+of the .NET version that the server reports and the kind that its refusals
+show. With --as, every response that such a runtime was observed to send is
+right.
+
+Some requests are known to end or hang real runtimes; they are sent only with
+--deadly. Others start sessions (and stop them), set variables and enable perf
+maps.
+
+Examples:
+  dotnet-ipc conformance 4242 --as net10
+  dotnet-ipc conformance --socket /tmp/my-server.sock --deadly --json")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: target::TargetArgs,
+    /// Runtime to compare with
+    #[arg(long = "as", value_enum, default_value = "ours", value_name = "KIND")]
+    kind: Kinds,
+    /// State of the runtime; a suspended one is resumed at the end
+    #[arg(long, value_enum, default_value = "running")]
+    state: States,
+    /// Also send requests that end real runtimes
+    #[arg(long)]
+    deadly: bool,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: wire_log::WireLogArgs,
+}
+
+/// The runtimes to compare with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kinds {
+    Net10,
+    Net9,
+    Net8,
+    Net9Aot,
+    Net8Aot,
+    Net31,
+    /// A careful server
+    Ours,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum States {
+    Running,
+    Suspended,
+}
+
+/// How long to wait for a response that such a runtime does not send.
+const NEVER: Duration = Duration::from_secs(1);
+
+/// After so many cases without a response the server counts as hanging, and the other cases are not tried.
+const HANGS: u8 = 3;
+
+/// Cases of unknown commands in the command sets that some runtimes do not have.
+const PROFILERS: &str = "empty/03ff";
+const DUMPS: &str = "empty/01ff";
+
+/// Counts of cases.
+#[derive(Debug, Default)]
+struct Counts {
+    tried: usize,
+    different: usize,
+    /// Not tried, because they are deadly.
+    deadly: usize,
+    /// Not tried, because no response of such a runtime is recorded.
+    unseen: usize,
+    /// The number of cases since the last response.
+    silent: u8,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let wire_log = args.wire_log.open()?;
+    let client = args.target.client(args.timeout.timeouts(), &wire_log)?;
+    let state = match args.state {
+        States::Running => State::Running,
+        States::Suspended => State::Suspended,
+    };
+    let kind = args.kind.name();
+    // The version and kind of the careful server; one of unknown version knows every command.
+    let (version, flavour) = match kind {
+        Some(_) => (None, Flavour::CoreClr),
+        None => (version(&client)?, flavour(&client, &wire_log)?),
+    };
+    if let Some(version) = version {
+        let core = if version < 5 { "Core " } else { "" };
+        let flavour = match flavour {
+            Flavour::CoreClr => "",
+            Flavour::Mono => " (Mono)",
+            _ => " (NativeAOT)",
+        };
+        globals.note(&format!("compared with a careful server of .NET {core}{version}{flavour}"));
+    }
+    let mut counts = Counts::default();
+    let cases = conformance::cases().into_iter().filter(|case| case.state == state && case.can_be_sent());
+    for case in cases {
+        let deadly = kind.map_or_else(|| case.is_deadly(), |kind| case.is_deadly_for(kind));
+        let seen = kind.map(|kind| case.seen(kind));
+        if deadly && !args.deadly {
+            counts.deadly = counts.deadly.saturating_add(1);
+            continue;
+        }
+        if seen.as_ref().is_some_and(|seen| seen.is_empty()) {
+            counts.unseen = counts.unseen.saturating_add(1);
+            continue;
+        }
+        let case = match kind {
+            Some(_) => case,
+            None => case.for_server(version.unwrap_or(u8::MAX), flavour),
+        };
+        let waits = seen.is_some_and(|seen| seen.contains(&Seen::Waits));
+        let timeout = client.timeouts().call;
+        let timeout = if waits { timeout.min(NEVER) } else { timeout };
+        let answer = ask(&case, &client, timeout, &wire_log, &counts)?;
+        counts.tried = counts.tried.saturating_add(1);
+        if let Err(difference) = case.judge(kind.map_or(Against::Expected, Against::Observed), &answer) {
+            counts.different = counts.different.saturating_add(1);
+            show(&difference, globals)?;
+        }
+        counts.silent =
+            if answer == ReceivedAnswer::Silence && !waits { counts.silent.saturating_add(1) } else { 0 };
+        if counts.silent == HANGS {
+            let message =
+                format!("the server did not respond to {} and the {} cases before it", case.name, HANGS - 1);
+            return Err(Failure::new(Kind::Timeout, message));
+        }
+    }
+    summary(&counts, globals)?;
+    wire_log.check()?;
+    match counts.different {
+        0 => Ok(()),
+        different => {
+            let message = format!("{different} of {} responses are wrong", counts.tried);
+            Err(Failure::new(Kind::Different, message))
+        }
+    }
+}
+
+impl Kinds {
+    /// Returns the name in the recorded data; `None` for a careful server.
+    const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Net10 => Some("net10"),
+            Self::Net9 => Some("net9"),
+            Self::Net8 => Some("net8"),
+            Self::Net9Aot => Some("net9-aot"),
+            Self::Net8Aot => Some("net8-aot"),
+            Self::Net31 => Some("net31"),
+            Self::Ours => None,
+        }
+    }
+}
+
+/// Returns the major version that a server reports, if it reports one.
+fn version(client: &Client) -> Result<Option<u8>, Failure> {
+    match client.process_info() {
+        Ok(info) => {
+            let version = info.clr_product_version;
+            // The response of .NET 5 has no field for it.
+            if version.as_text().is_null() {
+                return Ok(Some(5));
+            }
+            Ok(version.to_utf8().and_then(|version| version.split('.').next()?.parse().ok()))
+        }
+        // .NET Core 3 knows none of the commands that request it.
+        Err(e) if e.hresult() == Some(HResult::UNKNOWN_COMMAND) => Ok(Some(3)),
+        Err(e) if e.hresult().is_some() => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Returns the kind of runtime: one without profilers or dumps refuses the whole command set, not only its unknown
+/// commands.
+fn flavour(client: &Client, wire_log: &wire_log::WireLog) -> Result<Flavour, Failure> {
+    let has_none_of = |name: &str| -> Result<bool, Failure> {
+        let Some(case) = conformance::cases().into_iter().find(|case| case.name == name) else {
+            return Ok(false);
+        };
+        let answer = ask(&case, client, client.timeouts().call, wire_log, &Counts::default())?;
+        let refusal = answer.message().filter(|message| message.code == Code::ERROR);
+        Ok(refusal.is_some_and(|refusal| refusal.decode() == Ok(HResult::NOT_SUPPORTED)))
+    };
+    Ok(match has_none_of(PROFILERS)? {
+        false => Flavour::CoreClr,
+        true if has_none_of(DUMPS)? => Flavour::Mono,
+        true => Flavour::NativeAot,
+    })
+}
+
+fn ask(
+    case: &Case,
+    client: &Client,
+    timeout: Duration,
+    wire_log: &wire_log::WireLog,
+    counts: &Counts,
+) -> Result<ReceivedAnswer, Failure> {
+    let connect = || {
+        let now = Instant::now();
+        Stream::connect(client.path(), now.checked_add(timeout).unwrap_or(now))
+    };
+    conformance::send(case, wire_log.observer().as_ref(), connect).map_err(|e| {
+        // The server did not exist, or it ended on an earlier case.
+        match client.connect() {
+            Err(e) if counts.tried == 0 => e.into(),
+            Err(_) => {
+                let tried = counts.tried;
+                Failure::new(
+                    Kind::Gone,
+                    format!("the server went away before {}, after {tried} cases", case.name),
+                )
+            }
+            Ok(_) => Failure::io(format_args!("cannot try {}", case.name), &e),
+        }
+    })
+}
+
+fn show(difference: &Difference, globals: &Globals) -> Result<(), Failure> {
+    if globals.json {
+        let Difference { case, expected, answered, .. } = difference;
+        json_to_stdout(&json!({ "case": case, "expected": expected, "answered": answered }))
+    } else {
+        to_stdout(|out| writeln!(out, "{difference}"))
+    }
+}
+
+fn summary(counts: &Counts, globals: &Globals) -> Result<(), Failure> {
+    let Counts { tried, different, deadly, unseen, .. } = counts;
+    if globals.json {
+        return json_to_stdout(
+            &json!({ "cases": tried, "differences": different, "deadly": deadly, "unseen": unseen }),
+        );
+    }
+    to_stdout(|out| {
+        write!(out, "{tried} cases, {different} differences")?;
+        if *deadly > 0 {
+            write!(out, "; {deadly} not tried without --deadly")?;
+        }
+        if *unseen > 0 {
+            write!(out, "; {unseen} not tried: no response of such a runtime is recorded")?;
+        }
+        writeln!(out)
+    })
+}

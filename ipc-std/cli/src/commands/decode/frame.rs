@@ -1,0 +1,373 @@
+//! Frames: what `decode` shows.
+use std::io::{self, Write};
+
+use ipc_proto::legacy::{self, Legacy};
+use ipc_proto::types::EnvironmentEntries;
+use ipc_proto::wire::{Part, PartValue, Path, Reader, Visitor};
+use ipc_proto::{
+    Advertise, Code, Command, CommandInfo, Decode, DecodeError, DecodeErrorKind, GetProcessEnvironment,
+    Message, Parsed,
+};
+use serde_json::json;
+
+use crate::failure::name_of;
+use crate::field::Field;
+use crate::hex;
+use crate::input::{ADVERTISE, Logged};
+use crate::printable::{json_line, write_json_string};
+
+/// A message, an advertise frame, an environment or a trace.
+///
+/// Its fields are not stored, because there can be millions: they are decoded once for the summary, and again to be
+/// written.
+#[derive(Debug)]
+pub(super) struct Frame<'a> {
+    pub(super) kind: FrameKind,
+    /// The command of the request, or of the request before the response.
+    pub(super) command: Option<Code>,
+    /// Its offset in the input.
+    pub(super) at: usize,
+    pub(super) logged: Option<&'a Logged>,
+    pub(super) bytes: &'a [u8],
+    form: Form<'a>,
+    summary: Summary,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FrameKind {
+    /// Unknown bytes.
+    NoMessage,
+    Request,
+    Ok,
+    Error,
+    Advertise,
+    Environment,
+    Stream,
+}
+
+/// How the bytes of a frame are decoded.
+#[derive(Debug)]
+enum Form<'a> {
+    /// A message; a response to this command, if it is known.
+    Message {
+        answer_to: Option<Code>,
+    },
+    /// A message of a protocol older than the first release.
+    Legacy(Legacy<'a>),
+    Advertise,
+    /// An environment of this many bytes.
+    Environment {
+        len: usize,
+    },
+    /// A trace, which has no fields here.
+    Stream,
+}
+
+/// What must be known about all fields before the first is written.
+#[derive(Debug, Default)]
+struct Summary {
+    /// The numbers in the header.
+    command_set: Option<u64>,
+    command_id: Option<u64>,
+    size: Option<u64>,
+    /// The end of the last field.
+    end: usize,
+    error: Option<DecodeError>,
+}
+
+impl<'a> Frame<'a> {
+    /// Returns the frame at the beginning of the bytes.
+    pub(super) fn new(bytes: &'a [u8], answer_to: Option<Code>) -> Self {
+        if is_stream(bytes) {
+            Self::summarised(FrameKind::Stream, bytes, Form::Stream)
+        } else if bytes.starts_with(ADVERTISE) {
+            // With an unknown magic its length is unknown, so that it has all bytes.
+            let whole = bytes.get(..Advertise::LEN).filter(|_| Advertise::parse(bytes).is_ok());
+            Self::summarised(FrameKind::Advertise, whole.unwrap_or(bytes), Form::Advertise)
+        } else {
+            Self::message(bytes, answer_to)
+        }
+    }
+
+    /// Returns the environment, which has `len` bytes.
+    pub(super) fn environment(bytes: &'a [u8], len: usize) -> Self {
+        let bytes = bytes.get(..len).unwrap_or(bytes);
+        let frame = Self::summarised(FrameKind::Environment, bytes, Form::Environment { len });
+        Self { command: Some(GetProcessEnvironment::CODE), ..frame }
+    }
+
+    /// Returns the message at the beginning of the bytes, or all bytes if there is none.
+    fn message(bytes: &'a [u8], answer_to: Option<Code>) -> Self {
+        let bytes = match Message::parse(bytes) {
+            Ok(Parsed::Complete { used, .. }) => bytes.get(..used).unwrap_or_default(),
+            Ok(Parsed::Partial { .. }) | Err(_) => bytes,
+        };
+        let form = match legacy::recognise(bytes) {
+            None => Form::Message { answer_to },
+            Some(found) => Form::Legacy(found),
+        };
+        let mut frame = Self::summarised(FrameKind::Request, bytes, form);
+        (frame.kind, frame.command) = match frame.code() {
+            Some(Code::OK) => (FrameKind::Ok, answer_to),
+            Some(Code::ERROR) => (FrameKind::Error, answer_to),
+            None if frame.legacy().is_none() => (FrameKind::NoMessage, None),
+            code => (FrameKind::Request, code),
+        };
+        frame
+    }
+
+    fn summarised(kind: FrameKind, bytes: &'a [u8], form: Form<'a>) -> Self {
+        let mut frame =
+            Self { kind, command: None, at: 0, logged: None, bytes, form, summary: Summary::default() };
+        let mut summary = Summary::default();
+        summary.error = frame.visit(&mut |part| summary.add(part)).err();
+        frame.summary = summary;
+        frame
+    }
+
+    /// Decodes the fields.
+    fn visit(&self, see: &mut Visitor<'_>) -> Result<(), DecodeError> {
+        let bytes = self.bytes;
+        match &self.form {
+            Form::Message { answer_to } => Message::inspect(bytes, *answer_to, see),
+            Form::Legacy(found) => visit_legacy(found, bytes, see),
+            Form::Advertise => {
+                // Its fields have fixed lengths: it can only be truncated, or have another magic.
+                Advertise::inspect(&mut Reader::new(bytes), &Path::Root, see).map_err(|e| match e.kind {
+                    DecodeErrorKind::UnexpectedEnd => DecodeError { offset: bytes.len(), ..e },
+                    _ => e,
+                })
+            }
+            Form::Environment { len } => {
+                let mut r = Reader::new(bytes);
+                let path = Path::Field(&Path::Root, "environment");
+                let inspected = EnvironmentEntries::inspect(&mut r, &path, see);
+                if bytes.len() < *len {
+                    return Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() });
+                }
+                inspected?;
+                if r.rest().is_empty() { Ok(()) } else { Err(r.error(DecodeErrorKind::TrailingBytes)) }
+            }
+            Form::Stream => Ok(()),
+        }
+    }
+
+    /// Decodes the fields, and writes them with `write` until it fails.
+    fn write_fields(&self, mut write: impl FnMut(&Part<'_>) -> io::Result<()>) -> io::Result<()> {
+        let mut written = Ok(());
+        // The summary has the error.
+        let _ = self.visit(&mut |part| {
+            if written.is_ok() {
+                written = write(part);
+            }
+        });
+        written
+    }
+
+    pub(super) const fn error(&self) -> Option<DecodeError> {
+        self.summary.error
+    }
+
+    /// Returns the code in the header.
+    fn code(&self) -> Option<Code> {
+        let byte = |number: Option<u64>| number.and_then(|byte| u8::try_from(byte).ok());
+        let Summary { command_set, command_id, .. } = self.summary;
+        Some(Code(u16::from_be_bytes([byte(command_set)?, byte(command_id)?])))
+    }
+
+    /// Returns the name of the older protocol that the frame belongs to.
+    const fn legacy(&self) -> Option<&'static str> {
+        match &self.form {
+            Form::Legacy(Legacy::Old(_)) => Some("before_draft"),
+            Form::Legacy(_) => Some("draft"),
+            _ => None,
+        }
+    }
+
+    /// Writes the frame as one line of JSON.
+    pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let kind = match self.kind {
+            FrameKind::NoMessage => None,
+            FrameKind::Request => Some("request"),
+            FrameKind::Ok => Some("ok"),
+            FrameKind::Error => Some("error"),
+            FrameKind::Advertise => Some("advertise"),
+            FrameKind::Environment => Some("environment"),
+            FrameKind::Stream => Some("stream"),
+        };
+        let size = self.code().map_or_else(|| u64::try_from(self.bytes.len()).ok(), |_| self.summary.size);
+        let head = json!({
+            "kind": kind,
+            "command": self.command.map(name_of),
+            "code": self.code().map(|code| code.to_string()),
+            "size": size,
+        });
+        let mut tail = json!({
+            "legacy": self.legacy(),
+            "error": self.error().map(|e| json!({ "offset": e.offset, "error": e.kind.to_string() })),
+        });
+        if let (Some(logged), Some(tail)) = (self.logged, tail.as_object_mut()) {
+            tail.insert("direction".to_owned(), logged.direction.clone());
+            tail.insert("connection".to_owned(), logged.connection.clone());
+        }
+        // The fields come between the two objects.
+        let (head, tail) = (json_line(&head), json_line(&tail));
+        write!(out, "{},\"fields\":[", head.trim_end_matches('}'))?;
+        let mut separator = "";
+        self.write_fields(|part| {
+            if is_rest(part) {
+                return Ok(());
+            }
+            out.write_all(separator.as_bytes())?;
+            separator = ",";
+            Field(part).write_json(out)
+        })?;
+        write!(out, "],\"rest\":")?;
+        let mut has_rest = false;
+        self.write_fields(|part| match part.value {
+            PartValue::Bytes(rest) if is_rest(part) => {
+                has_rest = true;
+                write_json_string(out, hex::digits(rest))
+            }
+            _ => Ok(()),
+        })?;
+        let null = if has_rest { "" } else { "null" };
+        writeln!(out, "{null},{}", tail.trim_start_matches('{'))
+    }
+
+    /// Writes the frame for people.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut what = match (self.kind, self.command) {
+            (FrameKind::Request, Some(code)) => format!("{}, request", named(code)),
+            (FrameKind::Request, None) => "request".to_owned(),
+            (FrameKind::NoMessage, _) => "no message".to_owned(),
+            (FrameKind::Ok, None) => "OK response; --answer-to COMMAND shows its fields".to_owned(),
+            (FrameKind::Error, None) => "error response".to_owned(),
+            (FrameKind::Ok, Some(code)) => format!("OK response to {}", named(code)),
+            (FrameKind::Error, Some(code)) => format!("error response to {}", named(code)),
+            (FrameKind::Advertise, _) => "advertise frame".to_owned(),
+            (FrameKind::Environment, _) => "environment, after the response".to_owned(),
+            (FrameKind::Stream, _) => "trace, up to the end of the connection (not shown)".to_owned(),
+        };
+        match self.legacy() {
+            Some("before_draft") => what.push_str(" older than the draft of 2019"),
+            Some(_) => what.push_str(" of the draft of 2019"),
+            None => {}
+        }
+        let place = match (self.logged, self.at) {
+            (Some(Logged { connection, direction }), _) => {
+                format!(", {} on connection {connection}", direction.as_str().unwrap_or("seen"))
+            }
+            (None, 0) => String::new(),
+            (None, at) => format!(", at byte {at}"),
+        };
+        writeln!(out, "{what} ({} bytes{place})", self.bytes.len())?;
+        self.write_fields(|part| {
+            let mut rows = rows(part.offset, part.bytes);
+            if let Some((offset, row)) = rows.next() {
+                writeln!(out, "{offset:6}  {:47}  {}", hex::spaced(row), Field(part))?;
+            }
+            rows.try_for_each(|(offset, row)| write_row(out, offset, row))
+        })?;
+        self.error().map_or(Ok(()), |error| self.point_at(error, out))
+    }
+
+    /// Shows the bytes from the last valid field to the error, and a caret below the byte with the error.
+    fn point_at(&self, error: DecodeError, out: &mut dyn Write) -> io::Result<()> {
+        let from = self.summary.end;
+        let column = error.offset.saturating_sub(from) % ROW;
+        let bad_row = error.offset.saturating_sub(column);
+        let caret = |out: &mut dyn Write| {
+            let before = column.saturating_mul(3).saturating_add(8);
+            writeln!(out, "{:before$}^ {}", "", error)
+        };
+        let (mut skipping, mut pointed) = (false, false);
+        for (offset, row) in rows(from, self.bytes.get(from..).unwrap_or_default()) {
+            if offset > bad_row {
+                let left = self.bytes.len().saturating_sub(offset);
+                return writeln!(out, "{:8}… {left} bytes more", "");
+            }
+            // Of many rows only the first and the last.
+            if offset == from || offset.saturating_add(ROW) >= bad_row {
+                write_row(out, offset, row)?;
+            } else if !skipping {
+                skipping = true;
+                writeln!(out, "{:8}…", "")?;
+            }
+            if offset == bad_row {
+                caret(out)?;
+                pointed = true;
+            }
+        }
+        if pointed {
+            return Ok(());
+        }
+        // The error follows a full row.
+        write_row(out, bad_row, &[])?;
+        caret(out)
+    }
+}
+
+/// Returns the name and the code of a command.
+fn named(code: Code) -> String {
+    CommandInfo::find(code)
+        .map_or_else(|| format!("unknown command {code}"), |row| format!("{} {code}", row.name))
+}
+
+/// The number of bytes in a row.
+const ROW: usize = 16;
+
+/// Returns the rows of bytes with their offsets; one empty row if there are no bytes.
+fn rows(offset: usize, bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let empty = bytes.is_empty().then_some(&[][..]);
+    (offset..).step_by(ROW).zip(bytes.chunks(ROW).chain(empty))
+}
+
+fn write_row(out: &mut dyn Write, offset: usize, bytes: &[u8]) -> io::Result<()> {
+    let row = format!("{offset:6}  {}", hex::spaced(bytes));
+    writeln!(out, "{}", row.trim_end())
+}
+
+impl Summary {
+    fn add(&mut self, part: &Part<'_>) {
+        self.end = part.offset.saturating_add(part.bytes.len());
+        if let (PartValue::Number { number, .. }, true) = (part.value, part.offset < Message::HEADER_LEN) {
+            let number = u64::try_from(number).ok();
+            match &*part.path.to_string() {
+                "command_set" => self.command_set = number,
+                "command_id" => self.command_id = number,
+                "size" => self.size = number,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Returns whether the part is the bytes after the known fields.
+fn is_rest(part: &Part<'_>) -> bool {
+    matches!(part.path, Path::Field(Path::Root, "rest"))
+}
+
+/// Returns whether the bytes begin with a trace.
+fn is_stream(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"Nettrace") || bytes.starts_with(b"\x14\0\0\0!FastSerialization")
+}
+
+/// Decodes a message of a protocol older than the first release.
+fn visit_legacy(found: &Legacy<'_>, bytes: &[u8], see: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    if let Legacy::Old(_) = found {
+        return legacy::OldRequest::inspect(&mut Reader::new(bytes), &Path::Root, see);
+    }
+    // The header has the current format. The payload has not, so that its error is ignored.
+    let _ = Message::inspect(bytes, None, &mut |part| {
+        if part.offset < Message::HEADER_LEN {
+            see(part);
+        }
+    });
+    let payload = bytes.get(Message::HEADER_LEN..).unwrap_or_default();
+    let mut r = Reader::at(payload, Message::HEADER_LEN);
+    match found {
+        Legacy::CollectTracing(_) => legacy::DraftCollectTracing::inspect(&mut r, &Path::Root, see),
+        _ => legacy::DraftErrorCode::inspect(&mut r, &Path::Field(&Path::Root, "error_code"), see),
+    }
+}

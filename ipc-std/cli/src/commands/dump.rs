@@ -1,0 +1,161 @@
+//! `dump`: requests a memory dump of a process.
+use core::fmt;
+use core::time::Duration;
+use std::path::Path;
+use std::{env, fs};
+
+use clap::ValueEnum;
+use indicatif::{DecimalBytes, ProgressBar, ProgressState, ProgressStyle};
+use ipc_proto::plan::LostFeature;
+use ipc_proto::types::{DumpFlags, DumpType};
+use ipc_std::{DumpConfig, ErrorKind};
+use serde_json::json;
+
+use crate::failure::{Failure, Kind, name_of};
+use crate::globals::Globals;
+use crate::printable::printable;
+use crate::stdout::done;
+use crate::target::TargetArgs;
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log::WireLogArgs;
+
+/// Write a memory dump of a process
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION [default: 10m]")))]
+#[command(override_usage = "dotnet-ipc dump [OPTIONS] -o <FILE> <PID|--name <NAME>|--socket <PATH>>")]
+#[command(after_help = "\
+The target writes the file: FILE is a path in the target's file system, and can
+contain the templates of its dump writer, such as %p for the process ID. A
+relative path starts at the current directory of this command. The process is
+stopped meanwhile.
+
+Without --overwrite an existing file is an error, if this command sees it: it
+does not if the target runs in a container, or if FILE contains a template.
+
+Examples:
+  dotnet-ipc dump 4242 -o app.dmp
+  dotnet-ipc dump 4242 -o /tmp/app-%p.dmp --type heap --crash-report")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// File to write, in the file system of the target
+    #[arg(short, long, value_name = "FILE")]
+    output: String,
+    /// Contents of the dump
+    #[arg(long = "type", value_enum, value_name = "TYPE", default_value = "full")]
+    dump_type: Type,
+    /// Write a crash report as well, FILE.crashreport.json
+    #[arg(long)]
+    crash_report: bool,
+    /// Let the dump writer log to the console of the target
+    #[arg(long)]
+    diag: bool,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+/// How often the progress is drawn.
+const TICK: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Type {
+    /// Threads, modules and stacks
+    Mini,
+    /// Threads, modules, stacks and the managed heap
+    Heap,
+    /// Like mini, without personal data
+    Triage,
+    /// All memory
+    Full,
+}
+
+impl Type {
+    const fn row(self) -> (DumpType, &'static str) {
+        match self {
+            Self::Mini => (DumpType::NORMAL, "mini"),
+            Self::Heap => (DumpType::WITH_HEAP, "heap"),
+            Self::Triage => (DumpType::TRIAGE, "triage"),
+            Self::Full => (DumpType::FULL, "full"),
+        }
+    }
+}
+
+const REFUSED: &str = "the target writes the file: check that the directory exists and is writable for the target, and \
+                       that createdump is beside its runtime";
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let path = absolute(&args.output)?;
+    if !is_template(&path) {
+        args.wire_log.overwrite.check(Path::new(&path))?;
+    }
+    let (dump_type, type_name) = args.dump_type.row();
+    let flag = |wanted, DumpFlags(flag)| if wanted { flag } else { 0 };
+    let flags = DumpFlags(
+        flag(args.crash_report, DumpFlags::CRASH_REPORT_ENABLED)
+            | flag(args.diag, DumpFlags::LOGGING_ENABLED),
+    );
+    let wire_log = args.wire_log.open()?;
+    let client = args.target.client(args.timeout.timeouts(), &wire_log)?;
+    let progress = progress(&path);
+    let outcome = client.write_dump(&DumpConfig { path: &path, dump_type, flags });
+    progress.finish_and_clear();
+    let outcome = outcome.map_err(|e| {
+        let refused = e.kind() == ErrorKind::Refused;
+        let failure = Failure::from(e);
+        if refused { failure.with_hint(REFUSED) } else { failure }
+    })?;
+    // Only a refusal has a message.
+    let lost = outcome.lost.iter().filter(|feature| *feature != LostFeature::DumpMessage);
+    let lost: Vec<String> = lost.map(|feature| feature.to_string()).collect();
+    if !globals.json {
+        lost.iter().for_each(|feature| globals.note(feature));
+    }
+    // A target in a container writes to another file system.
+    let bytes = fs::metadata(&path).ok().map(|file| file.len());
+    if bytes.is_none() && !is_template(&path) {
+        globals.note("the file does not exist here: the target has another file system, or did not write it");
+    }
+    let size = bytes.map(|bytes| format!("{}, ", DecimalBytes(bytes))).unwrap_or_default();
+    let command = name_of(outcome.command);
+    let sentence = format!("Wrote {type_name} dump: {} ({size}{command})", printable(&path));
+    let object = json!({ "file": path, "type": type_name, "bytes": bytes, "command": command, "lost": lost });
+    done(globals, &sentence, &object)?;
+    wire_log.check()
+}
+
+/// Whether the dump writer replaces a part of the path.
+fn is_template(path: &str) -> bool {
+    path.contains('%')
+}
+
+/// Shows the elapsed time and the size of the file, if standard error is a terminal.
+fn progress(path: &str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} Writing the dump: {elapsed}{size}") {
+        let path = path.to_owned();
+        bar.set_style(style.with_key("size", move |_: &ProgressState, out: &mut dyn fmt::Write| {
+            if let Ok(file) = fs::metadata(&path) {
+                // A line without the size is good enough.
+                let _ = write!(out, ", {}", DecimalBytes(file.len()));
+            }
+        }));
+    }
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+/// Returns the absolute path, because the target has a current directory of its own.
+fn absolute(file: &str) -> Result<String, Failure> {
+    if file.is_empty() || file == "-" {
+        let message = format!("{file:?} is not a file name: the target writes the dump, not this command");
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    if file.starts_with('/') {
+        return Ok(file.to_owned());
+    }
+    let directory = env::current_dir().map_err(|e| Failure::io("there is no current directory", &e))?;
+    let path = directory.join(file).into_os_string().into_string();
+    path.map_err(|path| Failure::new(Kind::Usage, format!("{} is not UTF-8", path.to_string_lossy())))
+}

@@ -1,0 +1,146 @@
+//! `env`: prints the environment of a process.
+use std::io::{self, IsTerminal, Write};
+
+use ipc_proto::Text;
+use ipc_std::Environment;
+
+use crate::failure::Failure;
+use crate::globals::Globals;
+use crate::printable::{printable, write_json_string};
+use crate::stdout::to_stdout;
+use crate::target::TargetArgs;
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log::WireLogArgs;
+
+/// Print the environment of a process
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The values are those of the runtime, with changes since the start of the
+process. On a terminal, control characters are escaped.
+
+With --json: {\"environment\": {NAME: VALUE}, \"other\": [ENTRY]}. If a name occurs
+twice, the first value counts; other values and entries without a name are in
+\"other\".
+
+Examples:
+  dotnet-ipc env 4242 | sort
+  dotnet-ipc env 4242 --json | jq -r .environment.PATH")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let wire_log = args.wire_log.open()?;
+    let environment = args.target.client(args.timeout.timeouts(), &wire_log)?.environment()?;
+    // Entries are written one by one, because an environment can have millions.
+    if globals.json {
+        to_stdout(|out| write_json(&environment, out))?;
+    } else {
+        // Other programs read the values unchanged.
+        let is_terminal = io::stdout().is_terminal();
+        to_stdout(|out| {
+            environment.entries().try_for_each(|entry| match is_terminal {
+                true => writeln!(out, "{}", printable(&entry.to_string())),
+                false => writeln!(out, "{entry}"),
+            })
+        })?;
+    }
+    wire_log.check()
+}
+
+/// Writes the variables by name, and the other entries.
+fn write_json(environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
+    let mut by_name: Vec<(usize, Text<'_>)> =
+        environment.entries().enumerate().filter(|(_, entry)| has_name(*entry)).collect();
+    by_name.sort_unstable_by(|(i, a), (j, b)| name(*a).cmp(name(*b)).then(i.cmp(j)));
+    // The first of several entries of the same name is a variable.
+    let same = |(_, a): &(usize, Text<'_>), (_, b): &(usize, Text<'_>)| name(*a).eq(name(*b));
+    let mut variables: Vec<usize> =
+        by_name.chunk_by(same).filter_map(<[_]>::first).map(|(index, _)| *index).collect();
+    drop(by_name);
+    variables.sort_unstable();
+
+    let entries = |is_variable: bool| {
+        let mut variables = variables.iter().copied().peekable();
+        let entries = environment.entries().enumerate();
+        entries.filter(move |(index, _)| variables.next_if_eq(index).is_some() == is_variable)
+    };
+    write!(out, "{{\"environment\":{{")?;
+    let mut separator = "";
+    for (_, entry) in entries(true) {
+        out.write_all(separator.as_bytes())?;
+        separator = ",";
+        write_json_string(out, name(entry))?;
+        write!(out, ":")?;
+        // The name, and the `=` after it, have one or two units for each character.
+        write_json_string(out, entry.chars().skip(name(entry).count().saturating_add(1)))?;
+    }
+    write!(out, "}},\"other\":[")?;
+    separator = "";
+    for (_, entry) in entries(false) {
+        out.write_all(separator.as_bytes())?;
+        separator = ",";
+        match entry.non_null() {
+            Some(entry) => write_json_string(out, entry.chars())?,
+            None => write!(out, "null")?,
+        }
+    }
+    writeln!(out, "]}}")
+}
+
+/// Returns whether an entry has a name, which ends at the first `=` that is not the first character.
+fn has_name(entry: Text<'_>) -> bool {
+    entry.chars().skip(1).any(|c| c == '=')
+}
+
+/// Returns the characters of the name of an entry that has one.
+fn name(entry: Text<'_>) -> impl Iterator<Item = char> {
+    let mut is_first = true;
+    entry.chars().take_while(move |c| core::mem::take(&mut is_first) || *c != '=')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(environment: &Environment) -> String {
+        let mut json = Vec::new();
+        write_json(environment, &mut json).unwrap();
+        String::from_utf8(json).unwrap()
+    }
+
+    /// The library copies the name and the value.
+    #[test]
+    fn names_are_those_of_the_library() {
+        for entry in ["", "=", "==", "===", "A", "A=", "A=1=2", "=A", "=A=1", "\u{1f600}", "\u{1f600}=1"] {
+            let split = Environment::split(entry.into());
+            assert_eq!(has_name(entry.into()), split.is_some(), "{entry:?}");
+            if let Some((library, _)) = split {
+                assert!(name(entry.into()).eq(library.as_text().chars()), "{entry:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_of_two_equal_names_wins() {
+        let entries = ["A=1", "odd", "=C:=C:\\x", "A=2", "B=", "=", ""];
+        assert_eq!(
+            json(&Environment::from_entries(entries)),
+            "{\"environment\":{\"A\":\"1\",\"=C:\":\"C:\\\\x\",\"B\":\"\"},\"other\":[\"odd\",\"A=2\",\"=\",\"\"]}\n"
+        );
+        let lone: Vec<u16> = [0xd800, b'='.into(), b'1'.into()].to_vec();
+        let other: Vec<u16> = [0xdc00, b'='.into(), b'2'.into()].to_vec();
+        let entries =
+            [Text::from_utf16(&lone), Text::from_utf16(&other), Text::NULL, "\u{1f600}==\u{202e}".into()];
+        assert_eq!(
+            json(&Environment::from_entries(entries)),
+            "{\"environment\":{\"\u{fffd}\":\"1\",\"\u{1f600}\":\"=\\u202e\"},\"other\":[\"\u{fffd}=2\",null]}\n",
+            "names that are equal in JSON"
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! `fake-runtime`: a fake runtime for tests of tools.
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+
+use clap::ValueEnum;
+use ipc_proto::Advertise;
+use ipc_proto::port::{Config, Finding, PortType, Variable};
+use ipc_std::fake::{FakePort, FakeRuntime, Profile};
+use ipc_std::{Server, discover};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::globals::Globals;
+use crate::signals;
+use crate::socket_path;
+use crate::stdout::json_to_stdout;
+
+/// Run a fake runtime for tests of other tools
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The first line of output is {\"process_id\": N, \"socket\": \"PATH\"}. The fake
+runtime ends when its standard input ends, and on SIGINT, SIGTERM and SIGHUP.
+Other tools find it by its process ID if DIR was its TMPDIR when it started.
+
+A port is a value of DOTNET_DiagnosticPorts: the path of a monitor's socket,
+and suspend (the default) or nosuspend. The fake runtime connects to it until a
+monitor listens, and again after each command. If several ports suspend it,
+each of them has to resume it.
+
+Examples:
+  dotnet-ipc fake-runtime
+  dotnet-ipc fake-runtime --port /tmp/monitor,suspend
+  TMPDIR=/tmp/lab dotnet-ipc fake-runtime --dir /tmp/lab --runtime net31")]
+pub(crate) struct Args {
+    /// Runtime to imitate
+    #[arg(long, value_enum, default_value = "net10")]
+    runtime: Runtime,
+    /// Directory of the socket [default: TMPDIR, or /tmp]
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Stay suspended at startup until resumed
+    #[arg(long)]
+    suspend: bool,
+    /// Connect to a monitor; can be repeated
+    #[arg(long = "port", value_name = "ADDRESS[,TAG]...", value_parser = port)]
+    ports: Vec<String>,
+}
+
+/// Refuses network addresses, which a runtime on this system would take for file names.
+fn port(text: &str) -> Result<String, String> {
+    let address = text.split(',').next().unwrap_or_default();
+    if socket_path::is_network(address) { Err(socket_path::refusal(address)) } else { Ok(text.to_owned()) }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Runtime {
+    Net10,
+    Net9,
+    Net8,
+    Net9Aot,
+    Net31,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let profile = match args.runtime {
+        Runtime::Net10 => Profile::net10(),
+        Runtime::Net9 => Profile::net9(),
+        Runtime::Net8 => Profile::net8(),
+        Runtime::Net9Aot => Profile::net9_aot(),
+        Runtime::Net31 => Profile::net31(),
+    };
+    let list = args.ports.join(";");
+    let config = Config::read(profile.flavour, |name| {
+        (name == Variable::DiagnosticPorts.name()).then_some(list.as_str())
+    });
+    // Named pipes are in no directory.
+    let is_relevant = |finding: &Finding<'_>| !(cfg!(windows) && matches!(finding, Finding::Relative { .. }));
+    config.findings().filter(is_relevant).for_each(|finding| globals.note(&finding.to_string()));
+    // Like a real runtime: it ignores ports that cannot work, and those that listen where it has a default port.
+    let advertise = Advertise { runtime_cookie: profile.runtime_cookie, process_id: 0, future: 0 };
+    let mut trial = Server::new(&advertise).map_err(|e| Failure::io("cannot make a server", &e))?;
+    let ports = config.ports().filter(|port| {
+        port.port_type() == PortType::Connect && trial.connect(port.address().as_ref()).is_ok()
+    });
+    let ports =
+        ports.map(|port| FakePort { path: port.address().into(), suspended: port.suspends() }).collect();
+    let dir = args.dir.clone().unwrap_or_else(discover::directory);
+    // Before the socket exists, so that no signal ends the tool without removing it.
+    let (end, ended) = mpsc::channel();
+    signals::handle({
+        let end = end.clone();
+        move |_| {
+            // An error means that the tool is ending already.
+            let _ = end.send(());
+        }
+    })?;
+    let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, ..profile })
+        .map_err(|e| Failure::io(format_args!("cannot listen in {}", dir.display()), &e))?;
+    json_to_stdout(
+        &json!({ "process_id": runtime.process_id(), "socket": runtime.path().to_string_lossy() }),
+    )?;
+    let reader = thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+        // An input that cannot be read has ended as well.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        let _ = end.send(());
+    });
+    reader.map_err(|e| Failure::io("cannot start a thread", &e))?;
+    // The signal handler keeps a sender, so that this waits.
+    let _ = ended.recv();
+    Ok(())
+}

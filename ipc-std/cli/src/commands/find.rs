@@ -1,0 +1,100 @@
+//! `find`: shows where the socket of a runtime is, or why it is not found.
+use ipc_std::discover::{self, Found, Search, SearchStep};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::globals::Globals;
+use crate::printable::printable;
+use crate::stdout::{json_to_stdout, to_stdout};
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log::WireLogArgs;
+use crate::{reasons, target};
+
+/// Show where the runtime of a process listens, or why it is not found
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+One line for each step of the search, with an explanation if it failed.
+
+Exit status: 0 found, and the runtime reports the same process; 3 not found or
+access denied; 4 to 7 the listener does not respond as a runtime does.
+
+Examples:
+  dotnet-ipc find 4242
+  dotnet-ipc find 4242 --json | jq .steps")]
+#[group(required = true, multiple = false, args = ["pid", "name"])]
+pub(crate) struct Args {
+    /// Process ID of the runtime
+    pid: Option<u32>,
+    /// Name of the process, or its unique beginning, instead of a process ID
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+impl Args {
+    /// Returns the search, and its result if it was needed for the name.
+    fn search(&self) -> Result<(Search, Option<Found>), Failure> {
+        let timeouts = self.timeout.timeouts();
+        match &self.name {
+            Some(name) => target::find_by_name(name, timeouts),
+            None => Ok((discover::search(self.pid.unwrap_or_default(), timeouts.call), None)),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let wire_log = args.wire_log.open()?;
+    let (mut search, found) = args.search()?;
+    let found = found.map_or_else(|| search.identify(wire_log.observer().as_ref()), Ok);
+    if globals.json {
+        let steps: Vec<_> = search.steps().iter().map(step_json).collect();
+        let found = found.as_ref().ok().map(found_json);
+        json_to_stdout(&json!({ "process_id": search.process_id(), "steps": steps, "found": found }))?;
+    } else {
+        to_stdout(|out| {
+            for step in search.steps() {
+                writeln!(out, "{}", printable(&step.to_string()))?;
+            }
+            match &found {
+                Ok(found) => writeln!(out, "{}", printable(&sentence(found))),
+                Err(_) => Ok(()),
+            }
+        })?;
+    }
+    // The default hint is this command.
+    found.map_err(|error| Failure::from(ipc_std::Error::from(error)).without_hint())?;
+    wire_log.check()
+}
+
+fn step_json(step: &SearchStep) -> Value {
+    json!({ "step": step.subject.to_string(), "reason": step.reason.as_ref().map(reasons::to_json) })
+}
+
+fn found_json(found: &Found) -> Value {
+    json!({
+        "socket": found.path.to_string_lossy(),
+        "local_process_id": found.local_process_id,
+        "listener": found.listener,
+        "router": found.router,
+        "runtime_cookie": found.info.as_ref().map(|info| info.runtime_cookie.to_string()),
+    })
+}
+
+fn sentence(found: &Found) -> String {
+    let path = found.path.display();
+    let place = match found.listener {
+        Some(_) => String::new(),
+        None => format!("; it is in another PID namespace, so process {} here is not it", found.process_id),
+    };
+    let sentence = match &found.info {
+        Some(info) if found.router => {
+            format!("found: dsrouter listens at {path} for a runtime in process {}", info.process_id)
+        }
+        Some(info) => format!("found: the runtime at {path} has the cookie {}", info.runtime_cookie),
+        None => format!("found: the runtime at {path} is too old to report its cookie"),
+    };
+    sentence + &place
+}

@@ -1,0 +1,73 @@
+//! `list-profiles`: the profiles and keyword names of `trace`.
+use std::io::Write;
+
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::globals::Globals;
+use crate::recording::keywords::CLR_KEYWORDS;
+use crate::recording::provider::ProviderSpec;
+use crate::recording::trace_profile::TraceProfile;
+use crate::stdout::to_stdout;
+
+/// List the profiles for `trace --profile`, and the keywords for --clr-events
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+With --json, each line is {\"profile\", \"description\", \"providers\": [{\"name\",
+\"keywords\", \"level\", \"arguments\"}]}, and the last one {\"clr_keywords\": {NAME:
+VALUE}}.
+
+Examples:
+  dotnet-ipc list-profiles
+  dotnet-ipc trace 4242 --profile gc-verbose
+  dotnet-ipc trace 4242 --clr-events gc+exception")]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, globals: &Globals) -> Result<(), Failure> {
+    to_stdout(|out| if globals.json { write_json(out) } else { write_text(out) })
+}
+
+/// Returns the name and the description of a profile.
+fn names(profile: TraceProfile) -> (String, String) {
+    let value = profile.to_possible_value();
+    let name = value.as_ref().map_or_else(String::new, |value| value.get_name().to_owned());
+    let help =
+        value.as_ref().and_then(|value| value.get_help()).map_or_else(String::new, ToString::to_string);
+    (name, help)
+}
+
+fn write_json(out: &mut dyn Write) -> std::io::Result<()> {
+    for profile in TraceProfile::value_variants() {
+        let (name, description) = names(*profile);
+        let to_json = |provider: &ProviderSpec| {
+            json!({
+                "name": provider.name,
+                "keywords": format!("{:#x}", provider.keywords),
+                "level": provider.level.0,
+                "arguments": provider.arguments,
+            })
+        };
+        let providers: Vec<Value> = profile.providers().iter().map(to_json).collect();
+        let object = json!({ "profile": name, "description": description, "providers": providers });
+        writeln!(out, "{object}")?;
+    }
+    let keywords: Map<String, Value> =
+        CLR_KEYWORDS.iter().map(|(name, value)| ((*name).to_owned(), json!(format!("{value:#x}")))).collect();
+    writeln!(out, "{}", json!({ "clr_keywords": keywords }))
+}
+
+fn write_text(out: &mut dyn Write) -> std::io::Result<()> {
+    for profile in TraceProfile::value_variants() {
+        let (name, description) = names(*profile);
+        writeln!(out, "{name}\n    {description}")?;
+        for provider in profile.providers() {
+            writeln!(out, "    {}:{:#x}:{}", provider.name, provider.keywords, provider.level.0)?;
+        }
+    }
+    writeln!(out, "\nKeywords of Microsoft-Windows-DotNETRuntime for --clr-events and --provider:")?;
+    for (name, value) in CLR_KEYWORDS {
+        writeln!(out, "  {value:>#14x}  {name}")?;
+    }
+    Ok(())
+}

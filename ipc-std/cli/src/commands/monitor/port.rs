@@ -1,0 +1,358 @@
+//! The port of `monitor`: one thread for events, and one for each runtime.
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::process::ExitStatus;
+use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::Instant;
+
+use ipc_std::{AdvertisedRuntime, Client, Error, Monitor, MonitorEvent, TraceSession};
+
+use super::args::Args;
+use super::child::Child;
+use super::event::Event;
+use super::notice::{Notice, Notifier};
+use super::trace_files::TraceFiles;
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::recording::{self, SessionPlan, Summary, TICK, TraceOutput};
+use crate::stderr::to_stderr;
+use crate::stdout::{json_to_stdout, to_stdout};
+
+/// The number of events that are handled before other messages.
+const EVENTS: usize = 64;
+/// How long recordings can take to end before the command gets a signal.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the port waits for runtimes to disconnect after the command has ended.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// The state that the main thread and the threads of the runtimes share.
+pub(super) struct Port<'p> {
+    args: &'p Args,
+    globals: &'p Globals,
+    monitor: &'p Monitor,
+    plan: Option<SessionPlan<'p>>,
+    notifier: Notifier,
+    /// Whether all traces have to end.
+    ending: AtomicBool,
+    /// The number of runtimes that have a thread.
+    busy: AtomicUsize,
+    files: TraceFiles,
+    /// The first failure.
+    failure: Mutex<Option<Failure>>,
+}
+
+impl<'p> Port<'p> {
+    pub(super) fn new(
+        args: &'p Args,
+        globals: &'p Globals,
+        monitor: &'p Monitor,
+        plan: Option<SessionPlan<'p>>,
+        notifier: Notifier,
+    ) -> Self {
+        Self {
+            args,
+            globals,
+            monitor,
+            plan,
+            notifier,
+            ending: AtomicBool::new(false),
+            busy: AtomicUsize::new(0),
+            files: TraceFiles::new(args.trace.as_deref()),
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// Handles events until the command has ended or a signal arrives, and then until every trace has ended.
+    pub(super) fn run<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        child: Option<Child>,
+        notices: &Receiver<Notice>,
+    ) -> Result<Option<ExitStatus>, Failure> {
+        let status = self.run_until_ended(scope, child, notices);
+        // After an error as well: the scope waits for the traces.
+        self.ending.store(true, Ordering::Relaxed);
+        status
+    }
+
+    /// Returns the first failure.
+    pub(super) fn take_failure(&self) -> Option<Failure> {
+        lock(&self.failure).take()
+    }
+
+    fn run_until_ended<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        child: Option<Child>,
+        notices: &Receiver<Notice>,
+    ) -> Result<Option<ExitStatus>, Failure> {
+        let (mut child, mut status, mut seen) = (child, None, false);
+        // A signal for the command. It is sent after the traces have ended, or after the grace time.
+        let mut signal: Option<(i32, Instant)> = None;
+        let mut waiting = VecDeque::new();
+        let mut over: Option<Instant> = None;
+        let mut first = None;
+        loop {
+            for _ in 0..EVENTS {
+                let event = first.take().map_or_else(|| self.monitor.poll_event(), |event| Ok(Some(event)));
+                let Some(event) = event? else { break };
+                seen |= matches!(event, MonitorEvent::Arrived(_));
+                waiting.extend(self.on_event(event));
+            }
+            while let Some(runtime) = waiting.pop_front() {
+                if !self.spawn_setup(scope, runtime) {
+                    waiting.push_front(runtime);
+                    break;
+                }
+            }
+            while let Ok(notice) = notices.try_recv() {
+                match notice {
+                    Notice::Idle => {}
+                    Notice::Signal(number) => {
+                        self.ending.store(true, Ordering::Relaxed);
+                        signal = Some((number, Instant::now()));
+                    }
+                    Notice::Ended(ended) => {
+                        self.ending.store(true, Ordering::Relaxed);
+                        status = Some(ended.map_err(|e| Failure::io("cannot wait for the command", &e))?);
+                        if let Some(child) = child.take().filter(|_| !seen) {
+                            self.report_no_runtime(&child);
+                        }
+                    }
+                }
+            }
+            let busy = self.busy.load(Ordering::Relaxed) > 0;
+            if let Some((number, _)) = signal.take_if(|(_, at)| !busy || at.elapsed() > GRACE) {
+                child.as_ref().into_iter().for_each(|child| child.signal(number));
+            }
+            let ending = self.ending.load(Ordering::Relaxed) && child.is_none();
+            if ending && !busy {
+                let since = *over.get_or_insert_with(Instant::now);
+                let is_empty = status.is_none() || self.monitor.runtimes().is_empty();
+                if is_empty || since.elapsed() >= FAREWELL {
+                    return Ok(status);
+                }
+            }
+            first = self.monitor.next_event(TICK)?;
+        }
+    }
+
+    /// Reports that the command has ended and no runtime has connected.
+    fn report_no_runtime(&self, child: &Child) {
+        let name = &child.name;
+        let why =
+            format!("no runtime connected: is {name} a .NET program, and are its diagnostics switched on?");
+        if self.plan.is_none() {
+            return self.globals.note(&why);
+        }
+        let failure = Failure::new(Kind::NotFound, format!("there is no trace: {why}"));
+        lock(&self.failure).get_or_insert(failure.without_hint());
+    }
+
+    /// Writes the event, and returns a runtime that has arrived.
+    fn on_event(&self, event: MonitorEvent) -> Option<AdvertisedRuntime> {
+        match event {
+            MonitorEvent::Arrived(runtime) => {
+                self.report(&runtime, &Event::Arrived);
+                return Some(runtime);
+            }
+            MonitorEvent::Left(runtime) => self.report(&runtime, &Event::Left),
+            MonitorEvent::Rejected { rejection, credentials } => {
+                let process = credentials.map(|credentials| credentials.process_id);
+                let who = process.filter(|id| *id != 0);
+                let named = who.map_or_else(|| "a process".to_owned(), |id| format!("process {id}"));
+                let failure = Failure::new(Kind::Protocol, format!("{named} {rejection}"));
+                self.write(who.map(u64::from), None, &Event::Error(&failure.without_hint()));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Sets up the runtime on a thread of its own. Returns `false` if the system refuses another thread.
+    fn spawn_setup<'s>(&'s self, scope: &'s Scope<'s, '_>, runtime: AdvertisedRuntime) -> bool {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        let thread = thread::Builder::new().name(format!("runtime {}", runtime.process_id));
+        let spawned = thread.spawn_scoped(scope, move || {
+            if let Err(failure) = self.set_up(&runtime) {
+                self.fail(&runtime, failure);
+            }
+            self.busy.fetch_sub(1, Ordering::Relaxed);
+            self.notifier.send(Notice::Idle);
+        });
+        if spawned.is_err() {
+            self.busy.fetch_sub(1, Ordering::Relaxed);
+        }
+        spawned.is_ok()
+    }
+
+    /// Sets up the runtime. It is resumed even after a failure, because it would stay suspended otherwise.
+    fn set_up(&self, runtime: &AdvertisedRuntime) -> Result<(), Failure> {
+        let client = self.monitor.client(runtime.runtime_cookie);
+        let recording = self.prepare(&client, runtime);
+        if !self.args.options.session.no_resume {
+            self.resume(&client, runtime);
+        }
+        recording.map_or(Ok(()), |(session, file)| self.record(runtime, session, file))
+    }
+
+    /// Sets variables and starts the trace, before the runtime is resumed. A runtime that does not respond gets no more
+    /// requests.
+    fn prepare(&self, client: &Client, runtime: &AdvertisedRuntime) -> Option<(TraceSession, TraceOutput)> {
+        let answers = |kind| !matches!(kind, Kind::Timeout | Kind::Gone);
+        for (name, value) in &self.args.set {
+            match client.set_environment_variable(name, Some(value)) {
+                Ok(()) => self.report(runtime, &Event::Set { name, value }),
+                Err(Error::Left { .. }) => return None,
+                Err(e) => {
+                    let failure = Failure::from(e);
+                    let kind = failure.kind();
+                    self.fail(runtime, failure);
+                    if !answers(kind) {
+                        self.drop_if_gone(runtime, kind);
+                        return None;
+                    }
+                }
+            }
+        }
+        let plan = self.plan.as_ref().filter(|_| !self.ending.load(Ordering::Relaxed))?;
+        let started = self.start(client, plan, runtime);
+        let failed = |failure: Failure| {
+            let kind = failure.kind();
+            self.fail(runtime, failure);
+            self.drop_if_gone(runtime, kind);
+        };
+        started.map_err(failed).ok()
+    }
+
+    /// Forgets a runtime that closed the connection of a command, unless it has connected again after a pause. If it
+    /// connects later, it arrives again. Otherwise a process could have any number of runtimes that exist as long as
+    /// it.
+    fn drop_if_gone(&self, runtime: &AdvertisedRuntime, kind: Kind) {
+        if kind == Kind::Gone {
+            thread::sleep(TICK);
+            let cookie = runtime.runtime_cookie;
+            if !self.monitor.is_waiting(cookie) && self.monitor.remove(cookie) {
+                self.report(runtime, &Event::Left);
+            }
+        }
+    }
+
+    /// Resumes the runtime. Retries while the runtime is connected and the tool runs: a runtime that is stopped in a
+    /// debugger does not respond, and would stay suspended.
+    fn resume(&self, client: &Client, runtime: &AdvertisedRuntime) {
+        let mut failed = false;
+        loop {
+            match client.resume() {
+                Ok(()) => {
+                    self.report(runtime, &Event::Resumed);
+                    return;
+                }
+                Err(Error::Left { .. }) => return,
+                Err(e) => {
+                    let refused = e.hresult().is_some();
+                    let failure = Failure::from(e);
+                    let kind = failure.kind();
+                    if !core::mem::replace(&mut failed, true) {
+                        self.fail(runtime, failure);
+                    }
+                    if refused || self.ending.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    match kind {
+                        Kind::Gone => self.drop_if_gone(runtime, kind),
+                        // The error can be immediate.
+                        _ => thread::sleep(TICK),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts a trace of the runtime.
+    fn start(
+        &self,
+        client: &Client,
+        plan: &SessionPlan<'_>,
+        runtime: &AdvertisedRuntime,
+    ) -> Result<(TraceSession, TraceOutput), Failure> {
+        let path = self.files.next(runtime.local_process_id());
+        let file = TraceOutput::open(&path, &self.args.wire_log.overwrite)?;
+        let session = plan.start(client).and_then(|session| file.truncate().map(|()| session));
+        let session = session.inspect_err(|_| file.abandon())?;
+        for limitation in plan.limitations(&session) {
+            self.globals.note(&format!("process {}: {limitation}", runtime.local_process_id()));
+        }
+        self.report(runtime, &Event::Tracing { file: &path });
+        Ok((session, file))
+    }
+
+    /// Writes the trace until the runtime or the tool ends.
+    fn record(
+        &self,
+        runtime: &AdvertisedRuntime,
+        mut session: TraceSession,
+        mut output: TraceOutput,
+    ) -> Result<(), Failure> {
+        let options = &self.args.options.session;
+        let started = Instant::now();
+        let end = options.duration.and_then(|duration| started.checked_add(duration));
+        let recorded = recording::record(&mut session, &mut output, |session, _| {
+            let over = end.is_some_and(|end| end <= Instant::now());
+            if over || self.ending.load(Ordering::Relaxed) {
+                session.stop();
+            }
+        });
+        let summary = Summary::new(&output, started.elapsed());
+        let is_complete = session.is_complete() && recorded.is_ok();
+        self.report(runtime, &Event::Recorded { summary: &summary, is_complete });
+        if let Some(warning) = summary.warning(options.buffer) {
+            self.globals.note(&format!("process {}: {warning}", runtime.local_process_id()));
+        }
+        recorded?;
+        recording::check_end(&session, options.no_resume, &output)
+    }
+
+    /// Writes a failure, and stores the first.
+    fn fail(&self, runtime: &AdvertisedRuntime, failure: Failure) {
+        self.report(runtime, &Event::Error(&failure));
+        lock(&self.failure).get_or_insert(failure);
+    }
+
+    fn report(&self, runtime: &AdvertisedRuntime, event: &Event<'_>) {
+        self.write(Some(runtime.local_process_id()), Some(runtime), event);
+    }
+
+    /// Writes the event. The runtimes are set up even if that fails.
+    fn write(&self, process_id: Option<u64>, runtime: Option<&AdvertisedRuntime>, event: &Event<'_>) {
+        let written = if self.globals.json {
+            json_to_stdout(&event.to_json(process_id, runtime))
+        } else {
+            let process = process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+            let line = format!("{:<8} {process:>7}  {}", event.name(), event.detail(runtime));
+            if self.args.command.is_empty() {
+                to_stdout(|out| writeln!(out, "{}", line.trim_end()))
+            } else {
+                to_stderr(line.trim_end());
+                Ok(())
+            }
+        };
+        if let Err(failure) = written {
+            lock(&self.failure).get_or_insert(failure);
+        }
+    }
+}
+
+impl fmt::Debug for Port<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port").field("monitor", &self.monitor).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

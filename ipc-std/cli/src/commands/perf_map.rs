@@ -1,0 +1,68 @@
+//! `perf-map`: writes the names of compiled methods for `perf`.
+use ipc_proto::types::PerfMapType;
+use ipc_proto::{EnablePerfMap, Request};
+use serde_json::json;
+
+use crate::failure::{Failure, Kind};
+use crate::force_args::ForceArgs;
+use crate::globals::Globals;
+use crate::stdout::done;
+use crate::target::OperandArgs;
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log::WireLogArgs;
+
+/// Write the names of compiled methods for `perf`, or stop writing them
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "dotnet-ipc perf-map [OPTIONS] <PID> <on [KIND]|off>",
+    after_help = "\
+KIND is all (the default), jit-dump (jit-PID.dump) or perf-map (perf-PID.map).
+The target writes the files to its /tmp, whatever its TMPDIR. Linux only;
+requires .NET 8.
+
+Examples:
+  dotnet-ipc perf-map 4242 on && perf record -g -p 4242
+  dotnet-ipc perf-map 4242 on perf-map
+  dotnet-ipc perf-map 4242 off"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    operands: OperandArgs,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (target, operands) = args.operands.read(&["on or off", "KIND"], 1)?;
+    let enabled = match operands.as_slice() {
+        ["off"] => None,
+        ["on"] | ["on", "all"] => Some((PerfMapType::ALL, "all")),
+        ["on", "jit-dump"] => Some((PerfMapType::JIT_DUMP, "jit-dump")),
+        ["on", "perf-map"] => Some((PerfMapType::PERF_MAP, "perf-map")),
+        other => {
+            let message = format!("{:?} is not off, on all, on jit-dump or on perf-map", other.join(" "));
+            return Err(Failure::new(Kind::Usage, message));
+        }
+    };
+    let wire_log = args.wire_log.open()?;
+    let client = target.client(args.timeout.timeouts(), &wire_log)?;
+    let sentence = match enabled {
+        Some((perf_map_type, kind)) => {
+            let request = Request::EnablePerfMap(EnablePerfMap { perf_map_type });
+            let client = args.force.check(client, &request)?;
+            client.enable_perf_map(perf_map_type)?;
+            format!("perf map on: {kind}")
+        }
+        None => {
+            client.disable_perf_map()?;
+            "perf map off".to_owned()
+        }
+    };
+    let kind = enabled.map(|(_, kind)| kind);
+    done(globals, &sentence, &json!({ "enabled": enabled.is_some(), "perf_map_type": kind }))?;
+    wire_log.check()
+}

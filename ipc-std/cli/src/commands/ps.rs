@@ -1,0 +1,304 @@
+//! `ps`: lists runtimes.
+use core::time::Duration;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use comfy_table::{ColumnConstraint, Width, presets};
+use ipc_std::discover::{self, Found, Reason, ScanConfig, Search, SearchError, Signs};
+use ipc_std::{Error, ProcessInfo};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::printable::printable;
+use crate::process_fields::process_fields;
+use crate::stdout::{json_to_stdout, to_stdout};
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log::WireLogArgs;
+use crate::{process, reasons};
+
+/// List running .NET processes
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.help(format!("Wait DURATION for all runtimes together [default: {}s]", TIMEOUT.as_secs()))))]
+#[command(after_help = "\
+A runtime is found by its socket: in TMPDIR or /tmp, and on Linux in the TMPDIR
+of its own process, in any container. All runtimes are contacted at the same
+time. On a terminal and with --json, a row appears when its runtime responds;
+otherwise the rows are sorted by process ID.
+
+STATUS, or VERSION in parentheses if there is none: `ok`; `timeout`; `refused`
+(.NET Core 3 has no command for it); `protocol`; `permission`; `gone`. With
+--why also `not_found` and `no_listener`. If TMPDIR cannot be searched, --why
+reports that too: in JSON with null for `process_id`.
+
+Examples:
+  dotnet-ipc ps
+  dotnet-ipc ps --wide --timeout 1s
+  dotnet-ipc ps --why
+  dotnet-ipc ps --json | jq -r 'select(.status == \"ok\") | .process_id'")]
+pub(crate) struct Args {
+    /// Also list stale sockets and processes without a socket, and explain each
+    #[arg(long)]
+    why: bool,
+    /// Show all columns and whole command lines
+    #[arg(long, short)]
+    wide: bool,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+/// The time for all runtimes: a person waits for the list.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let wire_log = args.wire_log.open()?;
+    let config = ScanConfig { timeout: args.timeout.given().unwrap_or(TIMEOUT), ..ScanConfig::default() };
+    let mut scan = discover::scan(&config);
+    let obstacles = if args.why { core::mem::take(&mut scan.obstacles) } else { Vec::new() };
+    if globals.json {
+        obstacles.iter().try_for_each(|reason| json_to_stdout(&obstacle_json(reason)))?;
+    }
+    let mut table = Table::new(args.wide);
+    let live = !globals.json && io::stdout().is_terminal();
+    if live {
+        table.reserve(&scan.searches);
+    }
+    let mut rows = Vec::new();
+    // An I/O error of this process is no property of a runtime, and does not hide the others.
+    let mut local = Ok(());
+    scan.identify_all(wire_log.observer().as_ref(), |search, found| match Row::new(&search, found) {
+        Ok(row) if args.why || row.is_present() => {
+            // JSON and rows on a terminal are written as they arrive, so that a slow runtime delays no reader.
+            let written = if globals.json {
+                json_to_stdout(&row.to_json(args.why))
+            } else if live && row.is_present() {
+                table.write(&[&row])
+            } else {
+                Ok(())
+            };
+            local = core::mem::replace(&mut local, Ok(())).and(written);
+            rows.push(row);
+        }
+        Ok(_) => {}
+        Err(failure) => local = Err(failure),
+    });
+    rows.sort_by_key(|row| row.process_id);
+    if !globals.json {
+        let present: Vec<_> = rows.iter().filter(|row| row.is_present()).collect();
+        if !live && !present.is_empty() {
+            table.write(&present)?;
+        }
+        if args.why {
+            let errors = rows
+                .iter()
+                .filter_map(|row| row.answer.as_ref().err()?.1.as_ref())
+                .map(SearchError::to_string);
+            let mut lines = obstacles.iter().map(Reason::to_string).chain(errors);
+            to_stdout(|out| lines.try_for_each(|line| writeln!(out, "{}", printable(&line))))?;
+        }
+        if rows.is_empty() && obstacles.is_empty() {
+            globals.note(if args.why {
+                "no .NET process found, and no obstacle to finding one"
+            } else {
+                "no .NET process found; `dotnet-ipc ps --why` shows obstacles to finding one"
+            });
+        }
+    }
+    local.and_then(|()| wire_log.check())
+}
+
+/// Returns the row for an obstacle to finding unknown runtimes.
+fn obstacle_json(reason: &Reason) -> Value {
+    json!({
+        "process_id": null, "socket": null, "status": NOT_FOUND,
+        "why": reason.to_string(), "reasons": [reasons::to_json(reason)],
+    })
+}
+
+const NOT_FOUND: &str = "not_found";
+const NO_LISTENER: &str = "no_listener";
+const REFUSED: &str = "refused";
+
+/// Returns the status for a failure of this kind; `None` if the failure is not the runtime's.
+const fn status(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Timeout => Some("timeout"),
+        Kind::Refused | Kind::Unsupported => Some(REFUSED),
+        Kind::Protocol => Some("protocol"),
+        Kind::Permission => Some("permission"),
+        Kind::Gone => Some("gone"),
+        Kind::NotFound => Some(NOT_FOUND),
+        Kind::NoListener => Some(NO_LISTENER),
+        Kind::Io | Kind::Other | Kind::Usage | Kind::Danger | Kind::Different => None,
+    }
+}
+
+struct Row {
+    process_id: u32,
+    socket: Option<PathBuf>,
+    name: Option<String>,
+    /// As the runtime reports it, or else the operating system: .NET Core 3 has no command for it.
+    command_line: Option<String>,
+    /// The process information, or else the status and the reasons.
+    answer: Result<ProcessInfo, (&'static str, Option<SearchError>)>,
+}
+
+impl Row {
+    fn new(search: &Search, found: Result<Found, SearchError>) -> Result<Self, Failure> {
+        let (process_id, socket) = (search.process_id(), search.path().map(Path::to_owned));
+        let name = process::name(search, found.as_ref().ok());
+        let command_line = found.as_ref().ok().and_then(Found::command_line);
+        let row = |socket, answer| Ok(Self { process_id, socket, name, command_line, answer });
+        match found {
+            Ok(found) => row(Some(found.path), found.info.ok_or((REFUSED, None))),
+            Err(error) => match status(error.kind().into()) {
+                Some(status) => row(socket, Err((status, Some(error)))),
+                None => Err(Error::from(error).into()),
+            },
+        }
+    }
+
+    fn status(&self) -> &'static str {
+        self.answer.as_ref().map_or_else(|(status, _)| *status, |_| "ok")
+    }
+
+    /// Whether a process listens at the socket, even if it responds to other users only.
+    fn is_present(&self) -> bool {
+        // A search that failed can still have shown that the process has no runtime.
+        let none = |reason: &Reason| matches!(reason, Reason::NoSocket { signs: Signs::Absent, .. });
+        let error = self.answer.as_ref().err().and_then(|(_, error)| error.as_ref());
+        !matches!(self.status(), NOT_FOUND | NO_LISTENER)
+            && !error.is_some_and(|error| error.reasons().iter().any(none))
+    }
+
+    fn to_json(&self, with_why: bool) -> Value {
+        let mut row = json!({
+            "process_id": self.process_id,
+            "socket": self.socket.as_ref().map(|path| path.to_string_lossy()),
+            "status": self.status(),
+        });
+        let Value::Object(fields) = &mut row else { return row };
+        match &self.answer {
+            // A process in a container has another ID there. The one that this system uses stays.
+            Ok(info) => process_fields(info).into_iter().for_each(|(key, value)| {
+                fields.entry(key).or_insert(value);
+            }),
+            Err(_) => {
+                fields.extend(self.command_line.clone().map(|line| ("command_line".to_owned(), line.into())))
+            }
+        }
+        if with_why {
+            let error = self.answer.as_ref().err().and_then(|(_, error)| error.as_ref());
+            let all = error.map(|error| error.reasons().iter().map(reasons::to_json).collect::<Vec<_>>());
+            fields.insert("why".to_owned(), error.map(SearchError::to_string).into());
+            fields.insert("reasons".to_owned(), all.unwrap_or_default().into());
+        }
+        row
+    }
+
+    /// Returns the version, or else the status in parentheses.
+    fn version(&self) -> String {
+        match &self.answer {
+            Ok(info) => info.clr_product_version.to_string(),
+            Err((status, _)) => format!("({status})"),
+        }
+    }
+}
+
+/// The name of a process takes at most so many characters, so that the command line has some room.
+const NAME_WIDTH: usize = 20;
+
+/// The rows as text, under one header.
+struct Table {
+    wide: bool,
+    /// The least width of each column.
+    widths: Vec<usize>,
+    has_header: bool,
+}
+
+impl Table {
+    const fn new(wide: bool) -> Self {
+        Self { wide, widths: Vec::new(), has_header: false }
+    }
+
+    const fn header(&self) -> &'static [&'static str] {
+        if self.wide {
+            &["PID", "STATUS", "NAME", "VERSION", "ARCH", "SOCKET", "COMMAND LINE"]
+        } else {
+            &["PID", "NAME", "VERSION", "COMMAND LINE"]
+        }
+    }
+
+    /// Reserves the widths of rows that are not known yet: as far as the searches show them, and of usual versions.
+    fn reserve(&mut self, searches: &[Search]) {
+        let width = |of: fn(&Search) -> Option<String>| {
+            searches.iter().filter_map(of).map(|text| printable(&text).chars().count()).max().unwrap_or(0)
+        };
+        let pid = width(|search| Some(search.process_id().to_string()));
+        let name = width(|search| process::name(search, None)).min(NAME_WIDTH);
+        let version = "(permission)".len();
+        self.widths = if self.wide {
+            let socket = width(|search| Some(search.path()?.to_string_lossy().into_owned()));
+            vec![pid, "permission".len(), name, version, "arm64".len(), socket]
+        } else {
+            vec![pid, name, version]
+        };
+    }
+
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let (pid, command_line) = (row.process_id.to_string(), cell(row.command_line.clone()));
+        if self.wide {
+            let info = row.answer.as_ref().ok();
+            vec![
+                pid,
+                row.status().to_owned(),
+                cell(row.name.clone()),
+                cell(info.map(|info| info.clr_product_version.to_string())),
+                cell(info.map(|info| info.arch.to_string())),
+                cell(row.socket.as_ref().map(|path| path.to_string_lossy().into_owned())),
+                command_line,
+            ]
+        } else {
+            let short = |text| cut(&cell(text), NAME_WIDTH);
+            vec![pid, short(row.name.clone()), short(Some(row.version())), command_line]
+        }
+    }
+
+    /// Writes rows, the first time after the header.
+    fn write(&mut self, rows: &[&Row]) -> Result<(), Failure> {
+        let mut table = comfy_table::Table::new();
+        table.load_preset(presets::NOTHING);
+        if !core::mem::replace(&mut self.has_header, true) {
+            table.set_header(self.header());
+        }
+        table.add_rows(rows.iter().map(|row| self.cells(row)));
+        for (column, width) in table.column_iter_mut().zip(&self.widths) {
+            let padded = u16::try_from(width.saturating_add(2)).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
+        }
+        let width = if self.wide { usize::MAX } else { width() };
+        let lines: Vec<_> = table.lines().map(|line| cut(line.trim_end(), width)).collect();
+        to_stdout(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
+    }
+}
+
+fn cell(text: Option<String>) -> String {
+    text.map_or_else(String::new, |text| printable(&text).into_owned())
+}
+
+/// Returns the width of the terminal. A pipe gets the width of the usual one.
+fn width() -> usize {
+    const USUAL: usize = 80;
+    let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    terminal.map_or(USUAL, |(terminal_size::Width(width), _)| usize::from(width))
+}
+
+/// Cuts a line to a width, with an ellipsis at its end.
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}

@@ -1,0 +1,216 @@
+//! `rewrite`: copies a trace with fewer events, or in another format.
+use std::path::PathBuf;
+
+use indicatif::{DecimalBytes, HumanCount};
+use ipc_proto::nettrace::{
+    End, EventSelector, Record, Rewrite, RewriteCounts, RewriteOptions, RewriteSpace, Slot, TimeFilter,
+    Trace, TraceClock, Version,
+};
+use ipc_std::RecordReader;
+use serde_json::json;
+
+use crate::atomic_output::AtomicOutput;
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::only_arg::OnlyArg;
+use crate::output_file::OverwriteArgs;
+use crate::source::{self, Source};
+use crate::stderr::{json_to_stderr, to_stderr};
+use crate::stdout::json_to_stdout;
+use crate::time_range_args::{TimeRangeArgs, report_skipped};
+
+/// Copy a trace: only some events, in another format, or without command lines
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such
+as 2026-11-20T21:45:13Z. Events at exactly T are kept. Blocks that state other
+times are skipped, and lost events next to them are not counted; otherwise the
+copy has the same lost events as the original. Removed events do not count as
+lost. Traces of format 3 and 6 are read whole.
+
+--strip-command-line empties the fields with the command line of the program.
+Other events can also contain names of people and paths: remove them with
+--only.
+
+The valid part of a truncated or corrupt trace becomes a complete trace, and
+the exit status is 6. After any other failure the output file is unchanged.
+
+Examples:
+  dotnet-ipc rewrite app.nettrace -o http.nettrace --only System.Net.Http
+  dotnet-ipc rewrite app.nettrace -o part.nettrace --from 00:10:00 --to 00:11:00
+  dotnet-ipc rewrite app.nettrace -o - --strip-command-line | xz > app.xz
+  dotnet-ipc rewrite old.netperf -o new.nettrace --format 4")]
+pub(crate) struct Args {
+    /// The trace; `-` for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The file to write; `-` for standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Keep only the events of a provider, or only the one with this ID; repeatable
+    #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
+    only: Vec<OnlyArg>,
+    #[command(flatten)]
+    times: TimeRangeArgs,
+    /// Version of the format to write, 4 or 6 [default: that of the trace, or 4 for version 3]
+    #[arg(long, value_name = "4|6", value_parser = parse_format)]
+    format: Option<Version>,
+    /// Empty the fields with the command line of the program
+    #[arg(long)]
+    strip_command_line: bool,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
+}
+
+fn parse_format(text: &str) -> Result<Version, String> {
+    match text {
+        "4" => Ok(Version::V4),
+        "6" => Ok(Version::V6),
+        _ => Err("use 4 or 6".to_owned()),
+    }
+}
+
+impl Args {
+    fn options<'o>(&self, only: &'o [EventSelector<'o>], trace: &Trace<'_>) -> RewriteOptions<'o> {
+        let (from, to) = self.times.ticks(&TraceClock::new(trace)).into_inner();
+        let (version, strip_command_line) = (self.format, self.strip_command_line);
+        RewriteOptions { only, from, to, version, strip_command_line }
+    }
+}
+
+/// Size of the buffer: two records of the maximum length, with their headers. The system provides memory only for the
+/// part that is used.
+const BUFFER: usize = 0x200_2000;
+/// Slots for metadata records, and for threads. Runtimes have some hundreds of each, a whole machine some ten thousand.
+const SLOTS: usize = 1 << 18;
+/// Slots for activities, or for label lists between two sequence points.
+const LABELS: usize = 1 << 16;
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let only: Vec<EventSelector<'_>> = args.only.iter().map(OnlyArg::as_filter).collect();
+    let mut records = RecordReader::new(Source::open(&args.file)?);
+    let mut output = AtomicOutput::open(&args.output, &args.overwrite)?;
+    let mut buffer = vec![0; BUFFER];
+    let (mut metadata, mut threads) = (vec![Slot::default(); SLOTS], vec![Slot::default(); SLOTS]);
+    let mut labels = vec![Slot::default(); LABELS];
+    let mut space = Some(RewriteSpace {
+        buffer: &mut buffer,
+        metadata: &mut metadata,
+        threads: &mut threads,
+        labels: &mut labels,
+    });
+    let mut rewrite: Option<Rewrite<'_>> = None;
+    let mut times = TimeFilter::new(0, u64::MAX);
+    let failed = |e| Failure::new(Kind::Other, format!("cannot rewrite the trace: {e}"));
+    let end = loop {
+        let record = records.next_record();
+        // The first record has the clock for --from and --to.
+        if let Record::Trace(trace) = &record {
+            if let Some(space) = space.take() {
+                let options = args.options(&only, trace);
+                times = TimeFilter::new(options.from, options.to);
+                rewrite = Some(Rewrite::new(options, space).map_err(failed)?);
+            }
+        }
+        if let Some(rewrite) = &mut rewrite {
+            while let Some(bytes) = rewrite.record(&record).map_err(failed)? {
+                output.write(bytes)?;
+            }
+        }
+        if output.is_closed() {
+            return Ok(());
+        }
+        let is_skipped = times.record(&record);
+        match record {
+            _ if is_skipped => {
+                records.skip_block();
+                if let Some(rewrite) = &mut rewrite {
+                    rewrite.resync();
+                }
+            }
+            Record::More { .. } => {
+                if let Err(e) = records.read_more() {
+                    return Err(records.get_ref().failed(&e));
+                }
+            }
+            Record::End(end) => break end,
+            _ => {}
+        }
+    };
+    let name = records.get_ref().name().to_string();
+    let Some(mut rewrite) = rewrite else {
+        // Without a valid part there is nothing to write.
+        return source::check(end, name);
+    };
+    while let Some(bytes) = rewrite.finish().map_err(failed)? {
+        output.write(bytes)?;
+    }
+    if output.is_closed() {
+        return Ok(());
+    }
+    let rewritten = *rewrite.counts();
+    let bytes = output.persist()?;
+    report_losses(&rewritten, globals);
+    report_skipped(&times, globals);
+    summarize(&rewritten, times.skipped_blocks(), bytes, args, end, globals)?;
+    source::check(end, name)
+}
+
+/// Reports what the version of the copy cannot represent.
+fn report_losses(rewritten: &RewriteCounts, globals: &Globals) {
+    let RewriteCounts { descriptions, labels, label_lists, thread_entries, pairs, .. } = *rewritten;
+    for (count, what) in [
+        (descriptions, "event descriptions lost fields"),
+        (labels, "labels were removed"),
+        (thread_entries, "properties of threads, such as names, were removed"),
+        (pairs, "properties of the trace were removed"),
+    ] {
+        if count > 0 {
+            globals.note(&format!("{count} {what}: this version of the format cannot represent them"));
+        }
+    }
+    if label_lists > 0 {
+        globals.note(&format!("{label_lists} label lists were removed: there are too many"));
+    }
+}
+
+/// Reports what the copy contains.
+fn summarize(
+    rewritten: &RewriteCounts,
+    skipped_blocks: u64,
+    bytes: u64,
+    args: &Args,
+    end: End,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    let RewriteCounts { events, kept, command_lines, .. } = *rewritten;
+    let is_stdout = args.output.as_os_str() == "-";
+    if !globals.json {
+        let stripped = match command_lines {
+            0 => String::new(),
+            n => format!(", {} without command line", HumanCount(n)),
+        };
+        let skipped = match skipped_blocks {
+            0 => String::new(),
+            n => format!(" in the blocks read, {} blocks skipped", HumanCount(n)),
+        };
+        let file = if is_stdout { "standard output".to_owned() } else { args.output.display().to_string() };
+        let (kept, events, bytes) = (HumanCount(kept), HumanCount(events), DecimalBytes(bytes));
+        to_stderr(&format!("Wrote {bytes} ({kept} of {events} events{skipped}{stripped}) to {file}"));
+        return Ok(());
+    }
+    let summary = json!({
+        "file": args.output.to_string_lossy(),
+        "bytes": bytes,
+        "events": events,
+        "kept": kept,
+        "skipped_blocks": skipped_blocks,
+        "command_lines": command_lines,
+        "complete": end == End::Complete,
+    });
+    if is_stdout {
+        json_to_stderr(&summary);
+        return Ok(());
+    }
+    json_to_stdout(&summary)
+}

@@ -1,0 +1,57 @@
+//! `set-env`: changes the environment of a process.
+use ipc_proto::{Request, SetEnvironmentVariable};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::force_args::ForceArgs;
+use crate::globals::Globals;
+use crate::printable::printable;
+use crate::stdout::done;
+use crate::target::OperandArgs;
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log::WireLogArgs;
+
+/// Set or remove an environment variable of a process
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "dotnet-ipc set-env [OPTIONS] <PID> <VARIABLE> [VALUE]",
+    after_help = "\
+Without VALUE the variable is removed; \"\" makes it empty. Put -- before a VALUE
+that begins with -.
+
+The process sees the change when it next reads the variable. The runtime reads
+its own settings (DOTNET_gcServer and the like) once, at startup: to change
+those, set them in the environment before the process starts.
+
+Examples:
+  dotnet-ipc set-env 4242 GREETING hello
+  dotnet-ipc set-env 4242 GREETING
+  dotnet-ipc set-env --name app GREETING hello"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    operands: OperandArgs,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (target, operands) = args.operands.read(&["VARIABLE", "VALUE"], 1)?;
+    let mut operands = operands.into_iter();
+    let (name, value) = (operands.next().unwrap_or_default(), operands.next());
+    let wire_log = args.wire_log.open()?;
+    let client = target.client(args.timeout.timeouts(), &wire_log)?;
+    let request = SetEnvironmentVariable { name: name.into(), value: value.into() };
+    let client = args.force.check(client, &Request::SetEnvironmentVariable(request))?;
+    client.set_environment_variable(name, value)?;
+    let sentence = match value {
+        Some(value) => printable(&format!("{name}={value}")).into_owned(),
+        None => format!("{} is removed", printable(name)),
+    };
+    done(globals, &sentence, &json!({ "name": name, "value": value }))?;
+    wire_log.check()
+}

@@ -1,0 +1,49 @@
+//! `startup-hook`: runs a startup hook in a process.
+use ipc_proto::{ApplyStartupHook, Request};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::force_args::ForceArgs;
+use crate::globals::Globals;
+use crate::printable::printable;
+use crate::stdout::done;
+use crate::target::OperandArgs;
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log::WireLogArgs;
+
+/// Load a library into a process and run its startup hook
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "dotnet-ipc startup-hook [OPTIONS] <PID> <HOOK>",
+    after_help = "\
+HOOK is the absolute path of the library in the target's file system, or the
+name of an assembly that the target can find. The hook runs immediately, or at
+startup if the runtime is suspended. Requires .NET 8. A library that cannot be
+loaded may end the process: --force is required if the file is not found.
+
+Examples:
+  dotnet-ipc startup-hook 4242 /opt/hooks/Hook.dll"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    operands: OperandArgs,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (target, operands) = args.operands.read(&["HOOK"], 1)?;
+    let path = operands.first().copied().unwrap_or_default();
+    let wire_log = args.wire_log.open()?;
+    let client = target.client(args.timeout.timeouts(), &wire_log)?;
+    let request = ApplyStartupHook { startup_hook_path: path.into() };
+    let client = args.force.check(client, &Request::ApplyStartupHook(request))?;
+    client.apply_startup_hook(path)?;
+    let sentence = format!("startup hook {} applied", printable(path));
+    done(globals, &sentence, &json!({ "startup_hook_path": path }))?;
+    wire_log.check()
+}

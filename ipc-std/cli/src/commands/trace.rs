@@ -1,0 +1,154 @@
+//! `trace`: records a process to a file.
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ipc_proto::wire::TextBuf;
+use ipc_std::{Client, Timeouts, TraceSession};
+use serde_json::{Value, json};
+
+use crate::failure::{self, Failure};
+use crate::globals::Globals;
+use crate::recording::progress::Progress;
+use crate::recording::session::{self, LiveSession};
+use crate::recording::{self, RecordingArgs, Summary, TICK, TraceOutput};
+use crate::stderr::{json_to_stderr, to_stderr};
+use crate::stdout::json_to_stdout;
+use crate::target::TargetArgs;
+use crate::timeout_args::TimeoutArgs;
+use crate::wire_log::WireLogArgs;
+
+/// Record the events of a process to a .nettrace file
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the trace, and again when ending it [default: 10s, 2m]")))]
+#[command(after_help = "\
+Without --profile, --provider and --clr-events, the profiles dotnet-common and
+dotnet-sampled-thread-time are recorded. `list-profiles` describes all
+profiles. A --provider or --clr-events replaces the provider of that name in a
+profile.
+
+--duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
+writes the rest, with the method names, and the file is complete. A second
+signal ends the tool immediately. A runtime that is suspended at startup is
+resumed. An option that the runtime is too old for is ignored, with a note.
+
+The runtime drops events when its buffer is full. The tool counts them while it
+records; a larger --buffer, or fewer events, help.
+
+Examples:
+  dotnet-ipc trace 4242
+  dotnet-ipc trace 4242 -o gc.nettrace --profile gc-verbose --duration 1m30s
+  dotnet-ipc trace 4242 -o http.nettrace --provider System.Net.Http::verbose
+  dotnet-ipc trace 4242 --clr-events gc+jit --clr-event-level verbose
+  dotnet-ipc trace 4242 -o - --duration 5s --provider \\
+      'System.Runtime:0:4:EventCounterIntervalSec=1' | xz > counters.xz
+  dotnet-ipc trace 4242 -o starts.nettrace --provider System.Net.Http \\
+      --event-ids System.Net.Http=+1,2 --buffering block")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// The file to write, or `-` for standard output [default: NAME_PID_yyyyMMdd_HHmmss.nettrace, in UTC]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    recording: RecordingArgs,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let plan = args.recording.plan()?;
+    let wire_log = args.wire_log.open()?;
+    let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
+    let client = args.target.client(timeouts, &wire_log)?;
+    let path = args.output.clone().map_or_else(|| default_path(&client), Ok)?;
+    let mut output = TraceOutput::open(&path, &args.wire_log.overwrite)?;
+
+    let live = session::start(client, &plan, Some(&output), globals).inspect_err(|_| output.abandon())?;
+    let LiveSession { mut session, started, resumed, stopping } = live;
+    let progress = Progress::start(started, plan.args.duration, stopping);
+    let recorded = recording::record(&mut session, &mut output, |_, output| progress.update(output));
+    progress.finish();
+    let is_complete = session.is_complete() && recorded.is_ok();
+    let summary = Summary::new(&output, started.elapsed());
+    report(&summary, &session, &output, is_complete, globals)?;
+    if let Some(warning) = summary.warning(plan.args.buffer) {
+        globals.note(&warning);
+    }
+    resumed.and(recorded)?;
+    recording::check_end(&session, plan.args.no_resume, &output)?;
+    session::report_end(&session, globals);
+    wire_log.check()
+}
+
+/// Reports what the file contains. With `--json`, the object is on standard error if the trace is on standard output.
+fn report(
+    summary: &Summary<'_>,
+    session: &TraceSession,
+    output: &TraceOutput,
+    is_complete: bool,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    if !globals.json {
+        to_stderr(&summary.to_string());
+        return Ok(());
+    }
+    let mut object = summary.to_json();
+    object.insert("complete".to_owned(), json!(is_complete));
+    object.insert("session_id".to_owned(), json!(session.session_id()));
+    object.insert("command".to_owned(), json!(failure::name_of(session.command())));
+    let object = Value::Object(object);
+    if output.is_stdout() {
+        json_to_stderr(&object);
+        return Ok(());
+    }
+    json_to_stdout(&object)
+}
+
+/// Returns the name of the file without `-o`: that of dotnet-trace, but in UTC.
+fn default_path(client: &Client) -> Result<PathBuf, Failure> {
+    let info = client.process_info()?;
+    let text = |text: &TextBuf| text.to_utf8().unwrap_or_default();
+    let name = program_name(&text(&info.managed_entrypoint_assembly_name), &text(&info.command_line));
+    // 2026-11-20T21:45:13Z
+    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let time: String = time.chars().filter(|c| !"-:Z".contains(*c)).collect();
+    Ok(format!("{name}_{}_{}.nettrace", info.process_id, time.replace('T', "_")).into())
+}
+
+/// Returns the name of the program as a part of a file name.
+fn program_name(assembly: &str, command_line: &str) -> String {
+    let program = command_line.split_whitespace().next().unwrap_or_default();
+    // A command line can have the separators of either system.
+    let program = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
+    let name = if assembly.is_empty() { &*stem } else { assembly };
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let name: String = name.chars().take(64).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    match name.trim_start_matches(['.', '-']) {
+        "" => "trace".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_programs() {
+        for (assembly, command_line, expected) in [
+            ("App", "/usr/bin/dotnet App.dll", "App"),
+            ("", "/opt/My App/run", "My"),
+            ("", "/opt/app/Service.exe --fast", "Service"),
+            ("", r"C:\app\Service.exe", "Service"),
+            ("../../etc/passwd", "", "_.._etc_passwd"),
+            ("a b\u{202e}c", "", "a_b_c"),
+            ("-rf", "", "rf"),
+            ("", "   ", "trace"),
+        ] {
+            assert_eq!(program_name(assembly, command_line), expected, "{assembly:?} {command_line:?}");
+        }
+    }
+}

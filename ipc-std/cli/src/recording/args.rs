@@ -1,0 +1,172 @@
+//! Options that say what to record.
+use core::time::Duration;
+
+use clap::ValueEnum;
+use ipc_proto::plan::LostFeature;
+use ipc_proto::types::{EventFilter, EventLevel, Provider, SessionBufferMode};
+use ipc_std::{Client, TraceConfig, TraceSession};
+
+use super::event_ids::{self, EventIds};
+use super::keywords::{self, RUNTIME_PROVIDER};
+use super::provider::{self, ProviderList, ProviderSpec};
+use super::trace_profile::{self, TraceProfile};
+use crate::durations;
+use crate::failure::{Failure, Kind};
+
+/// Options of every command that starts a session.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionArgs {
+    /// Stop after DURATION [default: at Ctrl-C]
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
+    pub(crate) duration: Option<Duration>,
+    /// Size of the runtime's event buffer in MB
+    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) buffer: u32,
+    /// Enable the providers of this profile; repeatable
+    #[arg(long = "profile", value_name = "P", value_enum, value_delimiter = ',')]
+    profiles: Vec<TraceProfile>,
+    /// Enable this provider; repeatable, or separated by commas. KEYWORDS are hexadecimal, or names such as
+    /// gc+jit+exception for Microsoft-Windows-DotNETRuntime [default: all]; LEVEL is 0 to 5 or logalways, critical,
+    /// error, warning, informational, verbose [default: informational]; ARGS are KEY=VALUE;KEY=VALUE
+    #[arg(long = "provider", value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
+    providers: Vec<ProviderList>,
+    /// Enable the runtime's own provider with these keywords, such as gc+jit+exception
+    #[arg(long, value_name = "NAMES", alias = "clrevents", value_parser = keywords::parse_names)]
+    clr_events: Option<u64>,
+    /// Level of --clr-events, by number or name [default: informational]
+    #[arg(long, value_name = "LEVEL", alias = "clreventlevel", requires = "clr_events", value_parser = provider::parse_level)]
+    clr_event_level: Option<EventLevel>,
+    /// Record only these events of an enabled provider, or with - all others; repeatable (.NET 10)
+    #[arg(long, value_name = "NAME=+ID,ID|NAME=-ID,ID")]
+    event_ids: Vec<EventIds>,
+    /// What happens when the event buffer is full
+    #[arg(long, value_enum, value_name = "MODE", default_value = "drop")]
+    buffering: Buffering,
+    /// Keep a runtime suspended that is suspended at startup
+    #[arg(long)]
+    pub(crate) no_resume: bool,
+}
+
+/// Options of the commands that record to a file.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordingArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    /// Leave out the rundown, the method names at the end of a trace: smaller, but stacks have no names
+    #[arg(long)]
+    no_rundown: bool,
+    /// Keywords of the rundown (method names written at the end), hexadecimal [default: those of the profiles] (.NET 9)
+    #[arg(long, value_name = "KEYWORDS", value_parser = keywords::parse_hex, conflicts_with = "no_rundown")]
+    rundown_keyword: Option<u64>,
+    /// Leave out the stacks of events (.NET 9)
+    #[arg(long)]
+    no_stacks: bool,
+}
+
+/// What the runtime does when its event buffer is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Buffering {
+    /// It drops events
+    Drop,
+    /// It blocks the program (.NET 11)
+    Block,
+}
+
+impl From<Buffering> for SessionBufferMode {
+    fn from(buffering: Buffering) -> Self {
+        match buffering {
+            Buffering::Drop => Self::DROP,
+            Buffering::Block => Self::BLOCK,
+        }
+    }
+}
+
+/// The session to start: the options, checked.
+#[derive(Debug)]
+pub(crate) struct SessionPlan<'o> {
+    pub(crate) args: &'o SessionArgs,
+    providers: Vec<ProviderSpec>,
+    rundown_keyword: u64,
+    stackwalk: bool,
+    /// Whether the user asked for a trace without stacks, so that stacks are worth a note.
+    reports_stacks: bool,
+}
+
+impl SessionArgs {
+    /// Returns whether there is an option that says what to record.
+    pub(crate) fn is_used(&self) -> bool {
+        let Self { duration, profiles, providers, clr_events, event_ids, .. } = self;
+        duration.is_some()
+            || !profiles.is_empty()
+            || !providers.is_empty()
+            || clr_events.is_some()
+            || !event_ids.is_empty()
+    }
+
+    /// Returns the session of these options, with `defaults` unless they name a profile or provider.
+    fn plan(&self, defaults: &[TraceProfile]) -> Result<SessionPlan<'_>, Failure> {
+        let mut named: Vec<ProviderSpec> =
+            self.providers.iter().flat_map(|ProviderList(providers)| providers).cloned().collect();
+        if let Some(keywords) = self.clr_events {
+            let level = self.clr_event_level.unwrap_or(EventLevel::INFORMATIONAL);
+            named.push(ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, ""));
+        }
+        let profiles = if self.profiles.is_empty() && named.is_empty() { defaults } else { &self.profiles };
+        let usage = |message| Failure::new(Kind::Usage, message);
+        let providers = trace_profile::select(profiles, &named).map_err(usage)?;
+        // A mistake is reported before a runtime is involved.
+        event_ids::filters(&providers, &self.event_ids).map_err(usage)?;
+        let rundown_keyword = trace_profile::rundown_keyword(profiles);
+        Ok(SessionPlan { args: self, providers, rundown_keyword, stackwalk: true, reports_stacks: true })
+    }
+
+    /// Returns a session for events to show: without rundown, sampler and, unless `stackwalk`, without stacks.
+    pub(crate) fn live_plan(&self, stackwalk: bool) -> Result<SessionPlan<'_>, Failure> {
+        let plan = self.plan(&[TraceProfile::DotnetCommon])?;
+        Ok(SessionPlan { rundown_keyword: 0, stackwalk, reports_stacks: false, ..plan })
+    }
+}
+
+impl RecordingArgs {
+    /// Returns whether there is an option that says what to record.
+    pub(crate) fn is_used(&self) -> bool {
+        self.session.is_used() || self.no_rundown || self.rundown_keyword.is_some() || self.no_stacks
+    }
+
+    /// Returns a session for a recording, by default with the profiles that dotnet-trace has as defaults.
+    pub(crate) fn plan(&self) -> Result<SessionPlan<'_>, Failure> {
+        let plan = self.session.plan(&TraceProfile::DEFAULT)?;
+        let rundown_keyword =
+            if self.no_rundown { 0 } else { self.rundown_keyword.unwrap_or(plan.rundown_keyword) };
+        Ok(SessionPlan { rundown_keyword, stackwalk: !self.no_stacks, ..plan })
+    }
+}
+
+impl SessionPlan<'_> {
+    /// Starts the session.
+    pub(crate) fn start(&self, client: &Client) -> Result<TraceSession, Failure> {
+        let providers: Vec<Provider<'_>> = self.providers.iter().map(ProviderSpec::to_provider).collect();
+        let filters: Vec<EventFilter<'_>> = event_ids::filters(&self.providers, &self.args.event_ids)
+            .map_err(|message| Failure::new(Kind::Usage, message))?;
+        let config = TraceConfig {
+            buffer_mb: self.args.buffer,
+            rundown_keyword: self.rundown_keyword,
+            stackwalk: self.stackwalk,
+            buffer_mode: self.args.buffering.into(),
+            providers: &providers,
+            filters: &filters,
+        };
+        Ok(client.start_tracing(&config)?)
+    }
+
+    /// Returns whether the session enables this provider.
+    pub(crate) fn enables(&self, provider: &str) -> bool {
+        self.providers.iter().any(|spec| spec.is_named(provider))
+    }
+
+    /// Returns what the runtime is too old for, as sentences.
+    pub(crate) fn limitations(&self, session: &TraceSession) -> Vec<String> {
+        let is_expected = |lost: &LostFeature| *lost == LostFeature::Stackwalk && !self.reports_stacks;
+        session.lost().iter().filter(|lost| !is_expected(lost)).map(|lost| lost.to_string()).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! The file or pipe that a trace is written to.
+use core::fmt;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use super::counter::EventCounter;
+use crate::failure::{Failure, Kind};
+use crate::output_file::{OutputFile, OverwriteArgs};
+use crate::stdout::unbuffered_stdout;
+
+/// The file or pipe that a trace is written to, and the counts of what it has received.
+#[derive(Debug)]
+pub(crate) struct TraceOutput {
+    /// `-` is standard output.
+    path: PathBuf,
+    file: File,
+    /// The path, if the file did not exist before.
+    created: Option<PathBuf>,
+    is_regular: bool,
+    /// Bytes that were written.
+    bytes: u64,
+    counter: EventCounter,
+}
+
+impl TraceOutput {
+    /// Opens the file. An existing file keeps its contents until [`truncate`](Self::truncate).
+    pub(crate) fn open(path: &Path, overwrite: &OverwriteArgs) -> Result<Self, Failure> {
+        let is_stdout = path.as_os_str() == "-";
+        let (file, created) = if is_stdout {
+            if io::stdout().is_terminal() {
+                return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")
+                    .with_hint("name a file, or redirect standard output"));
+            }
+            let file = unbuffered_stdout().map_err(|e| Failure::io("cannot write to standard output", &e))?;
+            (file, None)
+        } else {
+            let output = OutputFile::open(path, overwrite)?;
+            let created = output.created().map(Path::to_owned);
+            (output.into_file(), created)
+        };
+        let is_regular = !is_stdout && file.metadata().is_ok_and(|metadata| metadata.is_file());
+        Ok(Self { path: path.to_owned(), file, created, is_regular, bytes: 0, counter: EventCounter::new() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.path.as_os_str() == "-"
+    }
+
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) const fn counter(&self) -> &EventCounter {
+        &self.counter
+    }
+
+    /// Returns the path, if the file did not exist before.
+    pub(crate) fn created(&self) -> Option<&Path> {
+        self.created.as_deref()
+    }
+
+    /// Removes the old contents. Devices and pipes have none, and those of standard output are not the tool's.
+    pub(crate) fn truncate(&self) -> Result<(), Failure> {
+        if self.is_regular { self.file.set_len(0).map_err(|e| self.failed(&e)) } else { Ok(()) }
+    }
+
+    /// Writes bytes of the trace, and counts those that were written.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            match self.file.write(bytes) {
+                Ok(0) => return Err(self.failed(&ErrorKind::WriteZero.into())),
+                Ok(n) => {
+                    let (written, rest) = bytes.split_at_checked(n).unwrap_or((bytes, &[]));
+                    self.bytes = self.bytes.saturating_add(u64::try_from(n).unwrap_or(u64::MAX));
+                    self.counter.push(written);
+                    bytes = rest;
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.failed(&e)),
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, e: &io::Error) -> Failure {
+        let failure = Failure::io(format_args!("cannot write {self}"), e);
+        // The hint is about disks. The reader of a pipe closed it on purpose.
+        if e.kind() == ErrorKind::BrokenPipe { failure.without_hint() } else { failure }
+    }
+
+    /// Removes a file that was created for a trace that could not start.
+    pub(crate) fn abandon(&self) {
+        remove(self.created());
+    }
+}
+
+impl fmt::Display for TraceOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_stdout() { f.write_str("standard output") } else { self.path.display().fmt(f) }
+    }
+}
+
+/// Removes a file that was created for a trace that could not start.
+pub(crate) fn remove(created: Option<&Path>) {
+    // Another process may have removed it.
+    let _ = created.map(fs::remove_file);
+}

@@ -1,0 +1,131 @@
+//! The state of a recording, on a terminal.
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::Instant;
+
+use indicatif::{DecimalBytes, HumanCount, ProgressBar, ProgressState, ProgressStyle};
+
+use super::narrow_terminal;
+use super::output::TraceOutput;
+
+/// Shows the state of a recording in one line of standard error, if that is a terminal.
+///
+/// A thread of the progress bar draws the line, so that it is current while the recording waits for the runtime.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    bytes: AtomicU64,
+    events: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Progress {
+    /// How often the line is drawn.
+    const INTERVAL: Duration = Duration::from_millis(250);
+
+    /// Starts to draw. `stopping` becomes `true` when the runtime is asked to end the trace.
+    pub(crate) fn start(started: Instant, duration: Option<Duration>, stopping: Arc<AtomicBool>) -> Self {
+        let counts = Arc::new(Counts::default());
+        let bar = ProgressBar::with_draw_target(None, narrow_terminal::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {state}") {
+            let counts = Arc::clone(&counts);
+            bar.set_style(style.with_key("state", move |_: &ProgressState, line: &mut dyn Write| {
+                let stopping = stopping.load(Ordering::Relaxed);
+                // The line is a display: there is no caller to report an error to.
+                let _ = write_state(line, &counts, started.elapsed(), duration, stopping);
+            }));
+        }
+        bar.enable_steady_tick(Self::INTERVAL);
+        Self { bar, counts }
+    }
+
+    /// Updates the counts.
+    pub(crate) fn update(&self, output: &TraceOutput) {
+        let Counts { bytes, events, lost } = &*self.counts;
+        bytes.store(output.bytes(), Ordering::Relaxed);
+        events.store(output.counter().events(), Ordering::Relaxed);
+        lost.store(output.counter().lost(), Ordering::Relaxed);
+    }
+
+    /// Removes the line.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Writes `Recording: 28 kB, 163 events, 1 s of 4 s. Press Ctrl-C to stop`.
+fn write_state(
+    line: &mut dyn Write,
+    counts: &Counts,
+    elapsed: Duration,
+    duration: Option<Duration>,
+    stopping: bool,
+) -> fmt::Result {
+    let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let state = if stopping { "Stopping" } else { "Recording" };
+    let (bytes, events) = (DecimalBytes(count(&counts.bytes)), HumanCount(count(&counts.events)));
+    write!(line, "{state}: {bytes}, {events} events")?;
+    match count(&counts.lost) {
+        0 => {}
+        lost => write!(line, ", {} lost", HumanCount(lost))?,
+    }
+    if stopping {
+        return line.write_str(". Waiting for the end of the trace");
+    }
+    write!(line, ", {}", Clock(elapsed))?;
+    if let Some(duration) = duration {
+        write!(line, " of {}", Clock(duration))?;
+    }
+    line.write_str(". Press Ctrl-C to stop")
+}
+
+/// Whole seconds: `4 s`, `1 min 5 s`, `2 h 0 min`.
+struct Clock(Duration);
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        match seconds {
+            0..60 => write!(f, "{seconds} s"),
+            60..3_600 => write!(f, "{} min {} s", seconds / 60, seconds % 60),
+            _ => write!(f, "{} h {} min", seconds / 3_600, seconds / 60 % 60),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state() {
+        let counts =
+            Counts { bytes: AtomicU64::new(28_672), events: AtomicU64::new(1_633), lost: AtomicU64::new(0) };
+        let state = |elapsed, duration: Option<u64>, stopping| {
+            let mut line = String::new();
+            let duration = duration.map(Duration::from_secs);
+            write_state(&mut line, &counts, Duration::from_millis(elapsed), duration, stopping).unwrap();
+            line
+        };
+        assert_eq!(
+            state(1_900, Some(4), false),
+            "Recording: 28.67 kB, 1,633 events, 1 s of 4 s. Press Ctrl-C to stop"
+        );
+        assert_eq!(
+            state(65_000, None, false),
+            "Recording: 28.67 kB, 1,633 events, 1 min 5 s. Press Ctrl-C to stop"
+        );
+        counts.lost.store(2_000_000, Ordering::Relaxed);
+        assert_eq!(
+            state(7_260_000, Some(4), true),
+            "Stopping: 28.67 kB, 1,633 events, 2,000,000 lost. Waiting for the end of the trace"
+        );
+    }
+}

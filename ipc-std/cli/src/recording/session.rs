@@ -1,0 +1,122 @@
+//! The session of one process, which a signal ends.
+use core::mem;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use ipc_std::{Client, ErrorKind, Stopper, TraceSession};
+
+use super::args::SessionPlan;
+use super::output::{self, TraceOutput};
+use crate::failure::Failure;
+use crate::globals::Globals;
+use crate::{signals, timeout_args};
+
+/// A session that has started.
+#[derive(Debug)]
+pub(crate) struct LiveSession {
+    pub(crate) session: TraceSession,
+    pub(crate) started: Instant,
+    /// Whether the resumption of the runtime succeeded. If not, the session is stopping.
+    pub(crate) resumed: Result<(), Failure>,
+    /// Whether a signal or the end of the duration has stopped the session.
+    pub(crate) stopping: Arc<AtomicBool>,
+}
+
+/// Starts a session, and then resumes the runtime if it is suspended.
+pub(crate) fn start(
+    client: Client,
+    plan: &SessionPlan<'_>,
+    output: Option<&TraceOutput>,
+    globals: &Globals,
+) -> Result<LiveSession, Failure> {
+    let stopping = Arc::new(AtomicBool::new(false));
+    let created = output.and_then(TraceOutput::created).map(ToOwned::to_owned);
+    let stage = Arc::new(Mutex::new(Stage::Starting { created }));
+    signals::handle({
+        let (stage, stopping) = (Arc::clone(&stage), Arc::clone(&stopping));
+        move |signal| {
+            stopping.store(true, Ordering::Relaxed);
+            on_signal(&stage, signal);
+        }
+    })?;
+    let began = Instant::now();
+    let session = plan.start(&client)?;
+    // Before the thread that stops it, so that a session never seems shorter than its duration.
+    let started = Instant::now();
+    output.map_or(Ok(()), TraceOutput::truncate)?;
+    stop_later(plan.args.duration, session.stopper(), Arc::clone(&stopping))?;
+    *lock(&stage) = Stage::Recording(session.stopper());
+    let resumed = if plan.args.no_resume { Ok(()) } else { resume(client, began) };
+    if resumed.is_err() {
+        // The trace still gets its end.
+        session.stop();
+    }
+    for limitation in plan.limitations(&session) {
+        globals.note(&limitation);
+    }
+    Ok(LiveSession { session, started, resumed, stopping })
+}
+
+/// Reports an unexpected end of a complete trace.
+pub(crate) fn report_end(session: &TraceSession, globals: &Globals) {
+    if !session.is_stopping() {
+        globals.note("the process exited, which ended the trace");
+    }
+    if let Some(e) = session.stop_error() {
+        globals.note(&format!("the trace is complete, but the runtime did not confirm its end: {e}"));
+    }
+}
+
+/// What a signal does.
+#[derive(Debug)]
+enum Stage {
+    /// Removes the file that was created, and ends the tool.
+    Starting { created: Option<PathBuf> },
+    /// Stops the session.
+    Recording(Stopper),
+    /// Ends the tool: it is the second signal.
+    Stopping,
+}
+
+fn on_signal(stage: &Mutex<Stage>, signal: i32) {
+    match mem::replace(&mut *lock(stage), Stage::Stopping) {
+        Stage::Recording(stopper) => stopper.stop(),
+        Stage::Starting { created } => {
+            output::remove(created.as_deref());
+            signals::obey(signal);
+        }
+        Stage::Stopping => signals::obey(signal),
+    }
+}
+
+/// Stops the session after `duration`, if there is one.
+fn stop_later(
+    duration: Option<Duration>,
+    stopper: Stopper,
+    stopping: Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    let Some(duration) = duration else { return Ok(()) };
+    let spawned = thread::Builder::new().name("stop".to_owned()).spawn(move || {
+        thread::sleep(duration);
+        stopping.store(true, Ordering::Relaxed);
+        stopper.stop();
+    });
+    spawned.map(|_| ()).map_err(|e| Failure::io("cannot start a thread", &e))
+}
+
+/// Resumes a suspended runtime, by the deadline of a command that began then.
+fn resume(client: Client, began: Instant) -> Result<(), Failure> {
+    match timeout_args::since(client, began).resume() {
+        // .NET Core 3 does not know the command, and cannot be suspended.
+        Err(e) if e.kind() == ErrorKind::Unsupported => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,135 @@
+//! Profiles: providers under a name, as in dotnet-trace.
+use clap::ValueEnum;
+use ipc_proto::types::EventLevel;
+use ipc_std::TraceConfig;
+
+use super::keywords::RUNTIME_PROVIDER;
+use super::provider::{self, ProviderSpec};
+
+/// Profiles of dotnet-trace, with the same names and providers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceProfile {
+    /// Garbage collections, loading, compilation, exceptions, threads; low cost
+    DotnetCommon,
+    /// A sample of every managed thread's stack, every 1 ms (10 ms on .NET 11)
+    DotnetSampledThreadTime,
+    /// Garbage collections and a sample of the allocations
+    GcVerbose,
+    /// Garbage collections only, at the lowest cost
+    GcCollect,
+    /// Commands of ADO.NET and Entity Framework
+    Database,
+}
+
+/// Argument of the bridge from `DiagnosticSource` to EventPipe: the database commands and their properties.
+const DATABASE: &str = "FilterAndPayloadSpecs=\"\
+    SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandBefore@Activity1Start:\
+    -Command;Command.CommandText;ConnectionId;Operation;Command.Connection.ServerVersion;\
+    Command.CommandTimeout;Command.CommandType;Command.Connection.ConnectionString;\
+    Command.Connection.Database;Command.Connection.DataSource;Command.Connection.PacketSize\r\n\
+    SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandAfter@Activity1Stop:\r\n\
+    Microsoft.EntityFrameworkCore/Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting@Activity2Start:\
+    -Command.CommandText;Command;ConnectionId;IsAsync;Command.Connection.ClientConnectionId;\
+    Command.Connection.ServerVersion;Command.CommandTimeout;Command.CommandType;\
+    Command.Connection.ConnectionString;Command.Connection.Database;Command.Connection.DataSource;\
+    Command.Connection.PacketSize\r\n\
+    Microsoft.EntityFrameworkCore/Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:\"";
+
+impl TraceProfile {
+    /// The profiles of a recording by default.
+    pub(crate) const DEFAULT: [Self; 2] = [Self::DotnetCommon, Self::DotnetSampledThreadTime];
+
+    /// Returns the providers of the profile.
+    pub(crate) const fn providers(self) -> &'static [ProviderSpec] {
+        const INFORMATIONAL: EventLevel = EventLevel::INFORMATIONAL;
+        const VERBOSE: EventLevel = EventLevel::VERBOSE;
+        match self {
+            Self::DotnetCommon => {
+                const { &[ProviderSpec::new(RUNTIME_PROVIDER, 0x10_0003_801d, INFORMATIONAL, "")] }
+            }
+            Self::DotnetSampledThreadTime => {
+                const {
+                    &[ProviderSpec::new(
+                        "Microsoft-DotNETCore-SampleProfiler",
+                        0xf000_0000_0000,
+                        INFORMATIONAL,
+                        "",
+                    )]
+                }
+            }
+            Self::GcVerbose => const { &[ProviderSpec::new(RUNTIME_PROVIDER, 0x8003, VERBOSE, "")] },
+            Self::GcCollect => {
+                const {
+                    &[
+                        ProviderSpec::new(RUNTIME_PROVIDER, 1, INFORMATIONAL, ""),
+                        ProviderSpec::new("Microsoft-Windows-DotNETRuntimePrivate", 1, INFORMATIONAL, ""),
+                    ]
+                }
+            }
+            Self::Database => {
+                const {
+                    &[
+                        ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x80, INFORMATIONAL, ""),
+                        ProviderSpec::new("Microsoft-Diagnostics-DiagnosticSource", 3, VERBOSE, DATABASE),
+                    ]
+                }
+            }
+        }
+    }
+
+    /// Returns the keywords of the rundown that the profile needs.
+    pub(crate) const fn rundown_keyword(self) -> u64 {
+        match self {
+            Self::GcCollect => 1,
+            _ => TraceConfig::DEFAULT_RUNDOWN,
+        }
+    }
+}
+
+/// Returns the providers to record.
+///
+/// A provider in `named` replaces the one of that name in a profile. Several in `named` are merged, and so are those of
+/// several profiles.
+pub(crate) fn select(profiles: &[TraceProfile], named: &[ProviderSpec]) -> Result<Vec<ProviderSpec>, String> {
+    let mut selected = Vec::new();
+    for spec in named {
+        provider::add(&mut selected, spec)?;
+    }
+    for spec in profiles.iter().flat_map(|profile| profile.providers()) {
+        if !named.iter().any(|named| named.is_named(&spec.name)) {
+            provider::add(&mut selected, spec)?;
+        }
+    }
+    Ok(selected)
+}
+
+/// Returns the keywords of the rundown for all these profiles.
+pub(crate) fn rundown_keyword(profiles: &[TraceProfile]) -> u64 {
+    let keywords = profiles.iter().map(|profile| profile.rundown_keyword()).reduce(|all, one| all | one);
+    keywords.unwrap_or(TraceConfig::DEFAULT_RUNDOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_provider_replaces_that_of_a_profile() {
+        let named = [ProviderSpec::new("microsoft-windows-dotnetruntime", 1, EventLevel::WARNING, "")];
+        let profiles = [TraceProfile::DotnetCommon, TraceProfile::DotnetSampledThreadTime];
+        let selected = select(&profiles, &named).unwrap();
+        assert_eq!(selected[0], named[0]);
+        assert_eq!(selected[1..], *TraceProfile::DotnetSampledThreadTime.providers());
+        assert_eq!(rundown_keyword(&profiles), TraceConfig::DEFAULT_RUNDOWN);
+        assert_eq!(select(&[], &named).unwrap(), named);
+    }
+
+    #[test]
+    fn profiles_are_merged() {
+        let profiles = [TraceProfile::GcCollect, TraceProfile::GcVerbose];
+        let selected = select(&profiles, &[]).unwrap();
+        assert_eq!(selected[0], ProviderSpec::new(RUNTIME_PROVIDER, 0x8003, EventLevel::VERBOSE, ""));
+        assert_eq!(selected.len(), 2);
+        assert_eq!(rundown_keyword(&profiles), TraceConfig::DEFAULT_RUNDOWN | 1);
+    }
+}

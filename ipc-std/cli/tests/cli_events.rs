@@ -1,0 +1,429 @@
+//! `dotnet-ipc events` of every recorded trace, and of odd ones.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+#![cfg_attr(windows, allow(dead_code, unused_imports, reason = "signals, and what else only Unix has"))]
+
+mod tool;
+mod traces;
+
+use std::fs::{self, File};
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+
+use ipc_proto::nettrace::{
+    BlockKind, Event, Limits, Metadata, Parser, Record, Stack, Trace, TraceWriter, Version,
+};
+use serde_json::{Value, json};
+
+use crate::tool::{finish, run, run_with, tool};
+use crate::traces::{Kinds, expected_end, identity, kinds, made, path, put, traces};
+
+#[test]
+fn help_has_examples() {
+    for command in ["events", "stats", "rewrite"] {
+        let help = run(&[command, "--help"]).well().into_text();
+        assert!(help.contains("Examples:\n  dotnet-ipc "), "{help}");
+    }
+}
+
+/// The keys of an event, before its fields or its payload.
+const KEYS: [&str; 13] = [
+    "time_ns",
+    "thread_id",
+    "provider",
+    "id",
+    "version",
+    "name",
+    "level",
+    "opcode",
+    "keywords",
+    "processor",
+    "activity_id",
+    "related_activity_id",
+    "stack",
+];
+
+#[test]
+fn events_of_every_trace() {
+    for (path, expected) in traces() {
+        let (_, status) = expected_end(&expected);
+        let ran = run(&["events", &path, "--json"]);
+        assert_eq!(ran.status, Some(status), "{path}: {}", ran.stderr);
+        let stats = run(&["stats", &path, "--json"]).json();
+        assert_eq!(stats["lost"], expected["dropped_strict"]);
+        let lost = stats["lost"].as_u64().unwrap() + stats["lost_at_start"].as_u64().unwrap();
+        assert_eq!(ran.stderr.contains(&format!("{lost} events were lost")), lost > 0, "{}", ran.stderr);
+        let events = ran.lines();
+        let mut found = Kinds::new();
+        for event in &events {
+            *found.entry(identity(event)).or_default() += 1;
+            let mut keys: Vec<&str> = event.as_object().unwrap().keys().map(String::as_str).collect();
+            keys.retain(|key| !["rest", "error"].contains(key));
+            let (last, all) = keys.split_last().unwrap();
+            assert_eq!(all, KEYS);
+            assert!(["fields", "payload"].contains(last), "{event}");
+            assert!(event["time_ns"].is_i64() && event["thread_id"].is_u64(), "{event}");
+        }
+        // One has another version, by its own label.
+        if let Some(one) = found.remove(&("Prov.A".to_owned(), 11, 2)) {
+            *found.entry(("Prov.A".to_owned(), 11, 0)).or_default() += one;
+        }
+        assert_eq!(found, kinds(&expected), "{path}");
+
+        let ordered = run(&["events", &path, "--json", "--ordered"]);
+        assert_eq!(ordered.status, Some(status), "{path}");
+        let mut sorted = events.clone();
+        sorted.sort_by_key(|event| event["time_ns"].as_i64().unwrap());
+        assert!(ordered.lines() == sorted, "{path}");
+
+        let text = run(&["events", &path]);
+        assert_eq!((text.status, text.text().lines().count()), (Some(status), events.len()), "{path}");
+        for (line, event) in text.text().lines().zip(&events) {
+            let begin =
+                format!("[{}] {}/{}", event["thread_id"], event["provider"].as_str().unwrap(), event["id"]);
+            assert!(line.split_once(' ').unwrap().1.starts_with(&begin), "{line}");
+        }
+
+        let piped = run_with(&["events", "-", "--json"], fs::read(&path).unwrap());
+        assert!(piped.text() == ran.text(), "{path}");
+    }
+}
+
+#[test]
+fn fields() {
+    let events = run(&["events", &path("synth-v6-all.nettrace"), "--json"]).lines();
+    let all = events.iter().find(|event| event["name"] == "All").unwrap();
+    assert_eq!(all["thread_id"], 1_099_511_627_776_u64);
+    assert_eq!(all["activity_id"], "03020100-0504-0706-0809-0a0b0c0d0e0f");
+    let fields = &all["fields"];
+    for (name, value) in [
+        ("b32", json!(true)),
+        ("c16", json!("Q")),
+        ("i8", json!(-5)),
+        ("i64", json!(-5_000_000_000_000_i64)),
+        ("u64", json!(9_223_372_036_854_775_813_u64)),
+        ("vu", json!(u64::MAX)),
+        ("f64", json!(-2.25)),
+        ("dt", json!("2022-06-18T04:26:40.0000000Z")),
+        ("s16", json!("zero\u{e9}")),
+        ("arr", json!([1, -2, 3])),
+        ("rel", json!([11, 22])),
+        ("dat", json!("loc")),
+        ("obj", json!({ "x": 300, "y": ["Hi", "Bye"] })),
+    ] {
+        assert_eq!(fields[name], value, "{name}");
+    }
+
+    // A string with a NUL, of which the second half is in `rest`; a lone surrogate; bytes without a description.
+    let events = run(&["events", &path("gen-net10-odd-payloads.nettrace"), "--json"]).lines();
+    let odd = events.iter().find(|event| event["rest"].is_string()).unwrap();
+    assert_eq!(odd["fields"], json!({ "a": "lone \u{fffd} surrogate", "b": "nul " }));
+    assert_eq!(odd["rest"], "IABpAG4AcwBpAGQAZQAAAA==");
+    assert!(odd.get("error").is_none());
+    let bytes = events.iter().find(|event| event["name"] == "Bytes").unwrap();
+    assert_eq!((&bytes["payload"], bytes.get("fields")), (&json!("AwAAAAECAA=="), None));
+}
+
+#[test]
+fn fields_that_are_odd() {
+    let infinities = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300].map(f64::to_le_bytes).concat();
+    let control: Vec<u8> =
+        "\"\\\n\u{1}\u{85}\u{7f}".encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+    let stream = made(&[
+        (&[(6, "x"), (6, "x"), (6, "x#2"), (6, "x")], &[1, 2, 3, 4]),
+        (&[(6, "n"), (9, "m")], &[7, 8]),
+        (&[(14, "a"), (14, "b"), (14, "c"), (14, "d")], &infinities),
+        (&[(18, "a\"b")], &control),
+        (&[(12, "u")], &u64::MAX.to_le_bytes()),
+        (&[], &[]),
+    ]);
+    let ran = run_with(&["events", "-", "--json"], stream.clone()).well();
+    let events = ran.lines();
+    assert_eq!(events.len(), 7);
+    let names: Vec<&String> = events[0]["fields"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["x", "x#2", "x#2#2", "x#3"]);
+    assert_eq!(events[0]["fields"]["x#3"], 4);
+    assert_eq!((&events[1]["fields"], &events[1]["rest"]), (&json!({ "n": 7 }), &json!("CA==")));
+    assert!(events[1]["error"].as_str().unwrap().contains("at byte 1"), "{}", events[1]);
+    assert_eq!(events[2]["fields"], json!({ "a": "NaN", "b": "Infinity", "c": "-Infinity", "d": 1e300 }));
+    assert_eq!(events[3]["fields"], json!({ "a\"b": "\"\\\n\u{1}\u{85}\u{7f}" }));
+    assert_eq!(events[4]["fields"], json!({ "u": u64::MAX }));
+    assert_eq!(events[5]["fields"], json!({}));
+    let unknown = json!({
+        "time_ns": 0, "thread_id": 0, "provider": null, "id": null, "version": null, "name": null,
+        "level": null, "opcode": null, "keywords": null, "processor": 0, "activity_id": null,
+        "related_activity_id": null, "stack": [], "payload": "Pw==",
+    });
+    assert_eq!(events[6], unknown);
+    let text = run_with(&["events", "-"], stream.clone()).well().into_text();
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text}");
+    let stats = run_with(&["stats", "-", "--json"], stream).well().json();
+    assert_eq!(stats["by_event"][0], json!({ "provider": null, "id": null, "version": null, "count": 1 }));
+}
+
+#[test]
+fn properties_of_events() {
+    let events = run(&["events", &path("gen-net10-small-mixed.nettrace"), "--json"]).well().lines();
+    let is_hexadecimal = |text: &Value| {
+        let digits = text.as_str().and_then(|text| text.strip_prefix("0x")).unwrap_or_default();
+        u64::from_str_radix(digits, 16).is_ok_and(|number| digits == format!("{number:x}"))
+    };
+    assert!(events.iter().all(|event| is_hexadecimal(&event["keywords"])));
+    let stacks: Vec<_> = events.iter().map(|event| event["stack"].as_array().unwrap()).collect();
+    assert!(stacks.iter().all(|stack| stack.iter().all(is_hexadecimal)));
+    let named = |name: &str| events.iter().find(|event| event["name"] == name).unwrap();
+    let part = |event: &Value, keys: &[&str]| keys.iter().map(|key| event[key].clone()).collect::<Value>();
+    let keys = ["level", "opcode", "keywords", "processor", "related_activity_id"];
+    assert_eq!(part(named("GCFinalizersBegin"), &keys), json!([4, null, "0x1", null, null]));
+    let stack = named("TaskCompleted")["stack"].as_array().unwrap();
+    assert_eq!((&stack[0], stack.len()), (&json!("0x55dd53310109"), 15), "the leaf is the first");
+
+    // In version 6, an event can have labels of its own.
+    let events = run(&["events", &path("synth-v6-all.nettrace"), "--json"]).lines();
+    let all = events.iter().find(|event| event["name"] == "All").unwrap();
+    let related = "13121110-1514-1716-1819-1a1b1c1d1e1f";
+    assert_eq!(part(all, &keys), json!([5, 10, "0x8000000000000001", null, related]));
+    assert_eq!(all["stack"], json!(["0x1000", "0x2000"]));
+}
+
+/// An event with many fields takes no longer for each field than one with few.
+#[test]
+fn many_fields() {
+    const MANY: usize = 30_000;
+    let names: Vec<String> = (0..MANY).map(|n| format!("n{n}")).collect();
+    let distinct: Vec<(u32, &str)> = names.iter().map(|name| (6, name.as_str())).collect();
+    let same = vec![(6, "x"); MANY];
+    let payload = vec![7; MANY];
+    let ran = run_with(&["events", "-", "--json"], made(&[(&same, &payload), (&distinct, &payload)])).well();
+    let events = ran.lines();
+    for (event, name) in [(&events[0], "x#30000"), (&events[1], "n29999")] {
+        let fields = event["fields"].as_object().unwrap();
+        assert_eq!((fields.len(), fields.keys().next_back().unwrap().as_str()), (MANY, name));
+    }
+    // An object that grows beyond the number of keys that are compared one by one.
+    let names = ["x", "y", "x", "x#2", "y#3", "y", "y", "y"];
+    let all: Vec<(u32, &str)> = names.iter().cycle().take(40).map(|name| (6, *name)).collect();
+    let ran = run_with(&["events", "-", "--json"], made(&[(&all, &payload[..40])])).well();
+    let events = ran.lines();
+    let fields = events[0]["fields"].as_object().unwrap();
+    assert_eq!(fields.len(), 40);
+    let keys: Vec<&String> = fields.keys().take(8).collect();
+    assert_eq!(keys, ["x", "y", "x#2", "x#2#2", "y#3", "y#2", "y#4", "y#5"]);
+}
+
+/// Each event repeats the names of its description, which a trace has once.
+#[test]
+fn long_names_are_cut() {
+    let long = "\u{e9}".repeat(300);
+    let cut = format!("{}…", "\u{e9}".repeat(256));
+    let exact = "\u{e9}".repeat(256);
+    let trace = made(&[(&[(6, &long), (6, &long), (6, &exact)], &[1, 2, 3]), (&[(6, &exact)], &[4])]);
+    let ran = run_with(&["events", "-", "--json"], trace.clone()).well();
+    let events = ran.lines();
+    assert_eq!(events[0]["fields"], json!({ cut.clone(): 1, format!("{cut}#2"): 2, exact.clone(): 3 }));
+    assert_eq!((&events[0]["cut"], &events[1]["cut"]), (&json!(true), &Value::Null));
+    assert_eq!(events[1]["fields"], json!({ exact.clone(): 4 }));
+    let ran = run_with(&["events", "-"], trace).well();
+    let lines: Vec<&str> = ran.text().lines().collect();
+    assert!(lines[0].ends_with(&format!(" {cut}=1 {cut}=2 {exact}=3 (cut)")), "{}", lines[0]);
+    assert!(lines[1].ends_with(&format!(" {exact}=4")), "{}", lines[1]);
+}
+
+/// The fields of a line have a length that depends on the payload, whatever the description has.
+#[test]
+fn fields_with_much_more_name_than_value_are_cut() {
+    let names: Vec<String> = (0..1000).map(|n| format!("{n:0200}")).collect();
+    // Empty strings: a NUL of two bytes each.
+    let fields: Vec<(u32, &str)> = names.iter().map(|name| (18, name.as_str())).collect();
+    let ran = run_with(&["events", "-", "--json"], made(&[(&fields, &[0; 2000])])).well();
+    let event = &ran.lines()[0];
+    let shown = event["fields"].as_object().unwrap().len();
+    assert!((600..700).contains(&shown), "{shown} fields");
+    assert_eq!((&event["cut"], event.get("rest"), event.get("error")), (&json!(true), None, None));
+    let ran = run_with(&["events", "-"], made(&[(&fields, &[0; 2000])])).well();
+    assert!(ran.text().lines().next().unwrap().ends_with(" (cut)"));
+}
+
+/// An event of few bytes can refer to a stack of any length.
+#[test]
+fn long_stacks_and_names_are_cut() {
+    let long = "N".repeat(1000);
+    let addresses = |n: u64| (1..=n).flat_map(u64::to_le_bytes).collect::<Vec<_>>();
+    let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
+    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
+    put!(trace, writer.trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let mut metadata = Metadata::default();
+    (metadata.id, metadata.provider, metadata.name) = (1, (&*long).into(), (&*long).into());
+    put!(trace, writer.describe(&metadata));
+    for (id, len) in [(1, 256), (2, 257)] {
+        let bytes = addresses(len);
+        put!(trace, writer.stack(&Stack { id, bytes: &bytes }));
+    }
+    for stack_id in [1, 2] {
+        put!(
+            trace,
+            writer.event(&Event { metadata_id: 1, stack_id, sequence: stack_id, ..Event::default() })
+        );
+    }
+    while let Some(bytes) = writer.finish() {
+        trace.extend_from_slice(bytes);
+    }
+    let events = run_with(&["events", "-", "--json"], trace.clone()).well().lines();
+    let cut = format!("{}…", "N".repeat(256));
+    for event in &events {
+        assert_eq!(
+            (&event["provider"], &event["name"], &event["cut"]),
+            (&json!(cut), &json!(cut), &json!(true))
+        );
+        assert_eq!(event["stack"].as_array().unwrap().len(), 256);
+    }
+    // A table has a column of the width of the longest name.
+    let text = run_with(&["stats", "-"], trace).well().into_text();
+    assert!(text.contains(&cut) && text.len() < 2500, "{} bytes", text.len());
+}
+
+#[test]
+fn only() {
+    let file = path("gen-net10-small-mixed.nettrace");
+    let all = run(&["events", &file, "--json"]).well().lines();
+    let runtime = "microsoft-windows-dotnetruntime";
+    for (args, wanted) in [
+        (&["--only", runtime][..], &[(runtime, None)][..]),
+        (
+            &["--only", "System.Runtime", "--only", "Microsoft-Windows-DotNETRuntime/1"],
+            &[("system.runtime", None), (runtime, Some(1))],
+        ),
+        (&["--only", "Unknown"], &[]),
+    ] {
+        let shown = run(&[&["events", &file, "--json"], args].concat()).well().lines();
+        let mut expected = all.clone();
+        expected.retain(|event| {
+            let (provider, id, _) = identity(event);
+            wanted.iter().any(|(name, of)| provider.to_lowercase() == *name && of.is_none_or(|of| of == id))
+        });
+        assert!(shown == expected, "{args:?}");
+        assert_eq!(expected.is_empty(), args == ["--only", "Unknown"]);
+    }
+    for (only, words) in [("A/GCStart", "not a number"), ("", "missing"), ("/1", "missing")] {
+        let ran = run(&["events", &file, "--only", only]);
+        assert_eq!(ran.status, Some(2));
+        assert!(ran.stderr.contains(words), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_number_is_a_process_id_unless_there_is_the_option_file() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(path("gen-net10-lab-small.nettrace"), directory.path().join("4294967")).unwrap();
+    let run = |args: &[&str]| finish(tool(args).current_dir(directory.path()).spawn().unwrap());
+    assert_eq!(run(&["events", "4294967"]).status, Some(3));
+    assert_eq!(run(&["events", "99999999999"]).status, Some(3));
+    assert_eq!(run(&["events", "4294967", "--file"]).well().text().lines().count(), 142);
+    assert_eq!(run(&["events", "./4294967"]).well().text().lines().count(), 142);
+    for args in [
+        &["events"][..],
+        &["events", "4294967", "--file", "--duration", "1s"],
+        &["events", "./4294967", "--provider", "A"],
+        &["events", "./4294967", "--wire-log", "log"],
+        &["events", "./4294967", "--socket", "x"],
+    ] {
+        assert_eq!(run(args).status, Some(2), "{args:?}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_closed_output_is_not_an_error() {
+    let file = path("gen-net10-odd-payloads.nettrace");
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    drop(ours);
+    finish(tool(&["events", &file]).stdout(OwnedFd::from(theirs)).spawn().unwrap()).well();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let ran = finish(tool(&["events", &file]).stdout(full).spawn().unwrap());
+    assert_eq!((ran.status, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
+}
+
+/// Shows exactly the events between two times, whatever the blocks of the trace state, in the order of the trace and of
+/// time; and `rewrite` keeps the same.
+#[test]
+fn events_between_two_times() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("part.nettrace").to_str().unwrap().to_owned();
+    let mut skipped = 0;
+    for (path, expected) in traces() {
+        let (_, status) = expected_end(&expected);
+        let lines = |args: &[&str]| {
+            let ran = run(&[&["events", "--json"], args].concat());
+            assert_eq!(ran.status, Some(status), "{path}: {ran:?}");
+            ran.into_text().lines().map(str::to_owned).collect::<Vec<String>>()
+        };
+        let time = |line: &String| serde_json::from_str::<Value>(line).unwrap()["time_ns"].as_i64().unwrap();
+        let all = lines(&[&path]);
+        let mut times: Vec<i64> = all.iter().map(time).filter(|time| *time >= 0).collect();
+        times.sort_unstable();
+        let (Some(from), Some(to)) = (times.get(times.len() / 4), times.get(times.len() / 4 * 3)) else {
+            continue;
+        };
+        let seconds = |ns: i64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let range = ["--from", &seconds(*from), "--to", &seconds(*to)];
+        for order in [None, Some("--ordered")] {
+            let args: Vec<&str> = [&path[..]].into_iter().chain(order).collect();
+            let inside = |line: &String| (*from..=*to).contains(&time(line));
+            let filtered: Vec<String> = lines(&args).into_iter().filter(inside).collect();
+            assert!(lines(&[&args[..], &range].concat()) == filtered, "{path} {order:?}");
+            assert!(!filtered.is_empty(), "{path}");
+        }
+        let kept = lines(&[&[&path[..]], &range[..]].concat()).len();
+        let ran = run(&[&["rewrite", &path, "-o", &file, "--overwrite", "--json"], &range[..]].concat());
+        let summary = ran.json();
+        assert_eq!(summary["kept"], json!(kept), "{path}");
+        let blocks = summary["skipped_blocks"].as_u64().unwrap();
+        assert!(blocks == 0 || !path.contains("v3") && !path.contains("v6"), "{path}: {blocks} blocks");
+        skipped += blocks;
+    }
+    assert!(skipped > 0, "blocks of runtimes are skipped by the times that they state");
+}
+
+/// Blocks that state wrong times are skipped, and the tool reports it once an event shows it.
+#[test]
+fn blocks_with_wrong_times_are_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("lies.nettrace");
+    let copy = directory.path().join("copy.nettrace");
+    let mut bytes = fs::read(path("gen-net10-small-mixed.nettrace")).unwrap();
+    let mut parser = Parser::new(Limits::default());
+    let source = bytes.clone();
+    let (mut bodies, mut times) = (Vec::new(), Vec::new());
+    loop {
+        match parser.next(&source) {
+            Record::Block(block) if block.kind == BlockKind::Event => {
+                bodies.push(usize::try_from(block.body).unwrap());
+            }
+            Record::Event(event) => times.push(event.timestamp),
+            Record::End(_) => break,
+            _ => {}
+        }
+    }
+    times.sort_unstable();
+    // The second block states times of long ago. The third one states the last time, which is wanted.
+    for (body, time) in [(bodies[1], 1), (bodies[2], *times.last().unwrap())] {
+        bytes[body + 4..body + 20].copy_from_slice(&[time; 2].map(u64::to_le_bytes).concat());
+    }
+    fs::write(&file, bytes).unwrap();
+    let (file, copy) = (file.to_str().unwrap(), copy.to_str().unwrap());
+    for args in [&["events", file][..], &["rewrite", file, "-o", copy]] {
+        let ran = run(&[args, &["--from", "1ms"]].concat());
+        let message = ran.stderr;
+        assert_eq!((ran.status, message.contains("events may be missing")), (Some(0), true), "{message}");
+        let ran = run(&[args, if args[0] == "events" { &[] } else { &["--overwrite"] }].concat());
+        assert!(!ran.stderr.contains("missing"), "{}", ran.stderr);
+    }
+}

@@ -1,0 +1,149 @@
+//! Sessions of real runtimes whose streams are larger than the buffers of a connection.
+use core::time::Duration;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind, Read, Write};
+use std::thread;
+
+use ipc_proto::SessionEnd;
+use ipc_proto::nettrace::End;
+use ipc_proto::types::{EventLevel, Provider};
+use ipc_std::{Client, Error, Monitor, Phase, Timeouts, TraceConfig, TraceReader, TraceSession};
+use rustix::process::{Signal, kill_process_group};
+
+use crate::ports::{arrived, each_with_ports};
+use crate::runtime::{Runtime, Start, with_runtimes};
+
+/// Returns the provider of the runtime and that of the test program, with all events.
+fn everything() -> [Provider<'static>; 2] {
+    ["Microsoft-Windows-DotNETRuntime", "Lab-Workload"].map(|name| Provider {
+        keywords: u64::MAX,
+        level: EventLevel::VERBOSE,
+        name: name.into(),
+        arguments: "".into(),
+    })
+}
+
+/// A runtime that was suspended at a port, traced, and resumed. No client has read the stream.
+struct Loaded {
+    _directory: tempfile::TempDir,
+    _monitor: Monitor,
+    runtime: Runtime,
+    client: Client,
+    session: TraceSession,
+}
+
+fn loaded(start: &Start<'_>, timeouts: Timeouts) -> Loaded {
+    let directory = tempfile::tempdir().unwrap();
+    let monitor = Monitor::bind(directory.path().join("port")).unwrap().with_timeouts(timeouts);
+    let (name, value) = monitor.variable(true).unwrap();
+    let flood = [("LAB_BURST", "500"), ("LAB_THREADS", "12"), ("LAB_PAUSE_MS", "0")];
+    let mut variables = flood.map(|(name, value)| (name, OsStr::new(value))).to_vec();
+    variables.push((name, &value));
+    let runtime = start(&variables);
+    let client = monitor.client(arrived(&monitor, &runtime).runtime_cookie);
+    let session = client.start_tracing(&TraceConfig::new(&everything())).unwrap();
+    client.resume().unwrap();
+    Loaded { _directory: directory, _monitor: monitor, runtime, client, session }
+}
+
+/// Waits until the buffers of the connection are full.
+fn fill_buffers() {
+    thread::sleep(Duration::from_secs(5));
+}
+
+#[test]
+fn a_session_that_was_not_read_is_stopped_and_complete() {
+    each_with_ports(|start| {
+        let mut load = loaded(start, Timeouts::default());
+        fill_buffers();
+        let mut trace = Vec::new();
+        let end = load.session.finish(&mut trace).unwrap();
+        assert_eq!(end, SessionEnd::Complete, "{}", load.runtime.name);
+        assert!(load.session.stop_error().is_none(), "{:?}", load.session.stop_error());
+        let mut reader = TraceReader::new(&trace[..]);
+        let mut events = 0;
+        while reader.next_event().unwrap().is_some() {
+            events += 1;
+        }
+        eprintln!("{}: {} bytes, {events} events, {} lost", load.runtime.name, trace.len(), reader.lost());
+        assert_eq!(reader.end(), Some(End::Complete));
+        assert!(events > 100, "{}: {events}", load.runtime.name);
+    });
+}
+
+#[test]
+fn a_reader_that_fails_leaves_no_open_session() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    each_with_ports(|start| {
+        let mut load = loaded(start, Timeouts::default());
+        load.session.read_exact(&mut [0; 4096]).unwrap();
+        assert_eq!(load.session.finish(&mut Full).unwrap_err().kind(), ErrorKind::StorageFull);
+        assert_eq!(load.session.end(), Some(SessionEnd::Complete), "{}", load.runtime.name);
+        // The same if the session is dropped, as by `?`.
+        let mut another = load.client.start_tracing(&TraceConfig::new(&everything())).unwrap();
+        another.read_exact(&mut [0; 4096]).unwrap();
+        drop(another);
+        load.client.process_info().unwrap();
+    });
+}
+
+#[test]
+fn a_runtime_that_hangs_is_an_error_at_the_deadline() {
+    each_with_ports(|start| {
+        let timeouts = Timeouts { stop: Duration::from_secs(1), ..Timeouts::default() };
+        let mut load = loaded(start, timeouts);
+        load.session.read_exact(&mut [0; 4096]).unwrap();
+        let group = load.runtime.group();
+        kill_process_group(group, Signal::STOP).unwrap();
+        let e = load.session.finish(&mut io::sink()).unwrap_err();
+        kill_process_group(group, Signal::CONT).unwrap();
+        let sentence = e.to_string();
+        match e.downcast().unwrap() {
+            // The runtime had no connection at its port when it was stopped.
+            Error::Timeout { phase: Phase::StoppingTrace { .. } | Phase::Connecting, .. } => {}
+            other => panic!("{}: {other}", load.runtime.name),
+        }
+        eprintln!("{}: {sentence}", load.runtime.name);
+        drop(load.session);
+        load.client.process_info().unwrap();
+    });
+}
+
+#[test]
+fn the_session_of_a_killed_runtime_is_cut_off() {
+    each_with_ports(|start| {
+        let mut load = loaded(start, Timeouts::default());
+        load.session.read_exact(&mut [0; 4096]).unwrap();
+        load.session.stop();
+        load.runtime.kill();
+        assert_eq!(
+            load.session.finish(&mut io::sink()).unwrap(),
+            SessionEnd::CutOff,
+            "{}",
+            load.runtime.name
+        );
+    });
+}
+
+#[test]
+fn the_65th_session_fails() {
+    with_runtimes(|runtime| {
+        let client = Client::at(&runtime.socket);
+        let providers = everything();
+        let config = TraceConfig { buffer_mb: 1, rundown_keyword: 0, ..TraceConfig::new(&providers[1..]) };
+        let mut sessions: Vec<TraceSession> =
+            (0..64).map(|_| client.start_tracing(&config).unwrap()).collect();
+        let e = client.start_tracing(&config).unwrap_err();
+        assert!(matches!(e, Error::TooManySessions { .. }), "{}: {e}", runtime.name);
+        assert_eq!(sessions.pop().unwrap().finish(&mut io::sink()).unwrap(), SessionEnd::Complete);
+        client.start_tracing(&config).unwrap();
+    });
+}

@@ -1,0 +1,208 @@
+//! Helpers that run the tool.
+#![allow(dead_code, reason = "each test file uses a part of this module")]
+
+use core::time::Duration;
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
+use std::io::{Read, Write};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// The time after which a process counts as hanging.
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
+
+pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_dotnet-ipc");
+
+pub(crate) fn tool(args: &[&str]) -> Command {
+    let mut command = Command::new(TOOL);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Starts a program and waits until its environment is readable, which is shortly after the start.
+pub(crate) fn started(command: &mut Command) -> Child {
+    let child = command.spawn().unwrap();
+    let begin = Instant::now();
+    while std::fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
+        assert!(begin.elapsed() < HANGS, "the process has no environment");
+        thread::yield_now();
+    }
+    child
+}
+
+/// Returns the path of a program in `PATH`.
+pub(crate) fn which(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.exists()).unwrap()
+}
+
+/// A `fake-runtime` in its own process. Drop ends it.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(crate) struct FakeProcess {
+    child: Child,
+    /// The process id in the PID namespace of the process.
+    pub(crate) local_process_id: u32,
+    pub(crate) socket: PathBuf,
+}
+
+#[cfg(unix)]
+impl FakeProcess {
+    /// Starts it with this `TMPDIR`.
+    pub(crate) fn start(directory: &Path) -> Self {
+        let mut command = tool(&["fake-runtime"]);
+        command.env("TMPDIR", directory);
+        Self::of(command)
+    }
+    /// Starts it with a command that runs `fake-runtime`.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut line = String::new();
+        // The read ends when the process exits.
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let fields: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+        let local_process_id = fields["process_id"].as_u64().unwrap().try_into().unwrap();
+        Self { child, local_process_id, socket: fields["socket"].as_str().unwrap().into() }
+    }
+    /// Returns the process id of the started process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+    /// Kills the process, so that its socket remains.
+    pub(crate) fn crash(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+#[cfg(unix)]
+impl Drop for FakeProcess {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // A stopped process cannot exit.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
+        let _ = self.child.wait();
+    }
+}
+
+/// The result of a run of the tool.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The exit status; `None` after a signal.
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn text(&self) -> &str {
+        core::str::from_utf8(&self.stdout).unwrap()
+    }
+    pub(crate) fn into_text(self) -> String {
+        String::from_utf8(self.stdout).unwrap()
+    }
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+    /// Returns the JSON objects of the output, one per line.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let line = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        self.text().lines().map(line).collect()
+    }
+    /// Returns the JSON object on standard error.
+    pub(crate) fn error(&self) -> Value {
+        serde_json::from_str(&self.stderr).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+    /// Returns the last JSON object on standard error. Notes may precede it.
+    pub(crate) fn last_error(&self) -> Value {
+        let last = self.stderr.lines().last().unwrap_or_default();
+        serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+    /// Asserts exit status 0 and an empty standard error.
+    #[track_caller]
+    pub(crate) fn well(self) -> Self {
+        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+        self
+    }
+    /// Asserts the exit status, and one line on standard error that contains the text.
+    #[track_caller]
+    pub(crate) fn fails(self, status: i32, text: &str) -> Self {
+        assert_eq!((self.status, self.stderr.lines().count()), (Some(status), 1), "{self:?}");
+        assert!(self.stderr.contains(text), "{text}: {self:?}");
+        self
+    }
+}
+
+#[cfg(windows)]
+type Pid = u32;
+
+/// Returns the result of `wait`, which waits for the process. Panics if that hangs; on Unix, kills the process first.
+pub(crate) fn within<T: Send + 'static>(process: Pid, wait: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || send.send(wait()));
+    let Ok(waited) = receive.recv_timeout(HANGS) else {
+        #[cfg(unix)]
+        kill_process(process, Signal::KILL).unwrap();
+        panic!("{process:?} hangs");
+    };
+    waited
+}
+
+pub(crate) fn finish(mut child: Child) -> Ran {
+    #[cfg(unix)]
+    let process = Pid::from_child(&child);
+    #[cfg(windows)]
+    let process = child.id();
+    within(process, move || {
+        // `wait_with_output` of the standard library fails occasionally on Wine.
+        let stderr = child.stderr.take();
+        let stderr = thread::spawn(move || all(stderr));
+        let stdout = all(child.stdout.take());
+        let status = child.wait().unwrap().code();
+        Ran { status, stdout, stderr: String::from_utf8(stderr.join().unwrap()).unwrap() }
+    })
+}
+
+fn all(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    pipe.map(|mut pipe| pipe.read_to_end(&mut bytes).unwrap());
+    bytes
+}
+
+pub(crate) fn run(args: &[&str]) -> Ran {
+    finish(spawn(&mut tool(args)))
+}
+
+/// Starts the command. Wine fails to start one of several hundred programs, without a fault of the program; so Windows
+/// has five attempts.
+fn spawn(command: &mut Command) -> Child {
+    const INTERNAL_ERROR: i32 = 1359;
+    let attempts = if cfg!(windows) { 5 } else { 1 };
+    let mut spawned = command.spawn();
+    for _ in 1..attempts {
+        if spawned.as_ref().is_err_and(|e| e.raw_os_error() == Some(INTERNAL_ERROR)) {
+            spawned = command.spawn();
+        }
+    }
+    spawned.unwrap()
+}
+
+/// Runs the tool with this standard input.
+pub(crate) fn run_with(args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
+    let mut child = spawn(tool(args).stdin(Stdio::piped()));
+    let (mut stdin, input) = (child.stdin.take().unwrap(), input.into());
+    // Writing fails if the tool exits before it has read everything.
+    thread::spawn(move || drop(stdin.write_all(&input)));
+    finish(child)
+}

@@ -1,0 +1,206 @@
+use core::fmt;
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crate::error::{Denied, Error, Phase};
+use crate::sys::{self, Credentials, Pinned, Socket};
+
+/// Opens connections to one runtime, one for each command.
+pub(crate) trait Connector: fmt::Debug + Send + Sync {
+    /// Opens a connection, and waits for the runtime until `deadline`.
+    fn connect(&self, deadline: Instant) -> Result<Socket, ConnectError>;
+
+    /// Returns the path of the socket: of the runtime's, or of the port that it connects to.
+    fn path(&self) -> &Path;
+
+    /// Returns the name of the runtime in errors.
+    fn peer(&self) -> &str;
+
+    /// Returns the phase in which [`connect`](Self::connect) waits.
+    fn phase(&self) -> Phase;
+
+    /// Returns the process at the other end: if it is visible, and the operating system or the name of the socket
+    /// proves it.
+    fn process_id(&self) -> Option<u32>;
+}
+
+/// The reason why a connection was not opened.
+#[derive(Debug)]
+pub(crate) enum ConnectError {
+    /// The runtime did not accept a connection before the deadline.
+    NotReady,
+    /// Connecting failed.
+    Failed(Error),
+}
+
+impl ConnectError {
+    /// Returns whether a later attempt may succeed: the runtime serves other connections; or it is about to end, so the
+    /// trace ends too, and has removed its socket already.
+    pub(crate) const fn is_transient(&self) -> bool {
+        use Error::{Left, NoListener, NoSuchPath};
+        matches!(self, Self::NotReady | Self::Failed(NoListener { .. } | NoSuchPath { .. } | Left { .. }))
+    }
+}
+
+/// Connects to a socket that a runtime listens at.
+#[derive(Debug)]
+pub(crate) struct SocketConnector {
+    peer: String,
+    path: PathBuf,
+    /// The same socket below an open directory, if its path may change its meaning.
+    pinned: Option<Pinned>,
+    /// The process that must listen.
+    target: Option<Target>,
+    /// Whether the system reported the process id of the target at the first connection.
+    #[cfg(unix)]
+    is_reported: OnceLock<bool>,
+}
+
+impl SocketConnector {
+    /// Connects to the socket at `path`, whatever process listens there.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self::new(path.display().to_string(), path, None, None)
+    }
+
+    /// Connects to the socket that a search found for a process; only to `target`, if there is one.
+    pub(crate) fn found(
+        process_id: u32,
+        path: PathBuf,
+        pinned: Option<Pinned>,
+        target: Option<Target>,
+    ) -> Self {
+        Self::new(format!("process {process_id}"), path, pinned, target)
+    }
+
+    const fn new(peer: String, path: PathBuf, pinned: Option<Pinned>, target: Option<Target>) -> Self {
+        Self {
+            peer,
+            path,
+            pinned,
+            target,
+            #[cfg(unix)]
+            is_reported: OnceLock::new(),
+        }
+    }
+
+    /// Returns the error of connecting.
+    fn error(&self, source: io::Error) -> Error {
+        let path = self.path.clone();
+        match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NoSuchPath { path },
+            io::ErrorKind::ConnectionRefused if sys::is_refused(&path, &source) => Error::NoListener { path },
+            // The file is not a socket.
+            io::ErrorKind::ConnectionRefused => Error::NoSuchPath { path },
+            io::ErrorKind::PermissionDenied => {
+                let denied = Denied::new(&path, &source);
+                Error::Permission { path, denied }
+            }
+            _ if sys::is_too_long(&source) => Error::PathTooLong { path, limit: sys::LONGEST_PATH },
+            _ => Error::Io { peer: self.peer.clone(), phase: self.phase(), source },
+        }
+    }
+}
+
+impl Connector for SocketConnector {
+    fn connect(&self, deadline: Instant) -> Result<Socket, ConnectError> {
+        let path: Cow<'_, Path> = match &self.pinned {
+            Some(pinned) => pinned.path().into(),
+            None => self.path().into(),
+        };
+        let socket = Socket::connect(&path, deadline).map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => ConnectError::NotReady,
+            _ => ConnectError::Failed(self.error(e)),
+        })?;
+        if let Some((target, peer)) = self.target.and_then(|target| Some((target, socket.credentials()?))) {
+            // Nothing is sent to another process than the target.
+            if !target.may_be(&peer) {
+                let (process_id, path) = (target.process_id, self.path.clone());
+                return Err(ConnectError::Failed(Error::Impostor { process_id, path, peer }));
+            }
+            #[cfg(unix)]
+            self.is_reported.get_or_init(|| peer.process_id != 0);
+        }
+        Ok(socket)
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::Connecting
+    }
+
+    #[cfg(unix)]
+    fn process_id(&self) -> Option<u32> {
+        let Some(target) = self.target else { return sys::owner(&self.path) };
+        match self.is_reported.get() {
+            // The runtime is in another PID namespace. The process that has its id here is another one.
+            Some(false) if cfg!(any(target_os = "linux", target_os = "android")) => None,
+            _ => Some(target.process_id),
+        }
+    }
+    #[cfg(windows)]
+    fn process_id(&self) -> Option<u32> {
+        self.target.map(|target| target.process_id)
+    }
+}
+
+/// The process that must listen at a socket that was found by process id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) process_id: u32,
+    /// The user of the process, if known.
+    #[cfg(unix)]
+    pub(crate) user_id: Option<u32>,
+}
+
+impl Target {
+    /// Returns whether `peer`, the process that listens, may be the target. Before a process has started, any other can
+    /// listen at its name.
+    #[cfg(unix)]
+    fn may_be(&self, peer: &Credentials) -> bool {
+        let is_user = [Some(0), Some(sys::own_user()), self.user_id].contains(&Some(peer.user_id));
+        match peer.process_id {
+            // Not reported; on Linux, a process in another PID namespace that has the same id there.
+            0 => is_user,
+            // The user of a hidden process is unknown, so only the process id decides.
+            process_id => process_id == self.process_id && (is_user || self.user_id.is_none()),
+        }
+    }
+    #[cfg(windows)]
+    const fn may_be(&self, peer: &Credentials) -> bool {
+        peer.process_id == self.process_id
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// The user of a process may change after it began to listen.
+    #[test]
+    fn listener_has_process_id_and_user() {
+        let peer = |process_id, user_id| Credentials { process_id, user_id, group_id: 0 };
+        let target = |user_id| Target { process_id: 42, user_id };
+        let (own, targets, other) = (sys::own_user(), 1_234_567, 1_234_568);
+        for user_id in [0, own, targets] {
+            assert!(target(Some(targets)).may_be(&peer(42, user_id)), "{user_id}");
+            assert!(!target(Some(targets)).may_be(&peer(43, user_id)), "{user_id}");
+            assert!(target(Some(targets)).may_be(&peer(0, user_id)), "{user_id}");
+        }
+        assert!(!target(Some(targets)).may_be(&peer(42, other)));
+        assert!(target(None).may_be(&peer(42, other)));
+        assert!(!target(None).may_be(&peer(43, own)));
+        assert!(!target(Some(targets)).may_be(&peer(0, other)));
+        assert!(!target(None).may_be(&peer(0, other)));
+    }
+}

@@ -1,0 +1,43 @@
+use std::path::PathBuf;
+
+use crate::client::Client;
+use crate::process_info::ProcessInfo;
+use crate::sys;
+
+/// A runtime that answered and is the one that its socket's name states.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Found {
+    /// The process id in the PID namespace of this process; for an invisible process, the id in the socket's name.
+    pub process_id: u32,
+    /// The process that listens at the socket: `process_id`. `None` if the runtime is in another PID namespace, and was
+    /// found by the id that it has there. A process with this id here is another process then.
+    pub listener: Option<u32>,
+    /// The process id in the PID namespace of the runtime. In a container it differs.
+    pub local_process_id: u32,
+    /// The socket; below `/proc/PID/root` if the process sees other files than this one.
+    pub path: PathBuf,
+    /// Whether the socket belongs to `dotnet-dsrouter`: then `info` describes a runtime on another device.
+    pub router: bool,
+    /// What the runtime reported; `None` for .NET Core 3, which has no command for it.
+    pub info: Option<ProcessInfo>,
+    pub(super) client: Client,
+}
+
+impl Found {
+    /// Returns a client of the runtime with default deadlines.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Returns the command line of the process: as the runtime reports it, or for .NET Core 3 as the operating system
+    /// does if it shows the process.
+    #[must_use]
+    pub fn command_line(&self) -> Option<String> {
+        match &self.info {
+            Some(info) => Some(info.command_line.to_string()),
+            None => sys::command_line(self.listener?),
+        }
+    }
+}

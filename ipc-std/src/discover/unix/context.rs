@@ -1,0 +1,133 @@
+use core::time::Duration;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::Instant;
+
+use super::candidate::{ProcessKey, ScannedDirectory};
+use super::directory::{Directory, directory, unreadable};
+use crate::error::Reason;
+use crate::procfs::Mounts;
+use crate::timeouts::Deadline;
+
+/// The state that the searches of one scan share.
+#[derive(Debug, Clone)]
+pub(super) struct SearchContext {
+    opened: Arc<Mutex<Vec<Directory>>>,
+    /// The mounts of this process.
+    pub(super) mounts: Arc<Mounts>,
+    /// The deadline for reading directories.
+    pub(super) deadline: Instant,
+}
+
+/// A directory that is being scanned.
+///
+/// A file system whose server has ended blocks every call, and no call has a deadline. Only directories that this
+/// kernel alone serves are scanned directly: without a link in the path, on a file system of a type that is known to be
+/// local. All others are scanned by a worker thread, which is abandoned after the deadline.
+enum PendingScan {
+    Done(Result<ScannedDirectory, Reason>),
+    OnWorker(mpsc::Receiver<Result<ScannedDirectory, Reason>>),
+}
+
+/// A location where the socket of a process may be.
+pub(super) struct SearchLocation {
+    path: PathBuf,
+    pending: PendingScan,
+}
+
+impl SearchLocation {
+    pub(super) const fn done(path: PathBuf, scanned: Result<ScannedDirectory, Reason>) -> Self {
+        Self { path, pending: PendingScan::Done(scanned) }
+    }
+
+    /// Starts a worker that scans the location.
+    pub(super) fn on_worker(
+        path: PathBuf,
+        scan: impl FnOnce() -> Result<ScannedDirectory, Reason> + Send + 'static,
+    ) -> Self {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let worker = thread::Builder::new().spawn(move || {
+            // It fails after the deadline.
+            let _ = sender.send(scan());
+        });
+        let pending = match worker {
+            Ok(_) => PendingScan::OnWorker(receiver),
+            Err(e) => PendingScan::Done(Err(unreadable(&path, &e))),
+        };
+        Self { path, pending }
+    }
+
+    /// Waits for the result until `deadline`.
+    pub(super) fn wait(self, deadline: Instant) -> (PathBuf, Result<ScannedDirectory, Reason>) {
+        let scanned = match self.pending {
+            PendingScan::Done(scanned) => scanned,
+            PendingScan::OnWorker(receiver) => {
+                let timeout = deadline.saturating_duration_since(Instant::now());
+                receiver
+                    .recv_timeout(timeout)
+                    .unwrap_or_else(|_| Err(Reason::Unresponsive { path: self.path.clone() }))
+            }
+        };
+        (self.path, scanned)
+    }
+}
+
+impl SearchContext {
+    pub(super) fn new(deadline: Deadline) -> Self {
+        let left = deadline.end.saturating_duration_since(deadline.begin);
+        // The other half is for identifying runtimes.
+        let half = left.checked_div(2).unwrap_or(Duration::ZERO);
+        let deadline = deadline.begin.checked_add(half).unwrap_or(deadline.end);
+        Self { opened: Arc::default(), mounts: Arc::new(Mounts::own()), deadline }
+    }
+
+    /// Returns the directories that were opened.
+    pub(super) fn opened(&self) -> MutexGuard<'_, Vec<Directory>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shares the entries of a directory that was opened before by another path, so that it is listed once.
+    pub(super) fn share(&self, directory: Directory) -> Directory {
+        let mut opened = self.opened();
+        if let Some(same) = opened.iter().find(|opened| opened.is(&directory)) {
+            return Directory { opened: Arc::clone(&same.opened), ..directory };
+        }
+        opened.push(directory.clone());
+        directory
+    }
+
+    /// Returns the locations where runtimes with the environment of this process make their sockets.
+    pub(super) fn own_locations(&self, process: ProcessKey) -> Vec<SearchLocation> {
+        let paths = [directory()].into_iter().chain(group_containers());
+        paths.map(|path| self.location(path, process)).collect()
+    }
+
+    /// Returns the location at a path of this process.
+    pub(super) fn location(&self, path: PathBuf, process: ProcessKey) -> SearchLocation {
+        let scan = {
+            let (context, path) = (self.clone(), path.clone());
+            move || match Directory::open(&path) {
+                Ok(opened) => Ok(ScannedDirectory::new(context.share(opened), process)),
+                Err(e) => Err(unreadable(&path, &e)),
+            }
+        };
+        // The user of this process has made the links in its TMPDIR.
+        match self.mounts.is_local(&path) {
+            true => SearchLocation::done(path, scan()),
+            false => SearchLocation::on_worker(path, scan),
+        }
+    }
+}
+
+/// Returns the directories in which sandboxed programs make their sockets.
+#[cfg(target_os = "macos")]
+fn group_containers() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let containers = home.and_then(|home| std::fs::read_dir(home.join("Library/Group Containers")).ok());
+    containers.into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+#[cfg(not(target_os = "macos"))]
+const fn group_containers() -> [PathBuf; 0] {
+    []
+}

@@ -1,0 +1,126 @@
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::io::Errno;
+
+use super::name::EndpointName;
+use crate::error::{Denied, Reason};
+use crate::sys;
+
+/// Returns the directory in which runtimes with the environment of this process make their sockets: `$TMPDIR`, or
+/// `/tmp`.
+#[must_use]
+pub fn directory() -> PathBuf {
+    or_tmp(std::env::var_os("TMPDIR").as_deref())
+}
+
+pub(super) fn or_tmp(tmpdir: Option<&OsStr>) -> PathBuf {
+    PathBuf::from(tmpdir.filter(|directory| !directory.is_empty()).unwrap_or_else(|| OsStr::new("/tmp")))
+}
+
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Reason {
+    Reason::Unreadable { path: path.to_owned(), denied: Denied::new(path, error) }
+}
+
+/// An open directory, with the path by which it was found. It stays the same if the path changes its meaning.
+#[derive(Debug, Clone)]
+pub(super) struct Directory {
+    pub(super) path: PathBuf,
+    /// Whether the path is valid only while the process exists through which it was found.
+    pub(super) foreign: bool,
+    pub(super) opened: Arc<OpenDirectory>,
+}
+
+/// A directory without its path; several paths may lead to it.
+#[derive(Debug)]
+pub(super) struct OpenDirectory {
+    descriptor: Arc<OwnedFd>,
+    pub(super) identity: FileIdentity,
+    entries: OnceLock<Result<Vec<DirectoryEntry>, Errno>>,
+}
+
+/// A file with the name of a diagnostic socket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DirectoryEntry {
+    pub(super) name: EndpointName,
+    pub(super) modified: FileTime,
+    pub(super) is_socket: bool,
+    pub(super) owner: u32,
+}
+
+/// Device and inode of a file.
+pub(super) type FileIdentity = (u64, u64);
+/// Seconds and nanoseconds since 1970.
+pub(super) type FileTime = (i64, i64);
+
+impl Directory {
+    /// Opens a directory by a path of this process.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        Self::new(sys::open_directory(path)?, path, false)
+    }
+
+    pub(super) fn new(descriptor: OwnedFd, path: &Path, foreign: bool) -> io::Result<Self> {
+        let identity = identity(&fstat(&descriptor)?);
+        let opened = OpenDirectory { descriptor: Arc::new(descriptor), identity, entries: OnceLock::new() };
+        Ok(Self { path: path.to_owned(), foreign, opened: Arc::new(opened) })
+    }
+
+    /// Returns the files with names of diagnostic sockets; lists the directory at the first call. Fails if it cannot be
+    /// listed.
+    pub(super) fn entries(&self) -> Result<&[DirectoryEntry], Errno> {
+        let entries = self.opened.entries.get_or_init(|| {
+            let mut entries = Vec::new();
+            for entry in Dir::read_from(self.descriptor())? {
+                let name = EndpointName::parse(OsStr::from_bytes(entry?.file_name().to_bytes()));
+                entries.extend(name.and_then(|name| self.entry(name)));
+            }
+            Ok(entries)
+        });
+        entries.as_deref().map_err(|e| *e)
+    }
+
+    /// Returns the entries, if the directory was listed before.
+    pub(super) fn known_entries(&self) -> &[DirectoryEntry] {
+        self.opened.entries.get().and_then(|entries| entries.as_deref().ok()).unwrap_or_default()
+    }
+
+    /// Returns the file of this name, if it exists.
+    pub(super) fn entry(&self, name: EndpointName) -> Option<DirectoryEntry> {
+        let stat = self.stat(&name.to_os()).ok()?;
+        let is_socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
+        Some(DirectoryEntry { name, modified: modified(&stat), is_socket, owner: stat.st_uid })
+    }
+
+    pub(super) fn stat(&self, name: &OsStr) -> Result<Stat, Errno> {
+        statat(self.descriptor(), name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        &self.opened.descriptor
+    }
+
+    pub(super) fn pinned(&self, name: EndpointName) -> sys::Pinned {
+        sys::Pinned { directory: Arc::clone(&self.opened.descriptor), name: name.to_os() }
+    }
+
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.opened.identity == other.opened.identity
+    }
+}
+
+/// Returns the identity of a file, which no other file has while it exists.
+#[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the types differ between systems")]
+pub(super) fn identity(stat: &Stat) -> FileIdentity {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+/// Returns when a file was changed; for a socket, when it was made. A new file can have the identity of a removed one.
+#[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
+pub(super) fn modified(stat: &Stat) -> FileTime {
+    (stat.st_mtime as i64, stat.st_mtime_nsec as i64)
+}

@@ -1,0 +1,110 @@
+use super::candidate::{Candidate, ProcessKey, ScannedDirectory, sort_by_likelihood};
+use super::context::{SearchContext, SearchLocation};
+use super::directory::Directory;
+use super::process_view::ProcessView;
+use crate::connector::Target;
+use crate::discover::search::{Search, SearchSubject};
+use crate::error::{Reason, Signs};
+use crate::sys;
+use crate::timeouts::Deadline;
+
+/// Searches for the runtime of one process.
+pub(in crate::discover) fn search_process(process_id: u32, deadline: Deadline) -> Search {
+    let context = SearchContext::new(deadline);
+    let (mut search, _) = ProcessSearch::start(process_id, deadline, &context).finish(&context);
+    if search.target.is_none() && !sys::process_exists(process_id) {
+        search_invisible(&mut search, &context);
+    }
+    search
+}
+
+/// Searches for sockets of a process that does not exist in the PID namespace of this process: it may exist in another
+/// one that shares a directory. Sockets of other users are ignored, because any process may listen at them.
+fn search_invisible(search: &mut Search, context: &SearchContext) {
+    let key = ProcessKey { local_process_id: search.process_id, started: None, exists: false };
+    for location in context.own_locations(key) {
+        let Ok(ScannedDirectory { directory, mut candidates, .. }) = location.wait(context.deadline).1 else {
+            continue;
+        };
+        candidates.retain(Candidate::has_trusted_owner);
+        if candidates.is_empty() {
+            continue;
+        }
+        if search.candidates.is_empty() {
+            // There is no such process, but that is no obstacle.
+            search.steps.clear();
+        }
+        let sockets = candidates.len();
+        search.note(SearchSubject::Directory { path: directory.path, sockets }, None);
+        search.candidates.append(&mut candidates);
+    }
+    sort_by_likelihood(&mut search.candidates);
+}
+
+/// The search for the runtime of one process, of which a worker may still scan the directory.
+pub(super) struct ProcessSearch {
+    search: Search,
+    /// `None` if there is no such process, or if it has ended.
+    process: Option<ProcessView>,
+    location: Option<SearchLocation>,
+}
+
+impl ProcessSearch {
+    pub(super) fn start(process_id: u32, deadline: Deadline, context: &SearchContext) -> Self {
+        let mut search = Search::new(process_id, deadline);
+        let process = ProcessView::new(process_id, &mut search);
+        let location = process.as_ref().and_then(|process| process.location(context, &mut search));
+        Self { search, process, location }
+    }
+
+    /// Waits for the result. Also returns whether the process may have a runtime.
+    pub(super) fn finish(self, context: &SearchContext) -> (Search, bool) {
+        let Self { mut search, process, location } = self;
+        let Some(process) = process else { return (search, false) };
+        let (process_id, user_id) = (search.process_id, process.user_id());
+        search.target = Some(Target { process_id, user_id });
+
+        let mut searched = Vec::new();
+        let mut visited: Vec<Directory> = Vec::new();
+        let mut is_unknown = false;
+        let mut own = None;
+        let locations = location.into_iter().chain(core::iter::from_fn(|| {
+            // Scanned only if needed, because a temporary directory may have many files.
+            own.get_or_insert_with(|| context.own_locations(process.key()).into_iter()).next()
+        }));
+        for location in locations {
+            let (path, scanned) = location.wait(context.deadline);
+            let ScannedDirectory { directory, mut candidates, reason } = match scanned {
+                Ok(scanned) if visited.iter().any(|visited| visited.is(&scanned.directory)) => continue,
+                Ok(scanned) => scanned,
+                // The process has ended, which is reported below.
+                Err(_) if !process.is_alive() => continue,
+                Err(reason) => {
+                    is_unknown |= matches!(reason, Reason::Unresponsive { .. });
+                    search.note(SearchSubject::Directory { path, sockets: 0 }, reason);
+                    continue;
+                }
+            };
+            let (path, sockets) = (directory.path.clone(), candidates.len());
+            search.note(SearchSubject::Directory { path: path.clone(), sockets }, reason);
+            searched.push(path);
+            visited.push(directory);
+            search.candidates.append(&mut candidates);
+            if search.candidates.iter().any(|candidate| candidate.is_exact) {
+                break;
+            }
+        }
+        sort_by_likelihood(&mut search.candidates);
+        if !search.candidates.is_empty() {
+            return (search, true);
+        }
+        let signs = process.signs();
+        // A process that has ended meanwhile is the reason for everything else.
+        let reason = match process.is_alive() {
+            true => Reason::NoSocket { searched, signs },
+            false => Reason::NoProcess,
+        };
+        search.note(SearchSubject::Memory { signs }, reason);
+        (search, is_unknown || matches!(signs, Signs::Loaded | Signs::Listening))
+    }
+}

@@ -1,0 +1,61 @@
+use core::time::Duration;
+use std::io;
+
+use ipc_proto::{Code, ProtocolError, ServerError};
+
+use super::{Error, Phase};
+use crate::drive::{DriveError, is_closed};
+
+/// The state of a call, from which a failed step becomes an [`Error`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) peer: &'a str,
+    pub(crate) command: Code,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) waited: Duration,
+}
+
+impl Context<'_> {
+    /// Returns the error of a failed exchange, which was in phase `receiving` if it was not sending.
+    pub(crate) fn drive(self, error: DriveError, receiving: Phase) -> Error {
+        match error {
+            DriveError::Send(e) => self.io(e, Phase::Sending),
+            DriveError::Receive(e) => self.io(e, receiving),
+            DriveError::Protocol(e) => self.protocol(e, receiving),
+        }
+    }
+
+    pub(crate) fn protocol(self, source: ProtocolError, phase: Phase) -> Error {
+        let Self { command, sent, received, .. } = self;
+        let peer = self.peer.to_owned();
+        match source {
+            ProtocolError::Closed { .. } => Error::Gone { peer, phase, command, sent, received },
+            source => Error::Protocol { peer, command, source },
+        }
+    }
+
+    /// Returns the error of a command that the peer refused.
+    pub(crate) fn refused(self, refusal: &ServerError<'_>) -> Error {
+        let message =
+            refusal.message.map(|message| message.to_string()).filter(|message| !message.is_empty());
+        Error::Refused {
+            peer: self.peer.to_owned(),
+            command: self.command,
+            hresult: refusal.hresult,
+            message,
+        }
+    }
+
+    pub(crate) fn io(self, source: io::Error, phase: Phase) -> Error {
+        let Self { command, sent, received, waited: after, .. } = self;
+        let peer = self.peer.to_owned();
+        match source.kind() {
+            io::ErrorKind::TimedOut => {
+                Error::Timeout { peer, phase, command: Some(command), after, sent, received }
+            }
+            _ if is_closed(&source) => Error::Gone { peer, phase, command, sent, received },
+            _ => Error::Io { peer, phase, source },
+        }
+    }
+}

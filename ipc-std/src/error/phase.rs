@@ -1,0 +1,46 @@
+use core::fmt;
+
+/// What a call was doing when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Connecting to the runtime.
+    Connecting,
+    /// Sending the command.
+    Sending,
+    /// Waiting for the first byte of the response.
+    AwaitingAnswer,
+    /// Receiving the 20 bytes that every response begins with.
+    ReceivingHeader,
+    /// Receiving the remaining bytes of the response.
+    ReceivingAnswer,
+    /// Receiving the data that follows the response.
+    ReceivingContinuation,
+    /// Reading a trace.
+    ReadingTrace,
+    /// Reading a trace to its end after it was stopped.
+    StoppingTrace {
+        /// Bytes received since the stop. With 0 the runtime has stalled, otherwise it needed more time.
+        drained: u64,
+    },
+    /// Waiting for a runtime to connect to its port again.
+    AwaitingRuntime,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::StoppingTrace { drained } => {
+                return write!(f, "reading the end of the trace, {drained} bytes after its stop");
+            }
+            Self::Connecting => "connecting",
+            Self::Sending => "sending the command",
+            Self::AwaitingAnswer => "waiting for the response",
+            Self::ReceivingHeader => "receiving the header of the response",
+            Self::ReceivingAnswer => "receiving the response",
+            Self::ReceivingContinuation => "receiving the data that follows the response",
+            Self::ReadingTrace => "reading the trace",
+            Self::AwaitingRuntime => "waiting for the runtime to connect to the port",
+        })
+    }
+}

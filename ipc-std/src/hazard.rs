@@ -1,0 +1,86 @@
+#[cfg(windows)]
+use std::path::Path;
+
+use ipc_proto::Request;
+#[cfg(unix)]
+use ipc_proto::RouterSocketName;
+use ipc_proto::plan::{self, Flavour, Hazard, Runtime};
+
+use crate::client::Client;
+use crate::error::{Error, ErrorKind};
+#[cfg(unix)]
+use crate::procfs;
+
+impl Client {
+    /// Returns whether the request may end the process; see [`plan::hazard`]. It requests the runtime's version and
+    /// inspects the process through the operating system; an unknown property counts as the dangerous one.
+    ///
+    /// # Errors
+    /// If connecting or the call fails.
+    pub fn hazard(&self, request: &Request<'_>) -> Result<Option<Hazard>, Error> {
+        if plan::hazard(request, &Runtime::default(), None).is_none() {
+            return Ok(None);
+        }
+        let info = match self.process_info() {
+            Err(e) if e.kind() == ErrorKind::Unsupported => None,
+            info => Some(info?),
+        };
+        let version = match &info {
+            // .NET Core 3 has no process information, and .NET 5 reports no version.
+            None => Some(3),
+            Some(info) if info.clr_product_version.as_text().is_null() => Some(5),
+            Some(info) => {
+                let version = info.clr_product_version.to_string();
+                version.split('.').next().and_then(|major| major.parse().ok())
+            }
+        };
+        let linux = info.as_ref().map(|info| info.os == "Linux");
+        let (flavour, suspended) = self.inspect_local_process();
+        let runtime = Runtime { version, flavour, linux, suspended };
+        let file_exists = match request {
+            Request::ApplyStartupHook(hook) => self.has_file(&hook.startup_hook_path.to_string()),
+            _ => None,
+        };
+        Ok(plan::hazard(request, &runtime, file_exists))
+    }
+
+    /// Returns whether the runtime may be suspended at startup: `Some(false)` if its environment does not request that,
+    /// and `None` if it does, or if the process is unknown.
+    #[must_use]
+    pub fn may_be_suspended(&self) -> Option<bool> {
+        self.inspect_local_process().1
+    }
+
+    /// Returns the process of the runtime, if it is visible.
+    #[cfg(unix)]
+    fn visible_runtime(&self) -> Option<u32> {
+        let name = self.path().file_name().and_then(|name| name.to_str());
+        // A router is another process than the runtime.
+        let is_router = name.is_some_and(|name| name.parse::<RouterSocketName>().is_ok());
+        self.connector().process_id().filter(|_| !is_router)
+    }
+
+    /// Returns the kind of runtime, and whether it may be suspended at startup.
+    #[cfg(unix)]
+    fn inspect_local_process(&self) -> (Option<Flavour>, Option<bool>) {
+        let process_id = self.visible_runtime();
+        (process_id.and_then(procfs::flavour), process_id.and_then(procfs::suspended))
+    }
+    /// Windows does not show either of another process.
+    #[cfg(windows)]
+    const fn inspect_local_process(&self) -> (Option<Flavour>, Option<bool>) {
+        (None, None)
+    }
+
+    /// Returns whether the process finds a file at this path, if that can be known.
+    #[cfg(unix)]
+    fn has_file(&self, path: &str) -> Option<bool> {
+        self.visible_runtime().and_then(|process_id| procfs::has_file(process_id, path))
+    }
+    /// Windows has one root for all processes, but the process may have another working directory.
+    #[cfg(windows)]
+    fn has_file(&self, path: &str) -> Option<bool> {
+        let path = Path::new(path);
+        path.is_absolute().then(|| path.is_file())
+    }
+}

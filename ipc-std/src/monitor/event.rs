@@ -1,0 +1,51 @@
+use ipc_proto::Guid;
+use ipc_proto::port::{Rejection, RuntimeEntry};
+
+use crate::sys::Credentials;
+
+/// An event at a port.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MonitorEvent {
+    /// A runtime arrived that was unknown. There is one such event until the runtime has left, however often it
+    /// connects.
+    Arrived(AdvertisedRuntime),
+    /// A runtime left: its process ended, or it closed its connection and did not connect again within a second.
+    ///
+    /// A runtime can take its time for a command. If its process ends meanwhile, and is invisible in another PID
+    /// namespace, there is no event: the command fails.
+    Left(AdvertisedRuntime),
+    /// A connection was dropped. If the caller takes no events, these are the first that are not stored.
+    Rejected {
+        /// The reason.
+        rejection: Rejection,
+        /// The peer.
+        credentials: Option<Credentials>,
+    },
+}
+
+/// A runtime, as it describes itself in its advertise frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AdvertisedRuntime {
+    /// The runtime's identity.
+    pub runtime_cookie: Guid,
+    /// The process id in the runtime's own PID namespace: in a container, it differs from the id outside.
+    pub process_id: u64,
+    /// The peer of the connection, if the operating system reports it.
+    pub credentials: Option<Credentials>,
+}
+
+impl AdvertisedRuntime {
+    pub(super) const fn new(entry: &RuntimeEntry<Option<Credentials>>) -> Self {
+        Self { runtime_cookie: entry.cookie, process_id: entry.process_id, credentials: entry.peer }
+    }
+
+    /// Returns the process id in the caller's PID namespace, as the operating system reports it; otherwise
+    /// [`process_id`](Self::process_id).
+    #[must_use]
+    pub fn local_process_id(&self) -> u64 {
+        let local = self.credentials.map(|credentials| credentials.process_id).filter(|id| *id != 0);
+        local.map_or(self.process_id, u64::from)
+    }
+}

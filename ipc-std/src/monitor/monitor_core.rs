@@ -1,0 +1,487 @@
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use ipc_proto::Guid;
+use ipc_proto::port::{MonitorChange, MonitorFull, MonitorPort, MonitorSlot, Rejection, RuntimeState};
+
+use super::event::{AdvertisedRuntime, MonitorEvent};
+use super::process_checks::ProcessChecks;
+use crate::drive::is_closed;
+use crate::sys::{Credentials, Hub, Listener, Socket};
+
+/// Drives a [`MonitorPort`], for a monitor and its clients: it has the sockets, the clock, and the waiting threads.
+pub(super) struct MonitorCore {
+    listener: Listener,
+    waker: MonitorWaker,
+    /// The time 0 of the port.
+    epoch: Instant,
+    state: Mutex<State>,
+}
+
+type Slot = Option<MonitorSlot<Socket, Option<Credentials>>>;
+
+struct State {
+    port: MonitorPort<Socket, Option<Credentials>, Vec<Slot>>,
+    events: VecDeque<MonitorEvent>,
+    checks: ProcessChecks,
+    /// What the thread waits for that polls, for itself and for the sleeping threads.
+    poller: Option<Subject>,
+    sleeping: Vec<(Subject, Arc<Condvar>)>,
+}
+
+/// What a thread waits for: an event, or a runtime.
+type Subject = Option<Guid>;
+const EVENT: Subject = None;
+
+/// The listener's token. A [`MonitorPort`] has no such small ones.
+const LISTENER: u64 = 0;
+/// The number of stored events from which on rejections are not stored.
+const MAX_EVENTS: usize = 1024;
+
+/// Ends a [wait](crate::Monitor::next_event) for the events of a [`Monitor`](crate::Monitor) from another thread.
+#[derive(Debug, Clone)]
+pub struct MonitorWaker {
+    /// Watches the listener and all connections. It is raised, for a caller's own event loop, while there are events,
+    /// or when [`Monitor::due`](crate::Monitor::due) becomes earlier.
+    hub: Arc<Hub>,
+    is_requested: Arc<AtomicBool>,
+}
+
+impl MonitorWaker {
+    /// Makes [`Monitor::next_event`](crate::Monitor::next_event) return `None` once if there is no event: the current
+    /// call, or else the next. It has no effect after the monitor is dropped.
+    pub fn wake(&self) {
+        self.is_requested.store(true, Ordering::SeqCst);
+        // The thread that polls wakes the one that waits for events.
+        self.hub.wake();
+    }
+}
+
+impl MonitorCore {
+    pub(super) fn bind(path: &Path) -> io::Result<Self> {
+        let listener = Listener::bind_over_dead(path)?;
+        let hub = Hub::new()?;
+        hub.watch(&listener, LISTENER)?;
+        let waker = MonitorWaker { hub: Arc::new(hub), is_requested: Arc::default() };
+        let port = MonitorPort::new(Vec::new());
+        let (events, checks) = (VecDeque::new(), ProcessChecks::default());
+        let state = State { port, events, checks, poller: None, sleeping: Vec::new() };
+        Ok(Self { listener, waker, epoch: Instant::now(), state: Mutex::new(state) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.listener.path()
+    }
+
+    pub(super) fn waker(&self) -> MonitorWaker {
+        self.waker.clone()
+    }
+
+    pub(super) fn hub(&self) -> &Hub {
+        &self.waker.hub
+    }
+
+    /// Waits for the next event until `deadline`; without one, returns an event only if it is there already.
+    pub(super) fn event(&self, deadline: Option<Instant>) -> io::Result<Option<MonitorEvent>> {
+        let event = self.wait_for(EVENT, deadline, |state| {
+            let event = state.events.pop_front();
+            if state.events.is_empty() {
+                self.hub().lower();
+            }
+            let is_woken = || deadline.is_some() && self.waker.is_requested.swap(false, Ordering::SeqCst);
+            (event.is_some() || is_woken()).then_some(event)
+        });
+        match event {
+            Err(e) if e.kind() == ErrorKind::TimedOut => Ok(None),
+            event => event,
+        }
+    }
+
+    /// Takes the connection of a runtime as soon as there is one; `None` if the runtime is unknown. Fails with an error
+    /// of kind `TimedOut` after `deadline`.
+    pub(super) fn take(&self, cookie: &Guid, deadline: Instant) -> io::Result<Option<Socket>> {
+        self.wait_for(Some(*cookie), Some(deadline), |state| {
+            if let Some((token, socket)) = state.port.idle(cookie) {
+                if socket.has_hung_up() {
+                    let change = state.port.advance(token, 0, self.now());
+                    self.apply(state, change);
+                }
+            }
+            let is_known = state.port.state(cookie).is_some();
+            let socket = state.port.take(cookie, self.now());
+            if let Some(socket) = &socket {
+                self.unwatch(socket);
+            }
+            (socket.is_some() || !is_known).then_some(socket)
+        })
+    }
+
+    /// Returns when [`event`](Self::event) has something to do even if nothing becomes readable.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.instant(self.state().port.due()?)
+    }
+
+    pub(super) fn runtimes(&self) -> Vec<AdvertisedRuntime> {
+        self.state().port.runtimes().map(AdvertisedRuntime::new).collect()
+    }
+
+    pub(super) fn runtime(&self, cookie: &Guid) -> Option<AdvertisedRuntime> {
+        self.state().port.runtime(cookie).map(AdvertisedRuntime::new)
+    }
+
+    pub(super) fn is_waiting(&self, cookie: &Guid) -> bool {
+        self.state().port.state(cookie) == Some(RuntimeState::Idle)
+    }
+
+    /// Forgets a runtime; returns whether it was known.
+    pub(super) fn remove(&self, cookie: &Guid) -> bool {
+        self.forget(&mut self.state(), cookie)
+    }
+
+    fn forget(&self, state: &mut State, cookie: &Guid) -> bool {
+        let Some((_, connection)) = state.port.remove(cookie) else { return false };
+        connection.iter().for_each(|socket| self.unwatch(socket));
+        self.notify(state, Some(*cookie));
+        true
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn instant(&self, time: u64) -> Option<Instant> {
+        self.epoch.checked_add(Duration::from_millis(time))
+    }
+
+    /// Waits until `attempt` returns something. Fails with an error of kind `TimedOut` after `deadline`; without one,
+    /// if the first attempt fails.
+    fn wait_for<T>(
+        &self,
+        subject: Subject,
+        deadline: Option<Instant>,
+        mut attempt: impl FnMut(&mut State) -> Option<T>,
+    ) -> io::Result<T> {
+        let mut state = self.state();
+        let result = loop {
+            let due = state.port.due();
+            let attempted = self.poll(&mut state).map(|()| attempt(&mut state));
+            if state.port.due().is_some_and(|new| due.is_none_or(|old| new < old)) {
+                // The polling thread, and a caller's own event loop, would wait for too long.
+                state.poller.iter().for_each(|_| self.hub().wake());
+                subject.iter().for_each(|_| self.hub().raise());
+            }
+            if let Some(result) = attempted.transpose() {
+                break result;
+            }
+            let deadline = deadline.filter(|deadline| *deadline > Instant::now());
+            let Some(deadline) = deadline else { break Err(ErrorKind::TimedOut.into()) };
+            let (guard, waited) = self.wait(state, subject, deadline);
+            state = guard;
+            if let Err(e) = waited {
+                break Err(e);
+            }
+        };
+        if let (None, Some((_, sleeper))) = (state.poller, state.sleeping.first()) {
+            // Another thread must poll now.
+            sleeper.notify_one();
+        }
+        result
+    }
+
+    /// Waits until there is something to do, or another thread has done something for `subject`.
+    fn wait<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        subject: Subject,
+        deadline: Instant,
+    ) -> (MutexGuard<'s, State>, io::Result<()>) {
+        if state.poller.is_some() {
+            let condvar = Arc::new(Condvar::new());
+            state.sleeping.push((subject, Arc::clone(&condvar)));
+            let limit = deadline.saturating_duration_since(Instant::now());
+            let waited = condvar.wait_timeout(state, limit);
+            let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            state.sleeping.retain(|(_, other)| !Arc::ptr_eq(other, &condvar));
+            return (state, Ok(()));
+        }
+        state.poller = Some(subject);
+        let due = state.port.due().and_then(|due| self.instant(due));
+        drop(state);
+        let waited = self.hub().wait(due.map_or(deadline, |due| due.min(deadline)));
+        let mut state = self.state();
+        state.poller = None;
+        self.hub().waited();
+        if self.waker.is_requested.load(Ordering::SeqCst) {
+            self.notify(&state, EVENT);
+        }
+        match waited {
+            Err(e) if e.kind() != ErrorKind::TimedOut => (state, Err(e)),
+            _ => (state, Ok(())),
+        }
+    }
+
+    /// Wakes the threads that wait for `subject`.
+    fn notify(&self, state: &State, subject: Subject) {
+        state
+            .sleeping
+            .iter()
+            .filter(|(other, _)| *other == subject)
+            .for_each(|(_, condvar)| condvar.notify_one());
+        if state.poller == Some(subject) {
+            self.hub().wake();
+        }
+    }
+
+    /// Does what there is to do without waiting.
+    fn poll(&self, state: &mut State) -> io::Result<()> {
+        /// Limits the work for others that a caller does.
+        const ROUNDS: usize = 4;
+        let mut tokens = Vec::new();
+        for _ in 0..ROUNDS {
+            self.hub().ready(&mut tokens)?;
+            if tokens.is_empty() {
+                break;
+            }
+            for token in &tokens {
+                match *token {
+                    LISTENER => self.accept(state)?,
+                    token => self.read(state, token),
+                }
+            }
+        }
+        let now = self.now();
+        loop {
+            let State { port, checks, .. } = &mut *state;
+            let change = port.on_due(now, |runtime| checks.has_ended(runtime, now));
+            if change.is_none() {
+                break;
+            }
+            self.apply(state, change);
+        }
+        if !state.events.is_empty() {
+            self.hub().raise();
+        }
+        Ok(())
+    }
+
+    fn accept(&self, state: &mut State) -> io::Result<()> {
+        /// Limits the connections that are accepted before other tokens have their turn.
+        const BATCH: usize = 64;
+        for _ in 0..BATCH {
+            let socket = match self.listener.accept() {
+                Ok(socket) => Some(socket),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                // The peer closed the connection already.
+                Err(e) if is_closed(&e) || e.kind() == ErrorKind::Interrupted => continue,
+                // There are no descriptors, or there is no memory.
+                Err(_) => None,
+            };
+            let is_scarce = socket.as_ref().is_none_or(Listener::is_nearly_exhausted_by);
+            if is_scarce {
+                // The newest connection can be that of a runtime. The oldest that has not sent its frame is not.
+                match state.port.evict_oldest() {
+                    None => {
+                        state.port.pause_accept(self.now());
+                        return self.hub().forget(&self.listener);
+                    }
+                    evicted => self.apply(state, evicted),
+                }
+            }
+            let Some(socket) = socket else { continue };
+            // Otherwise the next connection would get the low number that is free now, and the reserve would shrink.
+            let socket = if is_scarce { socket.with_lowest_descriptor() } else { socket };
+            let credentials = socket.credentials();
+            let mut accepted = state.port.accept(socket, credentials, self.now());
+            while let Err(MonitorFull { connection, peer }) = accepted {
+                state.port.grow(1);
+                accepted = state.port.accept(connection, peer, self.now());
+            }
+            let Ok(accepted) = accepted else { continue };
+            self.apply(state, accepted.evicted);
+            let watched = state.port.receive(accepted.token);
+            if watched.is_some_and(|(socket, _)| self.hub().watch(socket, accepted.token).is_ok()) {
+                // Runtimes send their frame immediately.
+                self.read(state, accepted.token);
+            } else {
+                let change = state.port.advance(accepted.token, 0, self.now());
+                self.apply(state, change);
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, state: &mut State, token: u64) {
+        while let Some((socket, space)) = state.port.receive(token) {
+            let n = match (&*socket).read(space) {
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                read => read.unwrap_or(0),
+            };
+            let change = state.port.advance(token, n, self.now());
+            if change.is_some() {
+                return self.apply(state, change);
+            }
+        }
+    }
+
+    /// Closes the connections that `change` returns, and reports it to the waiting threads.
+    fn apply(&self, state: &mut State, change: Option<MonitorChange<Socket, Option<Credentials>>>) {
+        match change {
+            Some(MonitorChange::Arrived { runtime_cookie, first, stale }) => {
+                stale.iter().for_each(|stale| self.unwatch(stale));
+                let connection = state.port.idle(&runtime_cookie);
+                if first && connection.is_some_and(|(_, socket)| socket.has_hung_up()) {
+                    // The runtime ended before its connection was accepted.
+                    self.forget(state, &runtime_cookie);
+                    return;
+                }
+                self.notify(state, Some(runtime_cookie));
+                let runtime = state.port.runtime(&runtime_cookie).map(AdvertisedRuntime::new);
+                if let Some(runtime) = runtime.filter(|_| first) {
+                    self.push(state, MonitorEvent::Arrived(runtime));
+                }
+            }
+            Some(MonitorChange::Rejected { connection, peer, rejection }) => {
+                self.unwatch(&connection);
+                if !rejection.is_probe() {
+                    self.push(state, MonitorEvent::Rejected { rejection, credentials: peer });
+                }
+            }
+            Some(MonitorChange::Disconnected { runtime_cookie, connection, unsolicited }) => {
+                self.unwatch(&connection);
+                if unsolicited {
+                    let credentials = state.port.runtime(&runtime_cookie).and_then(|runtime| runtime.peer);
+                    let rejection = Rejection::Unsolicited;
+                    self.push(state, MonitorEvent::Rejected { rejection, credentials });
+                }
+            }
+            Some(MonitorChange::Left(runtime)) => {
+                self.notify(state, Some(runtime.cookie));
+                self.push(state, MonitorEvent::Left(AdvertisedRuntime::new(&runtime)));
+            }
+            Some(MonitorChange::AcceptAgain) if self.hub().watch(&self.listener, LISTENER).is_err() => {
+                state.port.pause_accept(self.now());
+            }
+            None | Some(MonitorChange::AcceptAgain) => {}
+        }
+    }
+
+    fn push(&self, state: &mut State, event: MonitorEvent) {
+        let is_optional = matches!(event, MonitorEvent::Rejected { .. });
+        if !is_optional || state.events.len() < MAX_EVENTS {
+            state.events.push_back(event);
+            self.notify(state, EVENT);
+        }
+    }
+
+    /// Stops watching a connection that leaves the port.
+    fn unwatch(&self, socket: &Socket) {
+        // The system also does so when the last descriptor of the connection is closed.
+        let _ = self.hub().forget(socket);
+    }
+}
+
+impl fmt::Debug for MonitorCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("MonitorCore");
+        debug.field("path", &self.path());
+        // A thread that holds the lock may be the one that formats.
+        if let Ok(state) = self.state.try_lock() {
+            debug.field("runtimes", &state.port.runtimes().count());
+            debug.field("arriving", &state.port.arriving()).field("capacity", &state.port.capacity());
+        }
+        debug.finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use core::sync::atomic::AtomicUsize;
+    use std::os::unix::net::UnixStream;
+    use std::{io::Write, thread};
+
+    use super::*;
+
+    const HANGS: Duration = Duration::from_secs(60);
+
+    fn core() -> (tempfile::TempDir, MonitorCore) {
+        let directory = tempfile::tempdir().unwrap();
+        let core = MonitorCore::bind(&directory.path().join("port")).unwrap();
+        (directory, core)
+    }
+
+    fn advertise(core: &MonitorCore, cookie: [u8; 16]) -> UnixStream {
+        let mut stream = UnixStream::connect(core.path()).unwrap();
+        stream.write_all(&[&b"ADVR_V1\0"[..], &cookie, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat()).unwrap();
+        stream
+    }
+
+    /// Watching fails, as without memory: here because the listener is watched already.
+    #[test]
+    fn a_listener_that_cannot_be_watched_is_watched_later() {
+        let (_directory, core) = core();
+        let mut state = core.state();
+        assert_eq!(state.port.due(), None);
+        core.apply(&mut state, Some(MonitorChange::AcceptAgain));
+        assert!(state.port.due().is_some(), "there is another attempt");
+        core.hub().forget(&core.listener).unwrap();
+        core.apply(&mut state, Some(MonitorChange::AcceptAgain));
+        drop(state);
+        let _stream = advertise(&core, [7; 16]);
+        assert!(matches!(core.event(Some(Instant::now() + HANGS)), Ok(Some(MonitorEvent::Arrived(_)))));
+    }
+
+    /// Threads that wait for one runtime are not woken by others. If they were, each of the many runtimes would cost a
+    /// wake-up of every thread.
+    #[test]
+    fn a_thread_wakes_only_for_its_runtime() {
+        const WAITING: u8 = 16;
+        const OTHERS: u8 = 100;
+        let (_directory, core) = core();
+        let arrived =
+            || matches!(core.event(Some(Instant::now() + HANGS)), Ok(Some(MonitorEvent::Arrived(_))));
+        let attempts = AtomicUsize::new(0);
+        let finished = &|number: u8| {
+            core.wait_for(Some(Guid([number; 16])), Some(Instant::now() + HANGS), |state| {
+                attempts.fetch_add(1, Ordering::SeqCst);
+                state.port.take(&Guid([number; 16]), core.now())
+            })
+        };
+        thread::scope(|scope| {
+            let waiting: Vec<_> =
+                (0..WAITING).map(|number| scope.spawn(move || finished(number).is_ok())).collect();
+            let begin = Instant::now();
+            while attempts.load(Ordering::SeqCst) < usize::from(WAITING) {
+                assert!(begin.elapsed() < HANGS, "the threads do not wait");
+                thread::yield_now();
+            }
+            let others: Vec<_> = (0..OTHERS)
+                .map(|number| {
+                    let stream = advertise(&core, [100 + number; 16]);
+                    assert!(arrived());
+                    stream
+                })
+                .collect();
+            // One thread polls for all, and may be another one after each event.
+            let all = usize::from(WAITING) * usize::from(OTHERS);
+            let attempts = attempts.load(Ordering::SeqCst);
+            assert!(attempts < all / 2, "{attempts} attempts, for {OTHERS} other runtimes");
+            let own: Vec<_> = (0..WAITING).map(|number| advertise(&core, [number; 16])).collect();
+            for thread in waiting {
+                assert!(thread.join().unwrap());
+            }
+            drop((others, own));
+        });
+    }
+}

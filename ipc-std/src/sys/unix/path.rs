@@ -1,0 +1,40 @@
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use ipc_proto::SocketName;
+
+use super::process::disambiguation_key;
+
+/// Returns the path of the socket in `directory` at which the runtime of a process listens.
+pub(crate) fn endpoint(directory: &Path, process_id: u32) -> PathBuf {
+    let name = SocketName { process_id, disambiguation_key: disambiguation_key(process_id) };
+    directory.join(name.to_text().as_str())
+}
+
+/// Returns the process that made a socket, if the name proves it. A process in a container has an id that another
+/// process may have here, but that one started at another time.
+pub(crate) fn owner(endpoint: &Path) -> Option<u32> {
+    let name: SocketName = endpoint.file_name()?.to_str()?.parse().ok()?;
+    let key = disambiguation_key(name.process_id);
+    (key != 0 && key == name.disambiguation_key).then_some(name.process_id)
+}
+
+/// Returns the absolute path of a port: a runtime that connects to it may have another working directory.
+pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    std::path::absolute(path)
+}
+
+/// Returns the address of a port with this absolute path, as a runtime reads it.
+pub(crate) fn port_address(path: &Path) -> &OsStr {
+    path.as_os_str()
+}
+
+/// Splits a text at each separator, an ASCII character.
+pub(crate) fn split(text: &OsStr, separator: u8) -> Vec<OsString> {
+    text.as_bytes()
+        .split(|byte| *byte == separator)
+        .map(|piece| OsStr::from_bytes(piece).to_owned())
+        .collect()
+}

@@ -1,0 +1,22 @@
+use std::io::{self, ErrorKind};
+
+use windows_sys::Win32::Foundation::{
+    ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED, GetLastError,
+};
+
+pub(super) fn last_error() -> u32 {
+    // SAFETY: it takes no arguments.
+    unsafe { GetLastError() }
+}
+
+/// Converts an error code of the system. A peer that has closed the pipe is the kind `BrokenPipe`.
+pub(super) fn error(code: u32) -> io::Error {
+    match code {
+        ERROR_BROKEN_PIPE | ERROR_NO_DATA | ERROR_PIPE_NOT_CONNECTED => ErrorKind::BrokenPipe.into(),
+        code => io::Error::from_raw_os_error(code as i32),
+    }
+}
+
+pub(super) fn is_cancelled(e: &io::Error) -> bool {
+    e.raw_os_error() == Some(ERROR_OPERATION_ABORTED as i32)
+}

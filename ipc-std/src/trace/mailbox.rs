@@ -1,0 +1,91 @@
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::sys;
+
+/// Stops a [`TraceSession`](crate::TraceSession) from any thread.
+#[derive(Debug, Clone)]
+pub struct Stopper(Arc<Mailbox>);
+
+/// Carries requests from other threads to the one that reads the session.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    requests: Mutex<Requests>,
+    /// Raised while a request is not taken.
+    flag: sys::Flag,
+}
+
+/// Everything that was requested so far.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Requests {
+    pub(super) stop: bool,
+    pub(super) cancel: bool,
+    /// Whether the reader has not taken them yet.
+    new: bool,
+}
+
+impl Stopper {
+    pub(super) fn new(mailbox: &Arc<Mailbox>) -> Self {
+        Self(Arc::clone(mailbox))
+    }
+
+    /// Requests the Stop, as [`TraceSession::stop`](crate::TraceSession::stop) does.
+    pub fn stop(&self) {
+        self.0.request_stop();
+    }
+
+    /// Abandons the session. A read that waits fails immediately with [`Error::Cancelled`](crate::Error::Cancelled),
+    /// and so does every later read.
+    pub fn cancel(&self) {
+        self.0.request(|requests| requests.cancel = true);
+    }
+}
+
+impl Mailbox {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { requests: Mutex::default(), flag: sys::Flag::new()? })
+    }
+
+    pub(super) const fn flag(&self) -> &sys::Flag {
+        &self.flag
+    }
+
+    pub(super) fn request_stop(&self) {
+        self.request(|requests| requests.stop = true);
+    }
+
+    pub(super) fn is_stop_requested(&self) -> bool {
+        self.requests().stop
+    }
+
+    /// Withdraws the Stop, so that it can be requested again.
+    pub(super) fn withdraw_stop(&self) {
+        self.requests().stop = false;
+    }
+
+    /// Returns all requests if one of them is new.
+    pub(super) fn take(&self) -> Option<Requests> {
+        let mut requests = self.requests();
+        if !requests.new {
+            return None;
+        }
+        requests.new = false;
+        // Under the lock: a later request raises the flag again.
+        self.flag.lower();
+        Some(*requests)
+    }
+
+    fn request(&self, change: impl FnOnce(&mut Requests)) {
+        let mut requests = self.requests();
+        let before = *requests;
+        change(&mut requests);
+        if *requests != before {
+            requests.new = true;
+            self.flag.raise();
+        }
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

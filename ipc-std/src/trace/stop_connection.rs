@@ -1,0 +1,188 @@
+//! The connection on which a session is stopped, driven without waiting.
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::Instant;
+
+use ipc_proto::{Answer, Command, ServerError, Session, StopEvent, StopStep, StopTracing};
+
+use crate::client::Client;
+use crate::connector::ConnectError;
+use crate::drive::is_closed;
+use crate::error::{Context, Error, Phase};
+use crate::observer::Tap;
+use crate::sys::{Poller, Socket};
+
+/// Connects, sends the Stop and receives its answer, as the steps of a [`Session`] require.
+#[derive(Debug)]
+pub(super) struct StopConnection {
+    tap: Option<Tap<NonBlocking>>,
+    /// When the Stop was requested, for errors.
+    requested: Instant,
+    /// The error of the answer.
+    error: Option<Error>,
+}
+
+/// A socket that never waits.
+#[derive(Debug)]
+struct NonBlocking(Socket);
+
+impl Read for NonBlocking {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        (&self.0).read(buf)
+    }
+}
+impl Write for NonBlocking {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        (&self.0).write(buf)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl StopConnection {
+    /// The token of the connection in the poller.
+    pub(super) const TOKEN: u64 = 1;
+
+    pub(super) fn new() -> Self {
+        Self { tap: None, requested: Instant::now(), error: None }
+    }
+
+    /// Sets when the Stop was requested.
+    pub(super) const fn set_requested(&mut self, requested: Instant) {
+        self.requested = requested;
+    }
+
+    /// Returns the error of the answer.
+    pub(super) const fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
+    /// Connects and sends the command at `now` by the session's clock, as far as possible without waiting. After an
+    /// error the Stop has failed.
+    pub(super) fn drive(
+        &mut self,
+        session: &mut Session,
+        client: &Client,
+        poller: &Poller,
+        now: u64,
+    ) -> io::Result<()> {
+        loop {
+            let (result, phase) = match (session.stop_step(), &mut self.tap) {
+                (StopStep::Connect, tap) => {
+                    let connected = connect(client, poller).map(|connection| *tap = Some(connection));
+                    (connected.map(|()| StopEvent::Connected), client.connector().phase())
+                }
+                (StopStep::Send(bytes), Some(tap)) => {
+                    let sent = match tap.write(bytes) {
+                        Err(e) if is_closed(&e) => Ok(StopEvent::Sent(0)),
+                        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                            Err(ConnectError::NotReady)
+                        }
+                        Ok(n) => Ok(StopEvent::Sent(n)),
+                        Err(e) => Err(local_error(client, e, Phase::Sending)),
+                    };
+                    (sent, Phase::Sending)
+                }
+                _ => return Ok(()),
+            };
+            let error = match result {
+                Ok(event) => {
+                    session.stop_advance(event);
+                    continue;
+                }
+                Err(e) => e,
+            };
+            session.stop_advance(if error.is_transient() { StopEvent::Busy(now) } else { StopEvent::Failed });
+            if session.is_stopping() {
+                return Ok(()); // the session schedules the next attempt
+            }
+            self.close(poller);
+            return Err(match error {
+                ConnectError::NotReady => {
+                    io::Error::new(ErrorKind::TimedOut, self.timeout(client, phase, 0, 0))
+                }
+                ConnectError::Failed(e) => io::Error::other(e),
+            });
+        }
+    }
+
+    /// Receives the available bytes of the answer. If the runtime refuses, while the stream continues, that is an error
+    /// and the Stop has failed.
+    pub(super) fn read_response(
+        &mut self,
+        session: &mut Session,
+        client: &Client,
+        poller: &Poller,
+    ) -> io::Result<()> {
+        while let (StopStep::Receive(space), Some(tap)) = (session.stop_step(), &mut self.tap) {
+            let n = match tap.read(space) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                // A broken connection delivers no answer either.
+                read => read.unwrap_or(0),
+            };
+            session.stop_advance(StopEvent::Received(n));
+        }
+        if self.tap.is_none() || !matches!(session.stop_step(), StopStep::Nothing) {
+            return Ok(());
+        }
+        let error = self.response_error(session, client);
+        self.close(poller);
+        match error {
+            Some(error @ Error::Refused { .. }) if session.wants_stream() => Err(io::Error::other(error)),
+            error => {
+                self.error = error;
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the error of the answer; `None` if the runtime has stopped the session.
+    fn response_error(&self, session: &Session, client: &Client) -> Option<Error> {
+        let tap = self.tap.as_ref()?;
+        let context = Context {
+            peer: client.peer(),
+            command: StopTracing::CODE,
+            sent: tap.sent,
+            received: tap.received,
+            waited: self.requested.elapsed(),
+        };
+        match session.stop_answer() {
+            Some(Ok(Answer::Ok(_))) => None,
+            Some(Ok(Answer::Refused(ServerError { hresult, .. }))) => {
+                let (peer, command) = (client.peer().to_owned(), StopTracing::CODE);
+                Some(Error::Refused { peer, command, hresult, message: None })
+            }
+            Some(Err(e)) => Some(context.protocol(e, Phase::AwaitingAnswer)),
+            None => Some(context.io(ErrorKind::TimedOut.into(), Phase::AwaitingAnswer)),
+        }
+    }
+
+    /// Returns the error of a Stop that did not end before its deadline.
+    pub(super) fn timeout(&self, client: &Client, phase: Phase, sent: u64, received: u64) -> Error {
+        let (peer, after) = (client.peer().to_owned(), self.requested.elapsed());
+        Error::Timeout { peer, phase, command: Some(StopTracing::CODE), after, sent, received }
+    }
+
+    fn close(&mut self, poller: &Poller) {
+        if let Some(mut tap) = self.tap.take() {
+            tap.end();
+            // Closing the descriptor removes it from the poller too.
+            let _ = poller.forget(&tap.stream.0);
+        }
+    }
+}
+
+fn connect(client: &Client, poller: &Poller) -> Result<Tap<NonBlocking>, ConnectError> {
+    let connector = client.connector();
+    let socket = connector.connect(Instant::now())?;
+    poller.watch(&socket, StopConnection::TOKEN).map_err(|e| local_error(client, e, connector.phase()))?;
+    let mut tap = Tap::new(NonBlocking(socket));
+    tap.observe(client.observer());
+    tap.begin();
+    Ok(tap)
+}
+
+fn local_error(client: &Client, source: io::Error, phase: Phase) -> ConnectError {
+    ConnectError::Failed(Error::Io { peer: client.peer().to_owned(), phase, source })
+}

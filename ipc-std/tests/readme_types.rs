@@ -1,0 +1,79 @@
+//! Test of the examples: each public type that a README names has one in its documentation.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Returns the words in the inline code of a README that can be names of types.
+fn names(readme: &str) -> BTreeSet<String> {
+    let text: String = readme.split("```").step_by(2).collect();
+    let code = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let words = code.flat_map(|code| code.split(|c: char| !c.is_ascii_alphanumeric()));
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase())).map(str::to_owned).collect()
+}
+
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// Returns the public types that a file defines, each with whether its documentation has an example.
+fn types(source: &str) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    let mut has_example = false;
+    for line in source.lines().map(str::trim_start) {
+        if line.starts_with("///") {
+            has_example |= line.starts_with("/// ```");
+            continue;
+        }
+        let item = ["pub struct ", "pub enum ", "pub trait "].iter().find_map(|item| line.strip_prefix(item));
+        if let Some(item) = item {
+            let name = item.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap();
+            found.push((name.to_owned(), has_example));
+        }
+        // An example in a file of its own.
+        has_example |= line.starts_with("#[doc = ") && line.contains("```");
+        // Attributes stand between the documentation and the item.
+        let is_attribute = line.starts_with("#[") || line.starts_with(')') || line.starts_with("allow(");
+        has_example &= is_attribute;
+    }
+    found
+}
+
+#[test]
+fn each_type_in_a_readme_has_an_example() {
+    let repository = Path::new(REPOSITORY);
+    let readmes = ["README.md", "ipc-proto/README.md", "ipc-std/README.md", "ipc-std/cli/README.md"];
+    let named: BTreeSet<String> =
+        readmes.iter().flat_map(|path| names(&fs::read_to_string(repository.join(path)).unwrap())).collect();
+    let mut files = Vec::new();
+    for package in ["ipc-proto/src", "ipc-std/src"] {
+        sources(&repository.join(package), &mut files);
+    }
+    let defined: Vec<(String, bool)> =
+        files.iter().flat_map(|path| types(&fs::read_to_string(path).unwrap())).collect();
+    let checked = defined.iter().filter(|(name, _)| named.contains(name)).count();
+    assert!(checked > 60, "{checked} types");
+    let without: Vec<&String> = named
+        .iter()
+        .filter(|name| defined.iter().any(|(other, example)| other == *name && !example))
+        .collect();
+    assert!(without.is_empty(), "types without an example: {without:?}");
+}
+
+#[test]
+fn names_and_types_are_found() {
+    let readme = "A `Reader` of `Map<Key>` and `std::Path`.\n```\nlet Hidden = 1;\n```\nNot Code.";
+    assert_eq!(names(readme), ["Key", "Map", "Path", "Reader"].map(str::to_owned).into());
+    let source =
+        "/// One.\n///\n/// ```\n/// ```\n#[derive(Debug)]\npub struct One;\n/// Two.\npub enum Two {}\n";
+    assert_eq!(types(source), [("One".to_owned(), true), ("Two".to_owned(), false)]);
+}
