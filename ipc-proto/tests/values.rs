@@ -51,6 +51,10 @@ fn a_text_is_its_code_units_whatever_it_was_made_of() {
             assert_ne!(hash(&text), hash(&Text::from("other")));
         }
     }
+    let decoded: Text<'_> = decode(b"\x02\0\0\0\0\xd8\0\0").unwrap();
+    assert_eq!(decoded.as_wire(), Some(&b"\0\xd8"[..]));
+    let others = [Text::NULL, Text::from("a"), Text::from_utf16(&[0xd800])];
+    assert_eq!(others.map(|text| text.as_wire()), [None; 3]);
     assert_ne!(Text::NULL, Text::from(""));
     assert_ne!(hash(&Text::NULL), hash(&Text::from("")));
 }

@@ -22,7 +22,7 @@ proves_each! { EXCHANGES: exchange,
 }
 
 proves! { EXCHANGE:
-    UntypedCall::untyped, UntypedCall::finish_as::<Status>, UntypedCall::command, UntypedCall::received,
+    UntypedCall::untyped, UntypedCall::encoded, UntypedCall::finish_as::<Status>, UntypedCall::command, UntypedCall::received,
     UntypedCall::suspend, SuspendedCall::<Untyped>::resume, <SuspendedCall<Untyped> as Clone>::clone,
     ReceiveAdvertise::new, <ReceiveAdvertise as Default>::default, ReceiveAdvertise::bytes, ReceiveAdvertise::finish,
     ReceiveEnvironment::new, ReceiveEnvironment::next_entry, ReceiveEnvironment::suspend,

@@ -65,7 +65,7 @@ proves_each! { ARRAY: array,
 }
 
 proves! { TEXT:
-    Text::new, Text::from_utf16, Text::is_null, Text::is_empty, Text::non_null, Text::units, chars,
+    Text::new, Text::from_utf16, Text::is_null, Text::is_empty, Text::non_null, Text::as_wire, Text::units, chars,
     <Units<'_> as Iterator>::next,
     <Text<'_> as From<&str>>::from, <Text<'_> as From<Option<&str>>>::from,
     <Text<'_> as PartialEq>::eq, <Text<'_> as PartialEq<str>>::eq, <Text<'_> as PartialEq<&str>>::eq,

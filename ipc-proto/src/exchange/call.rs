@@ -5,8 +5,8 @@ use super::{Exchange, Step};
 use crate::message::Header;
 use crate::wire::Reader;
 use crate::{
-    Code, Command, Decode, Encode, EncodeError, GenerateCoreDump3, HResult, Message, Parsed, ProtocolError,
-    ServerError, encode,
+    Code, Command, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, GenerateCoreDump3, HResult,
+    Message, Parsed, ProtocolError, ServerError, encode,
 };
 
 /// The client's role: sends one command and receives the answer to it. A connection carries one call.
@@ -215,6 +215,24 @@ impl<'b> UntypedCall<'b> {
         Ok(Self { progress: Progress::new(code, payload, buf)?, buf, command: PhantomData })
     }
 
+    /// Sends the message of `len` bytes at the front of `buf`, which will also receive the answer.
+    ///
+    /// ```
+    /// use ipc_proto::{DecodeErrorKind, Exchange, Step, UntypedCall};
+    ///
+    /// let mut buf = *b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0 and space for the answer";
+    /// assert_eq!(UntypedCall::encoded(19, &mut buf).unwrap_err().kind, DecodeErrorKind::UnexpectedEnd);
+    /// let mut call = UntypedCall::encoded(20, &mut buf)?;
+    /// assert!(matches!(call.step(), Step::Send(bytes) if bytes.len() == 20));
+    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the `len` bytes are not exactly one message.
+    pub fn encoded(len: usize, buf: &'b mut [u8]) -> Result<Self, DecodeError> {
+        Ok(Self { progress: Progress::encoded(len, buf)?, buf, command: PhantomData })
+    }
+
     /// Returns the answer, with the payload of an OK answer decoded as an `R`.
     ///
     /// # Errors
@@ -287,6 +305,20 @@ impl Progress {
     pub(super) fn new(command: Code, payload: &dyn Encode, buf: &mut [u8]) -> Result<Self, EncodeError> {
         let len = encode(command, payload, buf)?.len();
         Ok(Self { command, received: 0, state: State::Sending { sent: 0, len } })
+    }
+
+    /// Continues with a message that is in `buf` already.
+    fn encoded(len: usize, buf: &[u8]) -> Result<Self, DecodeError> {
+        let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: len.min(buf.len()) };
+        match Message::parse(buf.get(..len).ok_or(cut_off)?)? {
+            Parsed::Complete { value, used } if used == len => {
+                Ok(Self { command: value.code, received: 0, state: State::Sending { sent: 0, len } })
+            }
+            Parsed::Complete { used, .. } => {
+                Err(DecodeError { kind: DecodeErrorKind::TrailingBytes, offset: used })
+            }
+            Parsed::Partial { .. } => Err(cut_off),
+        }
     }
 
     /// Returns how many bytes of the answer have arrived.

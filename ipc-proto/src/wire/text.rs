@@ -81,6 +81,25 @@ impl<'a> Text<'a> {
         if self.is_null() { None } else { Some(self) }
     }
 
+    /// Returns the bytes of a text that was decoded: little-endian code units, not aligned, without the terminating NUL.
+    /// `None` for null, and for a string of the caller.
+    ///
+    /// ```
+    /// use ipc_proto::{Text, wire::decode};
+    ///
+    /// let text: Text<'_> = decode(b"\x02\0\0\0x\0\0\0")?;
+    /// assert_eq!(text.as_wire(), Some(&b"x\0"[..]));
+    /// assert_eq!(Text::from("x").as_wire(), None);
+    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// ```
+    #[must_use]
+    pub const fn as_wire(&self) -> Option<&'a [u8]> {
+        match self.0 {
+            Repr::Wire(units) => Some(units),
+            Repr::Null | Repr::Utf8(_) | Repr::Utf16(_) => None,
+        }
+    }
+
     /// Returns an iterator over the code units, without the terminating NUL. Null has none.
     #[must_use]
     pub fn units(&self) -> Units<'a> {

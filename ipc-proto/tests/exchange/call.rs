@@ -1,4 +1,5 @@
 use super::*;
+use ipc_proto::UntypedCall;
 
 /// Creates a call and sends its command.
 fn sent<'b, C: Command>(command: &C, buf: &'b mut [u8]) -> Call<'b, C> {
@@ -25,6 +26,29 @@ fn closed_early() {
         assert_eq!(end(&ResumeRuntime {}, &answer[..received]), (closed, received));
     }
     assert_eq!(end(&ResumeRuntime {}, &answer), (Ok(()), 24));
+}
+
+/// A message that is in the buffer already is sent as it is, if it is exactly one message.
+#[test]
+fn encoded_before() {
+    let request = message(0x0401, 24, b"rest");
+    let error = |kind, offset| Err(DecodeError { kind, offset });
+    let mut buf = [0; 30];
+    buf[..24].copy_from_slice(&request);
+    let mut outcome = |len| UntypedCall::encoded(len, &mut buf).map(|call| call.command());
+    assert_eq!(outcome(0), error(DecodeErrorKind::UnexpectedEnd, 0));
+    assert_eq!(outcome(23), error(DecodeErrorKind::UnexpectedEnd, 23));
+    assert_eq!(outcome(24), Ok(ResumeRuntime::CODE));
+    assert_eq!(outcome(25), error(DecodeErrorKind::TrailingBytes, 24));
+    assert_eq!(outcome(31), error(DecodeErrorKind::UnexpectedEnd, 30));
+    let mut call = UntypedCall::encoded(24, &mut buf).unwrap();
+    assert_eq!(take(&mut call, &mut iter::repeat(7), usize::MAX), request);
+    let answer = message(0xff00, 24, &[0; 4]);
+    assert_eq!(feed(&mut call, &mut &answer[..], &mut iter::repeat(3)), Ok(()));
+    assert_eq!(call.finish_as::<Status>(), Ok(Answer::Ok(Status::OK)));
+    buf[0] = b'd';
+    let error = UntypedCall::encoded(24, &mut buf).map(|_| ()).unwrap_err();
+    assert_eq!(error, DecodeError { kind: DecodeErrorKind::BadMagic, offset: 0 });
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! The client's role: one command and its answer.
+use ipc_proto::wire::Reader;
+use ipc_proto::{
+    Answer as ProtoAnswer, Decode, DecodeError, ProtocolError, SuspendedCall, Untyped, UntypedCall,
+};
+
+use crate::exchange::{Exchange, Kind, Placed};
+use crate::memory;
+use crate::message::complete;
+use crate::status::{Outcome, Status, report};
+
+/// A runtime's answer to a command.
+#[repr(C)]
+pub struct Answer {
+    /// Whether the runtime refused the command. `hresult` is the reason; the answer to GenerateCoreDump3 also has a text:
+    /// the part `message`.
+    pub refused: bool,
+    /// The reason of a refusal, otherwise 0.
+    pub hresult: u32,
+    /// The bytes of the answer, a whole message in the buffer of the call. A
+    /// `dipc_read_*` function decodes it, and `dipc_find` finds its parts.
+    pub bytes: *const u8,
+    /// Their number.
+    pub len: usize,
+}
+
+impl Kind for SuspendedCall<Untyped> {
+    const NUMBER: u8 = 1;
+    type Running<'b> = UntypedCall<'b>;
+
+    fn resume(self, buf: &mut [u8]) -> Result<UntypedCall<'_>, ProtocolError> {
+        Self::resume(self, buf)
+    }
+    fn suspend(running: UntypedCall<'_>) -> Self {
+        running.suspend()
+    }
+}
+
+/// Initialises `exchange` as a call: it sends the message of `len` bytes at the front of `buf`, which a `dipc_build_*`
+/// function has written, and receives the answer into `buf`. A connection carries one call.
+///
+/// The call uses `buf` until its answer is not needed any more. 64 KiB are always enough, 4 KiB nearly always.
+///
+/// Returns an error if the `len` bytes are not exactly one message.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_call_init(
+    exchange: *mut Exchange,
+    buf: *mut u8,
+    size: usize,
+    len: usize,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { memory::slice_mut(buf, size) }.and_then(|bytes| -> Outcome {
+        let call = UntypedCall::encoded(len, bytes)?.suspend();
+        // SAFETY: as above.
+        unsafe { Placed::place(exchange, call, buf, size) }.map(|()| 0)
+    });
+    // SAFETY: as above.
+    unsafe { report(outcome, detail) }
+}
+
+/// A payload that is accepted as it is.
+struct Anything;
+
+impl Decode<'_> for Anything {
+    const MIN_LEN: usize = 0;
+
+    fn decode(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+}
+
+/// Stores the answer that a call has received in `answer`, which then points into the buffer of the call. A refusal is an
+/// answer too. The payload of an OK answer is not checked yet.
+///
+/// Returns the error that ended the exchange, `DIPC_STATUS_CLOSED` if it is not over, or that a refusal is malformed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_call_finish(
+    exchange: *mut Exchange,
+    answer: *mut Answer,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { Placed::<SuspendedCall<Untyped>>::of(exchange) }.and_then(|placed| -> Outcome {
+        let refusal = match placed.finish()?.finish_as::<Anything>()? {
+            ProtoAnswer::Ok(_) => None,
+            ProtoAnswer::Refused(error) => Some(error.hresult.0),
+        };
+        let bytes = placed.bytes()?;
+        let (_, len) = complete(bytes)?;
+        let received = Answer {
+            refused: refusal.is_some(),
+            hresult: refusal.unwrap_or_default(),
+            bytes: bytes.as_ptr(),
+            len,
+        };
+        // SAFETY: as above.
+        unsafe { memory::store(answer, received) }.map(|()| 0)
+    });
+    // SAFETY: as above.
+    unsafe { report(outcome, detail) }
+}

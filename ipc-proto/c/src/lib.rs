@@ -1,0 +1,51 @@
+//! The C interface of [`ipc_proto`]. `include/dotnet_ipc.h` is generated from it, comments included; README.md is the
+//! introduction.
+//!
+//! All functions follow one scheme: they check the pointers, turn them into slices and references, and call `ipc_proto`.
+//! Nothing here knows the protocol.
+//!
+//! The panic handler calls an undefined function. So the library links only if the optimiser can remove every panic.
+#![no_std]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the header states the rules for pointers once, for all functions"
+)]
+
+pub mod call;
+pub mod command;
+pub mod environment;
+pub mod exchange;
+pub mod hresult;
+mod memory;
+pub mod message;
+pub mod response;
+pub mod status;
+pub mod text;
+
+/// The version of the interface: the major version in the upper 16 bits, the minor version in the lower ones. A program
+/// that was compiled with this header works with a library of the same major version and of this or a later minor
+/// version.
+pub const DIPC_VERSION: u32 = 0x0000_0001;
+
+/// Returns the `DIPC_VERSION` of the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn dipc_version() -> u32 {
+    DIPC_VERSION
+}
+
+unsafe extern "C" {
+    fn dotnet_ipc_can_panic() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: a linked library never calls this.
+    unsafe { dotnet_ipc_can_panic() }
+}
+
+/// A function that can panic. A build with it must fail.
+#[cfg(feature = "panic")]
+#[unsafe(no_mangle)]
+pub extern "C" fn dipc_control(index: usize) -> u8 {
+    [1, 2, 3][index]
+}

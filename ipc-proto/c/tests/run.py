@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Compiles the C programs in examples/ and tests/, measures them, and runs them: against a fake runtime, under
+AddressSanitizer and UndefinedBehaviorSanitizer, and under valgrind, which sees into the Rust code too.
+
+usage: run.py FOLDER_OF_THE_LIBRARY DOTNET_IPC
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+library, tool = (Path(argument).resolve() for argument in sys.argv[1:])
+here = Path(__file__).parent.parent.resolve()
+testdata = here.parent.parent / "testdata"
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_POSIX_C_SOURCE=200809L", f"-I{here}/include"]
+SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SMALL = ["-Os", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-s"]
+VALGRIND = ["valgrind", "--quiet", "--error-exitcode=9"]
+# The most bytes of code and constants: the whole library, and a client that is linked with what it needs.
+LIBRARY_LIMIT, CLIENT_LIMIT = 200_000, 24 * 1024
+
+
+def output(*command, **options):
+    """Runs a command that must succeed, and returns its output."""
+    command = [str(part) for part in command]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, **options)
+    if run.returncode != 0:
+        sys.exit(f"exit code {run.returncode} of {' '.join(command)}\n{run.stdout}")
+    return run.stdout
+
+
+def size(file):
+    """The bytes of code and constants in a program."""
+    lines = [line.split() for line in output("size", "-A", file).splitlines()]
+    return sum(int(line[1]) for line in lines if line and line[0] in (".text", ".rodata"))
+
+
+def build(folder):
+    """Compiles each program in C and in C++ with all warnings, by two compilers; links three of each."""
+    archive = library / "libdotnet_ipc.a"
+    commands = []
+    for source in [*here.glob("examples/*.c"), *here.glob("tests/*.c")]:
+        name = folder / source.stem
+        commands += [
+            ["clang", "-std=c99", *WARNINGS, "-fsyntax-only", source],
+            ["clang++", "-x", "c++", "-std=c++17", *WARNINGS, "-fsyntax-only", source],
+            ["g++", "-x", "c++", "-std=c++17", *WARNINGS, "-fsyntax-only", source],
+            ["gcc", "-std=c99", *WARNINGS, *SMALL, source, archive, "-o", name],
+            ["gcc", "-std=c99", *WARNINGS, *SANITIZED, source, archive, "-o", f"{name}-sanitized"],
+            ["gcc", "-std=c99", *WARNINGS, source, f"-L{library}", "-ldotnet_ipc", "-o", f"{name}-shared"],
+        ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda command: output(*command), commands))
+
+
+def measure(folder):
+    measured = {"libdotnet_ipc.so": (size(library / "libdotnet_ipc.so"), LIBRARY_LIMIT)}
+    measured["client"] = (size(folder / "client"), CLIENT_LIMIT)
+    for name, (bytes_, limit) in measured.items():
+        print(f"{name}: {bytes_} bytes of code and constants, limit {limit}")
+        if bytes_ > limit:
+            sys.exit(f"{name} is too large")
+    undefined = output("nm", "--dynamic", "--undefined-only", library / "libdotnet_ipc.so").split("\n")
+    strong = {line.split()[1].split("@")[0] for line in undefined if line.split()[:1] == ["U"]}
+    if not strong <= {"memcpy", "memmove", "memset", "memcmp"}:
+        sys.exit(f"libdotnet_ipc.so needs {strong}")
+
+
+def against_fake_runtime(folder):
+    """Asks a fake runtime with each build of the client, and with the tool."""
+    fake = subprocess.Popen(
+        [tool, "fake-runtime", "--dir", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        socket = json.loads(fake.stdout.readline())["socket"]
+        info = json.loads(output(tool, "info", "--json", "--socket", socket))
+        names = ["process_id", "command_line", "os", "arch", "managed_entrypoint_assembly_name", "clr_product_version"]
+        expected = {
+            "info": "".join(f"{name}: {info[name]}\n" for name in names),
+            "env": output(tool, "env", "--socket", socket),
+        }
+        # The name that programs look for is that of the version.
+        Path(folder, "libdotnet_ipc.so.0").symlink_to(library / "libdotnet_ipc.so")
+        shared = {"env": {**os.environ, "LD_LIBRARY_PATH": str(folder)}}
+        for command, options in [
+            ([folder / "client"], {}),
+            ([folder / "client-sanitized"], {}),
+            ([folder / "client-shared"], shared),
+            ([*VALGRIND, folder / "client"], {}),
+        ]:
+            for subcommand, printed in expected.items():
+                actual = output(*command, socket, subcommand, **options)
+                if actual != printed:
+                    sys.exit(f"{command} {subcommand} prints\n{actual}instead of\n{printed}")
+    finally:
+        fake.stdin.close()
+        fake.wait()
+    print("client: the same as the tool")
+
+
+def run(folder):
+    for build_, valgrind in [("-sanitized", []), ("", VALGRIND)]:
+        for test in [["misuse"], ["requests", testdata / "messages"]]:
+            print(output(*valgrind, f"{folder}/{test[0]}{build_}", *test[1:]), end="")
+        # The comparison runs its program itself.
+        program = folder / f"messages{build_}"
+        if valgrind:
+            wrapper = folder / "messages-valgrind"
+            wrapper.write_text(f"#!/bin/sh\nexec {' '.join(valgrind)} {program} \"$@\"\n")
+            wrapper.chmod(0o755)
+            program = wrapper
+        print(output(here / "tests/messages.py", program, tool, testdata), end="")
+    against_fake_runtime(folder)
+
+
+with tempfile.TemporaryDirectory() as work:
+    build(Path(work))
+    measure(Path(work))
+    run(Path(work))
