@@ -40,6 +40,26 @@ fn longer_than_any_message() {
     assert_eq!(receive(&bytes, len, 64), Ok(entries));
 }
 
+/// A small buffer costs one turn for each piece, not the whole environment.
+#[test]
+fn the_work_is_proportional_to_the_length() {
+    let entries: Vec<String> = (0..1_000).map(|i| format!("NAME_{i}=é value of {i}")).collect();
+    let texts: Vec<Text<'_>> = entries.iter().map(|entry| Text::from(&entry[..])).collect();
+    let bytes = list(1_000, &entries.iter().map(String::as_str).collect::<Vec<_>>());
+    for entries in [Array::from(&texts[..]), wire::decode(&bytes).unwrap()] {
+        for room in [1, 3, 16, 100, 4096] {
+            let mut piece = vec![0; room];
+            let before = steps::counted();
+            let mut send = SendEnvironment::new(entries, &mut piece).unwrap();
+            assert!(take(&mut send, &mut iter::repeat(room), usize::MAX) == bytes, "{room}");
+            let taken = steps::counted() - before;
+            // An entry that does not fit is encoded once for each piece of it.
+            let turns = 3 + entries.iter().map(|entry| entry.encoded_len().div_ceil(room)).max().unwrap();
+            assert!(taken <= (turns * bytes.len()) as u64, "{taken} steps with {room} bytes");
+        }
+    }
+}
+
 #[test]
 fn empty() {
     assert_eq!(receive(&[0; 4], 4, 4), Ok(vec![]));
