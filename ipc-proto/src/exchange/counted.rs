@@ -1,6 +1,6 @@
 use super::{Exchange, Step};
 use crate::types::{EnvironmentEntries, ProcessEnvironment};
-use crate::wire::{Reader, Writer};
+use crate::wire::{Iter, Reader, Writer};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolError, Text};
 
 /// The client's role: receives the environment, which follows the answer to `GetProcessEnvironment`.
@@ -231,8 +231,8 @@ impl Exchange for ReceiveEnvironment<'_> {
 
 /// The server's role: sends the environment, in pieces of the size of the buffer.
 ///
-/// For each piece the whole environment is encoded again, and the part that fits into the buffer is stored. A buffer of a few
-/// KiB is therefore slow for an environment of several MiB.
+/// An entry that does not fit into the buffer is encoded again for each of its pieces, so a buffer of the length of the
+/// entries is the fastest one.
 ///
 /// ```
 /// use ipc_proto::{Array, Exchange, SendEnvironment, Step, Text};
@@ -252,11 +252,14 @@ impl Exchange for ReceiveEnvironment<'_> {
 /// ```
 #[derive(Debug)]
 pub struct SendEnvironment<'e, 'b> {
-    environment: EnvironmentEntries<'e>,
-    buf: &'b mut [u8],
     len: u32,
-    /// The number of bytes that were sent before those in `buf`.
-    before: usize,
+    /// The count, until its last byte was stored in `buf`.
+    count: Option<u32>,
+    /// The entries whose last byte was not stored in `buf` yet.
+    entries: Iter<'e, Text<'e>>,
+    /// How many bytes of the count, or else of the first of `entries`, were stored.
+    stored: usize,
+    buf: &'b mut [u8],
     /// The bytes of `buf` that are not sent yet.
     start: usize,
     end: usize,
@@ -273,7 +276,8 @@ impl<'e, 'b> SendEnvironment<'e, 'b> {
         if buf.is_empty() {
             return Err(EncodeError::BufferTooSmall { needed: 1 });
         }
-        let mut send = Self { environment, buf, len, before: 0, start: 0, end: 0 };
+        let (count, entries) = (u32::try_from(environment.len()).ok(), environment.iter());
+        let mut send = Self { len, count, entries, stored: 0, buf, start: 0, end: 0 };
         send.fill();
         Ok(send)
     }
@@ -284,11 +288,30 @@ impl<'e, 'b> SendEnvironment<'e, 'b> {
         ProcessEnvironment { incoming_bytes: self.len, future: 0 }
     }
 
+    /// Stores the next piece in the buffer, from the value in which the last piece ended.
     fn fill(&mut self) {
-        let mut w = Writer::window(self.buf, self.before);
-        self.environment.encode(&mut w);
-        let left = w.len().saturating_sub(self.before);
-        (self.start, self.end) = (0, left.min(self.buf.len()));
+        let room = self.stored.saturating_add(self.buf.len());
+        let mut w = Writer::window(self.buf, self.stored);
+        let mut complete = 0;
+        if let Some(count) = self.count {
+            count.encode(&mut w);
+            if w.len() <= room {
+                self.count = None;
+                complete = w.len();
+            }
+        }
+        let mut entries = self.entries.clone();
+        while w.len() < room {
+            let Some(entry) = entries.next() else { break };
+            entry.encode(&mut w);
+            if w.len() <= room {
+                self.entries = entries.clone();
+                complete = w.len();
+            }
+        }
+        let end = w.len().min(room);
+        (self.start, self.end) = (0, end.saturating_sub(self.stored));
+        self.stored = end.saturating_sub(complete);
     }
 }
 
@@ -307,7 +330,6 @@ impl Exchange for SendEnvironment<'_, '_> {
         }
         self.start = self.start.saturating_add(n).min(self.end);
         if self.start == self.end && self.end > 0 {
-            self.before = self.before.saturating_add(self.end);
             self.fill();
         }
         Ok(())
