@@ -105,7 +105,7 @@ impl<'a> Target<'a> {
             Self::Socket(path) => {
                 return Ok(Client::at(path).with_timeouts(timeouts).with_observer(wire_log.observer()));
             }
-            Self::Name(name) => match find_by_name(name, timeouts)? {
+            Self::Name(name) => match find_by_name(name, timeouts, wire_log)? {
                 (_, Some(found)) => found.client().with_timeouts(timeouts),
                 (search, None) => search.client(&timeouts)?,
             },
@@ -120,7 +120,11 @@ const LISTED: usize = 10;
 
 /// Returns the search for the process with a socket whose name is `name`, or else for the only one whose name begins
 /// so; and the result of the search if it was needed for the name. Case is ignored, as by dotnet-trace.
-pub(crate) fn find_by_name(name: &str, timeouts: Timeouts) -> Result<(Search, Option<Found>), Failure> {
+pub(crate) fn find_by_name(
+    name: &str,
+    timeouts: Timeouts,
+    wire_log: &WireLog,
+) -> Result<(Search, Option<Found>), Failure> {
     /// The other half of the time is for the runtime.
     const HALF: u32 = 2;
     let (wanted, began) = (name.to_lowercase(), Instant::now());
@@ -137,7 +141,7 @@ pub(crate) fn find_by_name(name: &str, timeouts: Timeouts) -> Result<(Search, Op
         }
     }
     scan.searches = unknown;
-    scan.identify_all(None, |search, found| {
+    scan.identify_all(wire_log.observer().as_ref(), |search, found| {
         let Ok(found) = found else { return };
         processes.extend(process::name(&search, Some(&found)).map(|name| (name, search, Some(found))));
     });

@@ -20,6 +20,10 @@ pub(crate) struct TimeRangeArgs {
 }
 
 impl TimeRangeArgs {
+    pub(crate) const fn is_used(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
     /// Returns the range in ticks of a trace.
     pub(crate) fn ticks(&self, clock: &TraceClock) -> RangeInclusive<u64> {
         // The first tick that is not before it.

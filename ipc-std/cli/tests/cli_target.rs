@@ -9,10 +9,12 @@
 
 mod tool;
 
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use ipc_std::fake::{FakeRuntime, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -61,6 +63,18 @@ fn name_is_exact_or_else_a_unique_prefix() {
     run_in(directory.path(), &["info", "--name", "face-nothing"]).fails(3, "no .NET process has the name");
     let second = named(directory.path(), "face-app");
     run_in(directory.path(), &["info", "--name", "face-app"]).fails(3, &second.id().to_string());
+}
+
+/// A runtime whose name the system does not know is asked for it.
+#[test]
+fn the_wire_log_has_the_search_for_a_name() {
+    let directory = TempDir::new().unwrap();
+    let runtime = FakeRuntime::start_in(directory.path(), Profile::net10()).unwrap();
+    fs::rename(runtime.path(), directory.path().join("dotnet-diagnostic-4000000006-1-socket")).unwrap();
+    let log = directory.path().join("log");
+    let args = ["find", "--name", "face-nothing", "--wire-log", log.to_str().unwrap()];
+    run_in(directory.path(), &args).fails(3, "no .NET process has the name");
+    assert!(fs::read_to_string(log).unwrap().contains("\"sent\""));
 }
 
 #[test]

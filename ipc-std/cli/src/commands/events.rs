@@ -235,7 +235,7 @@ impl<'a, R: Read> Events<'a, R> {
     /// Reads the next event, and shows it unless it is filtered out. Returns the end of the trace instead of an event.
     fn show_next(&mut self) -> io::Result<Option<End>> {
         let output = Rc::clone(&self.trace.get_ref().output);
-        if let (Some(times), None) = (&self.times, self.trace.times()) {
+        if let (Some(times), None, true) = (&self.times, self.trace.times(), self.time_args.is_used()) {
             self.trace.skip_outside(*times.start(), *times.end());
         }
         let Some(event) = self.trace.next_event()? else { return Ok(self.trace.end()) };

@@ -7,7 +7,7 @@ use crate::globals::Globals;
 use crate::printable::printable;
 use crate::stdout::{json_to_stdout, to_stdout};
 use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::wire_log::{WireLog, WireLogArgs};
 use crate::{reasons, target};
 
 /// Show where the runtime of a process listens, or why it is not found
@@ -36,10 +36,10 @@ pub(crate) struct Args {
 
 impl Args {
     /// Returns the search, and its result if it was needed for the name.
-    fn search(&self) -> Result<(Search, Option<Found>), Failure> {
+    fn search(&self, wire_log: &WireLog) -> Result<(Search, Option<Found>), Failure> {
         let timeouts = self.timeout.timeouts();
         match &self.name {
-            Some(name) => target::find_by_name(name, timeouts),
+            Some(name) => target::find_by_name(name, timeouts, wire_log),
             None => Ok((discover::search(self.pid.unwrap_or_default(), timeouts.call), None)),
         }
     }
@@ -47,7 +47,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
-    let (mut search, found) = args.search()?;
+    let (mut search, found) = args.search(&wire_log)?;
     let found = found.map_or_else(|| search.identify(wire_log.observer().as_ref()), Ok);
     if globals.json {
         let steps: Vec<_> = search.steps().iter().map(step_json).collect();
