@@ -141,12 +141,12 @@
 /*
  A session that streams.
  */
-#define DIPC_SESSION_STREAMING 0
+#define DIPC_SESSION_TYPE_STREAMING 0
 
 /*
  A session that writes to `user_events`, on Linux.
  */
-#define DIPC_SESSION_USER_EVENTS 1
+#define DIPC_SESSION_TYPE_USER_EVENTS 1
 
 /*
  Nothing: the exchange is over, or waits for the caller.
@@ -219,6 +219,62 @@
 #define DIPC_PART_BYTES 6
 
 /*
+ Connect to the runtime without blocking for long; then report `DIPC_STOP_CONNECTED`, `DIPC_STOP_BUSY` or
+ `DIPC_STOP_FAILED`. The other steps are `DIPC_STEP_DONE`: nothing now, `DIPC_STEP_SEND` and `DIPC_STEP_RECEIVE`.
+ */
+#define DIPC_STEP_CONNECT 3
+
+/*
+ The connection is established.
+ */
+#define DIPC_STOP_CONNECTED 0
+
+/*
+ The runtime accepts no connection, or no bytes, at the time `value`. The step is attempted again later.
+ */
+#define DIPC_STOP_BUSY 1
+
+/*
+ The runtime is not reachable, or the connection is broken.
+ */
+#define DIPC_STOP_FAILED 2
+
+/*
+ `value` bytes were written; 0 means that the peer closed the connection.
+ */
+#define DIPC_STOP_SENT 3
+
+/*
+ `value` bytes were read; 0 means that the peer closed the connection.
+ */
+#define DIPC_STOP_RECEIVED 4
+
+/*
+ The session is not over.
+ */
+#define DIPC_SESSION_RUNNING 0
+
+/*
+ The stream was read to its end and has the end mark of its format.
+ */
+#define DIPC_SESSION_COMPLETE 1
+
+/*
+ The stream ended without that mark, in most cases because the process exited.
+ */
+#define DIPC_SESSION_CUT_OFF 2
+
+/*
+ The deadline of the Stop passed.
+ */
+#define DIPC_SESSION_TIMED_OUT 3
+
+/*
+ The session was abandoned.
+ */
+#define DIPC_SESSION_ABANDONED 4
+
+/*
  No text. The protocol distinguishes it from an empty text: a variable that is set to null is removed.
  */
 #define DIPC_TEXT_NULL 0
@@ -237,6 +293,162 @@
  UTF-16 in little-endian byte order, not aligned; `len` is the number of code units. The form of texts in messages.
  */
 #define DIPC_TEXT_WIRE 3
+
+/*
+ UTF-8 of a trace, which can be invalid; `len` is the number of bytes. Invalid bytes become U+FFFD.
+ */
+#define DIPC_TEXT_TRACE_UTF8 4
+
+/*
+ The window has no further whole record: release it, add at least one byte, up to `u.needed` in total, and continue.
+ */
+#define DIPC_RECORD_MORE 0
+
+/*
+ A block begins: `u.block`.
+ */
+#define DIPC_RECORD_BLOCK 1
+
+/*
+ The facts that the stream states about itself: `u.trace`.
+ */
+#define DIPC_RECORD_TRACE 2
+
+/*
+ The description of a kind of event: the payload of `u.event`, for `dipc_metadata_decode`.
+ */
+#define DIPC_RECORD_METADATA 3
+
+/*
+ An event: `u.event`.
+ */
+#define DIPC_RECORD_EVENT 4
+
+/*
+ A call stack, to which later events refer: `u.stack`.
+ */
+#define DIPC_RECORD_STACK 5
+
+/*
+ A point in time at which the sequence numbers of all threads are known: `u.sequence_point`. Stacks from before are no
+ longer referred to.
+ */
+#define DIPC_RECORD_SEQUENCE_POINT 6
+
+/*
+ The last sequence number of a thread: `u.thread`.
+ */
+#define DIPC_RECORD_THREAD_SEQUENCE 7
+
+/*
+ A thread starts: `u.thread`. Only in version 6.
+ */
+#define DIPC_RECORD_THREAD 8
+
+/*
+ A thread ends: `u.thread`. Only in version 6.
+ */
+#define DIPC_RECORD_REMOVE_THREAD 9
+
+/*
+ A block whose rest cannot be read; the parser continues after it: `u.end`.
+ */
+#define DIPC_RECORD_BAD_BLOCK 10
+
+/*
+ The end of the stream: `u.end`. It is returned again by each further call.
+ */
+#define DIPC_RECORD_END 11
+
+/*
+ A record of another kind, which the C interface does not describe.
+ */
+#define DIPC_RECORD_OTHER 12
+
+/*
+ The stream has its end mark.
+ */
+#define DIPC_END_COMPLETE 0
+
+/*
+ The stream ends without its end mark: at `offset`.
+ */
+#define DIPC_END_TRUNCATED 1
+
+/*
+ The stream has bytes that are not NetTrace: at `offset`.
+ */
+#define DIPC_END_CORRUPT 2
+
+/*
+ A bool: `number` is 0 or 1.
+ */
+#define DIPC_VALUE_BOOL 0
+
+/*
+ A signed integer: `number`, to be converted to `int64_t`.
+ */
+#define DIPC_VALUE_INT 1
+
+/*
+ An unsigned integer: `number`.
+ */
+#define DIPC_VALUE_UINT 2
+
+/*
+ A float of 32 or 64 bits: `real`.
+ */
+#define DIPC_VALUE_REAL 3
+
+/*
+ A text, or an array of characters: `text`.
+ */
+#define DIPC_VALUE_TEXT 4
+
+/*
+ A GUID: `guid`.
+ */
+#define DIPC_VALUE_GUID 5
+
+/*
+ A point in time: `number` is the count of 100 ns since 1601-01-01 UTC.
+ */
+#define DIPC_VALUE_TIME 6
+
+/*
+ An array of bytes: `bytes`.
+ */
+#define DIPC_VALUE_BYTES 7
+
+/*
+ The 16 bytes of a .NET `Decimal`: `guid`.
+ */
+#define DIPC_VALUE_DECIMAL 8
+
+/*
+ A code unit of UTF-16 or UTF-8: `number`.
+ */
+#define DIPC_VALUE_CODE_UNIT 9
+
+/*
+ An object begins; its fields follow.
+ */
+#define DIPC_VALUE_BEGIN_OBJECT 10
+
+/*
+ The innermost object ends.
+ */
+#define DIPC_VALUE_END_OBJECT 11
+
+/*
+ An array begins; its elements follow.
+ */
+#define DIPC_VALUE_BEGIN_ARRAY 12
+
+/*
+ The innermost array ends.
+ */
+#define DIPC_VALUE_END_ARRAY 13
 
 /*
  The result of a function. Values from 64 on are errors in received bytes.
@@ -752,7 +964,7 @@ typedef struct dipc_user_events_providers {
  */
 typedef struct dipc_session_config {
     /*
-     One of `DIPC_SESSION_*`.
+     One of `DIPC_SESSION_TYPE_*`.
      */
     uint32_t session_type;
     /*
@@ -975,6 +1187,373 @@ typedef struct dipc_process_info {
      */
     struct dipc_text portable_rid;
 } dipc_process_info;
+
+/*
+ A tracing session over two connections: one has the stream, the other the StopTracing that ends it. In memory of the
+ caller; set it to zeros or initialise it before another function receives it.
+
+ A runtime that receives StopTracing first writes its buffered events to the stream, and only then answers. A client
+ that waits for the answer without reading the stream waits indefinitely. So do whichever of the two can proceed:
+
+ * As long as `dipc_session_wants_stream`, read the stream, and report its bytes with `dipc_session_stream`.
+ * `dipc_session_stop` only requests the Stop. After it, do what `dipc_session_stop_step` says on a second connection,
+   and report it with `dipc_session_stop_advance`.
+ * Call `dipc_session_tick` at the time of `dipc_session_until` at the latest. The session has no clock: it counts in
+   milliseconds of yours.
+ * It is over when `dipc_session_end` is not `DIPC_SESSION_RUNNING`.
+ */
+typedef struct dipc_session {
+    /*
+     The state.
+     */
+    uint64_t opaque[44];
+} dipc_session;
+
+/*
+ A parser of a NetTrace stream of version 3 (NetPerf), 4 or 6, in memory of the caller. Set it to zeros or initialise it
+ before another function receives it.
+ */
+typedef struct dipc_parser {
+    /*
+     The state.
+     */
+    uint64_t opaque[64];
+} dipc_parser;
+
+/*
+ The header and the payload of an event, or of a record that describes events.
+ */
+typedef struct dipc_event {
+    /*
+     The number of the description of the event.
+     */
+    uint32_t metadata_id;
+    /*
+     The number of the event among those of its capture thread.
+     */
+    uint32_t sequence;
+    /*
+     The thread that wrote the event.
+     */
+    uint64_t capture_thread;
+    /*
+     The thread that the event is about; in version 6 the index of a thread record.
+     */
+    uint64_t thread;
+    /*
+     The processor, or `UINT32_MAX` if it is unknown.
+     */
+    uint32_t processor;
+    /*
+     The number of the stack; 0 for none. Version 3 has the stack in the event instead: `stack`.
+     */
+    uint32_t stack_id;
+    /*
+     The time, in ticks: see `dipc_trace`.
+     */
+    uint64_t timestamp;
+    /*
+     The activity, or zeros.
+     */
+    struct dipc_guid activity_id;
+    /*
+     The related activity, or zeros.
+     */
+    struct dipc_guid related_activity_id;
+    /*
+     The number of a list of labels, in version 6 only.
+     */
+    uint32_t label_list;
+    /*
+     Whether no later event of the stream has an earlier time.
+     */
+    bool sorted;
+    /*
+     The payload.
+     */
+    const uint8_t *payload;
+    /*
+     The length of the payload.
+     */
+    size_t payload_len;
+    /*
+     The addresses of the stack, innermost first, each as wide as a pointer of the process. Only in version 3.
+     */
+    const uint8_t *stack;
+    /*
+     The number of bytes of the stack.
+     */
+    size_t stack_len;
+} dipc_event;
+
+/*
+ What a stream states about itself.
+ */
+typedef struct dipc_trace {
+    /*
+     The version of the stream: 3, 4 or 6.
+     */
+    uint32_t version;
+    /*
+     Bytes of an address in a stack: 4 or 8.
+     */
+    uint32_t pointer_size;
+    /*
+     Ticks of timestamps per second.
+     */
+    uint64_t frequency;
+    /*
+     The timestamp when the session started.
+     */
+    uint64_t sync_ticks;
+    /*
+     When the session started, in nanoseconds since 1970-01-01 UTC; 0 if that time does not exist.
+     */
+    uint64_t start_unix_nanoseconds;
+    /*
+     The id of the process, or 0.
+     */
+    uint32_t process_id;
+    /*
+     The number of its processors, or 0.
+     */
+    uint32_t processors;
+} dipc_trace;
+
+/*
+ A block of a stream.
+ */
+typedef struct dipc_block {
+    /*
+     The name of its kind in the format.
+     */
+    struct dipc_text name;
+    /*
+     The offset of its header in the stream.
+     */
+    uint64_t offset;
+    /*
+     The length of its body.
+     */
+    uint32_t len;
+} dipc_block;
+
+/*
+ A call stack.
+ */
+typedef struct dipc_stack {
+    /*
+     The number by which events refer to it.
+     */
+    uint32_t id;
+    /*
+     The addresses, innermost first, each as wide as a pointer of the process, little-endian, not aligned.
+     */
+    const uint8_t *bytes;
+    /*
+     Their number of bytes.
+     */
+    size_t len;
+} dipc_stack;
+
+/*
+ A point in time at which the sequence numbers of all threads are known.
+ */
+typedef struct dipc_sequence_point {
+    /*
+     The time, in ticks.
+     */
+    uint64_t timestamp;
+    /*
+     Whether the numbers of threads and descriptions begin anew, in version 6 only: 1 for threads, 2 for descriptions.
+     */
+    uint32_t flags;
+    /*
+     The number of the `DIPC_RECORD_THREAD_SEQUENCE` that follow.
+     */
+    uint32_t threads;
+} dipc_sequence_point;
+
+/*
+ A thread.
+ */
+typedef struct dipc_thread {
+    /*
+     Its id, in version 6 its index.
+     */
+    uint64_t thread;
+    /*
+     The sequence number of its last event, except when it starts.
+     */
+    uint32_t sequence;
+} dipc_thread;
+
+/*
+ The end of a stream. `dipc_parser_end_text` returns the sentence for it.
+ */
+typedef struct dipc_end {
+    /*
+     One of `DIPC_END_*`.
+     */
+    uint32_t kind;
+    /*
+     The offset in the stream.
+     */
+    uint64_t offset;
+} dipc_end;
+
+/*
+ The content of a record; its kind says which field is valid.
+ */
+typedef union dipc_record_content {
+    /*
+     The number of bytes that the next window needs.
+     */
+    size_t needed;
+    /*
+     An event, or a description.
+     */
+    struct dipc_event event;
+    /*
+     The facts about the stream.
+     */
+    struct dipc_trace trace;
+    /*
+     A block.
+     */
+    struct dipc_block block;
+    /*
+     A stack.
+     */
+    struct dipc_stack stack;
+    /*
+     A sequence point.
+     */
+    struct dipc_sequence_point sequence_point;
+    /*
+     A thread.
+     */
+    struct dipc_thread thread;
+    /*
+     The end.
+     */
+    struct dipc_end end;
+} dipc_record_content;
+
+/*
+ A record of a stream. Its pointers point into the window.
+ */
+typedef struct dipc_record {
+    /*
+     One of `DIPC_RECORD_*`.
+     */
+    uint32_t kind;
+    /*
+     The content.
+     */
+    union dipc_record_content u;
+} dipc_record;
+
+/*
+ The description of the fields of a payload.
+ */
+typedef struct dipc_field_list {
+    /*
+     The state.
+     */
+    uint64_t opaque[8];
+} dipc_field_list;
+
+/*
+ The description of a kind of event. Its texts point into the record that it was decoded from; so does the description
+ of the fields.
+ */
+typedef struct dipc_metadata {
+    /*
+     The number by which events refer to the description.
+     */
+    uint32_t id;
+    /*
+     The event's number at its provider.
+     */
+    uint32_t event_id;
+    /*
+     The provider of the event.
+     */
+    struct dipc_text provider;
+    /*
+     The event's name; empty for events of the runtime: see `dipc_metadata_decode_runtime`.
+     */
+    struct dipc_text name;
+    /*
+     The provider's keywords that enable this event.
+     */
+    uint64_t keywords;
+    /*
+     The payload's version.
+     */
+    uint32_t version;
+    /*
+     The level, from 1, critical, to 5, verbose; 0 is always on.
+     */
+    uint32_t level;
+    /*
+     The opcode: 1 is start, 2 is stop; -1 if the record states none.
+     */
+    int32_t opcode;
+    /*
+     The first error in the description of the fields, or `DIPC_STATUS_OK`. The fields before it are valid.
+     */
+    dipc_status problem;
+    /*
+     The fields of a payload, for `dipc_metadata_values`.
+     */
+    struct dipc_field_list fields;
+} dipc_metadata;
+
+/*
+ A value of a payload.
+ */
+typedef struct dipc_field_value {
+    /*
+     One of `DIPC_VALUE_*`.
+     */
+    uint32_t kind;
+    /*
+     The name of the field; empty for an element of an array.
+     */
+    struct dipc_text name;
+    /*
+     The value as a number.
+     */
+    uint64_t number;
+    /*
+     The value as a number with a fraction.
+     */
+    double real;
+    /*
+     The value as a text.
+     */
+    struct dipc_text text;
+    /*
+     16 bytes.
+     */
+    struct dipc_guid guid;
+    /*
+     The bytes of an array.
+     */
+    const uint8_t *bytes;
+    /*
+     Their number.
+     */
+    size_t len;
+} dipc_field_value;
+
+/*
+ A function that receives the values of a payload, in order, and returns whether it wants the next one. It must return:
+ no `longjmp`, no C++ exception.
+ */
+typedef bool (*dipc_visit_value)(void *context, const struct dipc_field_value *value);
 
 #ifdef __cplusplus
 extern "C" {
@@ -1352,6 +1931,69 @@ dipc_status dipc_read_process_info(const uint8_t *answer,
 dipc_status dipc_read_session_id(const uint8_t *answer, size_t len, uint64_t *session_id, size_t *detail);
 
 /*
+ Initialises a session that the runtime has just started, with the id from its answer.
+ */
+dipc_status dipc_session_init(struct dipc_session *session, uint64_t session_id);
+
+/*
+ Returns the size of a `dipc_session` in bytes: that of the header which the library was compiled with.
+ */
+size_t dipc_session_size(void);
+
+/*
+ Returns whether the stream must be read; false if `session` is not initialised.
+ */
+bool dipc_session_wants_stream(struct dipc_session *session);
+
+/*
+ Reports bytes that were read from the stream, in a piece of any size. No bytes mean that the stream has ended or is
+ broken.
+ */
+dipc_status dipc_session_stream(struct dipc_session *session, const uint8_t *bytes, size_t len);
+
+/*
+ Requests the Stop. `until` is the deadline for everything that follows: connecting, the rest of the stream, the answer.
+ */
+dipc_status dipc_session_stop(struct dipc_session *session, uint64_t until);
+
+/*
+ Stores the next action on the second connection in `step`. It stays the same until `dipc_session_stop_advance` or
+ `dipc_session_tick`.
+ */
+dipc_status dipc_session_stop_step(struct dipc_session *session, struct dipc_step *step);
+
+/*
+ Reports the result of the step on the second connection: one of `DIPC_STOP_*`, with its `value`. An event that does not
+ fit the step is ignored.
+ */
+dipc_status dipc_session_stop_advance(struct dipc_session *session, uint32_t event, uint64_t value);
+
+/*
+ Returns whether the last Stop failed or was refused. `dipc_session_stop` then requests another one.
+ */
+bool dipc_session_stop_failed(struct dipc_session *session);
+
+/*
+ Reports the time.
+ */
+dipc_status dipc_session_tick(struct dipc_session *session, uint64_t now);
+
+/*
+ Returns the latest time for the next `dipc_session_tick`; `UINT64_MAX` if no Stop is under way.
+ */
+uint64_t dipc_session_until(struct dipc_session *session);
+
+/*
+ Ends the session without the runtime.
+ */
+dipc_status dipc_session_abandon(struct dipc_session *session);
+
+/*
+ Returns how the session has ended: one of `DIPC_SESSION_*`; `DIPC_SESSION_RUNNING` if it is not initialised.
+ */
+uint32_t dipc_session_end(struct dipc_session *session);
+
+/*
  Writes the English sentence for a status and its `detail` into `text`, as UTF-8 with a NUL at the end. For a
  `DIPC_STATUS_VIOLATION` the sentence names the rule.
 
@@ -1387,6 +2029,102 @@ dipc_status dipc_text_to_utf16(struct dipc_text text, uint16_t *utf16, size_t si
  invalid text equals none.
  */
 bool dipc_text_equals(struct dipc_text a, struct dipc_text b);
+
+/*
+ Initialises a parser. The largest block and the largest record that it accepts are 16 MiB.
+ */
+dipc_status dipc_parser_init(struct dipc_parser *parser);
+
+/*
+ Returns the size of a `dipc_parser` in bytes: that of the header which the library was compiled with.
+ */
+size_t dipc_parser_size(void);
+
+/*
+ Stores the next record of the stream in `record`.
+
+ `window` is a piece of the stream: it begins where the last `dipc_parser_release` said, and the calls until the next
+ release have the same bytes, perhaps with more after them. For `DIPC_RECORD_MORE`, release the window:
+
+ ```c
+ size_t used = dipc_parser_release(&parser);
+ memmove(window, window + used, len -= used);
+ ssize_t n = read(fd, window + len, sizeof window - len);
+ if (n <= 0) dipc_parser_finish(&parser, window, len, &end); else len += n;
+ ```
+
+ A window must be able to hold `needed` bytes. Damaged streams are no errors of this function: the stream has an end.
+ */
+dipc_status dipc_parser_next(struct dipc_parser *parser, const uint8_t *window, size_t len, struct dipc_record *record);
+
+/*
+ Returns how many bytes at the front of the window the parser does not need any more: the next window begins after
+ them. 0 if `parser` is not initialised.
+ */
+size_t dipc_parser_release(struct dipc_parser *parser);
+
+/*
+ Makes the parser skip the rest of the block that began last. A reader that does not need its records is faster then.
+ */
+dipc_status dipc_parser_skip_block(struct dipc_parser *parser);
+
+/*
+ Stores the end of a stream that has no bytes after `window` in `end`.
+ */
+dipc_status dipc_parser_finish(struct dipc_parser *parser, const uint8_t *window, size_t len, struct dipc_end *end);
+
+/*
+ Writes the English sentence for the end of a stream that has no bytes after `window` into `text`, as UTF-8 with a NUL at
+ the end.
+
+ `written` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
+ and a NUL, `written` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ */
+dipc_status dipc_parser_end_text(struct dipc_parser *parser,
+                                 const uint8_t *window,
+                                 size_t len,
+                                 char *text,
+                                 size_t size,
+                                 size_t *written);
+
+/*
+ Decodes a description: the payload of a `DIPC_RECORD_METADATA` of a stream of this `version`, which the `dipc_trace`
+ states. To keep the description longer than the window, copy the record first.
+
+ Returns an error for a malformed record; a later error is in `problem`.
+ */
+dipc_status dipc_metadata_decode(uint32_t version,
+                                 const uint8_t *record,
+                                 size_t len,
+                                 struct dipc_metadata *metadata,
+                                 size_t *detail);
+
+/*
+ Decodes a description, and adds the name and the fields that it lacks if its event is one of the runtime's. The width of
+ an address in the trace, `pointer_size`, is 4 or 8. This function has a table of 28 KB.
+
+ Otherwise it does what `dipc_metadata_decode` does.
+ */
+dipc_status dipc_metadata_decode_runtime(uint32_t version,
+                                         uint32_t pointer_size,
+                                         const uint8_t *record,
+                                         size_t len,
+                                         struct dipc_metadata *metadata,
+                                         size_t *detail);
+
+/*
+ Passes the values of a payload to `visit`, with `context`, by the description of its event. Each begin of an object or
+ array has its end, unless `visit` returns false.
+
+ Returns an error if the payload does not fit its description, which occurs in valid traces too: the values before it
+ have been visited then.
+ */
+dipc_status dipc_metadata_values(const struct dipc_metadata *metadata,
+                                 const uint8_t *payload,
+                                 size_t len,
+                                 dipc_visit_value visit,
+                                 void *context,
+                                 size_t *detail);
 
 #ifdef __cplusplus
 }  // extern "C"

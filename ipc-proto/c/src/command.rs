@@ -283,15 +283,15 @@ impl Argument for ClientData<'_> {
 }
 
 /// A session that streams.
-pub const DIPC_SESSION_STREAMING: u32 = 0;
+pub const DIPC_SESSION_TYPE_STREAMING: u32 = 0;
 /// A session that writes to `user_events`, on Linux.
-pub const DIPC_SESSION_USER_EVENTS: u32 = 1;
+pub const DIPC_SESSION_TYPE_USER_EVENTS: u32 = 1;
 
 /// The kind of session. A session that writes to `user_events` has `rundown_keyword` and `user_events_providers` only.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct SessionConfig<'a> {
-    /// One of `DIPC_SESSION_*`.
+    /// One of `DIPC_SESSION_TYPE_*`.
     pub session_type: u32,
     /// Size of the runtime's buffer in MB; not 0.
     pub buffer_mb: u32,
@@ -311,15 +311,15 @@ impl Argument for SessionConfig<'_> {
     unsafe fn check(&self) -> Result<(), Failure> {
         match self.session_type {
             // SAFETY: the caller vouches for it.
-            DIPC_SESSION_STREAMING => unsafe { self.providers.check() },
+            DIPC_SESSION_TYPE_STREAMING => unsafe { self.providers.check() },
             // SAFETY: the caller vouches for it.
-            DIPC_SESSION_USER_EVENTS => unsafe { self.user_events_providers.check() },
+            DIPC_SESSION_TYPE_USER_EVENTS => unsafe { self.user_events_providers.check() },
             _ => Err(Status::InvalidArgument.into()),
         }
     }
     unsafe fn write(&self, w: &mut Writer<'_>) {
         self.session_type.encode(w);
-        if self.session_type == DIPC_SESSION_USER_EVENTS {
+        if self.session_type == DIPC_SESSION_TYPE_USER_EVENTS {
             self.rundown_keyword.encode(w);
             // SAFETY: the caller vouches for it.
             unsafe { self.user_events_providers.write(w) };
@@ -352,7 +352,7 @@ impl Argument for SessionConfig6<'_> {
     unsafe fn write(&self, w: &mut Writer<'_>) {
         // SAFETY: the caller vouches for it.
         unsafe { self.session.write(w) };
-        if self.session.session_type == DIPC_SESSION_STREAMING {
+        if self.session.session_type == DIPC_SESSION_TYPE_STREAMING {
             self.session_buffer_mode.encode(w);
         }
     }

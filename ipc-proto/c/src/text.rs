@@ -3,6 +3,7 @@ use core::ffi::{c_char, c_void};
 use core::marker::PhantomData;
 use core::ptr;
 
+use ipc_proto::nettrace::Str;
 use ipc_proto::wire::Writer;
 use ipc_proto::{Encode, Text as ProtoText};
 
@@ -17,6 +18,8 @@ pub const DIPC_TEXT_UTF8: u32 = 1;
 pub const DIPC_TEXT_UTF16: u32 = 2;
 /// UTF-16 in little-endian byte order, not aligned; `len` is the number of code units. The form of texts in messages.
 pub const DIPC_TEXT_WIRE: u32 = 3;
+/// UTF-8 of a trace, which can be invalid; `len` is the number of bytes. Invalid bytes become U+FFFD.
+pub const DIPC_TEXT_TRACE_UTF8: u32 = 4;
 
 /// A text, which belongs to someone else: the caller's string, or a part of a message or trace. It is valid as long as
 /// those bytes are. All zeros are a null text.
@@ -36,7 +39,10 @@ pub struct Text<'a> {
 /// A text whose pointer was checked.
 #[derive(Clone, Copy)]
 pub(crate) enum Checked<'a> {
-    Text(ProtoText<'a>),
+    Null,
+    /// UTF-8, and whether it is valid.
+    Utf8(&'a [u8], Option<&'a str>),
+    Utf16(&'a [u16]),
     Wire(&'a [u8]),
 }
 
@@ -64,26 +70,32 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Converts a string of a trace.
+    pub(crate) const fn of_trace(string: Str<'a>) -> Self {
+        match string {
+            Str::Utf16(bytes) => Self::new(bytes.as_ptr().cast(), bytes.len() / 2, DIPC_TEXT_WIRE),
+            Str::Utf8(bytes) => Self::new(bytes.as_ptr().cast(), bytes.len(), DIPC_TEXT_TRACE_UTF8),
+        }
+    }
+
     /// Checks the text.
     ///
     /// # Safety
     /// `data` points to `len` code units.
     pub(crate) unsafe fn check(&self) -> Result<Checked<'a>, Failure> {
         match self.form {
-            DIPC_TEXT_NULL => Ok(Checked::Text(ProtoText::NULL)),
-            DIPC_TEXT_UTF8 => {
+            DIPC_TEXT_NULL => Ok(Checked::Null),
+            DIPC_TEXT_UTF8 | DIPC_TEXT_TRACE_UTF8 => {
                 // SAFETY: the caller vouches for it.
                 let bytes = unsafe { memory::slice(self.data.cast(), self.len) }?;
-                match core::str::from_utf8(bytes) {
-                    Ok(text) => Ok(Checked::Text(text.into())),
-                    Err(_) => Err(Status::InvalidArgument.into()),
+                let valid = core::str::from_utf8(bytes).ok();
+                if valid.is_none() && self.form == DIPC_TEXT_UTF8 {
+                    return Err(Status::InvalidArgument.into());
                 }
+                Ok(Checked::Utf8(bytes, valid))
             }
-            DIPC_TEXT_UTF16 => {
-                // SAFETY: the caller vouches for it.
-                let units = unsafe { memory::slice(self.data.cast(), self.len) }?;
-                Ok(Checked::Text(ProtoText::from_utf16(units)))
-            }
+            // SAFETY: the caller vouches for it.
+            DIPC_TEXT_UTF16 => unsafe { memory::slice(self.data.cast(), self.len) }.map(Checked::Utf16),
             DIPC_TEXT_WIRE => {
                 let Some(len) = self.len.checked_mul(2) else { return Err(Status::InvalidLength.into()) };
                 // SAFETY: the caller vouches for it.
@@ -96,28 +108,82 @@ impl<'a> Text<'a> {
 
 impl<'a> Checked<'a> {
     const fn is_null(&self) -> bool {
-        matches!(self, Self::Text(text) if text.is_null())
+        matches!(self, Self::Null)
     }
 
-    fn units(self) -> impl Iterator<Item = u16> + use<'a> {
-        let (text, wire): (_, &[u8]) = match self {
-            Self::Text(text) => (text, &[]),
-            Self::Wire(bytes) => (ProtoText::NULL, bytes),
-        };
-        // One of the two is empty.
-        let wire = wire.chunks_exact(2).filter_map(|unit| unit.first_chunk());
-        text.units().chain(wire.map(|unit| u16::from_le_bytes(*unit)))
+    const fn units(self) -> Units<'a> {
+        Units { text: self, low: None }
+    }
+}
+
+/// An iterator over code units. It is one small function, so that a program does not contain one for each form.
+struct Units<'a> {
+    text: Checked<'a>,
+    /// The second half of a surrogate pair.
+    low: Option<u16>,
+}
+
+impl Iterator for Units<'_> {
+    type Item = u16;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<u16> {
+        match &mut self.text {
+            Checked::Null => None,
+            Checked::Utf16(units) => {
+                let (unit, rest) = units.split_first()?;
+                *units = rest;
+                Some(*unit)
+            }
+            Checked::Wire(bytes) => {
+                let (unit, rest) = bytes.split_first_chunk()?;
+                *bytes = rest;
+                Some(u16::from_le_bytes(*unit))
+            }
+            Checked::Utf8(bytes, _) => {
+                if let Some(low) = self.low.take() {
+                    return Some(low);
+                }
+                let (c, len) = first_char(bytes)?;
+                *bytes = bytes.get(len..).unwrap_or_default();
+                let mut pair = [0; 2];
+                match c.encode_utf16(&mut pair) {
+                    [high, low] => {
+                        self.low = Some(*low);
+                        Some(*high)
+                    }
+                    _ => Some(pair[0]),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the first character and its length; U+FFFD for invalid bytes.
+fn first_char(utf8: &[u8]) -> Option<(char, usize)> {
+    let len = match utf8.first()? {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => 1,
+    };
+    let bytes = utf8.get(..len).unwrap_or(utf8);
+    match core::str::from_utf8(bytes) {
+        Ok(text) => text.chars().next().map(|c| (c, bytes.len())),
+        Err(error) => Some((char::REPLACEMENT_CHARACTER, error.error_len().unwrap_or(bytes.len()))),
     }
 }
 
 impl Encode for Checked<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
-        match self {
-            Self::Text(text) => text.encode(w),
-            Self::Wire(bytes) => {
-                let count = (bytes.len() / 2).saturating_add(1);
+        match *self {
+            Self::Null => ProtoText::NULL.encode(w),
+            Self::Utf8(_, Some(text)) => ProtoText::from(text).encode(w),
+            Self::Utf16(units) => ProtoText::from_utf16(units).encode(w),
+            Self::Wire(_) | Self::Utf8(_, None) => {
+                let count = self.units().count().saturating_add(1);
                 u32::try_from(count).unwrap_or(u32::MAX).encode(w);
-                w.bytes(bytes);
+                self.units().for_each(|unit| unit.encode(w));
                 0_u16.encode(w);
             }
         }

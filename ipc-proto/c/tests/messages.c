@@ -71,6 +71,38 @@ static void visit(void *context, const dipc_part *part) {
     free(path);
 }
 
+/* The struct of an answer has the same values as its parts. */
+static void compare_text(const char *path, dipc_text text) {
+    dipc_part part;
+    dipc_status status = dipc_find(message, message_len, answer_to, path, &part, NULL);
+    dipc_text expected = status == DIPC_STATUS_OK ? part.text : dipc_utf8(NULL);
+    if (!dipc_text_equals(text, expected))
+        fail(path);
+}
+
+static void compare_process_info(void) {
+    dipc_process_info info;
+    dipc_part part;
+    if (dipc_read_process_info(message, message_len, answer_to, &info, NULL) != DIPC_STATUS_OK)
+        fail("an answer is not read");
+    if (dipc_find(message, message_len, answer_to, "version", &part, NULL) != DIPC_STATUS_OK)
+        part.number = 0;
+    if (info.version != part.number)
+        fail("version");
+    dipc_find(message, message_len, answer_to, "process_id", &part, NULL);
+    if (info.process_id != part.number)
+        fail("process_id");
+    dipc_find(message, message_len, answer_to, "runtime_cookie", &part, NULL);
+    if (memcmp(info.runtime_cookie.bytes, part.bytes, 16) != 0)
+        fail("runtime_cookie");
+    compare_text("command_line", info.command_line);
+    compare_text("os", info.os);
+    compare_text("arch", info.arch);
+    compare_text("managed_entrypoint_assembly_name", info.managed_entrypoint_assembly_name);
+    compare_text("clr_product_version", info.clr_product_version);
+    compare_text("portable_rid", info.portable_rid);
+}
+
 /* Returns the code of a command, or 0. */
 static uint16_t code(const char *name) {
     dipc_command_row row;
@@ -95,6 +127,10 @@ int main(int argc, char **argv) {
             fail("the payload is elsewhere");
         status = dipc_inspect(message, message_len, answer_to, visit, &end, &detail);
         print_status("inspect", status, detail);
+        bool describes = answer_to == DIPC_COMMAND_GET_PROCESS_INFO || answer_to == DIPC_COMMAND_GET_PROCESS_INFO2 ||
+                         answer_to == DIPC_COMMAND_GET_PROCESS_INFO3;
+        if (describes && parsed.code == DIPC_CODE_OK)
+            compare_process_info();
         status = dipc_check(message, message_len, &hresult, &detail);
         print_status("check", status, detail);
         printf("hresult\t%" PRIu32, hresult);

@@ -171,12 +171,90 @@ static void exchanges(void) {
     EXPECT(DIPC_STATUS_NOT_FOUND, dipc_environment_next(&exchange, &entry, NULL));
 }
 
+static bool refuse(void *context, const dipc_field_value *value) {
+    (void)value;
+    ++*(int *)context;
+    return false;
+}
+
+static void traces(void) {
+    static const uint8_t record[] = "\1\0\0\0P\0\0\0\7\0\0\0T\0\0\0"
+                                    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                                    "\2\0\0\0\x9\0\0\0n\0\0\0\x9\0\0\0m\0\0";
+    dipc_parser parser;
+    dipc_record next;
+    dipc_metadata metadata;
+    dipc_end end;
+    size_t detail;
+    int visited = 0;
+    char text[64];
+    memset(&parser, 0, sizeof parser);
+    memset(&metadata, 0, sizeof metadata);
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_parser_next(&parser, NULL, 0, &next));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_parser_finish(&parser, NULL, 0, &end));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_parser_skip_block(&parser));
+    EXPECT(0, dipc_parser_release(&parser));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_parser_init(NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_parser_init(&parser));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_parser_next(&parser, NULL, 1, &next));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_parser_next(&parser, NULL, 0, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_parser_next(&parser, NULL, 0, &next));
+    EXPECT(DIPC_RECORD_MORE, next.kind);
+    EXPECT(DIPC_STATUS_OK, dipc_parser_next(&parser, record, sizeof record, &next));
+    EXPECT(DIPC_RECORD_END, next.kind);
+    EXPECT(DIPC_END_CORRUPT, next.u.end.kind);
+    EXPECT(DIPC_STATUS_OK, dipc_parser_end_text(&parser, record, sizeof record, text, sizeof text, NULL));
+
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_metadata_decode(5, record, sizeof record, &metadata, NULL));
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_metadata_decode(4, record, 9, &metadata, NULL));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_metadata_values(&metadata, record, 8, refuse, &visited, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_metadata_decode(4, record, sizeof record, &metadata, NULL));
+    EXPECT(DIPC_STATUS_OK, metadata.problem);
+    EXPECT(7, metadata.event_id);
+    EXPECT(-1, metadata.opcode);
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_metadata_values(&metadata, record, 8, NULL, NULL, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_metadata_values(&metadata, record, 8, refuse, &visited, NULL));
+    EXPECT(1, visited); /* it wanted no more */
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_metadata_values(&metadata, record, 3, refuse, &visited, &detail));
+}
+
+static void sessions(void) {
+    dipc_session session;
+    dipc_step step;
+    memset(&session, 0, sizeof session);
+    EXPECT(sizeof session, dipc_session_size());
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stream(&session, NULL, 0));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stop(&session, 1));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stop_step(&session, &step));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stop_advance(&session, DIPC_STOP_CONNECTED, 0));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_tick(&session, 1));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_abandon(&session));
+    EXPECT(DIPC_SESSION_RUNNING, dipc_session_end(&session));
+    EXPECT(false, dipc_session_wants_stream(&session));
+    EXPECT(DIPC_STATUS_OK, dipc_session_init(&session, 7));
+    EXPECT(true, dipc_session_wants_stream(&session));
+    EXPECT(true, dipc_session_until(&session) == UINT64_MAX);
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_session_stream(&session, NULL, 1));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_session_stop_step(&session, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_session_stop_advance(&session, 9, 0));
+    EXPECT(DIPC_STATUS_OK, dipc_session_stop(&session, 100));
+    EXPECT(DIPC_STATUS_OK, dipc_session_stop_step(&session, &step));
+    EXPECT(DIPC_STEP_CONNECT, step.kind);
+    EXPECT(DIPC_STATUS_OK, dipc_session_stop_advance(&session, DIPC_STOP_FAILED, 0));
+    EXPECT(true, dipc_session_stop_failed(&session));
+    EXPECT(DIPC_STATUS_OK, dipc_session_stop(&session, 100));
+    EXPECT(DIPC_STATUS_OK, dipc_session_tick(&session, 100));
+    EXPECT(DIPC_SESSION_TIMED_OUT, dipc_session_end(&session));
+}
+
 int main(void) {
     EXPECT(DIPC_VERSION, dipc_version());
     texts();
     messages();
     requests();
     exchanges();
+    traces();
+    sessions();
     printf("misuse: %d failures\n", failures);
     return failures != 0;
 }

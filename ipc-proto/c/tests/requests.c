@@ -117,7 +117,7 @@ static void filters(void) {
     providers[1].keywords = UINT64_MAX;
     providers[1].name = dipc_utf8("Q");
     providers[1].tracepoints.default_tracepoint_name = dipc_utf8("q");
-    session.session.session_type = DIPC_SESSION_USER_EVENTS;
+    session.session.session_type = DIPC_SESSION_TYPE_USER_EVENTS;
     session.session.user_events_providers.items = providers;
     session.session.user_events_providers.count = 2;
     EXPECT("CollectTracing5.user-events-sets", CollectTracing5, session.session);

@@ -1,0 +1,214 @@
+//! The client's role: a tracing session, and the Stop that ends it without a deadlock.
+use core::ptr;
+
+use ipc_proto::{Session as ProtoSession, SessionEnd, StopEvent, StopStep as ProtoStopStep};
+
+use crate::exchange::{DIPC_STEP_DONE, DIPC_STEP_RECEIVE, DIPC_STEP_SEND, Step};
+use crate::memory;
+use crate::place::{Opaque, content, place};
+use crate::status::{Outcome, Status, report};
+
+/// A tracing session over two connections: one has the stream, the other the StopTracing that ends it. In memory of the
+/// caller; set it to zeros or initialise it before another function receives it.
+///
+/// A runtime that receives StopTracing first writes its buffered events to the stream, and only then answers. A client
+/// that waits for the answer without reading the stream waits indefinitely. So do whichever of the two can proceed:
+///
+/// * As long as `dipc_session_wants_stream`, read the stream, and report its bytes with `dipc_session_stream`.
+/// * `dipc_session_stop` only requests the Stop. After it, do what `dipc_session_stop_step` says on a second connection,
+///   and report it with `dipc_session_stop_advance`.
+/// * Call `dipc_session_tick` at the time of `dipc_session_until` at the latest. The session has no clock: it counts in
+///   milliseconds of yours.
+/// * It is over when `dipc_session_end` is not `DIPC_SESSION_RUNNING`.
+#[repr(C)]
+pub struct Session {
+    /// The state.
+    pub opaque: [u64; 44],
+}
+
+// SAFETY: no other type has this tag.
+unsafe impl Opaque for Session {
+    type Content = ProtoSession;
+    const TAG: u64 = 0x6470_6363_9a75_e703;
+}
+
+/// Connect to the runtime without blocking for long; then report `DIPC_STOP_CONNECTED`, `DIPC_STOP_BUSY` or
+/// `DIPC_STOP_FAILED`. The other steps are `DIPC_STEP_DONE`: nothing now, `DIPC_STEP_SEND` and `DIPC_STEP_RECEIVE`.
+pub const DIPC_STEP_CONNECT: u32 = 3;
+
+/// The connection is established.
+pub const DIPC_STOP_CONNECTED: u32 = 0;
+/// The runtime accepts no connection, or no bytes, at the time `value`. The step is attempted again later.
+pub const DIPC_STOP_BUSY: u32 = 1;
+/// The runtime is not reachable, or the connection is broken.
+pub const DIPC_STOP_FAILED: u32 = 2;
+/// `value` bytes were written; 0 means that the peer closed the connection.
+pub const DIPC_STOP_SENT: u32 = 3;
+/// `value` bytes were read; 0 means that the peer closed the connection.
+pub const DIPC_STOP_RECEIVED: u32 = 4;
+
+/// The session is not over.
+pub const DIPC_SESSION_RUNNING: u32 = 0;
+/// The stream was read to its end and has the end mark of its format.
+pub const DIPC_SESSION_COMPLETE: u32 = 1;
+/// The stream ended without that mark, in most cases because the process exited.
+pub const DIPC_SESSION_CUT_OFF: u32 = 2;
+/// The deadline of the Stop passed.
+pub const DIPC_SESSION_TIMED_OUT: u32 = 3;
+/// The session was abandoned.
+pub const DIPC_SESSION_ABANDONED: u32 = 4;
+
+/// Runs a function with the session, and returns the status.
+///
+/// # Safety
+/// `session` points to a session that nothing else uses.
+unsafe fn with(session: *mut Session, run: impl FnOnce(&mut ProtoSession) -> Outcome) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    let outcome = unsafe { content(session) }.and_then(run);
+    // SAFETY: no number is stored.
+    unsafe { report(outcome, ptr::null_mut()) }
+}
+
+/// Initialises a session that the runtime has just started, with the id from its answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_init(session: *mut Session, session_id: u64) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    let outcome = unsafe { place(session, ProtoSession::new(session_id)) };
+    // SAFETY: no number is stored.
+    unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
+}
+
+/// Returns the size of a `dipc_session` in bytes: that of the header which the library was compiled with.
+#[unsafe(no_mangle)]
+pub extern "C" fn dipc_session_size() -> usize {
+    size_of::<Session>()
+}
+
+/// Returns whether the stream must be read; false if `session` is not initialised.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_wants_stream(session: *mut Session) -> bool {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { content(session) }.is_ok_and(|session| session.wants_stream())
+}
+
+/// Reports bytes that were read from the stream, in a piece of any size. No bytes mean that the stream has ended or is
+/// broken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_stream(session: *mut Session, bytes: *const u8, len: usize) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { memory::slice(bytes, len) };
+    // SAFETY: as above.
+    unsafe {
+        with(session, |session| {
+            session.stream_advance(outcome?);
+            Ok(0)
+        })
+    }
+}
+
+/// Requests the Stop. `until` is the deadline for everything that follows: connecting, the rest of the stream, the answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_stop(session: *mut Session, until: u64) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        with(session, |session| {
+            session.stop(until);
+            Ok(0)
+        })
+    }
+}
+
+/// Stores the next action on the second connection in `step`. It stays the same until `dipc_session_stop_advance` or
+/// `dipc_session_tick`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_stop_step(session: *mut Session, step: *mut Step) -> Status {
+    let run = |session: &mut ProtoSession| -> Outcome {
+        let next = match session.stop_step() {
+            ProtoStopStep::Nothing => Step { kind: DIPC_STEP_DONE, data: ptr::null_mut(), len: 0 },
+            ProtoStopStep::Connect => Step { kind: DIPC_STEP_CONNECT, data: ptr::null_mut(), len: 0 },
+            ProtoStopStep::Send(bytes) => {
+                Step { kind: DIPC_STEP_SEND, data: bytes.as_ptr().cast_mut(), len: bytes.len() }
+            }
+            ProtoStopStep::Receive(space) => {
+                Step { kind: DIPC_STEP_RECEIVE, data: space.as_mut_ptr(), len: space.len() }
+            }
+        };
+        // SAFETY: as above.
+        unsafe { memory::store(step, next) }.map(|()| 0)
+    };
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { with(session, run) }
+}
+
+/// Reports the result of the step on the second connection: one of `DIPC_STOP_*`, with its `value`. An event that does not
+/// fit the step is ignored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_stop_advance(session: *mut Session, event: u32, value: u64) -> Status {
+    let count = usize::try_from(value).unwrap_or(usize::MAX);
+    let event = match event {
+        DIPC_STOP_CONNECTED => StopEvent::Connected,
+        DIPC_STOP_BUSY => StopEvent::Busy(value),
+        DIPC_STOP_FAILED => StopEvent::Failed,
+        DIPC_STOP_SENT => StopEvent::Sent(count),
+        DIPC_STOP_RECEIVED => StopEvent::Received(count),
+        _ => return Status::InvalidArgument,
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        with(session, |session| {
+            session.stop_advance(event);
+            Ok(0)
+        })
+    }
+}
+
+/// Returns whether the last Stop failed or was refused. `dipc_session_stop` then requests another one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_stop_failed(session: *mut Session) -> bool {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { content(session) }.is_ok_and(|session| session.stop_failed())
+}
+
+/// Reports the time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_tick(session: *mut Session, now: u64) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        with(session, |session| {
+            session.tick(now);
+            Ok(0)
+        })
+    }
+}
+
+/// Returns the latest time for the next `dipc_session_tick`; `UINT64_MAX` if no Stop is under way.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_until(session: *mut Session) -> u64 {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { content(session) }.ok().and_then(|session| session.until()).unwrap_or(u64::MAX)
+}
+
+/// Ends the session without the runtime.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_abandon(session: *mut Session) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        with(session, |session| {
+            session.abandon();
+            Ok(0)
+        })
+    }
+}
+
+/// Returns how the session has ended: one of `DIPC_SESSION_*`; `DIPC_SESSION_RUNNING` if it is not initialised.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_end(session: *mut Session) -> u32 {
+    // SAFETY: the caller vouches for the pointer.
+    match unsafe { content(session) }.ok().and_then(|session| session.end()) {
+        None => DIPC_SESSION_RUNNING,
+        Some(SessionEnd::Complete) => DIPC_SESSION_COMPLETE,
+        Some(SessionEnd::CutOff) => DIPC_SESSION_CUT_OFF,
+        Some(SessionEnd::TimedOut(_)) => DIPC_SESSION_TIMED_OUT,
+        Some(SessionEnd::Abandoned) => DIPC_SESSION_ABANDONED,
+    }
+}
