@@ -219,6 +219,27 @@
 #define DIPC_PART_BYTES 6
 
 /*
+ Nothing follows the reply.
+ */
+#define DIPC_THEN_NOTHING 0
+
+/*
+ The environment follows, as many bytes as the reply announces: see `dipc_write_environment`.
+ */
+#define DIPC_THEN_COUNTED 1
+
+/*
+ A NetTrace stream follows, up to the end of the connection.
+ */
+#define DIPC_THEN_STREAM 2
+
+/*
+ No bytes follow, but the connection stays open during the session, and the client passes a descriptor of
+ `user_events_data` before the reply.
+ */
+#define DIPC_THEN_USER_EVENTS 3
+
+/*
  Connect to the runtime without blocking for long; then report `DIPC_STOP_CONNECTED`, `DIPC_STOP_BUSY` or
  `DIPC_STOP_FAILED`. The other steps are `DIPC_STEP_DONE`: nothing now, `DIPC_STEP_SEND` and `DIPC_STEP_RECEIVE`.
  */
@@ -451,6 +472,81 @@
 #define DIPC_VALUE_END_ARRAY 13
 
 /*
+ A bool of 4 bytes.
+ */
+#define DIPC_TYPE_BOOL 3
+
+/*
+ A signed integer of 1 byte.
+ */
+#define DIPC_TYPE_INT8 5
+
+/*
+ An unsigned integer of 1 byte.
+ */
+#define DIPC_TYPE_UINT8 6
+
+/*
+ A signed integer of 2 bytes.
+ */
+#define DIPC_TYPE_INT16 7
+
+/*
+ An unsigned integer of 2 bytes.
+ */
+#define DIPC_TYPE_UINT16 8
+
+/*
+ A signed integer of 4 bytes.
+ */
+#define DIPC_TYPE_INT32 9
+
+/*
+ An unsigned integer of 4 bytes.
+ */
+#define DIPC_TYPE_UINT32 10
+
+/*
+ A signed integer of 8 bytes.
+ */
+#define DIPC_TYPE_INT64 11
+
+/*
+ An unsigned integer of 8 bytes.
+ */
+#define DIPC_TYPE_UINT64 12
+
+/*
+ A float of 4 bytes.
+ */
+#define DIPC_TYPE_FLOAT 13
+
+/*
+ A float of 8 bytes.
+ */
+#define DIPC_TYPE_DOUBLE 14
+
+/*
+ A point in time: 8 bytes, units of 100 ns since 1601-01-01 UTC.
+ */
+#define DIPC_TYPE_TIME 16
+
+/*
+ A GUID.
+ */
+#define DIPC_TYPE_GUID 17
+
+/*
+ UTF-16 in little-endian byte order, with a NUL at the end.
+ */
+#define DIPC_TYPE_UTF16 18
+
+/*
+ The most fields of an event that `dipc_writer_describe` can describe.
+ */
+#define DIPC_MAX_FIELDS 32
+
+/*
  The result of a function. Values from 64 on are errors in received bytes.
 
  Some results have a number: functions with a parameter `detail` store it there, unless `detail` is null.
@@ -496,6 +592,10 @@ enum dipc_status
      The peer announces more bytes than the caller allows; `detail` is their number.
      */
     DIPC_STATUS_LIMIT_EXCEEDED = 9,
+    /*
+     A part of the reply was sent already, so that it cannot be replaced.
+     */
+    DIPC_STATUS_ALREADY_SENDING = 10,
     /*
      Misuse: a pointer is null that must not be.
      */
@@ -1189,6 +1289,28 @@ typedef struct dipc_process_info {
 } dipc_process_info;
 
 /*
+ A request that was received, in the buffer of the exchange. `dipc_find` finds its parts.
+ */
+typedef struct dipc_request {
+    /*
+     The code of the command, also if its payload is malformed; 0 if the header is malformed.
+     */
+    uint16_t code;
+    /*
+     What follows an OK reply: one of `DIPC_THEN_*`.
+     */
+    uint32_t then;
+    /*
+     The bytes of the message.
+     */
+    const uint8_t *bytes;
+    /*
+     Their number.
+     */
+    size_t len;
+} dipc_request;
+
+/*
  A tracing session over two connections: one has the stream, the other the StopTracing that ends it. In memory of the
  caller; set it to zeros or initialise it before another function receives it.
 
@@ -1554,6 +1676,100 @@ typedef struct dipc_field_value {
  no `longjmp`, no C++ exception.
  */
 typedef bool (*dipc_visit_value)(void *context, const struct dipc_field_value *value);
+
+/*
+ A writer of a NetTrace stream of version 4, the version of current runtimes, in memory of the caller. Set it to zeros or
+ initialise it before another function receives it.
+
+ Every function that writes a record stores in `out` the bytes that the caller must output. As long as these are not
+ empty, the caller repeats the call with the same record: the writer has taken it when there are none.
+
+ ```c
+ do {
+     status = dipc_writer_event(&writer, &event, &out);
+     if (status == DIPC_STATUS_OK) write_all(fd, out.data, out.len);
+ } while (status == DIPC_STATUS_OK && out.len > 0);
+ ```
+
+ A record that another one refers to is written before it.
+ */
+typedef struct dipc_writer {
+    /*
+     The state.
+     */
+    uint64_t opaque[72];
+} dipc_writer;
+
+/*
+ Bytes to output, in the buffer of the writer. They are valid until the next function receives the writer.
+ */
+typedef struct dipc_output {
+    /*
+     The first byte.
+     */
+    const uint8_t *data;
+    /*
+     The number of bytes; 0 if the writer has taken the record.
+     */
+    size_t len;
+} dipc_output;
+
+/*
+ A field of the payload of an event.
+ */
+typedef struct dipc_field {
+    /*
+     The name, in UTF-8.
+     */
+    struct dipc_text name;
+    /*
+     One of `DIPC_TYPE_*`.
+     */
+    uint32_t kind;
+} dipc_field;
+
+/*
+ The description of a kind of event, for a writer. The values of a payload follow each other without gaps, in
+ little-endian byte order.
+ */
+typedef struct dipc_description {
+    /*
+     The number by which events refer to it; not 0.
+     */
+    uint32_t id;
+    /*
+     The event's number at its provider.
+     */
+    uint32_t event_id;
+    /*
+     The provider of the event, in UTF-8.
+     */
+    struct dipc_text provider;
+    /*
+     The event's name, in UTF-8.
+     */
+    struct dipc_text name;
+    /*
+     The provider's keywords that enable this event.
+     */
+    uint64_t keywords;
+    /*
+     The payload's version.
+     */
+    uint32_t version;
+    /*
+     The level, from 1, critical, to 5, verbose; 0 is always on.
+     */
+    uint32_t level;
+    /*
+     The fields of a payload.
+     */
+    const struct dipc_field *fields;
+    /*
+     The number of fields, at most `DIPC_MAX_FIELDS`.
+     */
+    size_t field_count;
+} dipc_description;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1931,6 +2147,83 @@ dipc_status dipc_read_process_info(const uint8_t *answer,
 dipc_status dipc_read_session_id(const uint8_t *answer, size_t len, uint64_t *session_id, size_t *detail);
 
 /*
+ Initialises `exchange` as the receiver of a request. The request is received into `receive`, and the reply is built in
+ `send`; both are lent until the reply was sent. A request that is longer than `receive` is refused: 64 KiB are enough
+ for all.
+
+ No later function fails because of what the peer sends: `dipc_serve_finish` makes a refusal of malformed bytes, as
+ runtimes do.
+
+ Returns `DIPC_STATUS_BUFFER_TOO_SMALL` if `receive` has no room for a header, or `send` for a refusal, and
+ `DIPC_STATUS_INVALID_ARGUMENT` if the buffers overlap.
+ */
+dipc_status dipc_serve_init(struct dipc_exchange *exchange,
+                            uint8_t *receive,
+                            size_t receive_size,
+                            uint8_t *send,
+                            size_t send_size,
+                            size_t *detail);
+
+/*
+ Stores the request that was received in `request`, and initialises `reply` as the exchange that sends the reply to it;
+ `reply` can be `serve`. Until a `dipc_reply_*` function sets another one, the reply is a refusal: for a valid request
+ `E_FAIL` or an unknown command, otherwise the one that runtimes send.
+
+ Returns an error for a request that runtimes refuse, as `dipc_check` does, except that a message which is cut off is
+ `DIPC_STATUS_UNEXPECTED_END`. Drive `reply` in any case.
+ */
+dipc_status dipc_serve_finish(struct dipc_exchange *serve,
+                              struct dipc_request *request,
+                              struct dipc_exchange *reply,
+                              size_t *detail);
+
+/*
+ Sets the OK reply to a command that returns no data.
+
+ This and the other `dipc_reply_*` functions return `DIPC_STATUS_INVALID_ARGUMENT` if the command has another response,
+ `DIPC_STATUS_ALREADY_SENDING` if a part of the reply was sent, and `DIPC_STATUS_BUFFER_TOO_SMALL` if the reply does not
+ fit; the reply is then a refusal.
+ */
+dipc_status dipc_reply_ok(struct dipc_exchange *exchange, size_t *detail);
+
+/*
+ Sets the OK reply to StopTracing, or to a command that starts a session; the id of a session is not 0.
+ */
+dipc_status dipc_reply_session_id(struct dipc_exchange *exchange, uint64_t session_id, size_t *detail);
+
+/*
+ Sets the OK reply to GetProcessEnvironment. The bytes of `dipc_write_environment`, whose number is `incoming_bytes`,
+ follow it.
+ */
+dipc_status dipc_reply_environment(struct dipc_exchange *exchange, uint32_t incoming_bytes, size_t *detail);
+
+/*
+ Sets the OK reply to GetProcessInfo, GetProcessInfo2 or GetProcessInfo3, with the fields of `info` that it has.
+ */
+dipc_status dipc_reply_process_info(struct dipc_exchange *exchange,
+                                    const struct dipc_process_info *info,
+                                    size_t *detail);
+
+/*
+ Sets a refusal as the reply. `message` is null, except for GenerateCoreDump3, whose refusal has a text.
+ */
+dipc_status dipc_reply_refuse(struct dipc_exchange *exchange,
+                              uint32_t hresult,
+                              struct dipc_text message,
+                              size_t *detail);
+
+/*
+ Writes the environment, which follows the reply to GetProcessEnvironment: `count` entries, usually `NAME=value`.
+
+ `len` receives the number of bytes, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ */
+dipc_status dipc_write_environment(const struct dipc_text *entries,
+                                   size_t count,
+                                   uint8_t *buf,
+                                   size_t size,
+                                   size_t *len);
+
+/*
  Initialises a session that the runtime has just started, with the id from its answer.
  */
 dipc_status dipc_session_init(struct dipc_session *session, uint64_t session_id);
@@ -2125,6 +2418,71 @@ dipc_status dipc_metadata_values(const struct dipc_metadata *metadata,
                                  dipc_visit_value visit,
                                  void *context,
                                  size_t *detail);
+
+/*
+ Initialises a writer with a buffer, which it uses until it is finished. A record of `n` bytes needs a buffer of
+ `2 * n + 400` bytes at most; 4 KiB are enough for small events.
+
+ Returns `DIPC_STATUS_BUFFER_TOO_SMALL` if there is no room for any record.
+ */
+dipc_status dipc_writer_init(struct dipc_writer *writer, uint8_t *buf, size_t size, size_t *detail);
+
+/*
+ Returns the size of a `dipc_writer` in bytes: that of the header which the library was compiled with.
+ */
+size_t dipc_writer_size(void);
+
+/*
+ Writes what the stream states about itself, before all other records. The version in `trace` is ignored.
+
+ Returns `DIPC_STATUS_INVALID_ARGUMENT` after another record, and for a frequency of 0.
+ */
+dipc_status dipc_writer_trace(struct dipc_writer *writer, const struct dipc_trace *trace, struct dipc_output *out);
+
+/*
+ Writes the description of a kind of event.
+
+ Returns `DIPC_STATUS_INVALID_ARGUMENT` for a text that is not UTF-8, an unknown type, and too many fields.
+ */
+dipc_status dipc_writer_describe(struct dipc_writer *writer,
+                                 const struct dipc_description *description,
+                                 struct dipc_output *out);
+
+/*
+ Writes a stack. Numbers of stacks begin again after a sequence point.
+ */
+dipc_status dipc_writer_stack(struct dipc_writer *writer, const struct dipc_stack *stack, struct dipc_output *out);
+
+/*
+ Writes an event, without its `stack`: it refers to one by `stack_id`.
+ */
+dipc_status dipc_writer_event(struct dipc_writer *writer, const struct dipc_event *event, struct dipc_output *out);
+
+/*
+ Writes a sequence point after all records before it. The sequences of its threads follow; the writer counts them.
+ */
+dipc_status dipc_writer_sequence_point(struct dipc_writer *writer,
+                                       const struct dipc_sequence_point *point,
+                                       struct dipc_output *out);
+
+/*
+ Writes the number of a thread's last event before the sequence point.
+
+ Returns `DIPC_STATUS_INVALID_ARGUMENT` if the record before it is of another kind.
+ */
+dipc_status dipc_writer_thread_sequence(struct dipc_writer *writer,
+                                        const struct dipc_thread *thread,
+                                        struct dipc_output *out);
+
+/*
+ Ends the unfinished blocks, so that their bytes are output.
+ */
+dipc_status dipc_writer_flush(struct dipc_writer *writer, struct dipc_output *out);
+
+/*
+ Ends the stream: as `dipc_writer_flush`, and then the end mark.
+ */
+dipc_status dipc_writer_finish(struct dipc_writer *writer, struct dipc_output *out);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -31,7 +31,7 @@ impl Kind for SuspendedCall<Untyped> {
     fn resume(self, buf: &mut [u8]) -> Result<UntypedCall<'_>, ProtocolError> {
         Self::resume(self, buf)
     }
-    fn suspend(running: UntypedCall<'_>) -> Self {
+    fn suspend(self, running: UntypedCall<'_>) -> Self {
         running.suspend()
     }
 }

@@ -37,7 +37,7 @@ macro_rules! plain {
         }
     )*};
 }
-plain! { u32 u64 bool }
+plain! { u16 u32 u64 bool }
 
 impl Argument for Text<'_> {
     unsafe fn check(&self) -> Result<(), Failure> {
@@ -62,6 +62,12 @@ pub struct Array<'a, T> {
     pub count: usize,
     /// The owner of the items.
     pub owner: PhantomData<&'a T>,
+}
+
+impl<T> Array<'_, T> {
+    pub(crate) const fn new(items: *const T, count: usize) -> Self {
+        Self { items, count, owner: PhantomData }
+    }
 }
 
 impl<T: Argument> Argument for Array<'_, T> {
@@ -358,12 +364,24 @@ impl Argument for SessionConfig6<'_> {
     }
 }
 
-/// The payload of a request: its fields, which were checked.
-struct Payload<'f>(&'f [&'f dyn Argument]);
+/// A payload: its fields, which were checked.
+pub(crate) struct Payload<'f>(&'f [&'f dyn Argument]);
+
+impl<'f> Payload<'f> {
+    /// Checks the fields.
+    ///
+    /// # Safety
+    /// The pointers in the fields point to what their documentation says, as long as the payload exists.
+    pub(crate) unsafe fn new(fields: &'f [&'f dyn Argument]) -> Result<Self, Failure> {
+        // SAFETY: the caller vouches for it.
+        fields.iter().try_for_each(|field| unsafe { field.check() })?;
+        Ok(Self(fields))
+    }
+}
 
 impl Encode for Payload<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
-        // SAFETY: `build`, which makes it, has checked the fields, and the caller vouches for their pointers.
+        // SAFETY: `new` has checked the fields, and its caller vouches for their pointers.
         self.0.iter().for_each(|field| unsafe { field.write(w) });
     }
 }
@@ -374,11 +392,10 @@ impl Encode for Payload<'_> {
 /// All pointers point to what the documentation says.
 unsafe fn build(code: u16, fields: &[&dyn Argument], buf: *mut u8, size: usize, len: *mut usize) -> Status {
     // SAFETY: the caller vouches for the fields.
-    let checked = fields.iter().try_for_each(|field| unsafe { field.check() });
-    let outcome = checked.and_then(|()| -> Outcome {
+    let outcome = unsafe { Payload::new(fields) }.and_then(|payload| -> Outcome {
         // SAFETY: the caller vouches for the buffer.
         let buf = unsafe { memory::slice_mut(buf, size) }?;
-        Ok(ipc_proto::encode(Code(code), &Payload(fields), buf)?.len())
+        Ok(ipc_proto::encode(Code(code), &payload, buf)?.len())
     });
     // SAFETY: the caller vouches for `len`.
     unsafe { report(outcome, len) }

@@ -15,7 +15,7 @@ impl Kind for SuspendedEnvironment {
     fn resume(self, buf: &mut [u8]) -> Result<ReceiveEnvironment<'_>, ProtocolError> {
         Self::resume(self, buf)
     }
-    fn suspend(running: ReceiveEnvironment<'_>) -> Self {
+    fn suspend(self, running: ReceiveEnvironment<'_>) -> Self {
         running.suspend()
     }
 }

@@ -42,7 +42,7 @@ pub(crate) trait Kind: Copy {
     type Running<'b>: ProtoExchange;
 
     fn resume(self, buf: &mut [u8]) -> Result<Self::Running<'_>, ProtocolError>;
-    fn suspend(running: Self::Running<'_>) -> Self;
+    fn suspend(self, running: Self::Running<'_>) -> Self;
 }
 
 /// All tags: this number and, in the lowest byte, the kind.
@@ -144,10 +144,16 @@ impl<K: Kind> Placed<K> {
     pub(crate) fn run<R>(&mut self, with: impl FnOnce(&mut K::Running<'_>) -> R) -> Result<R, Failure> {
         // SAFETY: the buffer was checked; until it is replaced or the exchange ends, the caller lends it.
         let buf = unsafe { memory::slice_mut(self.head.buf, self.head.size) }?;
-        let mut running = self.state.resume(buf)?;
+        let state = self.state;
+        let mut running = state.resume(buf)?;
         let result = with(&mut running);
-        self.state = K::suspend(running);
+        self.state = state.suspend(running);
         Ok(result)
+    }
+
+    /// Returns the state without the buffer.
+    pub(crate) const fn state(&self) -> K {
+        self.state
     }
 
     /// Returns the whole buffer.

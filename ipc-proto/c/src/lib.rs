@@ -20,10 +20,12 @@ mod memory;
 pub mod message;
 mod place;
 pub mod response;
+pub mod serve;
 pub mod session;
 pub mod status;
 pub mod text;
 pub mod trace;
+pub mod writer;
 
 /// The version of the interface: the major version in the upper 16 bits, the minor version in the lower ones. A program
 /// that was compiled with this header works with a library of the same major version and of this or a later minor

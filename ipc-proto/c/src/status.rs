@@ -64,6 +64,8 @@ statuses! {
     Unexpected = 8, ProtocolError::Unexpected(Code(u16::try_from(detail).unwrap_or(u16::MAX)));
     /// The peer announces more bytes than the caller allows; `detail` is their number.
     LimitExceeded = 9, "more bytes are announced than the limit allows";
+    /// A part of the reply was sent already, so that it cannot be replaced.
+    AlreadySending = 10, EncodeError::AlreadySending;
     /// Misuse: a pointer is null that must not be.
     NullPointer = 32, "misuse: a null pointer";
     /// Misuse: a pointer is not aligned for its type.
@@ -148,7 +150,8 @@ impl From<EncodeError> for Failure {
         match error {
             EncodeError::BufferTooSmall { needed } => Self { status: Status::BufferTooSmall, detail: needed },
             EncodeError::MessageTooLong { len } => Self { status: Status::MessageTooLong, detail: len },
-            _ => Status::WrongKind.into(),
+            EncodeError::AlreadySending => Status::AlreadySending.into(),
+            _ => Status::InvalidArgument.into(),
         }
     }
 }

@@ -78,6 +78,33 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Returns a text of the caller in UTF-8; empty for null.
+    ///
+    /// # Safety
+    /// As [`check`](Self::check).
+    pub(crate) unsafe fn str(&self) -> Result<&'a str, Failure> {
+        // SAFETY: the caller vouches for it.
+        match unsafe { self.check() }? {
+            Checked::Null => Ok(""),
+            Checked::Utf8(_, Some(text)) => Ok(text),
+            _ => Err(Status::InvalidArgument.into()),
+        }
+    }
+
+    /// Converts a text of the caller, in the forms that the caller makes.
+    ///
+    /// # Safety
+    /// As [`check`](Self::check).
+    pub(crate) unsafe fn proto(&self) -> Result<ProtoText<'a>, Failure> {
+        // SAFETY: the caller vouches for it.
+        match unsafe { self.check() }? {
+            Checked::Null => Ok(ProtoText::NULL),
+            Checked::Utf8(_, Some(text)) => Ok(text.into()),
+            Checked::Utf16(units) => Ok(ProtoText::from_utf16(units)),
+            Checked::Utf8(_, None) | Checked::Wire(_) => Err(Status::InvalidArgument.into()),
+        }
+    }
+
     /// Checks the text.
     ///
     /// # Safety

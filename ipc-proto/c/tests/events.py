@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the events that the C program finds in the traces of testdata with those of `dotnet-ipc events`.
 
-usage: events.py PROGRAM DOTNET_IPC TESTDATA [PIECE...]
+usage: events.py PROGRAM DOTNET_IPC TESTDATA TRACES PIECE..., where TRACES is a pattern of file names
 """
 import json
 import subprocess
@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 program, tool, testdata = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-pieces = sys.argv[4:]
+pattern, pieces = sys.argv[4], sys.argv[5:]
 BOOL, INT, UINT, REAL, TEXT, GUID, TIME, BYTES, DECIMAL, CODE_UNIT, BEGIN, END, BEGIN_ARRAY, END_ARRAY = range(14)
 ENDS = {"0": "complete", "1": "truncated", "2": "corrupt"}
 
@@ -64,7 +64,7 @@ def according_to_tool(trace):
 
 
 differences = compared = 0
-for trace in sorted(testdata.glob("nettrace/*")):
+for trace in sorted(testdata.glob(f"nettrace/{pattern}")):
     if trace.suffix not in (".nettrace", ".netperf"):
         continue
     stats = subprocess.run([tool, "stats", "--json", trace], capture_output=True, text=True).stdout

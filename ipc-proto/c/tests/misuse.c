@@ -247,6 +247,92 @@ static void sessions(void) {
     EXPECT(DIPC_SESSION_TIMED_OUT, dipc_session_end(&session));
 }
 
+static void servers(void) {
+    uint8_t receive[64], send[64];
+    size_t detail;
+    dipc_exchange exchange;
+    dipc_request request;
+    dipc_process_info info;
+    dipc_step step;
+    memset(&exchange, 0, sizeof exchange);
+    memset(&info, 0, sizeof info);
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_serve_finish(&exchange, &request, &exchange, NULL));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_reply_ok(&exchange, NULL));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_reply_process_info(&exchange, &info, NULL));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_serve_init(&exchange, receive, 19, send, 64, &detail));
+    EXPECT(20, detail);
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_serve_init(&exchange, receive, 64, send, 23, &detail));
+    EXPECT(24, detail);
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_serve_init(&exchange, receive, 64, receive + 32, 32, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_serve_init(&exchange, NULL, 64, send, 64, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_serve_init(&exchange, receive, 64, NULL, 64, NULL));
+
+    EXPECT(DIPC_STATUS_OK, dipc_serve_init(&exchange, receive, 64, send, 64, NULL));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_reply_ok(&exchange, NULL)); /* too early */
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&exchange, &step, NULL));
+    EXPECT(20, step.len);
+    memcpy(step.data, "DOTNET_IPC_V1\0\x14\0\4\4\0", 20);
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 20, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_serve_finish(&exchange, NULL, &exchange, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_serve_finish(&exchange, &request, NULL, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_serve_finish(&exchange, &request, &exchange, NULL));
+    EXPECT(DIPC_COMMAND_GET_PROCESS_INFO2, request.code);
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_serve_finish(&exchange, &request, &exchange, NULL)); /* twice */
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_ok(&exchange, NULL)); /* another response */
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_session_id(&exchange, 1, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_refuse(&exchange, 1, dipc_utf8("no text here"), NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_reply_process_info(&exchange, NULL, NULL));
+    info.command_line = dipc_utf8("no room");
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_reply_process_info(&exchange, &info, &detail));
+    EXPECT(64 + 2 * 8, detail);
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&exchange, &step, NULL));
+    EXPECT(24, step.len); /* a refusal */
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 1, NULL));
+    EXPECT(DIPC_STATUS_ALREADY_SENDING, dipc_reply_refuse(&exchange, 1, dipc_utf8(NULL), NULL));
+}
+
+static void writers(void) {
+    uint8_t buf[4096];
+    size_t detail;
+    dipc_writer writer;
+    dipc_trace trace;
+    dipc_event event;
+    dipc_description description;
+    dipc_field field;
+    dipc_output out;
+    memset(&writer, 0, sizeof writer);
+    memset(&trace, 0, sizeof trace);
+    memset(&event, 0, sizeof event);
+    memset(&description, 0, sizeof description);
+    EXPECT(sizeof writer, dipc_writer_size());
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_event(&writer, &event, &out));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_writer_init(&writer, buf, 1, &detail));
+    EXPECT(DIPC_STATUS_OK, dipc_writer_init(&writer, buf, sizeof buf, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_trace(&writer, NULL, &out));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_flush(&writer, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_writer_trace(&writer, &trace, &out)); /* without a clock */
+    trace.frequency = 1000;
+    trace.pointer_size = 8;
+    EXPECT(DIPC_STATUS_OK, dipc_writer_trace(&writer, &trace, &out));
+    description.field_count = 1;
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_describe(&writer, &description, &out));
+    description.fields = &field;
+    description.field_count = DIPC_MAX_FIELDS + 1;
+    field.name = dipc_utf8("n");
+    field.kind = 99;
+    description.field_count = 1;
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_writer_describe(&writer, &description, &out));
+    event.payload = NULL;
+    event.payload_len = 1;
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_event(&writer, &event, &out));
+    do
+        EXPECT(DIPC_STATUS_OK, dipc_writer_flush(&writer, &out));
+    while (out.len > 0);
+    event.payload = buf;
+    event.payload_len = sizeof buf;
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_writer_event(&writer, &event, &out));
+}
+
 int main(void) {
     EXPECT(DIPC_VERSION, dipc_version());
     texts();
@@ -255,6 +341,8 @@ int main(void) {
     exchanges();
     traces();
     sessions();
+    servers();
+    writers();
     printf("misuse: %d failures\n", failures);
     return failures != 0;
 }

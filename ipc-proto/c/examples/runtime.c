@@ -1,0 +1,275 @@
+/*
+ * A small runtime: it listens at the socket of a diagnostic port, and answers like one of .NET.
+ *
+ *     runtime FOLDER
+ *
+ * It describes itself, returns its environment, and records events until the session is stopped. It refuses all other
+ * commands. It ends when its standard input ends. Connections are served one after the other, except for sessions.
+ */
+#include <dotnet_ipc.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static const uint32_t NOT_SUPPORTED = 0x80131515;
+
+enum { PROFILER_SET = 3, RECEIVE_MS = 2000, TICK_MS = 50 };
+
+extern char **environ;
+
+/* The one session: its connection, and the writer of its stream. */
+static struct {
+    int fd;
+    uint64_t id;
+    uint32_t ticks;
+    dipc_writer writer;
+    uint8_t buf[8192];
+} session = {-1, 0, 0, {{0}}, {0}};
+
+static uint8_t receive[65536], reply_space[4096], environment[1 << 20];
+
+static uint64_t nanoseconds(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool send_all(int fd, const uint8_t *data, size_t len) {
+    while (len > 0) {
+        ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+static void drive(int fd, dipc_exchange *exchange) {
+    dipc_step step;
+    while (dipc_exchange_step(exchange, &step, NULL) == DIPC_STATUS_OK && step.kind != DIPC_STEP_DONE) {
+        struct pollfd ready = {fd, POLLIN, 0};
+        ssize_t n;
+        if (step.kind == DIPC_STEP_SEND)
+            n = send(fd, step.data, step.len, MSG_NOSIGNAL);
+        else /* A client that sends nothing counts as one that has closed. */
+            n = poll(&ready, 1, RECEIVE_MS) > 0 ? recv(fd, step.data, step.len, 0) : 0;
+        if (n >= 0 || errno != EINTR)
+            dipc_exchange_advance(exchange, n < 0 ? 0 : (size_t)n, NULL);
+    }
+}
+
+/* Outputs what the writer has. Returns whether it must be called again with the same record. */
+static bool output(dipc_status status, const dipc_output *out) {
+    if (status != DIPC_STATUS_OK || out->len == 0)
+        return false;
+    return send_all(session.fd, out->data, out->len);
+}
+
+static void write_tick(void) {
+    dipc_output out;
+    dipc_event event;
+    uint8_t payload[4];
+    uint32_t tick = ++session.ticks;
+    for (int i = 0; i < 4; i++)
+        payload[i] = (uint8_t)(tick >> (8 * i));
+    memset(&event, 0, sizeof event);
+    event.metadata_id = 1;
+    event.sequence = tick;
+    event.thread = event.capture_thread = (uint64_t)getpid();
+    event.timestamp = nanoseconds(CLOCK_MONOTONIC);
+    event.sorted = true;
+    event.payload = payload;
+    event.payload_len = sizeof payload;
+    while (output(dipc_writer_event(&session.writer, &event, &out), &out))
+        ;
+    while (output(dipc_writer_flush(&session.writer, &out), &out))
+        ;
+}
+
+/* Starts the stream on a connection that has the reply. */
+static void start_stream(int fd) {
+    dipc_output out;
+    dipc_trace trace;
+    dipc_description tick;
+    dipc_field field;
+    memset(&trace, 0, sizeof trace);
+    memset(&tick, 0, sizeof tick);
+    session.fd = fd;
+    session.ticks = 0;
+    trace.pointer_size = sizeof(void *);
+    trace.frequency = 1000000000;
+    trace.sync_ticks = nanoseconds(CLOCK_MONOTONIC);
+    trace.start_unix_nanoseconds = nanoseconds(CLOCK_REALTIME);
+    trace.process_id = (uint32_t)getpid();
+    trace.processors = 1;
+    field.name = dipc_utf8("Count");
+    field.kind = DIPC_TYPE_UINT32;
+    tick.id = 1;
+    tick.event_id = 7;
+    tick.provider = dipc_utf8("Small-Runtime");
+    tick.name = dipc_utf8("Tick");
+    tick.level = 4;
+    tick.fields = &field;
+    tick.field_count = 1;
+    dipc_writer_init(&session.writer, session.buf, sizeof session.buf, NULL);
+    while (output(dipc_writer_trace(&session.writer, &trace, &out), &out))
+        ;
+    while (output(dipc_writer_describe(&session.writer, &tick, &out), &out))
+        ;
+}
+
+static void stop_stream(void) {
+    dipc_output out;
+    if (session.fd < 0)
+        return;
+    while (output(dipc_writer_finish(&session.writer, &out), &out))
+        ;
+    close(session.fd);
+    session.fd = -1;
+}
+
+static void describe(dipc_process_info *info) {
+    memset(info, 0, sizeof *info);
+    info->version = 1;
+    info->process_id = (uint64_t)getpid();
+    memcpy(info->runtime_cookie.bytes, "a small runtime!", 16);
+    info->command_line = dipc_utf8("small-runtime");
+    info->os = dipc_utf8("Linux");
+    info->arch = dipc_utf8(sizeof(void *) == 8 ? "x64" : "x86");
+    info->managed_entrypoint_assembly_name = dipc_utf8("small-runtime");
+    info->clr_product_version = dipc_utf8("11.0.0");
+    info->portable_rid = dipc_utf8("linux-x64");
+}
+
+/* Writes the environment, and returns its length. */
+static size_t write_environment(void) {
+    static dipc_text entries[4096];
+    size_t count = 0, len = 0;
+    for (; environ[count] != NULL && count < sizeof entries / sizeof *entries; count++)
+        entries[count] = dipc_utf8(environ[count]);
+    dipc_write_environment(entries, count, environment, sizeof environment, &len);
+    return len <= sizeof environment ? len : 0;
+}
+
+/* Sets or removes a variable of this process. */
+static bool set_variable(const dipc_request *request) {
+    static char name[32768], value[65536];
+    dipc_part part;
+    if (dipc_find(request->bytes, request->len, 0, "name", &part, NULL) != DIPC_STATUS_OK ||
+        dipc_text_to_utf8(part.text, name, sizeof name, NULL) != DIPC_STATUS_OK ||
+        dipc_find(request->bytes, request->len, 0, "value", &part, NULL) != DIPC_STATUS_OK ||
+        dipc_text_to_utf8(part.text, value, sizeof value, NULL) != DIPC_STATUS_OK)
+        return false;
+    return (part.text.form == DIPC_TEXT_NULL ? unsetenv(name) : setenv(name, value, 1)) == 0;
+}
+
+/*
+ * Returns whether this kind of runtime lacks the command: it is like a program that was compiled ahead of time, without
+ * profilers, perf maps and startup hooks. Only of the last does it read the payload first.
+ */
+static bool is_missing(uint16_t code, dipc_status status) {
+    if (code == DIPC_COMMAND_APPLY_STARTUP_HOOK)
+        return status == DIPC_STATUS_OK || status == DIPC_STATUS_VIOLATION;
+    return code >> 8 == PROFILER_SET || code == DIPC_COMMAND_ENABLE_PERF_MAP || code == DIPC_COMMAND_DISABLE_PERF_MAP;
+}
+
+/* Serves one connection. */
+static void serve(int fd) {
+    dipc_exchange exchange;
+    dipc_request request;
+    dipc_process_info info;
+    dipc_part part;
+    size_t len = 0;
+    bool streams = false;
+    dipc_serve_init(&exchange, receive, sizeof receive, reply_space, sizeof reply_space, NULL);
+    drive(fd, &exchange);
+    /* After an error the reply is the refusal of a runtime. */
+    dipc_status status = dipc_serve_finish(&exchange, &request, &exchange, NULL);
+    if (is_missing(request.code, status)) {
+        dipc_reply_refuse(&exchange, NOT_SUPPORTED, dipc_utf8(NULL), NULL);
+    } else if (status == DIPC_STATUS_OK) {
+        switch (request.code) {
+        case DIPC_COMMAND_GET_PROCESS_INFO:
+        case DIPC_COMMAND_GET_PROCESS_INFO2:
+        case DIPC_COMMAND_GET_PROCESS_INFO3:
+            describe(&info);
+            dipc_reply_process_info(&exchange, &info, NULL);
+            break;
+        case DIPC_COMMAND_GET_PROCESS_ENVIRONMENT:
+            len = write_environment();
+            dipc_reply_environment(&exchange, (uint32_t)len, NULL);
+            break;
+        case DIPC_COMMAND_RESUME_RUNTIME:
+            dipc_reply_ok(&exchange, NULL); /* it is not suspended */
+            break;
+        case DIPC_COMMAND_SET_ENVIRONMENT_VARIABLE:
+            if (set_variable(&request))
+                dipc_reply_ok(&exchange, NULL);
+            break;
+        case DIPC_COMMAND_STOP_TRACING:
+            if (dipc_find(request.bytes, request.len, 0, "session_id", &part, NULL) != DIPC_STATUS_OK)
+                break;
+            if (part.number == session.id)
+                stop_stream(); /* the stream ends before the reply */
+            dipc_reply_session_id(&exchange, part.number, NULL);
+            break;
+        default: /* others are refused with E_FAIL, such as dumps and a second session, or as unknown */
+            if (request.then == DIPC_THEN_STREAM && session.fd < 0) {
+                streams = true;
+                dipc_reply_session_id(&exchange, ++session.id, NULL);
+            }
+        }
+    }
+    drive(fd, &exchange);
+    if (len > 0)
+        send_all(fd, environment, len);
+    if (streams)
+        start_stream(fd);
+    else
+        close(fd);
+}
+
+int main(int argc, char **argv) {
+    struct sockaddr_un address;
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    int len = argc == 2 ? snprintf(address.sun_path, sizeof address.sun_path, "%s/dotnet-diagnostic-%d-1-socket",
+                                   argv[1], (int)getpid())
+                        : -1;
+    if (len < 0 || (size_t)len >= sizeof address.sun_path) {
+        fprintf(stderr, "usage: runtime FOLDER\n");
+        return 2;
+    }
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 64) != 0) {
+        perror(address.sun_path);
+        return 1;
+    }
+    puts(address.sun_path);
+    fflush(stdout);
+    for (;;) {
+        struct pollfd fds[2] = {{listener, POLLIN, 0}, {0, POLLIN, 0}};
+        poll(fds, 2, session.fd < 0 ? -1 : TICK_MS);
+        if (fds[1].revents != 0)
+            break;
+        if (fds[0].revents != 0) {
+            int fd = accept(listener, NULL, NULL);
+            if (fd >= 0)
+                serve(fd);
+        }
+        if (session.fd >= 0)
+            write_tick();
+    }
+    stop_stream();
+    unlink(address.sun_path);
+    return 0;
+}

@@ -1,0 +1,337 @@
+//! The server's role: one request, and the reply to it.
+use ipc_proto::{
+    Code, Command as _, Continuation, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3,
+    HResult, ProtocolError, Reply, Request as ProtoRequest, RequestError, Serve, SuspendedReply,
+    SuspendedServe,
+};
+
+use crate::command::{Argument, Array, Payload};
+use crate::exchange::{Exchange, Kind, Placed};
+use crate::memory;
+use crate::response::ProcessInfo;
+use crate::status::{Failure, Outcome, Status, report};
+use crate::text::Text;
+
+/// Nothing follows the reply.
+pub const DIPC_THEN_NOTHING: u32 = 0;
+/// The environment follows, as many bytes as the reply announces: see `dipc_write_environment`.
+pub const DIPC_THEN_COUNTED: u32 = 1;
+/// A NetTrace stream follows, up to the end of the connection.
+pub const DIPC_THEN_STREAM: u32 = 2;
+/// No bytes follow, but the connection stays open during the session, and the client passes a descriptor of
+/// `user_events_data` before the reply.
+pub const DIPC_THEN_USER_EVENTS: u32 = 3;
+
+/// A request that was received, in the buffer of the exchange. `dipc_find` finds its parts.
+#[repr(C)]
+pub struct Request {
+    /// The code of the command, also if its payload is malformed; 0 if the header is malformed.
+    pub code: u16,
+    /// What follows an OK reply: one of `DIPC_THEN_*`.
+    pub then: u32,
+    /// The bytes of the message.
+    pub bytes: *const u8,
+    /// Their number.
+    pub len: usize,
+}
+
+/// The state of a `Serve`, and its second buffer.
+#[derive(Clone, Copy)]
+struct Serving {
+    serve: SuspendedServe,
+    send: *mut u8,
+    send_size: usize,
+}
+
+impl Kind for Serving {
+    const NUMBER: u8 = 3;
+    type Running<'b> = Serve<'b>;
+
+    fn resume(self, buf: &mut [u8]) -> Result<Serve<'_>, ProtocolError> {
+        // SAFETY: `dipc_serve_init` has checked the buffer, which the caller lends as long as the exchange uses it.
+        let send = unsafe { memory::slice_mut(self.send, self.send_size) }.unwrap_or_default();
+        let needed = self.serve.resume(buf, send);
+        needed.map_err(|_| ProtocolError::BufferTooSmall { needed: usize::MAX })
+    }
+    fn suspend(self, running: Serve<'_>) -> Self {
+        Self { serve: running.suspend(), ..self }
+    }
+}
+
+/// The state of a `Reply`, and the command that it answers.
+#[derive(Clone, Copy)]
+struct Replying {
+    reply: SuspendedReply,
+    code: Code,
+}
+
+impl Kind for Replying {
+    const NUMBER: u8 = 4;
+    type Running<'b> = Reply<'b>;
+
+    fn resume(self, buf: &mut [u8]) -> Result<Reply<'_>, ProtocolError> {
+        self.reply.resume(buf).map_err(|_| ProtocolError::BufferTooSmall { needed: usize::MAX })
+    }
+    fn suspend(self, running: Reply<'_>) -> Self {
+        Self { reply: running.suspend(), ..self }
+    }
+}
+
+/// Initialises `exchange` as the receiver of a request. The request is received into `receive`, and the reply is built in
+/// `send`; both are lent until the reply was sent. A request that is longer than `receive` is refused: 64 KiB are enough
+/// for all.
+///
+/// No later function fails because of what the peer sends: `dipc_serve_finish` makes a refusal of malformed bytes, as
+/// runtimes do.
+///
+/// Returns `DIPC_STATUS_BUFFER_TOO_SMALL` if `receive` has no room for a header, or `send` for a refusal, and
+/// `DIPC_STATUS_INVALID_ARGUMENT` if the buffers overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_serve_init(
+    exchange: *mut Exchange,
+    receive: *mut u8,
+    receive_size: usize,
+    send: *mut u8,
+    send_size: usize,
+    detail: *mut usize,
+) -> Status {
+    let (first, second) = (receive.addr(), send.addr());
+    let apart = first.saturating_add(receive_size) <= second || second.saturating_add(send_size) <= first;
+    let checked = if apart { Ok(()) } else { Err(Status::InvalidArgument.into()) };
+    // SAFETY: the caller vouches for the pointers.
+    let bytes = checked.and_then(|()| unsafe { memory::slice_mut(receive, receive_size) });
+    let outcome = bytes.and_then(|bytes| -> Outcome {
+        // SAFETY: as above.
+        let space = unsafe { memory::slice_mut(send, send_size) }?;
+        let serving = Serving { serve: Serve::new(bytes, space)?.suspend(), send, send_size };
+        // SAFETY: as above.
+        unsafe { Placed::place(exchange, serving, receive, receive_size) }.map(|()| 0)
+    });
+    // SAFETY: as above.
+    unsafe { report(outcome, detail) }
+}
+
+/// Stores the request that was received in `request`, and initialises `reply` as the exchange that sends the reply to it;
+/// `reply` can be `serve`. Until a `dipc_reply_*` function sets another one, the reply is a refusal: for a valid request
+/// `E_FAIL` or an unknown command, otherwise the one that runtimes send.
+///
+/// Returns an error for a request that runtimes refuse, as `dipc_check` does, except that a message which is cut off is
+/// `DIPC_STATUS_UNEXPECTED_END`. Drive `reply` in any case.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_serve_finish(
+    serve: *mut Exchange,
+    request: *mut Request,
+    reply: *mut Exchange,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { Placed::<Serving>::of(serve) }.and_then(|placed| -> Outcome {
+        memory::check(request, 1)?;
+        memory::check(reply, 1)?;
+        let Serving { send, send_size, .. } = placed.state();
+        let running = placed.finish()?;
+        let len = running.bytes().len();
+        let code = running.code().unwrap_or(Code(0));
+        let (received, replying) = running.finish();
+        let (then, outcome) = match received {
+            Ok(request) => (then(&request), Ok(0)),
+            Err(RequestError::Violation { violation, .. }) => (DIPC_THEN_NOTHING, Err(violation.into())),
+            Err(RequestError::Decode(error)) => (DIPC_THEN_NOTHING, Err(error.into())),
+            Err(_) => (DIPC_THEN_NOTHING, Err(Status::MalformedBytes.into())),
+        };
+        let reply_state = Replying { reply: replying.suspend(), code };
+        let finished = Request { code: code.0, then, bytes: placed.bytes()?.as_ptr(), len };
+        // SAFETY: as above.
+        unsafe { memory::store(request, finished) }?;
+        // SAFETY: as above; `dipc_serve_init` has checked the buffer.
+        unsafe { Placed::place(reply, reply_state, send, send_size) }?;
+        outcome
+    });
+    // SAFETY: as above.
+    unsafe { report(outcome, detail) }
+}
+
+fn then(request: &ProtoRequest<'_>) -> u32 {
+    match request.continuation() {
+        Continuation::Nothing => DIPC_THEN_NOTHING,
+        Continuation::Counted => DIPC_THEN_COUNTED,
+        Continuation::Stream => DIPC_THEN_STREAM,
+        Continuation::UserEvents => DIPC_THEN_USER_EVENTS,
+    }
+}
+
+macro_rules! responses {
+    ($([
+        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
+        { $($field:ident: $ty:ty,)* }
+        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+    ])*) => {
+        /// The types of responses. They have the names of the table.
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        enum Response {
+            Status,
+            SessionId,
+            ProcessEnvironment,
+            ProcessInfo,
+            ProcessInfo2,
+            ProcessInfo3,
+        }
+
+        /// Returns the type of the response to a command.
+        const fn response(code: Code) -> Option<Response> {
+            match code.0 {
+                $($code => Some(Response::$response),)*
+                _ => None,
+            }
+        }
+    };
+}
+ipc_proto::for_each_command!(responses);
+
+/// Sets the payload of an OK reply, if the command has a response of this type.
+///
+/// # Safety
+/// `exchange` points to an exchange that nothing else uses, and the pointers in the fields point to what their
+/// documentation says.
+unsafe fn answer(
+    exchange: *mut Exchange,
+    response_type: Response,
+    fields: &[&dyn Argument],
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    let outcome = unsafe { Placed::<Replying>::of(exchange) }.and_then(|placed| -> Outcome {
+        if response(placed.state().code) != Some(response_type) {
+            return Err(Status::InvalidArgument.into());
+        }
+        // SAFETY: the caller vouches for the fields.
+        let payload = unsafe { Payload::new(fields) }?;
+        placed.run(|reply| reply.answer_untyped(&payload))??;
+        Ok(0)
+    });
+    // SAFETY: the caller vouches for `detail`.
+    unsafe { report(outcome, detail) }
+}
+
+/// Sets the OK reply to a command that returns no data.
+///
+/// This and the other `dipc_reply_*` functions return `DIPC_STATUS_INVALID_ARGUMENT` if the command has another response,
+/// `DIPC_STATUS_ALREADY_SENDING` if a part of the reply was sent, and `DIPC_STATUS_BUFFER_TOO_SMALL` if the reply does not
+/// fit; the reply is then a refusal.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_reply_ok(exchange: *mut Exchange, detail: *mut usize) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { answer(exchange, Response::Status, &[&0_u32], detail) }
+}
+
+/// Sets the OK reply to StopTracing, or to a command that starts a session; the id of a session is not 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_reply_session_id(
+    exchange: *mut Exchange,
+    session_id: u64,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { answer(exchange, Response::SessionId, &[&session_id], detail) }
+}
+
+/// Sets the OK reply to GetProcessEnvironment. The bytes of `dipc_write_environment`, whose number is `incoming_bytes`,
+/// follow it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_reply_environment(
+    exchange: *mut Exchange,
+    incoming_bytes: u32,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { answer(exchange, Response::ProcessEnvironment, &[&incoming_bytes, &0_u16], detail) }
+}
+
+/// Sets the OK reply to GetProcessInfo, GetProcessInfo2 or GetProcessInfo3, with the fields of `info` that it has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_reply_process_info(
+    exchange: *mut Exchange,
+    info: *const ProcessInfo<'_>,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let prepared = unsafe { Placed::<Replying>::of(exchange) }.and_then(|placed| {
+        // SAFETY: as above.
+        Ok((placed.state().code, unsafe { memory::reference(info) }?))
+    });
+    let (code, info) = match prepared {
+        Ok(prepared) => prepared,
+        // SAFETY: as above.
+        Err(failure) => return unsafe { report(Err(failure), detail) },
+    };
+    let fields: [&dyn Argument; 9] = [
+        &info.version,
+        &info.process_id,
+        &info.runtime_cookie,
+        &info.command_line,
+        &info.os,
+        &info.arch,
+        &info.managed_entrypoint_assembly_name,
+        &info.clr_product_version,
+        &info.portable_rid,
+    ];
+    let (response_type, fields) = match code {
+        GetProcessInfo::CODE => (Response::ProcessInfo, fields.get(1..6)),
+        GetProcessInfo2::CODE => (Response::ProcessInfo2, fields.get(1..8)),
+        GetProcessInfo3::CODE => (Response::ProcessInfo3, fields.get(..)),
+        // The error.
+        _ => (Response::ProcessInfo, None),
+    };
+    // SAFETY: as above.
+    unsafe { answer(exchange, response_type, fields.unwrap_or_default(), detail) }
+}
+
+/// Sets a refusal as the reply. `message` is null, except for GenerateCoreDump3, whose refusal has a text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_reply_refuse(
+    exchange: *mut Exchange,
+    hresult: u32,
+    message: Text<'_>,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { Placed::<Replying>::of(exchange) }.and_then(|placed| -> Outcome {
+        // SAFETY: as above.
+        let text = unsafe { message.proto() }?;
+        if text.is_null() {
+            placed.run(|reply| reply.refuse(HResult(hresult)))??;
+        } else if placed.state().code == GenerateCoreDump3::CODE {
+            let error = ipc_proto::ServerError { hresult: HResult(hresult), message: Some(text) };
+            placed.run(|reply| reply.refuse_with(&error))??;
+        } else {
+            return Err(Status::InvalidArgument.into());
+        }
+        Ok(0)
+    });
+    // SAFETY: as above.
+    unsafe { report(outcome, detail) }
+}
+
+/// Writes the environment, which follows the reply to GetProcessEnvironment: `count` entries, usually `NAME=value`.
+///
+/// `len` receives the number of bytes, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_write_environment(
+    entries: *const Text<'_>,
+    count: usize,
+    buf: *mut u8,
+    size: usize,
+    len: *mut usize,
+) -> Status {
+    let entries = Array::new(entries, count);
+    let fields: [&dyn Argument; 1] = [&entries];
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { Payload::new(&fields) }.and_then(|payload| -> Outcome {
+        // SAFETY: as above.
+        let mut w = ipc_proto::wire::Writer::new(unsafe { memory::slice_mut(buf, size) }?);
+        ipc_proto::Encode::encode(&payload, &mut w);
+        Ok(w.finish().map_err(Failure::from)?.len())
+    });
+    // SAFETY: as above.
+    unsafe { report(outcome, len) }
+}
