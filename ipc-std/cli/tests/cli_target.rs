@@ -103,6 +103,6 @@ fn network_addresses_are_refused() {
         let ran = finish(command.current_dir(directory.path()).spawn().unwrap());
         assert_eq!(ran.status, Some(2), "{ran:?}");
         assert!(ran.stderr.contains("is a network address"), "{ran:?}");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{args:?} created a file");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "{args:?} created a file");
     }
 }
