@@ -48,7 +48,7 @@ pub(crate) fn start(
     // Before the thread that stops it, so that a session never seems shorter than its duration.
     let started = Instant::now();
     output.map_or(Ok(()), TraceOutput::truncate)?;
-    stop_later(plan.args.duration, session.stopper(), Arc::clone(&stopping))?;
+    stop_later(started, plan.args.duration, session.stopper(), Arc::clone(&stopping))?;
     *lock(&stage) = Stage::Recording(session.stopper());
     let resumed = if plan.args.no_resume { Ok(()) } else { resume(client, began) };
     if resumed.is_err() {
@@ -93,15 +93,19 @@ fn on_signal(stage: &Mutex<Stage>, signal: i32) {
     }
 }
 
-/// Stops the session after `duration`, if there is one.
+/// Stops the session that was started then after `duration`, if there is one.
 fn stop_later(
+    started: Instant,
     duration: Option<Duration>,
     stopper: Stopper,
     stopping: Arc<AtomicBool>,
 ) -> Result<(), Failure> {
     let Some(duration) = duration else { return Ok(()) };
     let spawned = thread::Builder::new().name("stop".to_owned()).spawn(move || {
-        thread::sleep(duration);
+        // Windows and Wine can sleep by another clock, and wake early.
+        while let Some(left) = duration.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
+            thread::sleep(left);
+        }
         stopping.store(true, Ordering::Relaxed);
         stopper.stop();
     });
