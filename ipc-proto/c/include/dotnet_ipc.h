@@ -34,6 +34,21 @@
 #define DIPC_VERSION 1
 
 /*
+ The length of an advertise frame in bytes.
+ */
+#define DIPC_ADVERTISE_LEN 34
+
+/*
+ The time in milliseconds after which a monitor drops a connection without a frame.
+ */
+#define DIPC_ADVERTISE_RECEIVE_MS 250
+
+/*
+ The time in milliseconds after which a runtime stops sending its frame.
+ */
+#define DIPC_ADVERTISE_SEND_MS 100
+
+/*
  All events, regardless of their level.
  */
 #define DIPC_LEVEL_LOG_ALWAYS 0
@@ -149,6 +164,166 @@
 #define DIPC_SESSION_TYPE_USER_EVENTS 1
 
 /*
+ The runtime of .NET and of .NET Core.
+ */
+#define DIPC_FLAVOUR_CORE_CLR 0
+
+/*
+ Mono, the runtime of phones and browsers.
+ */
+#define DIPC_FLAVOUR_MONO 1
+
+/*
+ The runtime in a program that was compiled ahead of time.
+ */
+#define DIPC_FLAVOUR_NATIVE_AOT 2
+
+/*
+ The runtime connects to a monitor at the address.
+ */
+#define DIPC_PORT_CONNECT 0
+
+/*
+ The runtime listens at the address.
+ */
+#define DIPC_PORT_LISTEN 1
+
+/*
+ A mistake that this version of the header does not have.
+ */
+#define DIPC_FINDING_OTHER 0
+
+/*
+ The variable `name` is set under both names to different values, and `part`, the old name, is ignored.
+ */
+#define DIPC_FINDING_SHADOWED 1
+
+/*
+ This runtime does not read the variable `name`: `meant` is the name that it reads.
+ */
+#define DIPC_FINDING_UNREAD 2
+
+/*
+ The value `text` of `name` is neither 0 nor 1, or is read as another number, or counts as unset.
+ */
+#define DIPC_FINDING_NUMBER 3
+
+/*
+ Ports are requested, but disabled by the value `text` of `name`.
+ */
+#define DIPC_FINDING_DISABLED 4
+
+/*
+ The list `text` in `name` contains no port.
+ */
+#define DIPC_FINDING_NO_PORTS 5
+
+/*
+ The port `text` contains only commas, and counts as failed.
+ */
+#define DIPC_FINDING_ONLY_COMMAS 6
+
+/*
+ `part` of the port `text` is not a tag and is ignored; `meant` is the tag that it resembles, or null.
+ */
+#define DIPC_FINDING_UNKNOWN_TAG 7
+
+/*
+ The tag `part` of the port `text` is ignored, because the first of two that exclude each other counts.
+ */
+#define DIPC_FINDING_CONFLICT 8
+
+/*
+ The tag `part` of the port `text` is in the place of the address, and is read as one.
+ */
+#define DIPC_FINDING_TAG_FOR_ADDRESS 9
+
+/*
+ The address `text` begins or ends with blanks, which count.
+ */
+#define DIPC_FINDING_BLANKS 10
+
+/*
+ The address `text` has a form that only tools accept; `meant` is the one for a runtime.
+ */
+#define DIPC_FINDING_SCHEME 11
+
+/*
+ The address `text` is a path relative to the working directory.
+ */
+#define DIPC_FINDING_RELATIVE 12
+
+/*
+ The address `text` is too long for a Unix socket, on macOS and perhaps on Linux.
+ */
+#define DIPC_FINDING_TOO_LONG 13
+
+/*
+ The port with the address `text` listens, which only some runtimes do, and only on systems without a default port.
+ */
+#define DIPC_FINDING_LISTEN 14
+
+/*
+ The address `text` is that of another port before it.
+ */
+#define DIPC_FINDING_SAME_ADDRESS 15
+
+/*
+ The port with the address `text` suspends the runtime by default.
+ */
+#define DIPC_FINDING_SUSPENDS 16
+
+/*
+ Wait as many milliseconds as the `len` of the step.
+ */
+#define DIPC_STEP_WAIT 4
+
+/*
+ Wait until the connection is hung up or readable.
+ */
+#define DIPC_STEP_AWAIT 5
+
+/*
+ Serve the command on the connection.
+ */
+#define DIPC_STEP_SERVE 6
+
+/*
+ The connection is established.
+ */
+#define DIPC_CONNECT_CONNECTED 0
+
+/*
+ Connecting failed, or sending the frame did.
+ */
+#define DIPC_CONNECT_FAILED 1
+
+/*
+ The wait is over.
+ */
+#define DIPC_CONNECT_WAITED 2
+
+/*
+ `value` bytes were written; 0 counts as `DIPC_CONNECT_FAILED`.
+ */
+#define DIPC_CONNECT_SENT 3
+
+/*
+ A command has arrived.
+ */
+#define DIPC_CONNECT_READABLE 4
+
+/*
+ The monitor closed the connection.
+ */
+#define DIPC_CONNECT_HUNG_UP 5
+
+/*
+ The command is answered, or its stream has started.
+ */
+#define DIPC_CONNECT_ANSWERED 6
+
+/*
  Nothing: the exchange is over, or waits for the caller.
  */
 #define DIPC_STEP_DONE 0
@@ -217,6 +392,82 @@
  Bytes of no other kind.
  */
 #define DIPC_PART_BYTES 6
+
+/*
+ The runtime waits for a command.
+ */
+#define DIPC_RUNTIME_IDLE 0
+
+/*
+ The caller has taken the connection, and the runtime has not connected again.
+ */
+#define DIPC_RUNTIME_IN_USE 1
+
+/*
+ The runtime closed its connection, and has not connected again.
+ */
+#define DIPC_RUNTIME_DISCONNECTED 2
+
+/*
+ The port does not know the runtime any more.
+ */
+#define DIPC_RUNTIME_LEFT 3
+
+/*
+ Nothing has changed.
+ */
+#define DIPC_CHANGE_NOTHING 0
+
+/*
+ `runtime` has connected and waits for a command. The connection, if there is one, is its older one.
+ */
+#define DIPC_CHANGE_ARRIVED 1
+
+/*
+ The connection did not become a runtime's, for the reason in `rejection`.
+ */
+#define DIPC_CHANGE_REJECTED 2
+
+/*
+ The connection of the idle `runtime` ended. The runtime is expected to connect again.
+ */
+#define DIPC_CHANGE_DISCONNECTED 3
+
+/*
+ `runtime` is gone: its process has ended, or it did not connect again in time.
+ */
+#define DIPC_CHANGE_LEFT 4
+
+/*
+ The pause of `dipc_monitor_port_pause_accept` is over.
+ */
+#define DIPC_CHANGE_ACCEPT_AGAIN 5
+
+/*
+ The connection was not rejected.
+ */
+#define DIPC_REJECTION_NONE 0
+
+/*
+ The frame did not arrive in time; `detail` is the number of its bytes that arrived.
+ */
+#define DIPC_REJECTION_TOO_LATE 1
+
+/*
+ The bytes are no frame, or the peer closed the connection before its end: `status`, with its `detail`. If that is
+ `DIPC_STATUS_CLOSED` with 0, the peer is harmless: so does a monitor that checks whether another one listens here.
+ */
+#define DIPC_REJECTION_PROTOCOL 2
+
+/*
+ The peer sent data after the frame, before a command.
+ */
+#define DIPC_REJECTION_UNSOLICITED 3
+
+/*
+ Too many connections had not sent their frame, and this was the oldest.
+ */
+#define DIPC_REJECTION_CROWDED 4
 
 /*
  Nothing follows the reply.
@@ -807,6 +1058,34 @@ typedef struct dipc_exchange {
 } dipc_exchange;
 
 /*
+ A GUID in .NET's order: the first three groups of its text are little-endian numbers.
+ */
+typedef struct dipc_guid {
+    /*
+     The bytes.
+     */
+    uint8_t bytes[16];
+} dipc_guid;
+
+/*
+ The frame that a runtime sends first on each connection to a monitor.
+ */
+typedef struct dipc_advertise {
+    /*
+     The runtime's identity, the same as in `dipc_process_info`.
+     */
+    struct dipc_guid runtime_cookie;
+    /*
+     The process id, in the PID namespace of the process.
+     */
+    uint64_t process_id;
+    /*
+     0, which monitors ignore.
+     */
+    uint16_t future;
+} dipc_advertise;
+
+/*
  A runtime's answer to a command.
  */
 typedef struct dipc_answer {
@@ -1113,16 +1392,6 @@ typedef struct dipc_session_config6 {
 } dipc_session_config6;
 
 /*
- A GUID in .NET's order: the first three groups of its text are little-endian numbers.
- */
-typedef struct dipc_guid {
-    /*
-     The bytes.
-     */
-    uint8_t bytes[16];
-} dipc_guid;
-
-/*
  Bytes for a profiler. `data` can be null if there are none.
  */
 typedef struct dipc_client_data {
@@ -1164,6 +1433,99 @@ typedef struct dipc_command_row {
 } dipc_command_row;
 
 /*
+ A runtime's diagnostic ports, as its environment configures them. In memory of the caller; set it to zeros or
+ initialise it before another function receives it. It does not change after `dipc_config_init`, so threads can use it
+ at the same time. It can be moved and copied with `memcpy`.
+ */
+typedef struct dipc_config {
+    /*
+     The state.
+     */
+    uint64_t opaque[18];
+} dipc_config;
+
+/*
+ A function that returns the value of an environment variable in UTF-8, or a null text if the variable is not set. The
+ name ends with a NUL, and is valid only during the call. The function must return: no `longjmp`, no C++ exception.
+ */
+typedef struct dipc_text (*dipc_lookup)(void *context, const char *name);
+
+/*
+ A diagnostic port of a runtime, other than the default one.
+ */
+typedef struct dipc_port {
+    /*
+     The path of the socket, or the name of the pipe.
+     */
+    struct dipc_text address;
+    /*
+     One of `DIPC_PORT_*`.
+     */
+    uint32_t port_type;
+    /*
+     Whether the runtime does not start until it is resumed through this port.
+     */
+    bool suspends;
+} dipc_port;
+
+/*
+ A probable mistake in a runtime's environment. Texts that a kind does not have are null.
+ */
+typedef struct dipc_finding {
+    /*
+     One of `DIPC_FINDING_*`.
+     */
+    uint32_t kind;
+    /*
+     The name of a variable.
+     */
+    struct dipc_text name;
+    /*
+     The value, the port or the address that it is about.
+     */
+    struct dipc_text text;
+    /*
+     The part of it that is wrong.
+     */
+    struct dipc_text part;
+    /*
+     What was probably meant.
+     */
+    struct dipc_text meant;
+} dipc_finding;
+
+/*
+ A function that receives the probable mistakes. A finding is valid only during the call, its texts as long as those of
+ the config. It must return: no `longjmp`, no C++ exception.
+ */
+typedef void (*dipc_visit_finding)(void *context, const struct dipc_finding *finding);
+
+/*
+ A runtime's connections to a monitor, one after the other: it connects, sends its advertise frame, waits for a command,
+ and connects again. In memory of the caller; set it to zeros or initialise it before another function receives it. It
+ can be moved and copied with `memcpy`.
+
+ It has no clock and no socket. Do what `dipc_connect_port_step` says, and report it with `dipc_connect_port_advance`:
+
+ * `DIPC_STEP_CONNECT`: connect without blocking for long. Then `DIPC_CONNECT_CONNECTED` or `DIPC_CONNECT_FAILED`.
+ * `DIPC_STEP_WAIT`: wait so many milliseconds as `len` says. Then `DIPC_CONNECT_WAITED`.
+ * `DIPC_STEP_SEND`: write the bytes, within `DIPC_ADVERTISE_SEND_MS`. Then `DIPC_CONNECT_SENT`, or
+   `DIPC_CONNECT_FAILED`.
+ * `DIPC_STEP_AWAIT`: wait, without a limit, until the connection is hung up or readable. Then `DIPC_CONNECT_HUNG_UP` if
+   it is hung up, even if it is readable too; otherwise `DIPC_CONNECT_READABLE`.
+ * `DIPC_STEP_SERVE`: receive the command and reply to it, as with `dipc_serve_init`. Then `DIPC_CONNECT_ANSWERED`. If a
+   stream follows the reply, the connection belongs to the stream, and the port makes another one.
+
+ The caller closes a connection that failed, was hung up, or is answered.
+ */
+typedef struct dipc_connect_port {
+    /*
+     The state.
+     */
+    uint64_t opaque[9];
+} dipc_connect_port;
+
+/*
  The next action of an exchange.
  */
 typedef struct dipc_step {
@@ -1172,7 +1534,8 @@ typedef struct dipc_step {
      */
     uint32_t kind;
     /*
-     The bytes to write, or the space to fill, in the buffer of the exchange.
+     The bytes to write, or the space to fill, in the buffer of the exchange; in that of `dipc_advertise_init`, in the
+     exchange.
      */
     uint8_t *data;
     /*
@@ -1245,6 +1608,106 @@ typedef struct dipc_part {
  A function that receives the parts of a message, in order. It must return: no `longjmp`, no C++ exception.
  */
 typedef void (*dipc_visit)(void *context, const struct dipc_part *part);
+
+/*
+ The runtimes at a monitor's port, and the newest connection of each. In memory of the caller; set it to zeros or
+ initialise it before another function receives it.
+
+ A runtime connects, sends its advertise frame, and waits for one command; then it connects again. The port decides what
+ each connection means. It has no sockets and no clock: a connection is a number of the caller, for example its
+ descriptor, and a time is a number of milliseconds since a moment of the caller's choice.
+
+ * `dipc_monitor_port_accept` for each connection that was accepted; it returns the token of the connection.
+ * Whenever the connection is readable, and immediately after accepting it: read without waiting into the space of
+   `dipc_monitor_port_receive`, and report it with `dipc_monitor_port_advance`, until reading would block.
+ * `dipc_monitor_port_take` takes the connection of a runtime, for one call.
+ * `dipc_monitor_port_on_due` at the time of `dipc_monitor_port_due` at the latest, until nothing has changed.
+
+ These functions report what has happened as a `dipc_monitor_change`. Its connection, if it has one, is the caller's to
+ close.
+ */
+typedef struct dipc_monitor_port {
+    /*
+     The state.
+     */
+    uint64_t opaque[24];
+} dipc_monitor_port;
+
+/*
+ Memory of the caller for one connection or one runtime. It needs no initialisation.
+ */
+typedef struct dipc_monitor_slot {
+    /*
+     The content.
+     */
+    uint64_t opaque[16];
+} dipc_monitor_slot;
+
+/*
+ A runtime that a port knows, or knew until now.
+ */
+typedef struct dipc_runtime {
+    /*
+     The runtime's identity. Process ids are not one: systems use them again, and containers have the same ones.
+     */
+    struct dipc_guid cookie;
+    /*
+     The process id from the last frame, in the PID namespace of the process.
+     */
+    uint64_t process_id;
+    /*
+     What the caller knows of the peer of the last connection.
+     */
+    uint64_t peer;
+    /*
+     One of `DIPC_RUNTIME_*`.
+     */
+    uint32_t state;
+} dipc_runtime;
+
+/*
+ What has happened at a port.
+ */
+typedef struct dipc_monitor_change {
+    /*
+     One of `DIPC_CHANGE_*`.
+     */
+    uint32_t kind;
+    /*
+     One of `DIPC_REJECTION_*`.
+     */
+    uint32_t rejection;
+    /*
+     The reason for `DIPC_REJECTION_PROTOCOL`; otherwise `DIPC_STATUS_OK`.
+     */
+    dipc_status status;
+    /*
+     The number of the reason.
+     */
+    size_t detail;
+    /*
+     Whether the runtime was unknown before it arrived.
+     */
+    bool first;
+    /*
+     Whether there is a connection for the caller to close.
+     */
+    bool has_connection;
+    /*
+     The connection.
+     */
+    uint64_t connection;
+    /*
+     The runtime, for a change that has one; for others only `peer`, if they have a connection.
+     */
+    struct dipc_runtime runtime;
+} dipc_monitor_change;
+
+/*
+ A function that returns whether the process of a runtime has ended; false if that is unknown. It must return: no
+ `longjmp`, no C++ exception; and it must not use the port. The `state` of the runtime has no meaning there.
+ */
+typedef bool (*dipc_has_ended)(void *context, const struct dipc_runtime *runtime);
 
 /*
  The description of a process. Fields that the answer does not have are null or 0.
@@ -1783,6 +2246,32 @@ uint32_t dipc_version(void);
 extern void dotnet_ipc_can_panic(void);
 
 /*
+ Initialises `exchange` as the receiver of an advertise frame, on a connection that a monitor has accepted. It needs no
+ buffer. After the frame, the connection can carry one call.
+
+ Drive it for at most `DIPC_ADVERTISE_RECEIVE_MS`: any process can connect and send nothing. A
+ `dipc_monitor_port` receives the frames of all its connections itself.
+ */
+dipc_status dipc_advertise_init(struct dipc_exchange *exchange);
+
+/*
+ Stores the frame that was received in `advertise`.
+
+ Returns the error that ended the exchange, or `DIPC_STATUS_CLOSED` if it is not over.
+ */
+dipc_status dipc_advertise_finish(struct dipc_exchange *exchange, struct dipc_advertise *advertise, size_t *detail);
+
+/*
+ Parses the advertise frame at the front of `bytes`, and stores it in `advertise`.
+
+ Returns `DIPC_STATUS_MORE` if the frame is longer than `bytes`, and `DIPC_STATUS_BAD_ADVERTISE` at the first wrong byte.
+ */
+dipc_status dipc_advertise_parse(const uint8_t *bytes,
+                                 size_t len,
+                                 struct dipc_advertise *advertise,
+                                 size_t *detail);
+
+/*
  Initialises `exchange` as a call: it sends the message of `len` bytes at the front of `buf`, which a `dipc_build_*`
  function has written, and receives the answer into `buf`. A connection carries one call.
 
@@ -2001,6 +2490,108 @@ dipc_status dipc_command_at(size_t index, struct dipc_command_row *row);
 dipc_status dipc_command_find(uint16_t code, struct dipc_command_row *row);
 
 /*
+ Reads the environment of a runtime of the kind `flavour`, one of `DIPC_FLAVOUR_*`. `lookup` is called with `context` for
+ both names of each variable, `DOTNET_DiagnosticPorts` and `COMPlus_DiagnosticPorts` for example. What it returns is not
+ copied: it must stay valid and unchanged as long as the config or a text of it is used.
+
+ Returns `DIPC_STATUS_INVALID_ARGUMENT` for another number, or for a value that is not UTF-8.
+ */
+dipc_status dipc_config_init(struct dipc_config *config,
+                             uint32_t flavour,
+                             dipc_lookup lookup,
+                             void *context);
+
+/*
+ Returns the size of a `dipc_config` in bytes: that of the header which the library was compiled with.
+ */
+size_t dipc_config_size(void);
+
+/*
+ Returns whether the runtime has any ports, including the default one; false if `config` is not initialised.
+ */
+bool dipc_config_is_enabled(const struct dipc_config *config);
+
+/*
+ Returns whether the default port, at which the runtime listens, suspends the runtime; false if `config` is not
+ initialised.
+ */
+bool dipc_config_default_port_suspends(const struct dipc_config *config);
+
+/*
+ Stores the port with this index in `port`. Ports have the runtime's order: the last of the list comes first. The default
+ port is not one of them. The address is valid as long as the value that the config was read from.
+
+ Returns `DIPC_STATUS_NOT_FOUND` if there are not so many ports.
+ */
+dipc_status dipc_config_port(const struct dipc_config *config,
+                             size_t index,
+                             struct dipc_port *port);
+
+/*
+ Passes every probable mistake in the variables to `visit`, with `context`: first those of the variables, then those of
+ the ports in the order of the text. None is an error for a runtime.
+ */
+dipc_status dipc_config_findings(const struct dipc_config *config, dipc_visit_finding visit, void *context);
+
+/*
+ The monitor's role: writes the value of `DOTNET_DiagnosticPorts` with which a runtime connects to this address into
+ `text`, as UTF-8 with a NUL at the end. `address` is in UTF-8: the path of a socket, or the name of a pipe without
+ `\\.\pipe\`. If `suspends`, the runtime does not start until it is resumed.
+
+ `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
+ and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`. It returns
+ `DIPC_STATUS_INVALID_ARGUMENT` for an address that a list of ports cannot contain: it is empty, or has a `;`, a `,` or a
+ NUL.
+ */
+dipc_status dipc_port_text(struct dipc_text address,
+                           bool suspends,
+                           char *text,
+                           size_t size,
+                           size_t *len);
+
+/*
+ Initialises a port that advertises this runtime: with its identity, which is random for each process, and its process
+ id.
+ */
+dipc_status dipc_connect_port_init(struct dipc_connect_port *port,
+                                   struct dipc_guid runtime_cookie,
+                                   uint64_t process_id);
+
+/*
+ Returns the size of a `dipc_connect_port` in bytes: that of the header which the library was compiled with.
+ */
+size_t dipc_connect_port_size(void);
+
+/*
+ Stores the next action in `step`. It stays the same until `dipc_connect_port_advance`. The bytes of `DIPC_STEP_SEND` are
+ in the port, and are only read.
+ */
+dipc_status dipc_connect_port_step(struct dipc_connect_port *port,
+                                   struct dipc_step *step);
+
+/*
+ Reports the result of the step: one of `DIPC_CONNECT_*`, with its `value`. An event that does not fit the step is
+ ignored.
+ */
+dipc_status dipc_connect_port_advance(struct dipc_connect_port *port, uint32_t event, size_t value);
+
+/*
+ Records a ResumeRuntime on the port with this index. `suspending` is an array of the caller with one flag for each port,
+ in any order: at startup whether the port suspends the runtime, later whether it still does.
+
+ Returns whether the port suspended the runtime until now. Another ResumeRuntime has no effect, and is answered with OK,
+ too; so is one on a port that does not exist.
+ */
+bool dipc_suspension_resume(bool *suspending,
+                            size_t count,
+                            size_t port);
+
+/*
+ Returns whether a port still suspends the runtime, which starts after each has received its ResumeRuntime.
+ */
+bool dipc_suspension_is_suspended(bool *suspending, size_t count);
+
+/*
  Initialises `exchange` as the receiver of the environment that follows `answer`, the bytes of the OK answer to
  GetProcessEnvironment, on the same connection.
 
@@ -2125,6 +2716,117 @@ dipc_status dipc_path_text(const struct dipc_path *path, char *text, size_t size
  request. An unknown command breaks no rule.
  */
 dipc_status dipc_check(const uint8_t *bytes, size_t len, uint32_t *hresult, size_t *detail);
+
+/*
+ Initialises a port without connections. It has room for `count` connections that have not sent their frame, and
+ runtimes. `slots` is used as long as the port.
+ */
+dipc_status dipc_monitor_port_init(struct dipc_monitor_port *port, struct dipc_monitor_slot *slots, size_t count);
+
+/*
+ Returns the size of a `dipc_monitor_port` in bytes: that of the header which the library was compiled with.
+ */
+size_t dipc_monitor_port_size(void);
+
+/*
+ Adds a new connection, whose frame is expected; `peer` is what the caller knows of its peer, for example the process id
+ from its credentials. `token` receives the name of the connection, at least 2^32, for the other functions: it is never
+ used again for another connection, so that a late event does no harm.
+
+ `evicted` receives the connection that was dropped for it, if 256 had not sent their frame.
+
+ Returns `DIPC_STATUS_BUFFER_TOO_SMALL` if there is no free slot; `detail` is the number of slots required. Close the
+ connection then: the runtime connects again.
+ */
+dipc_status dipc_monitor_port_accept(struct dipc_monitor_port *port,
+                                     uint64_t connection,
+                                     uint64_t peer,
+                                     uint64_t now,
+                                     uint64_t *token,
+                                     struct dipc_monitor_change *evicted,
+                                     size_t *detail);
+
+/*
+ Stores a connection in `connection`, and in `step` the space to read its bytes into, without waiting. It never reaches
+ beyond the frame, and has one byte for a connection that waits for a command: no byte is valid there, but the end of
+ the connection is noticed. Then call `dipc_monitor_port_advance`, and repeat until reading would block.
+
+ Returns `DIPC_STATUS_NOT_FOUND` if the token's connection is not here any more.
+ */
+dipc_status dipc_monitor_port_receive(struct dipc_monitor_port *port,
+                                      uint64_t token,
+                                      uint64_t *connection,
+                                      struct dipc_step *step);
+
+/*
+ Reports that `n` bytes were read into the space of `dipc_monitor_port_receive`; 0 if the peer closed the connection, or
+ reading failed.
+ */
+dipc_status dipc_monitor_port_advance(struct dipc_monitor_port *port,
+                                      uint64_t token,
+                                      size_t n,
+                                      uint64_t now,
+                                      struct dipc_monitor_change *change);
+
+/*
+ Drops the oldest connection that has not sent its frame, for example because no descriptor is left to accept another.
+ */
+dipc_status dipc_monitor_port_evict_oldest(struct dipc_monitor_port *port, struct dipc_monitor_change *change);
+
+/*
+ Schedules a `DIPC_CHANGE_ACCEPT_AGAIN` in 100 ms: for when accepting failed and would fail again immediately.
+ */
+dipc_status dipc_monitor_port_pause_accept(struct dipc_monitor_port *port, uint64_t now);
+
+/*
+ Takes the connection of an idle runtime for one call, after which the caller closes it. The runtime then connects again.
+
+ Returns `DIPC_STATUS_NOT_FOUND` if the runtime is not known or not idle.
+ */
+dipc_status dipc_monitor_port_take(struct dipc_monitor_port *port,
+                                   struct dipc_guid cookie,
+                                   uint64_t now,
+                                   uint64_t *connection);
+
+/*
+ Forgets a runtime, which is unknown if it connects again. `change` receives a `DIPC_CHANGE_LEFT` with its idle
+ connection, or `DIPC_CHANGE_NOTHING` if it is not known.
+ */
+dipc_status dipc_monitor_port_remove(struct dipc_monitor_port *port,
+                                     struct dipc_guid cookie,
+                                     struct dipc_monitor_change *change);
+
+/*
+ Stores the known runtime with this index, from 0, in `runtime`. The order is none, and changes with every change.
+
+ Returns `DIPC_STATUS_NOT_FOUND` if there are not so many.
+ */
+dipc_status dipc_monitor_port_runtime(struct dipc_monitor_port *port, size_t index, struct dipc_runtime *runtime);
+
+/*
+ Stores the runtime with this identity in `runtime`.
+
+ Returns `DIPC_STATUS_NOT_FOUND` if it is not known.
+ */
+dipc_status dipc_monitor_port_find(struct dipc_monitor_port *port,
+                                   struct dipc_guid cookie,
+                                   struct dipc_runtime *runtime);
+
+/*
+ Returns the latest time for the next `dipc_monitor_port_on_due`; `UINT64_MAX` if there is none.
+ */
+uint64_t dipc_monitor_port_due(struct dipc_monitor_port *port);
+
+/*
+ Does one thing that is due at `now`. Call it until `change` is `DIPC_CHANGE_NOTHING`.
+
+ `has_ended` is called with `context` for runtimes that have no connection here; null if the caller cannot tell.
+ */
+dipc_status dipc_monitor_port_on_due(struct dipc_monitor_port *port,
+                                     uint64_t now,
+                                     dipc_has_ended has_ended,
+                                     void *context,
+                                     struct dipc_monitor_change *change);
 
 /*
  Stores the description in the OK answer to a `command`, which is GetProcessInfo, GetProcessInfo2 or GetProcessInfo3. Its

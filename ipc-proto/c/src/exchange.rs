@@ -18,10 +18,25 @@ pub const DIPC_STEP_RECEIVE: u32 = 2;
 pub struct Step {
     /// One of `DIPC_STEP_*`.
     pub kind: u32,
-    /// The bytes to write, or the space to fill, in the buffer of the exchange.
+    /// The bytes to write, or the space to fill, in the buffer of the exchange; in that of `dipc_advertise_init`, in the
+    /// exchange.
     pub data: *mut u8,
     /// Their number.
     pub len: usize,
+}
+
+impl From<ProtoStep<'_>> for Step {
+    fn from(step: ProtoStep<'_>) -> Self {
+        match step {
+            ProtoStep::Send(bytes) => {
+                Self { kind: DIPC_STEP_SEND, data: bytes.as_ptr().cast_mut(), len: bytes.len() }
+            }
+            ProtoStep::Receive(space) => {
+                Self { kind: DIPC_STEP_RECEIVE, data: space.as_mut_ptr(), len: space.len() }
+            }
+            ProtoStep::Done => Self { kind: DIPC_STEP_DONE, data: core::ptr::null_mut(), len: 0 },
+        }
+    }
 }
 
 /// An exchange of any kind, in memory of the caller. It can be moved and copied with `memcpy`, as long as only one copy
@@ -33,6 +48,18 @@ pub struct Step {
 pub struct Exchange {
     /// The state.
     pub opaque: [u64; 14],
+}
+
+/// What an exchange stores.
+pub(crate) trait Stored: Sized {
+    /// The number of this kind.
+    const NUMBER: u8;
+    const FUNCTIONS: &'static Functions;
+}
+
+impl<K: Kind> Stored for K {
+    const NUMBER: u8 = <K as Kind>::NUMBER;
+    const FUNCTIONS: &'static Functions = Of::<K>::FUNCTIONS;
 }
 
 /// A kind of exchange: the state without the buffer.
@@ -65,10 +92,10 @@ struct Head {
 }
 
 /// The functions of a kind.
-struct Functions {
-    step: unsafe fn(*mut Exchange) -> Result<Step, Failure>,
-    advance: unsafe fn(*mut Exchange, usize) -> Result<(), Failure>,
-    fits: unsafe fn(*mut Exchange) -> Result<(), Failure>,
+pub(crate) struct Functions {
+    pub(crate) step: unsafe fn(*mut Exchange) -> Result<Step, Failure>,
+    pub(crate) advance: unsafe fn(*mut Exchange, usize) -> Result<(), Failure>,
+    pub(crate) fits: unsafe fn(*mut Exchange) -> Result<(), Failure>,
 }
 
 /// The functions of the kind `K`.
@@ -80,15 +107,7 @@ impl<K: Kind> Of<K> {
 
     unsafe fn step(exchange: *mut Exchange) -> Result<Step, Failure> {
         // SAFETY: the caller vouches for the exchange.
-        unsafe { Placed::<K>::of(exchange) }?.run(|running| match running.step() {
-            ProtoStep::Send(bytes) => {
-                Step { kind: DIPC_STEP_SEND, data: bytes.as_ptr().cast_mut(), len: bytes.len() }
-            }
-            ProtoStep::Receive(space) => {
-                Step { kind: DIPC_STEP_RECEIVE, data: space.as_mut_ptr(), len: space.len() }
-            }
-            ProtoStep::Done => Step { kind: DIPC_STEP_DONE, data: core::ptr::null_mut(), len: 0 },
-        })
+        unsafe { Placed::<K>::of(exchange) }?.run(|running| running.step().into())
     }
 
     unsafe fn advance(exchange: *mut Exchange, n: usize) -> Result<(), Failure> {
@@ -102,7 +121,7 @@ impl<K: Kind> Of<K> {
     }
 }
 
-impl<K: Kind> Placed<K> {
+impl<K: Stored> Placed<K> {
     const TAG: u64 = TAGS | K::NUMBER as u64;
     const FITS: () = assert!(
         size_of::<Self>() <= size_of::<Exchange>() && align_of::<Self>() <= align_of::<Exchange>(),
@@ -121,7 +140,7 @@ impl<K: Kind> Placed<K> {
     ) -> Result<(), Failure> {
         const { Self::FITS };
         memory::check(exchange, 1)?;
-        let head = Head { tag: Self::TAG, functions: Of::<K>::FUNCTIONS, buf, size };
+        let head = Head { tag: Self::TAG, functions: K::FUNCTIONS, buf, size };
         let placed = Self { head, state };
         // SAFETY: it fits, and the caller vouches for the pointer.
         unsafe { memory::store(exchange.cast(), placed) }
@@ -140,6 +159,13 @@ impl<K: Kind> Placed<K> {
         Ok(unsafe { &mut *exchange.cast() })
     }
 
+    /// Returns the state in the memory of the exchange.
+    pub(crate) const fn state_mut(&mut self) -> &mut K {
+        &mut self.state
+    }
+}
+
+impl<K: Kind> Placed<K> {
     /// Continues the exchange in its buffer.
     pub(crate) fn run<R>(&mut self, with: impl FnOnce(&mut K::Running<'_>) -> R) -> Result<R, Failure> {
         // SAFETY: the buffer was checked; until it is replaced or the exchange ends, the caller lends it.

@@ -11,13 +11,17 @@
     reason = "the header states the rules for pointers once, for all functions"
 )]
 
+pub mod advertise;
 pub mod call;
 pub mod command;
+pub mod config;
+pub mod connect;
 pub mod environment;
 pub mod exchange;
 pub mod hresult;
 mod memory;
 pub mod message;
+pub mod monitor;
 mod place;
 pub mod response;
 pub mod serve;

@@ -333,6 +333,333 @@ static void writers(void) {
     EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_writer_event(&writer, &event, &out));
 }
 
+static void advertises(void) {
+    static const uint8_t frame[] = "ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0";
+    size_t detail;
+    dipc_exchange exchange, moved;
+    dipc_advertise advertise;
+    dipc_step step;
+    memset(&exchange, 0, sizeof exchange);
+    EXPECT(DIPC_ADVERTISE_LEN, sizeof frame);
+    EXPECT(DIPC_STATUS_MORE, dipc_advertise_parse(frame, 33, &advertise, &detail));
+    EXPECT(34, detail);
+    EXPECT(DIPC_STATUS_BAD_ADVERTISE, dipc_advertise_parse((const uint8_t *)"AD\0", 3, &advertise, &detail));
+    EXPECT(2, detail);
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_advertise_parse(frame, 34, NULL, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_advertise_parse(frame, 34, &advertise, NULL));
+    EXPECT(4242, advertise.process_id);
+    EXPECT(0, memcmp(advertise.runtime_cookie.bytes, "a runtime's name", 16));
+
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_advertise_finish(&exchange, &advertise, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_advertise_init(NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_advertise_init(&exchange));
+    EXPECT(DIPC_STATUS_CLOSED, dipc_advertise_finish(&exchange, &advertise, NULL)); /* too early */
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_environment_next(&exchange, NULL, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&exchange, &step, NULL));
+    EXPECT(34, step.len);
+    memcpy(step.data, frame, 8);
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 8, NULL));
+    moved = exchange;
+    memset(&exchange, 0xff, sizeof exchange);
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&moved, &step, NULL));
+    EXPECT(26, step.len);
+    memcpy(step.data, frame + 8, 26);
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&moved, SIZE_MAX, NULL)); /* more than there is: all */
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_advertise_finish(&moved, NULL, NULL));
+    advertise.process_id = 0;
+    EXPECT(DIPC_STATUS_OK, dipc_advertise_finish(&moved, &advertise, NULL));
+    EXPECT(4242, advertise.process_id);
+    EXPECT(DIPC_STATUS_OK, dipc_advertise_init(&exchange));
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&exchange, &step, NULL));
+    step.data[0] = 'G';
+    EXPECT(DIPC_STATUS_BAD_ADVERTISE, dipc_exchange_advance(&exchange, 1, NULL));
+    EXPECT(DIPC_STATUS_BAD_ADVERTISE, dipc_advertise_finish(&exchange, &advertise, NULL)); /* final */
+}
+
+/* The value of one variable, for `dipc_config_init`. */
+struct variable {
+    const char *name, *value;
+};
+
+static dipc_text lookup(void *context, const char *name) {
+    const struct variable *variable = (const struct variable *)context;
+    return dipc_utf8(strcmp(variable->name, name) == 0 ? variable->value : NULL);
+}
+
+static void take_finding(void *context, const dipc_finding *finding) { *(dipc_finding *)context = *finding; }
+
+/* Each list of ports, the ports in it, and the last finding in it: as in ipc-proto/tests/port.rs. */
+static void configs(void) {
+    static const struct {
+        const char *list, *ports[3];
+        bool suspends[3], listens;
+        uint32_t finding;
+        const char *meant;
+    } table[] = {
+        {"", {NULL, NULL, NULL}, {0, 0, 0}, false, DIPC_FINDING_OTHER, NULL},
+        {";;", {NULL, NULL, NULL}, {0, 0, 0}, false, DIPC_FINDING_NO_PORTS, NULL},
+        {"/a", {"/a", NULL, NULL}, {1, 0, 0}, false, DIPC_FINDING_SUSPENDS, NULL},
+        {";;/a,suspend;;/b,suspend;", {"/b", "/a", NULL}, {1, 1, 0}, false, DIPC_FINDING_OTHER, NULL},
+        {"/a,NOSUSPEND,ConNect", {"/a", NULL, NULL}, {0, 0, 0}, false, DIPC_FINDING_OTHER, NULL},
+        {"/a,suspend,nosuspend", {"/a", NULL, NULL}, {1, 0, 0}, false, DIPC_FINDING_CONFLICT, NULL},
+        {"nosuspend,/a", {"nosuspend", NULL, NULL}, {1, 0, 0}, false, DIPC_FINDING_SUSPENDS, NULL},
+        {"/a,nosupend,suspend", {"/a", NULL, NULL}, {1, 0, 0}, false, DIPC_FINDING_UNKNOWN_TAG, "nosuspend"},
+        {" /a,suspend", {" /a", NULL, NULL}, {1, 0, 0}, false, DIPC_FINDING_BLANKS, NULL},
+        {"a,suspend", {"a", NULL, NULL}, {1, 0, 0}, false, DIPC_FINDING_RELATIVE, NULL},
+        {"uds:/a,suspend", {"uds:/a", NULL, NULL}, {1, 0, 0}, false, DIPC_FINDING_SCHEME, "/a"},
+        {"/a,suspend;/a,suspend", {"/a", "/a", NULL}, {1, 1, 0}, false, DIPC_FINDING_SAME_ADDRESS, NULL},
+        {"/a,suspend;,,", {"/a", NULL, NULL}, {1, 0, 0}, false, DIPC_FINDING_ONLY_COMMAS, NULL},
+        {"/a,listen,suspend", {"/a", NULL, NULL}, {1, 0, 0}, true, DIPC_FINDING_LISTEN, NULL},
+        {"/\xc3\xa4,nosuspend", {"/\xc3\xa4", NULL, NULL}, {0, 0, 0}, false, DIPC_FINDING_OTHER, NULL},
+    };
+    struct variable variable = {"DOTNET_DiagnosticPorts", "/a"};
+    dipc_config config;
+    dipc_port port;
+    dipc_finding finding;
+    char text[64];
+    size_t len;
+    memset(&config, 0, sizeof config);
+    EXPECT(sizeof config, dipc_config_size());
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_config_port(&config, 0, &port));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_config_findings(&config, take_finding, &finding));
+    EXPECT(false, dipc_config_is_enabled(&config));
+    EXPECT(false, dipc_config_default_port_suspends(&config));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_config_init(&config, DIPC_FLAVOUR_MONO, NULL, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_config_init(NULL, DIPC_FLAVOUR_MONO, lookup, &variable));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_config_init(&config, 3, lookup, &variable));
+    for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
+        size_t i = 0;
+        variable.value = table[row].list;
+        EXPECT(DIPC_STATUS_OK, dipc_config_init(&config, DIPC_FLAVOUR_NATIVE_AOT, lookup, &variable));
+        EXPECT(true, dipc_config_is_enabled(&config));
+        for (; table[row].ports[i] != NULL; i++) {
+            EXPECT(DIPC_STATUS_OK, dipc_config_port(&config, i, &port));
+            EXPECT(true, dipc_text_equals(port.address, dipc_utf8(table[row].ports[i])));
+            EXPECT(table[row].suspends[i], port.suspends);
+            EXPECT(table[row].listens ? DIPC_PORT_LISTEN : DIPC_PORT_CONNECT, port.port_type);
+        }
+        EXPECT(DIPC_STATUS_NOT_FOUND, dipc_config_port(&config, i, &port));
+        memset(&finding, 0, sizeof finding);
+        EXPECT(DIPC_STATUS_OK, dipc_config_findings(&config, take_finding, &finding));
+        EXPECT(table[row].finding, finding.kind);
+        EXPECT(true, dipc_text_equals(finding.meant, dipc_utf8(table[row].meant)));
+        if (finding.kind != table[row].finding)
+            printf("the list is %s\n", table[row].list);
+    }
+    /* CoreCLR does not listen. */
+    variable.value = "/a,listen";
+    EXPECT(DIPC_STATUS_OK, dipc_config_init(&config, DIPC_FLAVOUR_CORE_CLR, lookup, &variable));
+    EXPECT(DIPC_STATUS_NOT_FOUND, dipc_config_port(&config, 0, &port));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_config_findings(&config, NULL, NULL));
+    variable.value = "/a\xff";
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_config_init(&config, DIPC_FLAVOUR_CORE_CLR, lookup, &variable));
+    variable.name = "COMPlus_DefaultDiagnosticPortSuspend";
+    variable.value = "1";
+    EXPECT(DIPC_STATUS_OK, dipc_config_init(&config, DIPC_FLAVOUR_CORE_CLR, lookup, &variable));
+    EXPECT(true, dipc_config_default_port_suspends(&config));
+    EXPECT(DIPC_STATUS_OK, dipc_config_init(&config, DIPC_FLAVOUR_MONO, lookup, &variable));
+    EXPECT(false, dipc_config_default_port_suspends(&config));
+    EXPECT(DIPC_STATUS_OK, dipc_config_findings(&config, take_finding, &finding));
+    EXPECT(DIPC_FINDING_UNREAD, finding.kind);
+    EXPECT(true, dipc_text_equals(finding.meant, dipc_utf8("DOTNET_DefaultDiagnosticPortSuspend")));
+    variable.name = "DOTNET_EnableDiagnostics";
+    variable.value = "0";
+    EXPECT(DIPC_STATUS_OK, dipc_config_init(&config, DIPC_FLAVOUR_MONO, lookup, &variable));
+    EXPECT(false, dipc_config_is_enabled(&config));
+
+    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), true, text, sizeof text, &len));
+    EXPECT(0, strcmp(text, "/a,suspend"));
+    EXPECT(10, len);
+    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), false, text, sizeof text, NULL));
+    EXPECT(0, strcmp(text, "/a,nosuspend"));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_port_text(dipc_utf8("/a"), true, text, 10, &len));
+    EXPECT(11, len);
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8("/a;b"), true, text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8(NULL), true, text, sizeof text, NULL));
+}
+
+static void connect_ports(void) {
+    bool suspending[3] = {true, false, true};
+    dipc_connect_port port;
+    dipc_guid cookie;
+    dipc_step step;
+    memset(&port, 0, sizeof port);
+    memset(&cookie, 7, sizeof cookie);
+    EXPECT(sizeof port, dipc_connect_port_size());
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_connect_port_step(&port, &step));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_connect_port_advance(&port, DIPC_CONNECT_FAILED, 0));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_connect_port_init(NULL, cookie, 42));
+    EXPECT(DIPC_STATUS_OK, dipc_connect_port_init(&port, cookie, 42));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_connect_port_step(&port, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_connect_port_advance(&port, 7, 0));
+    EXPECT(DIPC_STATUS_OK, dipc_connect_port_advance(&port, DIPC_CONNECT_ANSWERED, 0)); /* does not fit: ignored */
+    EXPECT(DIPC_STATUS_OK, dipc_connect_port_step(&port, &step));
+    EXPECT(DIPC_STEP_CONNECT, step.kind);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_FAILED, 0);
+    dipc_connect_port_step(&port, &step);
+    EXPECT(DIPC_STEP_WAIT, step.kind);
+    EXPECT(10, step.len);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_WAITED, 0);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_CONNECTED, 0);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, 8);
+    dipc_connect_port_step(&port, &step);
+    EXPECT(DIPC_STEP_SEND, step.kind);
+    EXPECT(26, step.len);
+    EXPECT(7, step.data[0]);
+    EXPECT(42, step.data[16]);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, SIZE_MAX); /* more than there is: all */
+    dipc_connect_port_step(&port, &step);
+    EXPECT(DIPC_STEP_AWAIT, step.kind);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_HUNG_UP, 0);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_CONNECTED, 0);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, 0);
+    dipc_connect_port_step(&port, &step);
+    EXPECT(DIPC_STEP_WAIT, step.kind);
+    EXPECT(12, step.len);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_WAITED, 0);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_CONNECTED, 0);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, 34);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_READABLE, 0);
+    dipc_connect_port_step(&port, &step);
+    EXPECT(DIPC_STEP_SERVE, step.kind);
+
+    EXPECT(false, dipc_suspension_is_suspended(NULL, 3));
+    EXPECT(false, dipc_suspension_resume(NULL, 3, 0));
+    EXPECT(true, dipc_suspension_is_suspended(suspending, 3));
+    EXPECT(false, dipc_suspension_resume(suspending, 3, 1));
+    EXPECT(false, dipc_suspension_resume(suspending, 2, 2)); /* does not exist */
+    EXPECT(true, dipc_suspension_resume(suspending, 3, 2));
+    EXPECT(false, dipc_suspension_resume(suspending, 3, 2)); /* again */
+    EXPECT(true, dipc_suspension_is_suspended(suspending, 3));
+    EXPECT(true, dipc_suspension_resume(suspending, 3, 0));
+    EXPECT(false, dipc_suspension_is_suspended(suspending, 3));
+}
+
+static bool has_ended(void *context, const dipc_runtime *runtime) {
+    (void)runtime;
+    return *(bool *)context;
+}
+
+/* Reports a whole frame on a new connection. Its process id is that of `advertises`. */
+static void arrive(dipc_monitor_port *port, uint64_t connection, uint64_t now, dipc_monitor_change *change) {
+    uint64_t token, found;
+    dipc_step step;
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_accept(port, connection, 5, now, &token, change, NULL));
+    EXPECT(DIPC_CHANGE_NOTHING, change->kind);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_receive(port, token, &found, &step));
+    EXPECT(true, found == connection);
+    EXPECT(DIPC_STEP_RECEIVE, step.kind);
+    EXPECT(34, step.len);
+    memcpy(step.data, "ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0", 34);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_advance(port, token, 34, now, change));
+    EXPECT(DIPC_CHANGE_ARRIVED, change->kind);
+    EXPECT(4242, change->runtime.process_id);
+    EXPECT(5, change->runtime.peer);
+    EXPECT(DIPC_RUNTIME_IDLE, change->runtime.state);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_receive(port, token, &found, &step));
+    EXPECT(1, step.len);
+}
+
+static void monitor_ports(void) {
+    dipc_monitor_port port;
+    dipc_monitor_slot slots[2];
+    dipc_monitor_change change;
+    dipc_runtime runtime;
+    dipc_guid cookie;
+    dipc_step step;
+    uint64_t token, connection;
+    size_t detail;
+    bool ended = false;
+    memset(&port, 0, sizeof port);
+    memset(slots, 0xff, sizeof slots);
+    memcpy(cookie.bytes, "a runtime's name", 16);
+    EXPECT(sizeof port, dipc_monitor_port_size());
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_monitor_port_accept(&port, 1, 0, 0, &token, &change, NULL));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_monitor_port_advance(&port, 1, 0, 0, &change));
+    EXPECT(true, dipc_monitor_port_due(&port) == UINT64_MAX);
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_monitor_port_init(&port, NULL, 2));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_monitor_port_init(NULL, slots, 2));
+    EXPECT(DIPC_STATUS_INVALID_LENGTH, dipc_monitor_port_init(&port, slots, SIZE_MAX));
+    EXPECT(DIPC_STATUS_MISALIGNED, dipc_monitor_port_init(&port, (dipc_monitor_slot *)((char *)slots + 1), 1));
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_init(&port, NULL, 0));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_monitor_port_accept(&port, 1, 0, 0, &token, &change, &detail));
+    EXPECT(1, detail);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_init(&port, slots, 2));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_monitor_port_accept(&port, 1, 0, 0, NULL, &change, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_monitor_port_accept(&port, 1, 0, 0, &token, NULL, NULL));
+    EXPECT(DIPC_STATUS_NOT_FOUND, dipc_monitor_port_receive(&port, 7, &connection, &step));
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_advance(&port, 7, 1, 0, &change));
+    EXPECT(DIPC_CHANGE_NOTHING, change.kind);
+
+    arrive(&port, 1, 0, &change);
+    EXPECT(true, change.first);
+    EXPECT(false, change.has_connection);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_runtime(&port, 0, &runtime));
+    EXPECT(0, memcmp(runtime.cookie.bytes, cookie.bytes, 16));
+    EXPECT(DIPC_STATUS_NOT_FOUND, dipc_monitor_port_runtime(&port, 1, &runtime));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_monitor_port_find(&port, cookie, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_monitor_port_take(&port, cookie, 1, NULL)); /* takes nothing */
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_take(&port, cookie, 1, &connection));
+    EXPECT(1, connection);
+    EXPECT(DIPC_STATUS_NOT_FOUND, dipc_monitor_port_take(&port, cookie, 1, &connection));
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_find(&port, cookie, &runtime));
+    EXPECT(DIPC_RUNTIME_IN_USE, runtime.state);
+    arrive(&port, 2, 2, &change);
+    EXPECT(false, change.first);
+    EXPECT(false, change.has_connection); /* the caller has it */
+
+    /* A connection of something else, and one that sends nothing. */
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_accept(&port, 3, 6, 3, &token, &change, NULL));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_monitor_port_accept(&port, 4, 0, 3, &token, &change, &detail));
+    EXPECT(3, detail);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_receive(&port, token, &connection, &step));
+    step.data[0] = 'G';
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_monitor_port_advance(&port, token, 1, 3, NULL)); /* no change is lost */
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_advance(&port, token, 1, 3, &change));
+    EXPECT(DIPC_CHANGE_REJECTED, change.kind);
+    EXPECT(DIPC_REJECTION_PROTOCOL, change.rejection);
+    EXPECT(DIPC_STATUS_BAD_ADVERTISE, change.status);
+    EXPECT(true, change.has_connection && change.connection == 3);
+    EXPECT(6, change.runtime.peer);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_accept(&port, 4, 0, 4, &token, &change, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_on_due(&port, 400, has_ended, &ended, &change));
+    EXPECT(DIPC_REJECTION_TOO_LATE, change.rejection);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_accept(&port, 5, 0, 400, &token, &change, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_evict_oldest(&port, &change));
+    EXPECT(DIPC_REJECTION_CROWDED, change.rejection);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_evict_oldest(&port, &change));
+    EXPECT(DIPC_CHANGE_NOTHING, change.kind);
+
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_pause_accept(&port, 500));
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_on_due(&port, 600, NULL, NULL, &change));
+    EXPECT(DIPC_CHANGE_ACCEPT_AGAIN, change.kind);
+
+    /* The runtime hangs up, and its process ends. */
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_remove(&port, cookie, &change));
+    EXPECT(DIPC_CHANGE_LEFT, change.kind);
+    EXPECT(true, change.has_connection && change.connection == 2);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_remove(&port, cookie, &change));
+    EXPECT(DIPC_CHANGE_NOTHING, change.kind);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_accept(&port, 6, 0, 700, &token, &change, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_receive(&port, token, &connection, &step));
+    memcpy(step.data, "ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0", 34);
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_advance(&port, token, 34, 700, &change));
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_advance(&port, token, 0, 700, &change));
+    EXPECT(DIPC_CHANGE_DISCONNECTED, change.kind);
+    EXPECT(DIPC_REJECTION_NONE, change.rejection);
+    EXPECT(DIPC_RUNTIME_DISCONNECTED, change.runtime.state);
+    while (dipc_monitor_port_on_due(&port, 720, has_ended, &ended, &change) == DIPC_STATUS_OK &&
+           change.kind != DIPC_CHANGE_NOTHING)
+        EXPECT(DIPC_CHANGE_ACCEPT_AGAIN, change.kind);
+    EXPECT(true, dipc_monitor_port_due(&port) <= 740);
+    ended = true;
+    EXPECT(DIPC_STATUS_OK, dipc_monitor_port_on_due(&port, 740, has_ended, &ended, &change));
+    EXPECT(DIPC_CHANGE_LEFT, change.kind);
+    EXPECT(4242, change.runtime.process_id);
+    EXPECT(DIPC_RUNTIME_LEFT, change.runtime.state);
+    EXPECT(DIPC_STATUS_NOT_FOUND, dipc_monitor_port_find(&port, cookie, &runtime));
+}
+
 int main(void) {
     EXPECT(DIPC_VERSION, dipc_version());
     texts();
@@ -343,6 +670,10 @@ int main(void) {
     sessions();
     servers();
     writers();
+    advertises();
+    configs();
+    connect_ports();
+    monitor_ports();
     printf("misuse: %d failures\n", failures);
     return failures != 0;
 }
