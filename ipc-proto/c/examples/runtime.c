@@ -5,6 +5,9 @@
  *
  * It describes itself, returns its environment, and records events until the session is stopped. It refuses all other
  * commands. It ends when its standard input ends. Connections are served one after the other, except for sessions.
+ *
+ * It also connects to the monitors that DOTNET_DiagnosticPorts names, and does not start, which means that it has no
+ * events, until each port with the tag `suspend` has resumed it.
  */
 #include <dotnet_ipc.h>
 #include <errno.h>
@@ -19,7 +22,7 @@
 
 static const uint32_t NOT_SUPPORTED = 0x80131515;
 
-enum { PROFILER_SET = 3, RECEIVE_MS = 2000, TICK_MS = 50 };
+enum { PROFILER_SET = 3, RECEIVE_MS = 2000, TICK_MS = 50, PORTS = 4 };
 
 extern char **environ;
 
@@ -31,6 +34,16 @@ static struct {
     dipc_writer writer;
     uint8_t buf[8192];
 } session = {-1, 0, 0, {{0}}, {0}};
+
+/* The ports of monitors, and whether the default port and these still suspend the runtime. */
+static struct port {
+    dipc_connect_port state;
+    struct sockaddr_un address;
+    int fd;
+    uint64_t wait_until; /* in milliseconds; 0 while it does not wait */
+} ports[PORTS];
+static size_t port_count;
+static bool suspending[1 + PORTS];
 
 static uint8_t receive[65536], reply_space[4096], environment[1 << 20];
 
@@ -137,15 +150,23 @@ static void stop_stream(void) {
     session.fd = -1;
 }
 
+static bool is_suspended(void) { return dipc_suspension_is_suspended(suspending, 1 + port_count); }
+
+static dipc_guid cookie(void) {
+    dipc_guid guid;
+    memcpy(guid.bytes, "a small runtime!", 16);
+    return guid;
+}
+
 static void describe(dipc_process_info *info) {
     memset(info, 0, sizeof *info);
     info->version = 1;
     info->process_id = (uint64_t)getpid();
-    memcpy(info->runtime_cookie.bytes, "a small runtime!", 16);
+    info->runtime_cookie = cookie();
     info->command_line = dipc_utf8("small-runtime");
     info->os = dipc_utf8("Linux");
     info->arch = dipc_utf8(sizeof(void *) == 8 ? "x64" : "x86");
-    info->managed_entrypoint_assembly_name = dipc_utf8("small-runtime");
+    info->managed_entrypoint_assembly_name = dipc_utf8(is_suspended() ? "" : "small-runtime");
     info->clr_product_version = dipc_utf8("11.0.0");
     info->portable_rid = dipc_utf8("linux-x64");
 }
@@ -182,8 +203,8 @@ static bool is_missing(uint16_t code, dipc_status status) {
     return code >> 8 == PROFILER_SET || code == DIPC_COMMAND_ENABLE_PERF_MAP || code == DIPC_COMMAND_DISABLE_PERF_MAP;
 }
 
-/* Serves one connection. */
-static void serve(int fd) {
+/* Serves one connection to a port. */
+static void serve(int fd, size_t port) {
     dipc_exchange exchange;
     dipc_request request;
     dipc_process_info info;
@@ -209,7 +230,11 @@ static void serve(int fd) {
             dipc_reply_environment(&exchange, (uint32_t)len, NULL);
             break;
         case DIPC_COMMAND_RESUME_RUNTIME:
-            dipc_reply_ok(&exchange, NULL); /* it is not suspended */
+            if (dipc_suspension_resume(suspending, 1 + port_count, port) && !is_suspended()) {
+                puts("started");
+                fflush(stdout);
+            }
+            dipc_reply_ok(&exchange, NULL); /* also if it is not suspended */
             break;
         case DIPC_COMMAND_SET_ENVIRONMENT_VARIABLE:
             if (set_variable(&request))
@@ -238,6 +263,84 @@ static void serve(int fd) {
         close(fd);
 }
 
+static dipc_text variable(void *context, const char *name) {
+    (void)context;
+    return dipc_utf8(getenv(name));
+}
+
+/* Reads which ports the environment names, as the kind of runtime does that only connects. */
+static void configure(void) {
+    dipc_config config;
+    dipc_port port;
+    memset(&config, 0, sizeof config);
+    dipc_config_init(&config, DIPC_FLAVOUR_CORE_CLR, variable, NULL);
+    suspending[0] = dipc_config_default_port_suspends(&config);
+    while (port_count < PORTS && dipc_config_port(&config, port_count, &port) == DIPC_STATUS_OK) {
+        struct port *to = &ports[port_count++];
+        to->fd = -1;
+        to->address.sun_family = AF_UNIX;
+        suspending[port_count] = port.suspends;
+        dipc_text_to_utf8(port.address, to->address.sun_path, sizeof to->address.sun_path, NULL);
+        dipc_connect_port_init(&to->state, cookie(), (uint64_t)getpid());
+    }
+}
+
+static void hang_up(struct port *port) {
+    close(port->fd);
+    port->fd = -1;
+}
+
+/* Does what a port has to do, until it must wait: returns for how many milliseconds, or -1 for a command. */
+static int proceed(size_t index) {
+    struct port *port = &ports[index - 1];
+    dipc_step step;
+    uint64_t now;
+    while (dipc_connect_port_step(&port->state, &step) == DIPC_STATUS_OK) {
+        struct pollfd ready = {port->fd, POLLIN, 0};
+        uint32_t event = DIPC_CONNECT_WAITED;
+        size_t value = 0;
+        switch (step.kind) {
+        case DIPC_STEP_CONNECT:
+            port->fd = socket(AF_UNIX, SOCK_STREAM, 0);
+            event = DIPC_CONNECT_CONNECTED;
+            if (connect(port->fd, (struct sockaddr *)&port->address, sizeof port->address) != 0) {
+                event = DIPC_CONNECT_FAILED;
+                hang_up(port);
+            }
+            break;
+        case DIPC_STEP_WAIT:
+            now = nanoseconds(CLOCK_MONOTONIC) / 1000000;
+            if (port->wait_until == 0)
+                port->wait_until = now + step.len;
+            if (now < port->wait_until)
+                return (int)(port->wait_until - now);
+            port->wait_until = 0;
+            break;
+        case DIPC_STEP_SEND: /* a new connection has room for so few bytes */
+            event = DIPC_CONNECT_SENT;
+            value = send_all(port->fd, step.data, step.len) ? step.len : 0;
+            if (value == 0)
+                hang_up(port);
+            break;
+        case DIPC_STEP_AWAIT:
+            if (poll(&ready, 1, 0) <= 0)
+                return -1;
+            event = DIPC_CONNECT_READABLE;
+            if ((ready.revents & ~POLLIN) != 0) {
+                event = DIPC_CONNECT_HUNG_UP;
+                hang_up(port);
+            }
+            break;
+        default: /* DIPC_STEP_SERVE; it closes the connection, or gives it to the session */
+            serve(port->fd, index);
+            port->fd = -1;
+            event = DIPC_CONNECT_ANSWERED;
+        }
+        dipc_connect_port_advance(&port->state, event, value);
+    }
+    return -1;
+}
+
 int main(int argc, char **argv) {
     struct sockaddr_un address;
     memset(&address, 0, sizeof address);
@@ -256,17 +359,28 @@ int main(int argc, char **argv) {
     }
     puts(address.sun_path);
     fflush(stdout);
+    configure();
     for (;;) {
-        struct pollfd fds[2] = {{listener, POLLIN, 0}, {0, POLLIN, 0}};
-        poll(fds, 2, session.fd < 0 ? -1 : TICK_MS);
+        struct pollfd fds[2 + PORTS] = {{listener, POLLIN, 0}, {0, POLLIN, 0}};
+        int wait = -1;
+        for (size_t port = 1; port <= port_count; port++) {
+            int rest = proceed(port);
+            if (rest >= 0 && (wait < 0 || rest < wait))
+                wait = rest;
+            fds[1 + port].fd = ports[port - 1].fd;
+            fds[1 + port].events = POLLIN;
+        }
+        if (session.fd >= 0 && (wait < 0 || wait > TICK_MS))
+            wait = TICK_MS;
+        poll(fds, 2 + port_count, wait);
         if (fds[1].revents != 0)
             break;
         if (fds[0].revents != 0) {
             int fd = accept(listener, NULL, NULL);
             if (fd >= 0)
-                serve(fd);
+                serve(fd, 0);
         }
-        if (session.fd >= 0)
+        if (session.fd >= 0 && !is_suspended())
             write_tick();
     }
     stop_stream();

@@ -140,6 +140,49 @@ def serve(folder):
             sys.exit(f"the runtime ends with {code}")
 
 
+def call_monitor(folder):
+    """Lets a suspended runtime call a monitor that listens later, and that resumes it."""
+    for command in ([folder / "runtime-sanitized"], [*VALGRIND, folder / "runtime"]):
+        port = folder / "port"
+        environment = {**os.environ, "DOTNET_DiagnosticPorts": f"{folder}/nothing,nosuspend;{port},suspend"}
+        command = [str(part) for part in [*command, folder]]
+        runtime = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        monitor = None
+        try:
+            socket = runtime.stdout.readline().strip()
+            info = ("info", "--json", "--socket", socket)
+            if json.loads(output(tool, *info))["managed_entrypoint_assembly_name"]:
+                sys.exit("the runtime is not suspended")
+            trace = ["--trace", folder / "start.nettrace", "--provider", "Small-Runtime", "--overwrite"]
+            command = [tool, "monitor", "--json", "--listen", port, *trace]
+            monitor = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            events = [json.loads(monitor.stdout.readline()) for _ in range(3)]
+            if [event["event"] for event in events] != ["arrived", "tracing", "resumed"]:
+                sys.exit(f"the monitor sees {events}")
+            if runtime.stdout.readline() != "started\n":
+                sys.exit("the runtime does not start")
+            described = json.loads(output(tool, *info))
+            if described["managed_entrypoint_assembly_name"] != "small-runtime":
+                sys.exit(f"the runtime describes itself as {described}")
+            for name in ("process_id", "runtime_cookie"):
+                if any(event[name] != described[name] for event in events):
+                    sys.exit(f"the runtime advertises another {name} than it has: {events}, {described}")
+        finally:
+            runtime.stdin.close()
+            code = runtime.wait()
+            if monitor:
+                last = [json.loads(monitor.stdout.readline()) for _ in range(2)]
+                monitor.terminate()
+                monitor.wait()
+        if code != 0:
+            sys.exit(f"the runtime ends with {code}")
+        if [event["event"] for event in last] != ["recorded", "left"] or not last[0]["complete"]:
+            sys.exit(f"in the end, the monitor sees {last}")
+    print("runtime: called a monitor, and was resumed")
+
+
 def compare(folder, script, build_, *arguments):
     """Runs a script that compares what a program prints with what the tool prints."""
     program = folder / f"{script}{build_ or '-valgrind'}"
@@ -158,6 +201,7 @@ def run(folder):
         compare(folder, "events", build_, *(["synth-*", "65536"] if valgrind else ["*", "1", "512", "65536"]))
     against_fake_runtime(folder)
     serve(folder)
+    call_monitor(folder)
 
 
 def install(folder):
