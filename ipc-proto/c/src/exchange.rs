@@ -201,10 +201,9 @@ impl<K: Kind> Placed<K> {
 /// # Safety
 /// `exchange` points to an exchange.
 unsafe fn tag(exchange: *mut Exchange) -> Result<u64, Failure> {
-    // SAFETY: the caller vouches for it; every kind begins with its tag.
     memory::check(exchange, 1)?;
-    // SAFETY: as above.
-    unsafe { memory::reference(exchange.cast::<u64>().cast_const()) }.copied()
+    // SAFETY: the pointer is checked; the caller vouches for the rest. Every kind begins with its tag.
+    Ok(unsafe { exchange.cast::<u64>().read() })
 }
 
 /// Returns what the exchanges of all kinds begin with.
