@@ -7,6 +7,7 @@ usage: run.py FOLDER_OF_THE_LIBRARY DOTNET_IPC
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -204,6 +205,39 @@ def run(folder):
     call_monitor(folder)
 
 
+def decode(folder):
+    """The decoder prints the parts of a short message, and refuses one that is longer than its buffer."""
+    def message(name):
+        text = (testdata / "messages" / f"{name}.hex").read_text()
+        return bytes.fromhex("".join(line.split("#")[0] for line in text.splitlines()))
+
+    lines = [
+        " 17   1  command_id: 3 CollectTracing2",
+        " 28   1  rundown: 1",
+        ' 49  64  providers[0].name: "Microsoft-Windows-DotNETRuntime"',
+        '117   2  providers[0].arguments: ""',
+    ]
+    short = message("CollectTracing2.before-resume.request")
+    for name in ("decode", "decode-sanitized"):
+        printed = subprocess.run([folder / name], input=short, stdout=subprocess.PIPE, check=True).stdout.decode()
+        missing = set(lines) - set(printed.splitlines())
+        if missing:
+            sys.exit(f"{name} does not print {missing}, but\n{printed}")
+        long = subprocess.run([folder / name], input=short[:14] + b"\xff\xff" + short[16:] + bytes(600), capture_output=True)
+        if long.returncode != 1 or b"decode: " not in long.stderr:
+            sys.exit(f"{name} takes a message that is longer than its buffer: {long}")
+    print("decode: prints the parts of a message")
+
+
+def adopters(folder):
+    """The functions in adopters.md compile."""
+    snippets = re.findall("```c\n(.*?)```", (here / "adopters.md").read_text(), re.DOTALL)
+    headers = ["dotnet_ipc.h", "errno.h", "string.h", "sys/socket.h", "sys/types.h"]
+    source = folder / "adopters.c"
+    source.write_text("".join(f"#include <{header}>\n" for header in headers) + "\n".join(snippets))
+    output("gcc", "-std=c99", *WARNINGS, "-Wno-unused-function", "-fsyntax-only", source)
+
+
 def install(folder):
     """Installs the library, moves it, and builds the client outside of the repository, by pkg-config and by CMake."""
     output(here / "install.sh", folder / "installed", env={**os.environ, "CARGO_TARGET_DIR": str(library.parent)})
@@ -235,4 +269,6 @@ with tempfile.TemporaryDirectory() as work:
     build(Path(work))
     measure(Path(work))
     run(Path(work))
+    decode(Path(work))
+    adopters(Path(work))
     install(Path(work))
