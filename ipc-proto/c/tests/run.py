@@ -170,11 +170,12 @@ def call_monitor(folder):
             for name in ("process_id", "runtime_cookie"):
                 if any(event[name] != described[name] for event in events):
                     sys.exit(f"the runtime advertises another {name} than it has: {events}, {described}")
+            runtime.stdin.close()
+            last = [json.loads(monitor.stdout.readline()) for _ in range(2)]
         finally:
             runtime.stdin.close()
             code = runtime.wait()
             if monitor:
-                last = [json.loads(monitor.stdout.readline()) for _ in range(2)]
                 monitor.terminate()
                 monitor.wait()
         if code != 0:
