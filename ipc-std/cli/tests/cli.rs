@@ -37,7 +37,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::peer::{Listener, Place};
-use crate::tool::{Ran, TOOL, finish, run, tool};
+use crate::tool::{Ran, TOOL, finish, run, tool, unhex};
 
 const GET_PROCESS_INFO: Code = Code(0x0400);
 const GET_PROCESS_INFO_2: Code = Code(0x0404);
@@ -422,10 +422,4 @@ fn a_full_wire_log_is_reported() {
     let ran = run_at(runtime.path(), &["info", "--wire-log", "/dev/full"]);
     assert_eq!((ran.status, ran.text().lines().count()), (Some(1), 8));
     assert!(ran.stderr.contains("/dev/full"));
-}
-
-fn unhex(hex: &str) -> Vec<u8> {
-    let digits: Vec<u8> = hex.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
 }

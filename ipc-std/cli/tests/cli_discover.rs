@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::search::*;
-use crate::tool::{FakeProcess, TOOL, finish, tool};
+use crate::tool::{FakeProcess, TOOL, finish, tool, until};
 
 #[test]
 fn a_socket_in_the_tmpdir_of_the_process_is_found() {
@@ -79,7 +79,7 @@ fn ended() {
     let directory = TempDir::new().unwrap();
     let mut child = Command::new("true").spawn().unwrap();
     let stat = format!("/proc/{}/stat", child.id());
-    until(|| fs::read_to_string(&stat).unwrap().contains(") Z ").then_some(()));
+    until("the process never ends", || fs::read_to_string(&stat).unwrap().contains(") Z "));
     not_found(directory.path(), child.id(), 3, "not_found", "ended").says(&["it has ended"]);
     child.wait().unwrap();
 }
@@ -133,7 +133,7 @@ fn a_process_with_a_runtime_but_no_socket() {
         copy_program(&tool::which("cat"), &program);
         let idle = Idle::of(&mut Command::new(&program));
         let maps = format!("/proc/{}/maps", idle.id());
-        until(|| fs::read_to_string(&maps).unwrap().contains(name).then_some(()));
+        until("the file is never mapped", || fs::read_to_string(&maps).unwrap().contains(name));
         let why =
             not_found(directory.path(), idle.id(), 3, "not_found", "no_socket").says(&[text, "restarted"]);
         assert_eq!(why.reason["runtime_loaded"], true, "{why:?}");

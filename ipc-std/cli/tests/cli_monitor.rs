@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Instant;
 
 use ipc_proto::{CollectTracing2, Command as _};
 use ipc_std::Monitor;
@@ -29,7 +28,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::tool::{HANGS, TOOL, run, within};
+use crate::tool::{HANGS, TOOL, run, until, within};
 use crate::traces::lossy;
 
 /// A running tool and its JSON events.
@@ -128,11 +127,7 @@ impl Lab {
 
 /// Waits until the port listens.
 fn wait_for(port: &Path) {
-    let begin = Instant::now();
-    while UnixStream::connect(port).is_err() {
-        assert!(begin.elapsed() < HANGS, "the port does not listen");
-        thread::sleep(Duration::from_millis(5));
-    }
+    until("the port does not listen", || UnixStream::connect(port).is_ok());
 }
 
 fn is_whole(path: &Path) -> bool {

@@ -12,7 +12,6 @@
 mod tool;
 mod traces;
 
-use core::time::Duration;
 use std::fs;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
@@ -20,8 +19,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Instant;
 
 use ipc_proto::{Code, HResult};
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
@@ -30,7 +27,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::tool::{HANGS, Ran, TOOL, finish, run, tool};
+use crate::tool::{Ran, TOOL, finish, run, tool, unhex, until};
 use crate::traces::{expected_end, lossy, made, traces};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
@@ -40,22 +37,6 @@ const STOP_TRACING: Code = Code(0x0201);
 /// Runs a command for the runtime at `socket`.
 fn ask(socket: &Path, args: &[&str]) -> Ran {
     run(&[args, &["--socket", socket.to_str().unwrap()]].concat())
-}
-
-/// Waits until the condition is true.
-#[track_caller]
-fn until(mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < HANGS, "the condition never became true");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn unhex(hex: &str) -> Vec<u8> {
-    let digits: Vec<u8> = hex.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
 }
 
 /// Returns a trace with one event, and with a block of an unknown kind that is larger than any buffer on the way.
@@ -205,7 +186,7 @@ fn a_trace_ends_with_a_signal() {
         let (_directory, file, path) = output();
         let socket = runtime.path().to_str().unwrap();
         let child = tool(&["trace", "--json", "-o", &path, "--socket", socket]).spawn().unwrap();
-        until(|| fs::metadata(&file).is_ok_and(|file| file.len() > 0));
+        until("the file never has its bytes", || fs::metadata(&file).is_ok_and(|file| file.len() > 0));
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(finish(child).well().json()["complete"], true);
         assert!(fs::read(&file).unwrap() == stream());
@@ -224,7 +205,7 @@ fn an_ignored_signal_stays_ignored() {
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(trace.get_program()).args(trace.get_args());
     let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    until(|| fs::metadata(&file).is_ok_and(|file| file.len() > 0));
+    until("the file never has its bytes", || fs::metadata(&file).is_ok_and(|file| file.len() > 0));
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     // INT was the first signal that was not ignored: the tool waits for the end until the deadline. A second signal
@@ -251,9 +232,9 @@ fn a_second_signal_ends_the_tool() {
     let (_directory, file, path) = output();
     let socket = runtime.path().to_str().unwrap();
     let child = tool(&["trace", "-o", &path, "--socket", socket]).spawn().unwrap();
-    until(|| fs::metadata(&file).is_ok_and(|file| file.len() > 0));
+    until("the file never has its bytes", || fs::metadata(&file).is_ok_and(|file| file.len() > 0));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    until(|| asked(&runtime, STOP_TRACING));
+    until("the command never arrives", || asked(&runtime, STOP_TRACING));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(finish(child).status, None);
     assert_eq!(fs::metadata(&file).unwrap().len(), 1000);
@@ -267,7 +248,7 @@ fn a_signal_before_the_trace_leaves_nothing() {
     let (_directory, file, path) = output();
     let socket = runtime.path().to_str().unwrap();
     let child = tool(&["trace", "-o", &path, "--socket", socket]).spawn().unwrap();
-    until(|| asked(&runtime, COLLECT_TRACING_2));
+    until("the command never arrives", || asked(&runtime, COLLECT_TRACING_2));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(finish(child).status, None);
     assert!(!file.exists());
@@ -424,7 +405,7 @@ fn a_stop_that_cannot_be_sent_is_an_error() {
     let (_directory, file, path) = output();
     let socket = runtime.path().to_str().unwrap();
     let child = tool(&["trace", "-o", &path, "--socket", socket]).spawn().unwrap();
-    until(|| fs::metadata(&file).is_ok_and(|file| file.len() == 1000));
+    until("the file never has its bytes", || fs::metadata(&file).is_ok_and(|file| file.len() == 1000));
     fs::remove_file(runtime.path()).unwrap();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let ran = finish(child);

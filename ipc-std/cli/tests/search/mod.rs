@@ -7,11 +7,10 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::tool::{self, HANGS, Ran, TOOL, finish, tool};
+use crate::tool::{self, Ran, TOOL, finish, tool, until_some};
 
 /// A deadline that a test expects to be met.
 pub(crate) const LONG: &str = "60s";
@@ -132,17 +131,6 @@ pub(crate) fn touch(path: &Path, when: &str) {
     assert!(Command::new("touch").args(["-d", when]).arg(path).status().unwrap().success());
 }
 
-pub(crate) fn until<T>(mut poll: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        match poll() {
-            Some(value) => return value,
-            None => assert!(begin.elapsed() < HANGS, "the condition was not met in time"),
-        }
-        std::thread::sleep(core::time::Duration::from_millis(5));
-    }
-}
-
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -194,5 +182,5 @@ pub(crate) fn unshare(namespaces: &[&str]) -> Option<Command> {
 /// Returns the only child of a process.
 pub(crate) fn child_of(process_id: u32) -> u32 {
     let children = format!("/proc/{process_id}/task/{process_id}/children");
-    until(|| fs::read_to_string(&children).unwrap().trim().parse().ok())
+    until_some("the process never has a child", || fs::read_to_string(&children).unwrap().trim().parse().ok())
 }

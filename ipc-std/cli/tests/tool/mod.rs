@@ -20,6 +20,32 @@ use serde_json::Value;
 /// The time after which a process counts as hanging.
 pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
+/// Waits until `poll` returns a value.
+#[track_caller]
+pub(crate) fn until_some<T>(otherwise: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(value) = poll() {
+            return value;
+        }
+        assert!(begin.elapsed() < HANGS, "{otherwise}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until the condition is true.
+#[track_caller]
+pub(crate) fn until(otherwise: &str, mut condition: impl FnMut() -> bool) {
+    until_some(otherwise, || condition().then_some(()));
+}
+
+/// Decodes hexadecimal digits, between which there can be white space.
+pub(crate) fn unhex(hex: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hex.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
+
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_dotnet-ipc");
 
 pub(crate) fn tool(args: &[&str]) -> Command {
