@@ -1,0 +1,56 @@
+use ipc_proto::nettrace::Str;
+
+/// A provider whose events an analysis of this crate reads.
+///
+/// Ids of events are those of their provider: 152 is ModuleLoad of [`Runtime`](Self::Runtime), and DomainModuleDCEnd of
+/// [`Rundown`](Self::Rundown).
+///
+/// ```
+/// use nettrace_analysis::KnownProvider;
+///
+/// let provider = KnownProvider::of("Microsoft-Windows-DotNETRuntime".into());
+/// assert_eq!(provider, Some(KnownProvider::Runtime));
+/// assert_eq!(KnownProvider::of("System.Runtime".into()), None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KnownProvider {
+    /// `Microsoft-Windows-DotNETRuntime`: garbage collector, compiler, loader, exceptions, locks, and more.
+    Runtime,
+    /// `Microsoft-Windows-DotNETRuntimeRundown`: what exists at the end of a session, methods and modules for example.
+    Rundown,
+    /// `Microsoft-DotNETCore-SampleProfiler`: the stack of each thread, about once a millisecond.
+    SampleProfiler,
+    /// `Universal.System`: processes, mappings and symbols, in traces of the operating system (V6).
+    UniversalSystem,
+    /// `Universal.Events`: samples of the processor and switches of threads, in traces of the operating system (V6).
+    UniversalEvents,
+}
+
+impl KnownProvider {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::SampleProfiler, "Microsoft-DotNETCore-SampleProfiler"),
+        (Self::Runtime, "Microsoft-Windows-DotNETRuntime"),
+        (Self::Rundown, "Microsoft-Windows-DotNETRuntimeRundown"),
+        (Self::UniversalEvents, "Universal.Events"),
+        (Self::UniversalSystem, "Universal.System"),
+    ];
+
+    /// Returns the provider of this name.
+    #[must_use]
+    pub fn of(name: Str<'_>) -> Option<Self> {
+        // The lengths differ but for the last two, so that most names are compared with one at most.
+        let len = match name {
+            Str::Utf16(units) => units.len() / 2,
+            Str::Utf8(bytes) => bytes.len(),
+        };
+        let found = Self::ALL.iter().find(|(_, known)| known.len() == len && name == *known);
+        found.map(|(provider, _)| *provider)
+    }
+
+    /// Returns the name of the provider.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(provider, _)| *provider == self).map_or("", |(_, name)| name)
+    }
+}

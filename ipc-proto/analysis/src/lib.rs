@@ -1,0 +1,10 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod known_provider;
+
+pub use known_provider::KnownProvider;
