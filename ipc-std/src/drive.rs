@@ -1,8 +1,10 @@
+use core::future::poll_fn;
+use core::task::{Context, Poll, ready};
 use std::io::{self, ErrorKind, Read, Write};
 
 use ipc_proto::{Exchange, ProtocolError, Step};
 
-/// The reason why [`drive`] did not finish an exchange.
+/// The reason why [`drive`] or [`drive_async`] did not finish an exchange.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
@@ -50,13 +52,104 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
             Step::Receive(space) => (stream.read(space), DriveError::Receive),
             Step::Done => return stream.flush().map_err(DriveError::Send),
         };
-        let n = match result {
-            Ok(n) => n,
-            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-            Err(e) if is_closed(&e) => 0,
-            Err(e) => return Err(failed(e)),
-        };
-        exchange.advance(n)?;
+        if let Some(n) = transferred(result).map_err(failed)? {
+            exchange.advance(n)?;
+        }
+    }
+}
+
+/// Runs `exchange` until it is done, over any transport that is polled: of tokio, of `futures-io`, or your own.
+///
+/// `transfer` polls the transport for one step, and returns the number of transferred bytes. At the end it is called with
+/// [`Step::Done`], to flush what the transport has buffered; its number is ignored then. As with [`drive`], a transport
+/// that was reset counts as closed. The future is [`Send`] if the exchange and `transfer` are.
+///
+/// It is a poll function, not an async closure, for two reasons: the future of an async closure with a parameter that
+/// borrows is not `Send` for the compiler, so that it could not be spawned; and it could be dropped halfway.
+///
+/// # Deadlines
+/// This function has no timer. Limit its future with the timer of your executor, as in the example. After a timeout,
+/// close the transport or drive the same exchange again, but do not start another exchange on it: the runtime can still
+/// answer the first one. A runtime that has received a whole command carries it out, even if nothing reads its answer.
+///
+/// # Cancellation
+/// The future can be dropped at any time. The exchange keeps its state, and nothing is transferred outside of a poll. So
+/// a second call with the same exchange and transport continues where the first one was dropped.
+///
+/// # Errors
+/// As [`drive`].
+///
+/// # Example
+/// A client over tokio. For a stream of `futures-io`, `poll_read(context, space)` is the whole step.
+///
+#[cfg_attr(all(unix, feature = "fake"), doc = "```")]
+#[cfg_attr(not(all(unix, feature = "fake")), doc = "```ignore")]
+/// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, Step};
+/// use std::{path::Path, pin::Pin, task::{Poll, ready}, time::Duration};
+/// use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+///
+/// async fn drive(
+///     exchange: &mut impl Exchange,
+///     mut stream: impl AsyncRead + AsyncWrite + Unpin,
+/// ) -> Result<(), ipc_std::DriveError> {
+///     ipc_std::drive_async(exchange, |context, step| match step {
+///         Step::Send(bytes) => Pin::new(&mut stream).poll_write(context, bytes),
+///         Step::Receive(space) => {
+///             let mut space = ReadBuf::new(space);
+///             ready!(Pin::new(&mut stream).poll_read(context, &mut space))?;
+///             Poll::Ready(Ok(space.filled().len()))
+///         }
+///         Step::Done => Pin::new(&mut stream).poll_flush(context).map_ok(|()| 0),
+///     })
+///     .await
+/// }
+///
+/// async fn command_line(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
+///     let mut stream = tokio::net::UnixStream::connect(path).await?;
+///     let mut buf = [0; 4096];
+///     let mut call = Call::new(&GetProcessInfo2 {}, &mut buf)?;
+///     drive(&mut call, &mut stream).await?;
+///     match call.finish()? {
+///         Answer::Ok(info) => Ok(info.command_line.to_string()),
+///         Answer::Refused(error) => Err(error.hresult.to_string().into()),
+///     }
+/// }
+/// # let fake = ipc_std::fake::FakeRuntime::start(ipc_std::fake::Profile::net10())?;
+/// # let path = fake.path();
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+///
+/// let command_line = tokio::time::timeout(Duration::from_secs(10), command_line(path)).await??;
+/// # assert!(command_line.contains("Fake"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub async fn drive_async(
+    exchange: &mut impl Exchange,
+    mut transfer: impl FnMut(&mut Context<'_>, Step<'_>) -> Poll<io::Result<usize>>,
+) -> Result<(), DriveError> {
+    poll_fn(|context| {
+        loop {
+            let step = exchange.step();
+            let failed = if let Step::Receive(_) = step { DriveError::Receive } else { DriveError::Send };
+            if let Step::Done = step {
+                return transfer(context, step).map_ok(|_| ()).map_err(failed);
+            }
+            if let Some(n) = transferred(ready!(transfer(context, step))).map_err(failed)? {
+                exchange.advance(n)?;
+            }
+        }
+    })
+    .await
+}
+
+/// Returns the number of transferred bytes, 0 if the peer has closed. `None` if the operation was interrupted.
+fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(n) => Ok(Some(n)),
+        Err(e) if e.kind() == ErrorKind::Interrupted => Ok(None),
+        Err(e) if is_closed(&e) => Ok(Some(0)),
+        Err(e) => Err(e),
     }
 }
 

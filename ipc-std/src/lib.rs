@@ -33,7 +33,7 @@ mod trace;
 mod user_events;
 
 pub use connection::Connection;
-pub use drive::{DriveError, drive};
+pub use drive::{DriveError, drive, drive_async};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Phase};
 pub use observer::{Direction, Observed, Observer};
