@@ -5,6 +5,9 @@
 
 extern crate alloc;
 
+mod durations;
+pub mod gc;
 mod known_provider;
 
+pub use durations::Durations;
 pub use known_provider::KnownProvider;

@@ -17,6 +17,7 @@ mod env;
 mod events;
 mod fake_runtime;
 mod find;
+mod gc;
 mod info;
 mod list_profiles;
 mod man;
@@ -54,6 +55,7 @@ pub(crate) enum Command {
     FakeRuntime(fake_runtime::Args),
     Events(events::Args),
     Stats(stats::Args),
+    Gc(gc::Args),
     Rewrite(rewrite::Args),
     Decode(decode::Args),
     Conformance(conformance::Args),
@@ -90,6 +92,7 @@ impl Command {
             Self::FakeRuntime(args) => fake_runtime::run(&args, globals),
             Self::Events(args) => events::run(&args, globals),
             Self::Stats(args) => stats::run(&args, globals),
+            Self::Gc(args) => gc::run(&args, globals),
             Self::Rewrite(args) => rewrite::run(&args, globals),
             Self::Decode(args) => decode::run(&args, globals),
             Self::Conformance(args) => conformance::run(&args, globals),

@@ -16,6 +16,7 @@ mod process;
 mod process_fields;
 mod reasons;
 mod recording;
+mod rows;
 mod signals;
 mod socket_path;
 mod source;
@@ -24,6 +25,7 @@ mod stdout;
 mod target;
 mod time_range_args;
 mod timeout_args;
+mod trace_file;
 mod unsigned;
 mod wire_log;
 

@@ -31,7 +31,7 @@ impl Source {
 
     /// Returns the name for messages.
     pub(crate) fn name(&self) -> impl fmt::Display {
-        Name(&self.path)
+        name(&self.path)
     }
 
     pub(crate) fn failed(&self, e: &io::Error) -> Failure {
@@ -52,6 +52,11 @@ impl Read for Source {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         self.file.read(buf)
     }
+}
+
+/// Returns the name of a trace for messages.
+pub(crate) const fn name(path: &Path) -> impl fmt::Display {
+    Name(path)
 }
 
 struct Name<'p>(&'p Path);

@@ -27,6 +27,11 @@ pub(crate) fn path(name: &str) -> String {
     folder().join(name).to_str().unwrap().to_owned()
 }
 
+/// Returns the path of a file for analyses.
+pub(crate) fn analysed(name: &str) -> String {
+    folder().join("../analysis").join(name).to_str().unwrap().to_owned()
+}
+
 /// Returns the path and the expected contents of each recorded trace.
 pub(crate) fn traces() -> Vec<(String, Value)> {
     let parsed = |trace: ipc_fuzz::RecordedTrace| {

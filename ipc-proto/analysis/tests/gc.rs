@@ -1,0 +1,218 @@
+//! Garbage collections: recorded ones against the numbers of TraceEvent, and made ones for each rule.
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
+
+mod runtime_events;
+
+use std::fs;
+
+use nettrace_analysis::gc::{Collection, CollectionType, Collections, GcStatistics, Reason};
+use serde_json::Value;
+
+use crate::runtime_events::{Written, each_event, numbers, path};
+
+/// Events by id and version.
+const START: (u32, u32) = (1, 2);
+const END: (u32, u32) = (2, 1);
+const RESTART: (u32, u32) = (3, 1);
+const HEAP_STATS: (u32, u32) = (4, 2);
+const SUSPENDED: (u32, u32) = (8, 1);
+const SUSPEND: (u32, u32) = (9, 1);
+
+/// Returns the collections of a trace, and their statistics.
+fn collections(trace: &[u8]) -> (Vec<Collection>, GcStatistics) {
+    let (mut collections, mut found) = (Collections::default(), Vec::new());
+    each_event(trace, |event| {
+        collections.event(event);
+        found.extend(core::iter::from_fn(|| collections.pop()));
+    });
+    collections.finish();
+    found.extend(core::iter::from_fn(|| collections.pop()));
+    (found, collections.statistics().clone())
+}
+
+fn start(number: u32, generation: u32, reason: Reason, collection_type: CollectionType) -> Vec<u8> {
+    numbers(&[number, generation, reason.0, collection_type.0])
+}
+
+fn heap_stats(size: u64) -> Vec<u8> {
+    let mut payload: Vec<u8> = (1..=10).flat_map(|part| (part * size).to_le_bytes()).collect();
+    payload.extend(numbers(&[3, 0, 7]));
+    payload.extend([0; 2]);
+    payload.extend([size, size].iter().flat_map(|size| size.to_le_bytes()));
+    payload
+}
+
+#[test]
+fn recorded_collections() {
+    let trace = fs::read(path("analysis/net10-collections.nettrace")).unwrap();
+    let (found, statistics) = collections(&trace);
+    let expected = fs::read_to_string(path("analysis/net10-collections.gc.jsonl")).unwrap();
+    let expected: Vec<Value> = expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        let heap = found.heap.unwrap();
+        let text = |key: &str| expected[key].as_str().unwrap();
+        assert_eq!(expected["number"], found.number);
+        assert_eq!(expected["generation"], found.generation);
+        assert_eq!(text("type"), found.collection_type.to_string());
+        assert_eq!(text("reason"), found.reason.to_string());
+        assert_eq!(expected["complete"], found.is_complete);
+        for (key, nanoseconds) in [
+            ("start_ms", u64::try_from(found.start).unwrap()),
+            ("pause_start_ms", u64::try_from(found.pause_start).unwrap()),
+            ("pause_ms", found.pause),
+            ("suspend_ms", found.suspension),
+            ("duration_ms", found.duration.unwrap()),
+            // A byte is a millionth of a megabyte, too.
+            ("heap_after_mb", heap.total_after()),
+            ("promoted_mb", heap.total_promoted()),
+        ] {
+            let expected = expected[key].as_f64().unwrap() * 1e6;
+            assert!((nanoseconds as f64 - expected).abs() < 1.0, "{key} of {found:?}: {expected}");
+        }
+    }
+    let of_type = |wanted| found.iter().filter(|found| found.collection_type == wanted).count();
+    assert!(of_type(CollectionType::BACKGROUND) > 0);
+    assert_eq!(statistics.all.count, 29);
+    assert_eq!(statistics.generations.iter().map(|generation| generation.count).sum::<u64>(), 29);
+    let longest = found.iter().map(|found| found.pause).max();
+    assert_eq!(longest, Some(statistics.all.pauses.longest()));
+    assert!(statistics.paused_share() > 0.0 && statistics.paused_share() < 1.0);
+}
+
+#[test]
+fn a_blocking_collection() {
+    let trace = Written::new()
+        .event(100, 7, SUSPEND, &numbers(&[1, 1]))
+        // A sampler suspends for another reason.
+        .event(110, 8, SUSPEND, &numbers(&[0, 1]))
+        .event(115, 8, SUSPENDED, &[])
+        .event(120, 7, SUSPENDED, &[])
+        .event(130, 7, START, &start(5, 1, Reason::INDUCED, CollectionType::NON_CONCURRENT))
+        // A second GCStart of the same number.
+        .event(131, 7, START, &start(5, 1, Reason::INDUCED, CollectionType::NON_CONCURRENT))
+        .event(150, 7, END, &numbers(&[5, 1]))
+        .event(160, 7, HEAP_STATS, &heap_stats(10))
+        .event(165, 8, RESTART, &[])
+        .event(200, 7, RESTART, &[])
+        .bytes();
+    let (found, statistics) = collections(&trace);
+    let [found] = found[..] else { panic!("{found:?}") };
+    assert_eq!((found.number, found.generation, found.reason), (5, 1, Reason::INDUCED));
+    assert_eq!((found.pause_start, found.start), (100, 130));
+    assert_eq!((found.pause, found.suspension, found.duration), (100, 20, Some(20)));
+    assert!(found.is_complete);
+    let heap = found.heap.unwrap();
+    assert_eq!((heap.after, heap.promoted), ([10, 30, 50, 70, 10], [20, 40, 60, 80, 10]));
+    assert_eq!((heap.pinned_objects, heap.handles), (3, 7));
+    assert_eq!((statistics.all.count, statistics.all.induced, statistics.generations[1].count), (1, 1, 1));
+    assert_eq!((statistics.all.promoted, statistics.all.largest_heap, statistics.span), (210, 170, 100));
+    assert_eq!(statistics.paused_share(), 1.0);
+}
+
+#[test]
+fn a_background_collection_with_others_inside() {
+    let background = start(1, 2, Reason::ALLOC_LARGE, CollectionType::BACKGROUND);
+    let trace = Written::new()
+        .event(100, 7, SUSPEND, &numbers(&[1, 1]))
+        .event(110, 7, SUSPENDED, &[])
+        .event(120, 7, START, &background)
+        // One of generation 0 in the same suspension.
+        .event(130, 7, START, &start(2, 0, Reason::ALLOC_SMALL, CollectionType::NON_CONCURRENT))
+        .event(140, 7, END, &numbers(&[2, 0]))
+        .event(150, 7, HEAP_STATS, &heap_stats(1))
+        .event(160, 7, RESTART, &[])
+        // One while the background collection runs.
+        .event(300, 8, SUSPEND, &numbers(&[1, 2]))
+        .event(305, 8, SUSPENDED, &[])
+        .event(310, 8, START, &start(3, 1, Reason::ALLOC_SMALL, CollectionType::FOREGROUND))
+        .event(320, 8, END, &numbers(&[3, 1]))
+        .event(330, 8, HEAP_STATS, &heap_stats(1))
+        .event(340, 8, RESTART, &[])
+        // The last pause of the background collection, on its own thread.
+        .event(500, 9, SUSPEND, &numbers(&[6, 2]))
+        .event(504, 9, SUSPENDED, &[])
+        .event(600, 9, RESTART, &[])
+        .event(700, 9, END, &numbers(&[1, 2]))
+        .event(710, 9, HEAP_STATS, &heap_stats(2))
+        .bytes();
+    let (found, statistics) = collections(&trace);
+    let numbers: Vec<_> = found.iter().map(|found| (found.number, found.pause, found.suspension)).collect();
+    // The suspension at the start, and the pause at the end with its suspension.
+    assert_eq!(numbers, [(1, 10 + 100, 10 + 4), (2, 30, 0), (3, 40, 5)]);
+    assert!(found.iter().all(|found| found.is_complete));
+    assert_eq!((found[0].duration, found[1].pause_start, found[2].pause_start), (Some(580), 130, 300));
+    assert_eq!(statistics.all.count, 3);
+}
+
+#[test]
+fn a_full_collection_replaces_a_younger_one() {
+    let trace = Written::new()
+        .event(100, 7, SUSPEND, &numbers(&[1, 1]))
+        .event(110, 7, SUSPENDED, &[])
+        .event(120, 7, START, &start(1, 1, Reason::ALLOC_SMALL, CollectionType::NON_CONCURRENT))
+        .event(130, 7, END, &numbers(&[1, 1]))
+        .event(140, 7, START, &start(2, 2, Reason::PM_FULL, CollectionType::NON_CONCURRENT))
+        .event(150, 7, END, &numbers(&[2, 2]))
+        .event(160, 7, HEAP_STATS, &heap_stats(1))
+        .event(170, 7, RESTART, &[])
+        .bytes();
+    let (found, _) = collections(&trace);
+    let pauses: Vec<_> = found.iter().map(|found| (found.number, found.pause, found.is_complete)).collect();
+    assert_eq!(pauses, [(1, 0, true), (2, 30, true)]);
+}
+
+#[test]
+fn parts_of_collections() {
+    // The trace begins in a collection.
+    let mut written = Written::new();
+    written
+        .event(10, 7, SUSPENDED, &[])
+        .event(20, 7, START, &start(3, 0, Reason::ALLOC_SMALL, CollectionType::NON_CONCURRENT))
+        .event(30, 7, END, &numbers(&[3, 0]))
+        .event(40, 7, HEAP_STATS, &heap_stats(1))
+        .event(50, 7, RESTART, &[]);
+    assert_eq!(collections(&written.bytes()).0, []);
+    // It ends in one, and an event is too short for its fields.
+    written
+        .event(100, 7, SUSPEND, &numbers(&[1, 1]))
+        .event(120, 7, START, &start(4, 0, Reason(99), CollectionType(9)))
+        .event(121, 7, START, &[1, 2, 3]);
+    let (found, statistics) = collections(&written.bytes());
+    let [found] = found[..] else { panic!("{found:?}") };
+    assert_eq!((found.number, found.pause, found.suspension, found.duration), (4, 0, 20, None));
+    assert_eq!((found.reason.to_string(), found.collection_type.to_string()), ("99".into(), "9".into()));
+    assert!(!found.is_complete && found.heap.is_none());
+    assert_eq!(statistics.all.count, 0);
+    // The program is restarted before GCEnd: .NET Framework 2.0 and lost events.
+    written.event(130, 7, RESTART, &[]).event(140, 7, END, &numbers(&[4, 0])).event(
+        150,
+        7,
+        HEAP_STATS,
+        &heap_stats(1),
+    );
+    let (found, statistics) = collections(&written.bytes());
+    assert_eq!((found[0].pause, found[0].duration, found[0].is_complete), (30, Some(20), true));
+    assert_eq!(statistics.all.count, 1);
+}
+
+/// A background collection that never ends does not retain those after it without a limit.
+#[test]
+fn the_number_of_waiting_collections_is_limited() {
+    let mut written = Written::new();
+    written.event(1, 7, SUSPEND, &numbers(&[1, 1]));
+    written.event(2, 7, START, &start(0, 2, Reason::ALLOC_LARGE, CollectionType::BACKGROUND));
+    for number in 1..20_000 {
+        let payload = start(number, 0, Reason::ALLOC_SMALL, CollectionType::FOREGROUND);
+        written.event(u64::from(number) + 2, 7, START, &payload);
+    }
+    let (mut collections, mut numbers) = (Collections::default(), Vec::new());
+    each_event(&written.bytes(), |event| {
+        collections.event(event);
+        numbers.extend(core::iter::from_fn(|| collections.pop()).map(|collection| collection.number));
+    });
+    assert!(numbers.len() > 3_000, "{}", numbers.len());
+    collections.finish();
+    numbers.extend(core::iter::from_fn(|| collections.pop()).map(|collection| collection.number));
+    assert_eq!(numbers, Vec::from_iter(0..20_000));
+}

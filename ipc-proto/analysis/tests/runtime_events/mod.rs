@@ -1,0 +1,95 @@
+//! Traces that tests write: events of the runtime's provider.
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::path::{Path, PathBuf};
+
+use ipc_proto::nettrace::{
+    Event, EventAssembler, Limits, Metadata, Progress, Trace, TraceEvent, TraceWriter, Version,
+};
+
+/// Returns the path of a file in `testdata`.
+pub(crate) fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+}
+
+/// Passes the events of a trace in the order of time.
+pub(crate) fn each_event(trace: &[u8], mut take: impl FnMut(&TraceEvent<'_>)) {
+    let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+    let mut pieces = trace.chunks(64 << 10);
+    loop {
+        match assembler.advance() {
+            Progress::Event => take(&assembler.event().unwrap()),
+            Progress::More => match pieces.next() {
+                Some(piece) => assembler.push(piece),
+                None => assembler.received(0),
+            },
+            Progress::End(_) => return,
+        }
+    }
+}
+
+/// A trace with ticks of a nanosecond.
+pub(crate) struct Written {
+    buf: Vec<u8>,
+    trace: Vec<u8>,
+    events: Vec<(u64, u64, u32, Vec<u8>)>,
+    described: Vec<(u32, u32)>,
+}
+
+impl Written {
+    pub(crate) fn new() -> Self {
+        let buf = vec![0; TraceWriter::BUFFER];
+        Self { buf, trace: Vec::new(), events: Vec::new(), described: Vec::new() }
+    }
+
+    /// Adds an event by its id and version.
+    pub(crate) fn event(&mut self, time: u64, thread: u64, id: (u32, u32), payload: &[u8]) -> &mut Self {
+        let known = self.described.iter().position(|described| *described == id);
+        let place = known.unwrap_or_else(|| {
+            self.described.push(id);
+            self.described.len() - 1
+        });
+        self.events.push((time, thread, u32::try_from(place + 1).unwrap(), payload.to_vec()));
+        self
+    }
+
+    pub(crate) fn bytes(&mut self) -> Vec<u8> {
+        let mut out = core::mem::take(&mut self.trace);
+        let mut writer = TraceWriter::new(Version::V4, &mut self.buf).unwrap();
+        let trace = Trace { frequency: 1_000_000_000, pointer_size: 8, ..Trace::new(Version::V4) };
+        while let Some(bytes) = writer.trace(&trace).unwrap() {
+            out.extend_from_slice(bytes);
+        }
+        for (id, (event_id, version)) in (1..).zip(&self.described) {
+            let mut metadata = Metadata::default();
+            (metadata.id, metadata.event_id, metadata.version) = (id, *event_id, *version);
+            metadata.provider = "Microsoft-Windows-DotNETRuntime".into();
+            while let Some(bytes) = writer.describe(&metadata).unwrap() {
+                out.extend_from_slice(bytes);
+            }
+        }
+        for (sequence, (timestamp, thread, metadata_id, payload)) in (1..).zip(&self.events) {
+            let event = Event {
+                metadata_id: *metadata_id,
+                sequence,
+                thread: *thread,
+                capture_thread: 1,
+                timestamp: *timestamp,
+                payload,
+                ..Event::default()
+            };
+            while let Some(bytes) = writer.event(&event).unwrap() {
+                out.extend_from_slice(bytes);
+            }
+        }
+        while let Some(bytes) = writer.finish() {
+            out.extend_from_slice(bytes);
+        }
+        out
+    }
+}
+
+/// Returns a payload of 32-bit numbers.
+pub(crate) fn numbers(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}

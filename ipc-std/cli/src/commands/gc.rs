@@ -1,0 +1,290 @@
+//! `gc`: the garbage collections of a trace.
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use comfy_table::{CellAlignment, Table, presets};
+use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::rows::{Row, Rows, milliseconds, milliseconds_at};
+use crate::source;
+use crate::stdout::{json_to_stdout, to_stdout};
+use crate::trace_file::read_in_order;
+
+/// Show the garbage collections of a trace: pauses, reasons and heap sizes
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A collection blocks the program (NonConcurrentGC, or ForegroundGC while a
+background collection runs) or pauses it at times (BackgroundGC). PAUSE is the
+time of all its pauses together, and SUSPEND the part of it that stopping the
+threads took. The percentiles are those of the pauses. Sizes are in MB of
+1,000,000 bytes, with the free space between objects. The numbers of each
+collection are those of PerfView and TraceEvent.
+
+With --json, a line is {\"number\", \"generation\", \"type\", \"reason\", \"start_ms\",
+\"pause_start_ms\", \"pause_ms\", \"suspend_ms\", \"duration_ms\", \"heap_after_mb\",
+\"promoted_mb\", \"complete\", \"gen0_mb\", \"gen1_mb\", \"gen2_mb\", \"large_mb\",
+\"pinned_mb\"}, and these are the columns of --csv. Times are since the start of
+the trace. The end of a collection with \"complete\": false is not in the trace.
+What the trace does not have is null. With --summary, --json is one object.
+
+Examples:
+  dotnet-ipc trace 4242 --profile gc-collect -o app.nettrace
+  dotnet-ipc gc app.nettrace
+  dotnet-ipc gc app.nettrace --csv > collections.csv
+  dotnet-ipc gc app.nettrace --json | jq 'select(.pause_ms > 10)'")]
+pub(crate) struct Args {
+    /// The trace; `-` for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show the N collections with the longest pauses, in the order of time
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "csv")]
+    top: usize,
+    /// Show only the statistics
+    #[arg(long, conflicts_with = "csv")]
+    summary: bool,
+    /// Write all collections as CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let mut found = Found { limit: args.top, ..Found::default() };
+    let read = if args.csv || (globals.json && !args.summary) {
+        let mut read = Ok(());
+        to_stdout(|out| {
+            let mut rows = Rows::new(out, args.csv);
+            read = found.read(args, globals, |collection| rows.add(row(collection)));
+            rows.finish()
+        })?;
+        read
+    } else {
+        let read = found.read(args, globals, |_| ControlFlow::Continue(()));
+        if globals.json {
+            json_to_stdout(&found.to_json())?;
+        } else if found.count > 0 {
+            to_stdout(|out| found.write(args.summary, out))?;
+        }
+        read
+    };
+    read?;
+    if let (true, incomplete @ 1..) = (args.summary || !globals.json, found.incomplete) {
+        globals.note(&format!("{incomplete} more collections are not complete in the trace"));
+    }
+    if found.count == 0 {
+        let name = source::name(&args.file);
+        return Err(Failure::new(Kind::Other, format!("{name}: the trace has no garbage collection"))
+            .with_hint(
+                "if the program ran one, record it with `dotnet-ipc trace PID --profile gc-collect`",
+            ));
+    }
+    Ok(())
+}
+
+/// What a trace has.
+#[derive(Default)]
+struct Found {
+    collections: Collections,
+    count: u64,
+    incomplete: u64,
+    /// The complete collections with the longest pauses, by pause and number in the order of time.
+    longest: BTreeMap<(u64, u64), Collection>,
+    limit: usize,
+}
+
+impl Found {
+    /// Reads the trace, and passes each collection to `take` until that breaks.
+    fn read(
+        &mut self,
+        args: &Args,
+        globals: &Globals,
+        mut take: impl FnMut(&Collection) -> ControlFlow<()>,
+    ) -> Result<(), Failure> {
+        let read = read_in_order(&args.file, globals, |event| {
+            self.collections.event(event);
+            self.take(&mut take)
+        });
+        self.collections.finish();
+        // The output reports its error itself.
+        let _ = self.take(&mut take);
+        read
+    }
+
+    fn take(&mut self, take: &mut impl FnMut(&Collection) -> ControlFlow<()>) -> ControlFlow<()> {
+        while let Some(collection) = self.collections.pop() {
+            self.count = self.count.saturating_add(1);
+            if collection.is_complete {
+                self.longest.insert((collection.pause, self.count), collection);
+                if self.longest.len() > self.limit {
+                    self.longest.pop_first();
+                }
+            } else {
+                self.incomplete = self.incomplete.saturating_add(1);
+            }
+            take(&collection)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn to_json(&self) -> Value {
+        let statistics = self.collections.statistics();
+        json!({
+            "all": summary(&statistics.all),
+            "generations": statistics.generations.each_ref().map(summary),
+            "incomplete": self.incomplete,
+            "span_ms": milliseconds(statistics.span),
+            "paused_percent": statistics.paused_share() * 100.0,
+        })
+    }
+
+    fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
+        let statistics = self.collections.statistics();
+        let GcStatistics { all, generations, span, .. } = statistics;
+        writeln!(
+            out,
+            "{} collections ({} induced) in {:.3} s; paused for {:.3} ms, {:.3} % of the time",
+            all.count,
+            all.induced,
+            milliseconds(*span) / 1e3,
+            milliseconds(all.pauses.total()),
+            statistics.paused_share() * 100.0,
+        )?;
+        let mut table = table(&[
+            "GENERATION",
+            "COUNT",
+            "INDUCED",
+            "PAUSE ms",
+            "MEAN",
+            "P50",
+            "P90",
+            "P99",
+            "MAX",
+            "MAX SUSPEND",
+            "MAX MB",
+        ]);
+        let names = ["0", "1", "2", "all"];
+        for (name, statistics) in names.into_iter().zip(generations.iter().chain([all])) {
+            table.add_row(statistics_cells(name, statistics));
+        }
+        write_table(&table, out)?;
+        if is_summary || self.longest.is_empty() {
+            return Ok(());
+        }
+        let mut table = self::table(&[
+            "NUMBER", "GEN", "START ms", "PAUSE ms", "SUSPEND", "AFTER MB", "PROMOTED", "TYPE", "REASON",
+        ]);
+        let mut longest: Vec<_> = self.longest.iter().collect();
+        longest.sort_by_key(|((_, order), _)| *order);
+        longest.iter().for_each(|(_, collection)| _ = table.add_row(cells(collection)));
+        for column in [7, 8] {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Left);
+            }
+        }
+        if all.count > u64::try_from(longest.len()).unwrap_or(u64::MAX) {
+            writeln!(out, "\nThe {} longest pauses:", longest.len())?;
+        }
+        write_table(&table, out)
+    }
+}
+
+/// Returns a table of numbers.
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table
+}
+
+fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out)?;
+    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
+}
+
+fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> [String; 11] {
+    let GenerationStatistics { count, induced, pauses, suspensions, largest_heap, .. } = statistics;
+    let time = |nanoseconds| format!("{:.3}", milliseconds(nanoseconds));
+    [
+        name.to_owned(),
+        count.to_string(),
+        induced.to_string(),
+        time(pauses.total()),
+        time(pauses.mean()),
+        time(pauses.quantile(500)),
+        time(pauses.quantile(900)),
+        time(pauses.quantile(990)),
+        time(pauses.longest()),
+        time(suspensions.longest()),
+        format!("{:.3}", megabytes(*largest_heap)),
+    ]
+}
+
+fn cells(collection: &Collection) -> [String; 9] {
+    let size =
+        |bytes: Option<u64>| bytes.map_or_else(String::new, |bytes| format!("{:.3}", megabytes(bytes)));
+    [
+        collection.number.to_string(),
+        collection.generation.to_string(),
+        format!("{:.3}", milliseconds_at(collection.start)),
+        format!("{:.3}", milliseconds(collection.pause)),
+        format!("{:.3}", milliseconds(collection.suspension)),
+        size(collection.heap.map(|heap| heap.total_after())),
+        size(collection.heap.map(|heap| heap.total_promoted())),
+        collection.collection_type.to_string(),
+        collection.reason.to_string(),
+    ]
+}
+
+/// Returns the row of `--json` and `--csv`.
+fn row(collection: &Collection) -> Row<17> {
+    let heap = collection.heap.as_ref();
+    let part = |part: usize| {
+        let size = heap.and_then(|heap| heap.after.get(part));
+        json!(size.map(|size| megabytes(*size)))
+    };
+    [
+        ("number", json!(collection.number)),
+        ("generation", json!(collection.generation)),
+        ("type", collection.collection_type.to_string().into()),
+        ("reason", collection.reason.to_string().into()),
+        ("start_ms", json!(milliseconds_at(collection.start))),
+        ("pause_start_ms", json!(milliseconds_at(collection.pause_start))),
+        ("pause_ms", json!(milliseconds(collection.pause))),
+        ("suspend_ms", json!(milliseconds(collection.suspension))),
+        ("duration_ms", json!(collection.duration.map(milliseconds))),
+        ("heap_after_mb", json!(heap.map(|heap| megabytes(heap.total_after())))),
+        ("promoted_mb", json!(heap.map(|heap| megabytes(heap.total_promoted())))),
+        ("complete", json!(collection.is_complete)),
+        ("gen0_mb", part(0)),
+        ("gen1_mb", part(1)),
+        ("gen2_mb", part(2)),
+        ("large_mb", part(3)),
+        ("pinned_mb", part(4)),
+    ]
+}
+
+/// Returns the object of `--summary --json` for some of the collections.
+fn summary(statistics: &GenerationStatistics) -> Value {
+    let GenerationStatistics { count, induced, pauses, suspensions, promoted, largest_heap, .. } = statistics;
+    json!({
+        "collections": count,
+        "induced": induced,
+        "pause_ms": milliseconds(pauses.total()),
+        "mean_pause_ms": milliseconds(pauses.mean()),
+        "p50_pause_ms": milliseconds(pauses.quantile(500)),
+        "p90_pause_ms": milliseconds(pauses.quantile(900)),
+        "p99_pause_ms": milliseconds(pauses.quantile(990)),
+        "max_pause_ms": milliseconds(pauses.longest()),
+        "max_suspend_ms": milliseconds(suspensions.longest()),
+        "promoted_mb": megabytes(*promoted),
+        "max_heap_after_mb": megabytes(*largest_heap),
+    })
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}

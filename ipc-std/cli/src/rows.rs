@@ -1,0 +1,86 @@
+//! Results that are rows with the same columns: as lines of JSON, or as CSV.
+use core::ops::ControlFlow;
+use std::io::{self, Write};
+
+use serde_json::{Map, Value};
+
+use crate::printable::json_line;
+
+/// A row: names of columns and values.
+pub(crate) type Row<const N: usize> = [(&'static str, Value); N];
+
+/// Writes rows one by one.
+pub(crate) struct Rows<'o> {
+    output: Format<'o>,
+    has_header: bool,
+    /// The first error; nothing is written after it.
+    written: io::Result<()>,
+}
+
+enum Format<'o> {
+    Json(&'o mut dyn Write),
+    Csv(Box<csv::Writer<&'o mut dyn Write>>),
+}
+
+impl<'o> Rows<'o> {
+    pub(crate) fn new(output: &'o mut dyn Write, is_csv: bool) -> Self {
+        let output = if is_csv {
+            Format::Csv(Box::new(csv::Writer::from_writer(output)))
+        } else {
+            Format::Json(output)
+        };
+        Self { output, has_header: false, written: Ok(()) }
+    }
+
+    /// Writes a row, in CSV the first time after a header. Breaks if no more can be written.
+    pub(crate) fn add<const N: usize>(&mut self, row: Row<N>) -> ControlFlow<()> {
+        if self.written.is_ok() {
+            self.written = self.write(row);
+        }
+        if self.written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// Returns the error of the first row that could not be written.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.written?;
+        match &mut self.output {
+            Format::Json(_) => Ok(()),
+            Format::Csv(csv) => csv.flush(),
+        }
+    }
+
+    fn write<const N: usize>(&mut self, row: Row<N>) -> io::Result<()> {
+        match &mut self.output {
+            Format::Json(out) => {
+                let object: Map<String, Value> =
+                    row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+                writeln!(out, "{}", json_line(&Value::Object(object)))
+            }
+            Format::Csv(csv) => {
+                if !core::mem::replace(&mut self.has_header, true) {
+                    csv.write_record(row.each_ref().map(|(name, _)| *name))?;
+                }
+                Ok(csv.write_record(row.map(|(_, value)| cell(value)))?)
+            }
+        }
+    }
+}
+
+/// Returns a value as CSV has it: text without quotation marks, and nothing for null.
+fn cell(value: Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        value => value.to_string(),
+    }
+}
+
+/// Returns nanoseconds as milliseconds.
+pub(crate) fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+/// Returns nanoseconds since the start of the trace, or before it, as milliseconds.
+pub(crate) fn milliseconds_at(nanoseconds: i64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
