@@ -8,6 +8,11 @@ extern crate alloc;
 mod durations;
 pub mod gc;
 mod known_provider;
+pub mod names;
+mod place;
+mod rows;
+mod stacks;
 
 pub use durations::Durations;
 pub use known_provider::KnownProvider;
+pub use stacks::{StackId, Stacks};

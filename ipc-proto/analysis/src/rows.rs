@@ -1,0 +1,61 @@
+//! The rows that name code, by their fixed layouts: later versions append fields, and a reader of the first fields
+//! reads them too.
+use ipc_proto::DecodeError;
+use ipc_proto::nettrace::Str;
+use ipc_proto::wire::Reader;
+
+/// A method's code: MethodLoadVerbose, MethodUnloadVerbose, and both rows of the rundown.
+///
+/// ```text
+/// u64 method, u64 module, u64 start, u32 size, u32 token, u32 flags, type, name, signature      strings UTF-16 and NUL
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MethodRow<'a> {
+    pub(crate) module: u64,
+    pub(crate) start: u64,
+    pub(crate) size: u32,
+    pub(crate) type_name: Str<'a>,
+    pub(crate) name: Str<'a>,
+    pub(crate) signature: Str<'a>,
+}
+
+impl<'a> MethodRow<'a> {
+    pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [_method, module, start]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
+        let [size, _token, _flags]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+        let [type_name, name, signature] = [text(&mut r), text(&mut r), text(&mut r)];
+        Ok(Self { module, start, size, type_name, name, signature })
+    }
+}
+
+/// A module: ModuleLoad, ModuleUnload, and both rows of the rundown.
+///
+/// ```text
+/// u64 module, u64 assembly, u32 flags, u32 0, path, path of the precompiled image               strings UTF-16 and NUL
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModuleRow<'a> {
+    pub(crate) module: u64,
+    pub(crate) path: Str<'a>,
+    pub(crate) native_path: Str<'a>,
+}
+
+impl<'a> ModuleRow<'a> {
+    pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [module, _assembly]: [u64; 2] = [r.read()?, r.read()?];
+        let [_flags, _reserved]: [u32; 2] = [r.read()?, r.read()?];
+        Ok(Self { module, path: text(&mut r), native_path: text(&mut r) })
+    }
+}
+
+/// Reads UTF-16 up to its NUL. A string that a row cuts off has the rest of the row, so that a name is never lost.
+fn text<'a>(r: &mut Reader<'a>) -> Str<'a> {
+    let rest = r.rest();
+    let len = rest.chunks_exact(2).position(|unit| unit == [0, 0]).map(|units| units.saturating_mul(2));
+    let units = r.bytes(len.unwrap_or(rest.len())).unwrap_or_default();
+    // The NUL; at the end of the row there may be none.
+    let _ = r.bytes(2);
+    Str::Utf16(units)
+}

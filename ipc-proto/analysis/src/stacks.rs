@@ -1,0 +1,161 @@
+//! Stacks of events, stored once each.
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use ipc_proto::nettrace::TraceEvent;
+
+use crate::names::{AddressId, Names, process_of};
+use crate::place::{at, index};
+
+/// A stack: its innermost address, and the stack of its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct StackId(pub(crate) u32);
+
+impl StackId {
+    /// The empty stack.
+    pub const EMPTY: Self = Self(0);
+}
+
+/// Stores each stack once, as a tree of addresses: two stacks share what their callers have in common.
+///
+/// # Memory
+/// At most [`Stacks::LIMIT`] stacks. Of a stack for which there is no room, the innermost addresses are missing, and
+/// [`cut`](Self::cut) counts it.
+#[derive(Debug)]
+pub struct Stacks {
+    nodes: Vec<Node>,
+    children: BTreeMap<(u32, u32), u32>,
+    /// Stacks that were found lately, at the place of their hash. Another stack of the same place only replaces one.
+    recent: Vec<Recent>,
+    /// The addresses of the stack that is being stored.
+    ips: Vec<u64>,
+    cut: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    caller: u32,
+    address: AddressId,
+    ip: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Recent {
+    process: u64,
+    node: u32,
+    /// One more than the generation of the names, so that 0 is no entry.
+    generation: u64,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        let empty = Node { caller: 0, address: AddressId(u32::MAX), ip: 0 };
+        Self { nodes: [empty].into(), children: BTreeMap::new(), recent: Vec::new(), ips: Vec::new(), cut: 0 }
+    }
+}
+
+impl Stacks {
+    /// The number of different stacks that are stored at most, each with all stacks of its callers.
+    pub const LIMIT: usize = 1 << 20;
+
+    /// The entries of [`Self::recent`].
+    const RECENT: usize = 4096;
+
+    /// Returns the stack of an event.
+    pub fn of(&mut self, event: &TraceEvent<'_>, names: &mut Names) -> StackId {
+        self.ips.clear();
+        self.ips.extend(event.stack());
+        if self.ips.is_empty() {
+            return StackId::EMPTY;
+        }
+        let process = process_of(event);
+        let generation = u64::from(names.generation()).saturating_add(1);
+        let hash = { &self.ips }
+            .iter()
+            .fold(process, |hash, ip| (hash ^ ip).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
+        let slot = usize::try_from(hash >> 40).unwrap_or_default() % Self::RECENT;
+        if self.recent.is_empty() {
+            self.recent.resize(Self::RECENT, Recent::default());
+        }
+        if let Some(recent) = self.recent.get(slot) {
+            let known = recent.generation == generation && recent.process == process;
+            if known && self.is_stack(recent.node) {
+                return StackId(recent.node);
+            }
+        }
+        let mut node = StackId::EMPTY;
+        let mut ips = core::mem::take(&mut self.ips);
+        let mut is_whole = true;
+        for ip in ips.iter().rev() {
+            let address = names.address(process, *ip);
+            match self.child(node, address, *ip) {
+                Some(child) => node = child,
+                None => {
+                    is_whole = false;
+                    break;
+                }
+            }
+        }
+        ips.clear();
+        self.ips = ips;
+        if is_whole {
+            if let Some(recent) = self.recent.get_mut(slot) {
+                *recent = Recent { process, node: node.0, generation };
+            }
+        } else {
+            self.cut = self.cut.saturating_add(1);
+        }
+        node
+    }
+
+    /// Returns the stack of which `caller` calls `address`, usually a label.
+    pub fn call(&mut self, caller: StackId, address: AddressId) -> StackId {
+        self.child(caller, address, 0).unwrap_or(caller)
+    }
+
+    /// Returns the addresses of a stack, the innermost first.
+    pub fn addresses(&self, stack: StackId) -> impl Iterator<Item = AddressId> + '_ {
+        self.walk(stack.0).map(|node| node.address)
+    }
+
+    /// Returns how many stacks lost their innermost addresses because there was no room.
+    #[must_use]
+    pub const fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// Returns the number of stacks and of their parts. Ids are below it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns whether there is no stack but the empty one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
+    fn walk(&self, node: u32) -> impl Iterator<Item = &Node> {
+        let existing = |node| if node == 0 { None } else { at(&self.nodes, node) };
+        core::iter::successors(existing(node), move |node| existing(node.caller))
+    }
+
+    /// Returns whether a node has the addresses of [`Self::ips`].
+    fn is_stack(&self, node: u32) -> bool {
+        self.walk(node).map(|node| node.ip).eq(self.ips.iter().copied())
+    }
+
+    fn child(&mut self, caller: StackId, address: AddressId, ip: u64) -> Option<StackId> {
+        if let Some(child) = self.children.get(&(caller.0, address.0)) {
+            return Some(StackId(*child));
+        }
+        if self.nodes.len() >= Self::LIMIT {
+            return None;
+        }
+        let child = index(self.nodes.len());
+        self.nodes.push(Node { caller: caller.0, address, ip });
+        self.children.insert((caller.0, address.0), child);
+        Some(StackId(child))
+    }
+}
