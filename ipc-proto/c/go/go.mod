@@ -1,0 +1,3 @@
+module dotnetipc
+
+go 1.24
