@@ -5,12 +5,14 @@
 
 extern crate alloc;
 
+pub mod call_tree;
 mod durations;
 pub mod gc;
 mod known_provider;
 pub mod names;
 mod place;
 mod rows;
+pub mod samples;
 mod stacks;
 
 pub use durations::Durations;

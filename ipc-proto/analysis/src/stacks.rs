@@ -136,6 +136,17 @@ impl Stacks {
         self.nodes.len() == 1
     }
 
+    /// Returns the caller's stack and the innermost address of each stack but the empty one. A caller's stack comes
+    /// before those that it calls.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, AddressId)> + '_ {
+        self.nodes.iter().skip(1).map(|node| (StackId(node.caller), node.address))
+    }
+
+    /// Returns the stack without its innermost address.
+    pub(crate) fn caller(&self, stack: StackId) -> StackId {
+        at(&self.nodes, stack.0).map_or(StackId::EMPTY, |node| StackId(node.caller))
+    }
+
     fn walk(&self, node: u32) -> impl Iterator<Item = &Node> {
         let existing = |node| if node == 0 { None } else { at(&self.nodes, node) };
         core::iter::successors(existing(node), move |node| existing(node.caller))

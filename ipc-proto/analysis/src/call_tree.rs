@@ -1,0 +1,363 @@
+//! Calls and what they weigh: top functions, callers and callees, the tree itself, folded stacks, differences.
+//!
+//! A frame is *exclusive* in the stacks in which it is the innermost one, and *inclusive* in all stacks that have it,
+//! once each. Two methods of one name are one frame, whatever their addresses.
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::StackId;
+use crate::names::{FrameId, Names};
+use crate::place::{at, at_mut, index};
+use crate::samples::{Clock, Samples, ThreadNumber, Weight};
+
+/// A node of a [`CallTree`]: a frame with the frames that called it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// The root, which has no frame.
+    pub const ROOT: Self = Self(0);
+}
+
+/// What a frame weighs in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The frame.
+    pub frame: FrameId,
+    /// What the stacks weigh in which it is the innermost frame.
+    pub exclusive: u64,
+    /// What the stacks weigh that have it.
+    pub inclusive: u64,
+}
+
+/// The order of a list of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// What is innermost most often first.
+    #[default]
+    Exclusive,
+    /// What is in most stacks first.
+    Inclusive,
+}
+
+/// A frame of two trees with different shares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change<'n> {
+    /// The full name of the frame.
+    pub name: &'n str,
+    /// Its exclusive share in percent before and after.
+    pub exclusive: [f64; 2],
+    /// Its inclusive share in percent before and after.
+    pub inclusive: [f64; 2],
+}
+
+/// The calls of a trace by name, with what they weigh by a clock. An example is at [`Samples`].
+#[derive(Debug, Clone)]
+pub struct CallTree {
+    /// A caller comes before those that it calls. The first is the root.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    frame: FrameId,
+    caller: u32,
+    first_callee: u32,
+    next_sibling: u32,
+    exclusive: u64,
+    inclusive: u64,
+}
+
+/// The number of no node.
+const NONE: u32 = u32::MAX;
+
+impl CallTree {
+    /// Creates the tree of all stacks. `weigh` returns how much of a weight of a thread counts: all of it, only the part
+    /// in which the thread ran, or 0 for threads that are left out.
+    #[must_use]
+    pub fn new(
+        samples: &mut Samples,
+        clock: &Clock,
+        mut weigh: impl FnMut(ThreadNumber, Weight) -> u64,
+    ) -> Self {
+        let mut weights: BTreeMap<StackId, u64> = BTreeMap::new();
+        for (thread, stack, weight) in samples.weights(clock) {
+            let weight = weigh(thread, weight);
+            if weight > 0 {
+                let sum = weights.entry(stack).or_default();
+                *sum = sum.saturating_add(weight);
+            }
+        }
+        let (names, stacks) = samples.names_and_stacks();
+        // The stacks that are callers of those with a weight.
+        let mut is_needed = alloc::vec![false; stacks.len()];
+        for stack in weights.keys() {
+            let mut stack = *stack;
+            while let Some(needed @ false) = at_mut(&mut is_needed, stack.0) {
+                *needed = true;
+                stack = stacks.caller(stack);
+            }
+        }
+        let root = Node::new(FrameId::UNKNOWN, NONE);
+        let mut tree = Self { nodes: alloc::vec![root] };
+        let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
+        // Callers come before their callees.
+        let mut places = alloc::vec![0_u32; stacks.len()];
+        for (stack, (caller, address)) in (1..).zip(stacks.iter()) {
+            if at(&is_needed, stack) != Some(&true) {
+                continue;
+            }
+            let caller = at(&places, caller.0).copied().unwrap_or_default();
+            let frame = names.frame(address);
+            let place = *callees.entry((caller, frame)).or_insert_with(|| tree.add(caller, frame));
+            if let Some(slot) = at_mut(&mut places, stack) {
+                *slot = place;
+            }
+        }
+        for (stack, weight) in weights {
+            let place = at(&places, stack.0).copied().unwrap_or_default();
+            if let Some(node) = at_mut(&mut tree.nodes, place) {
+                node.exclusive = node.exclusive.saturating_add(weight);
+            }
+        }
+        tree.add_up();
+        tree
+    }
+
+    fn add(&mut self, caller: u32, frame: FrameId) -> u32 {
+        let place = index(self.nodes.len());
+        let mut node = Node::new(frame, caller);
+        if let Some(caller) = at_mut(&mut self.nodes, caller) {
+            node.next_sibling = core::mem::replace(&mut caller.first_callee, place);
+        }
+        self.nodes.push(node);
+        place
+    }
+
+    /// Computes what nodes weigh with all that they call.
+    fn add_up(&mut self) {
+        for place in (0..index(self.nodes.len())).rev() {
+            let Some(node) = at_mut(&mut self.nodes, place) else { continue };
+            node.inclusive = node.inclusive.saturating_add(node.exclusive);
+            let Node { caller, inclusive, .. } = *node;
+            if let Some(caller) = at_mut(&mut self.nodes, caller) {
+                caller.inclusive = caller.inclusive.saturating_add(inclusive);
+            }
+        }
+    }
+
+    /// Returns what all stacks weigh together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.nodes.first().map_or(0, |root| root.inclusive)
+    }
+
+    /// Returns the share of a weight in the total, in percent.
+    #[must_use]
+    pub fn share(&self, weight: u64) -> f64 {
+        if self.total() == 0 { 0.0 } else { weight as f64 * 100.0 / self.total() as f64 }
+    }
+
+    /// Returns all frames with what they weigh, the heaviest first; of equal ones, the one with more of the other
+    /// weight, then the one that was named first.
+    #[must_use]
+    pub fn top(&self, order: Order) -> Vec<Entry> {
+        let mut entries: BTreeMap<FrameId, Entry> = BTreeMap::new();
+        self.walk(|_, node, is_outermost| {
+            let entry = entries.entry(node.frame).or_insert_with(|| Entry::new(node.frame));
+            entry.exclusive = entry.exclusive.saturating_add(node.exclusive);
+            if is_outermost {
+                entry.inclusive = entry.inclusive.saturating_add(node.inclusive);
+            }
+        });
+        let mut entries: Vec<_> = entries.into_values().collect();
+        entries.sort_by_key(|entry| {
+            core::cmp::Reverse(match order {
+                Order::Exclusive => (entry.exclusive, entry.inclusive),
+                Order::Inclusive => (entry.inclusive, entry.exclusive),
+            })
+        });
+        entries
+    }
+
+    /// Returns the frames that call a frame, the heaviest first. Where a frame calls itself, the outermost call counts.
+    /// Stacks in which nothing calls it are left out.
+    #[must_use]
+    pub fn callers(&self, frame: FrameId) -> Vec<Entry> {
+        let mut entries = BTreeMap::new();
+        self.walk(|_, node, is_outermost| {
+            let caller = (node.caller != NodeId::ROOT.0).then(|| at(&self.nodes, node.caller)).flatten();
+            if let (true, true, Some(caller)) = (node.frame == frame, is_outermost, caller) {
+                Entry::add(&mut entries, caller.frame, node);
+            }
+        });
+        by_inclusive(entries)
+    }
+
+    /// Returns the frames that a frame calls, the heaviest first. Where a frame calls itself, the outermost call counts.
+    #[must_use]
+    pub fn callees(&self, frame: FrameId) -> Vec<Entry> {
+        let mut entries = BTreeMap::new();
+        self.walk(|place, node, is_outermost| {
+            if node.frame == frame && is_outermost {
+                for callee in self.callees_of(place) {
+                    Entry::add(&mut entries, callee.1.frame, callee.1);
+                }
+            }
+        });
+        by_inclusive(entries)
+    }
+
+    /// Returns what a node calls, the heaviest first.
+    #[must_use]
+    pub fn children(&self, node: NodeId) -> Vec<(NodeId, Entry)> {
+        let mut children: Vec<_> = self
+            .callees_of(node.0)
+            .map(|(place, node)| {
+                let Node { frame, exclusive, inclusive, .. } = *node;
+                (NodeId(place), Entry { frame, exclusive, inclusive })
+            })
+            .collect();
+        children.sort_by_key(|(node, entry)| (core::cmp::Reverse(entry.inclusive), *node));
+        children
+    }
+
+    /// Returns the share of frames without a name, in percent: of the frames of all stacks, by their weight.
+    #[must_use]
+    pub fn unnamed_share(&self, names: &Names) -> f64 {
+        let (mut all, mut unnamed) = (0.0, 0.0);
+        for node in self.nodes.iter().skip(1) {
+            let weight = node.inclusive as f64;
+            all += weight;
+            if !names.is_named(node.frame) {
+                unnamed += weight;
+            }
+        }
+        if all == 0.0 { 0.0 } else { unnamed * 100.0 / all }
+    }
+
+    /// Writes each stack on a line with its weight, root first, as flame graph tools read it: `main;parse;read 42`. A
+    /// semicolon in a name becomes a colon.
+    ///
+    /// # Errors
+    /// Returns the error of the writer.
+    pub fn write_folded(&self, names: &Names, out: &mut dyn fmt::Write) -> fmt::Result {
+        let mut path = Vec::new();
+        for node in self.nodes.iter().skip(1).filter(|node| node.exclusive > 0) {
+            path.clear();
+            let caller = |node: &&Node| at(&self.nodes, node.caller).filter(|node| node.caller != NONE);
+            path.extend(core::iter::successors(Some(node), caller).map(|node| node.frame));
+            for (i, frame) in path.iter().rev().enumerate() {
+                if i > 0 {
+                    out.write_char(';')?;
+                }
+                let mut parts = names.text(*frame).split(';');
+                out.write_str(parts.next().unwrap_or_default())?;
+                for part in parts {
+                    write!(out, ":{part}")?;
+                }
+            }
+            writeln!(out, " {}", node.exclusive)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the frames whose share differs from an older tree, the largest change of the exclusive share first.
+    #[must_use]
+    pub fn difference<'n>(&self, names: &'n Names, old: &Self, old_names: &'n Names) -> Vec<Change<'n>> {
+        let mut changes: BTreeMap<&'n str, Change<'n>> = BTreeMap::new();
+        for (i, tree, names) in [(0, old, old_names), (1, self, names)] {
+            for entry in tree.top(Order::Exclusive) {
+                let name = names.text(entry.frame);
+                let change = { changes.entry(name) }.or_insert_with(|| Change {
+                    name,
+                    exclusive: [0.0; 2],
+                    inclusive: [0.0; 2],
+                });
+                if let (Some(exclusive), Some(inclusive)) =
+                    (change.exclusive.get_mut(i), change.inclusive.get_mut(i))
+                {
+                    (*exclusive, *inclusive) = (tree.share(entry.exclusive), tree.share(entry.inclusive));
+                }
+            }
+        }
+        let differs = |change: &Change<'_>| {
+            let [exclusive, inclusive] = [change.exclusive, change.inclusive].map(|[old, new]| new != old);
+            exclusive || inclusive
+        };
+        let mut changes: Vec<_> = changes.into_values().filter(differs).collect();
+        let size = |[old, new]: [f64; 2]| if new > old { new - old } else { old - new };
+        changes.sort_by(|a, b| {
+            let by_exclusive = size(b.exclusive).total_cmp(&size(a.exclusive));
+            by_exclusive.then_with(|| size(b.inclusive).total_cmp(&size(a.inclusive)))
+        });
+        changes
+    }
+
+    fn callees_of(&self, place: u32) -> impl Iterator<Item = (u32, &Node)> {
+        let get = |place| Some((place, at(&self.nodes, place)?));
+        let first = at(&self.nodes, place).and_then(|node| get(node.first_callee));
+        core::iter::successors(first, move |(_, node)| get(node.next_sibling))
+    }
+
+    /// Calls `f` with each node but the root, and whether no caller of it has the same frame. Callers come first.
+    fn walk(&self, mut f: impl FnMut(u32, &Node, bool)) {
+        let frames = self.nodes.iter().map(|node| node.frame.0).max().unwrap_or_default();
+        let len = usize::try_from(frames).unwrap_or_default().saturating_add(1);
+        // How often each frame is on the path from the root.
+        let mut on_path = alloc::vec![0_u32; len];
+        let mut place = NodeId::ROOT.0;
+        while let Some(node) = at(&self.nodes, place) {
+            if place != NodeId::ROOT.0 {
+                if let Some(count) = at_mut(&mut on_path, node.frame.0) {
+                    *count = count.saturating_add(1);
+                    f(place, node, *count == 1);
+                }
+            }
+            if node.first_callee != NONE {
+                place = node.first_callee;
+                continue;
+            }
+            // Up to the next node that has a sibling.
+            let mut last = node;
+            loop {
+                if let Some(count) = at_mut(&mut on_path, last.frame.0) {
+                    *count = count.saturating_sub(1);
+                }
+                if last.next_sibling != NONE || last.caller == NONE {
+                    break;
+                }
+                match at(&self.nodes, last.caller) {
+                    Some(caller) if caller.caller != NONE => last = caller,
+                    _ => break,
+                }
+            }
+            place = last.next_sibling;
+        }
+    }
+}
+
+impl Node {
+    const fn new(frame: FrameId, caller: u32) -> Self {
+        Self { frame, caller, first_callee: NONE, next_sibling: NONE, exclusive: 0, inclusive: 0 }
+    }
+}
+
+impl Entry {
+    const fn new(frame: FrameId) -> Self {
+        Self { frame, exclusive: 0, inclusive: 0 }
+    }
+
+    fn add(entries: &mut BTreeMap<FrameId, Self>, frame: FrameId, node: &Node) {
+        let entry = entries.entry(frame).or_insert_with(|| Self::new(frame));
+        entry.exclusive = entry.exclusive.saturating_add(node.exclusive);
+        entry.inclusive = entry.inclusive.saturating_add(node.inclusive);
+    }
+}
+
+fn by_inclusive(entries: BTreeMap<FrameId, Entry>) -> Vec<Entry> {
+    let mut entries: Vec<_> = entries.into_values().collect();
+    entries.sort_by_key(|entry| core::cmp::Reverse((entry.inclusive, entry.exclusive)));
+    entries
+}

@@ -1,0 +1,563 @@
+//! What the events of a trace weigh, by thread and stack.
+//!
+//! | [`Clock`] | weighs | events | unit |
+//! |---|---|---|---|
+//! | `Cpu` | 1 a sample | samples of threads in managed code; V6: samples of the processor | samples |
+//! | `Wall` | 1 a sample | all samples: a thread that is not in managed code waits, or runs native code | samples |
+//! | `ThreadTime` | the time up to the next sample of the thread | all samples, and others: see below | nanoseconds |
+//! | `Allocations` | the bytes that were allocated since the last event | AllocationTick, every 100 KB or so | bytes |
+//! | `Exceptions` | 1 | ExceptionThrown | exceptions |
+//! | `Contention` | the time up to ContentionStop | ContentionStart | nanoseconds |
+//! | `Events` | 1 | those of a provider, or one kind of them | events |
+//! | `AllEvents` | 1 | all that have a stack | events |
+//!
+//! A sampler of the runtime visits all threads about once a millisecond. It sees whether a thread is in managed code,
+//! not whether it is on a processor.
+//!
+//! # Thread time
+//!
+//! The rule of `dotnet-trace report` and `convert`: a thread is in a stack from the event that shows it up to the next
+//! event of the thread. It runs if the event is a sample in managed code, or an allocation; and an event of an event
+//! source shows that it is in the stack of that event, to which its name is added: `EventName: Provider/Event`. The time
+//! after the last event of a thread is not counted. Microsoft's tools also follow tasks from thread to thread
+//! (`AWAIT_TIME`) if the trace has the events of the task library, and add fields of events (`EventData: x=1`) and
+//! activities as frames; here, a thread has its own stack.
+//!
+//! # Order
+//!
+//! `ThreadTime` and `Contention` need the events in the order of time (`EventAssembler::in_order`); the others need no
+//! order, unless code is unloaded: see [`names`](crate::names).
+//!
+//! # Memory
+//!
+//! Beside [`Names`] and [`Stacks`]: at most [`Samples::THREADS`] threads, and an entry for each different pair of
+//! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts what has no room.
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+use ipc_proto::nettrace::{EventSelector, Metadata, Str, TraceEvent};
+use ipc_proto::wire::Reader;
+
+use crate::names::{Names, process_of, push_text};
+use crate::place::{at_mut, index};
+use crate::{KnownProvider, StackId, Stacks};
+
+/// What to weigh: see the [module](self).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Clock {
+    /// Samples of threads that run.
+    Cpu,
+    /// All samples.
+    Wall,
+    /// The time of threads by the rule of `dotnet-trace`.
+    ThreadTime,
+    /// Allocated bytes.
+    Allocations,
+    /// Thrown exceptions.
+    Exceptions,
+    /// The time of waiting for locks.
+    Contention,
+    /// The events of a provider.
+    Events {
+        /// Its name.
+        provider: String,
+        /// Only those of this id.
+        event_id: Option<u32>,
+    },
+    /// All events with a stack.
+    AllEvents,
+}
+
+/// What the numbers of a clock count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Samples.
+    Samples,
+    /// Time in nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+    /// Events.
+    Events,
+}
+
+impl Clock {
+    /// Returns the unit of its weights.
+    #[must_use]
+    pub const fn unit(&self) -> Unit {
+        match self {
+            Self::Cpu | Self::Wall => Unit::Samples,
+            Self::ThreadTime | Self::Contention => Unit::Nanoseconds,
+            Self::Allocations => Unit::Bytes,
+            Self::Exceptions | Self::Events { .. } | Self::AllEvents => Unit::Events,
+        }
+    }
+}
+
+/// What a stack of a thread weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Weight {
+    /// While the thread ran, or for clocks that do not distinguish that.
+    pub running: u64,
+    /// While the thread waited or ran native code.
+    pub waiting: u64,
+}
+
+impl Weight {
+    /// Returns the sum.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.running.saturating_add(self.waiting)
+    }
+
+    const fn new(amount: u64, is_running: bool) -> Self {
+        if is_running { Self { running: amount, waiting: 0 } } else { Self { running: 0, waiting: amount } }
+    }
+
+    pub(crate) const fn add(&mut self, other: Self) {
+        self.running = self.running.saturating_add(other.running);
+        self.waiting = self.waiting.saturating_add(other.waiting);
+    }
+}
+
+/// The number of a thread: its place in [`Samples::threads`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadNumber(u32);
+
+impl ThreadNumber {
+    /// Returns the place of the thread in [`Samples::threads`].
+    #[must_use]
+    pub fn number(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// A thread of the trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampledThread {
+    /// Its process; 0 is the process of a trace of a runtime.
+    pub process: u64,
+    /// The operating system's id.
+    pub id: u64,
+    /// Its name (V6), or what the runtime uses it for; empty if neither is known.
+    pub name: String,
+}
+
+/// Weighs the events of a trace by one clock or more.
+///
+/// ```
+/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace_analysis::call_tree::{CallTree, Order};
+/// use nettrace_analysis::samples::{Clock, Samples};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+/// assembler.push(&bytes);
+/// let mut samples = Samples::new([Clock::ThreadTime]);
+/// while let Progress::Event = assembler.advance() {
+///     let Some(event) = assembler.event() else { break };
+///     samples.event(&event);
+/// }
+/// let tree = CallTree::new(&mut samples, &Clock::ThreadTime, |_, weight| weight.total());
+/// for entry in tree.top(Order::Exclusive).iter().take(2) {
+///     println!("{:.2} % {}", tree.share(entry.exclusive), samples.names().text(entry.frame));
+/// }
+/// # let first = tree.top(Order::Exclusive)[0];
+/// # assert!((tree.share(first.exclusive) - 66.67).abs() < 0.01);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Samples {
+    names: Names,
+    stacks: Stacks,
+    recordings: Vec<Recording>,
+    threads: Vec<SampledThread>,
+    /// What is pending for each of `threads`.
+    states: Vec<ThreadState>,
+    thread_numbers: BTreeMap<(u64, u64), u32>,
+    dropped: u64,
+    samples: u64,
+    /// For the name of an event.
+    label: String,
+}
+
+#[derive(Debug)]
+struct Recording {
+    clock: Clock,
+    weights: BTreeMap<(u32, StackId), Weight>,
+    count: u64,
+}
+
+impl Recording {
+    /// Returns whether there was room.
+    fn add(&mut self, thread: u32, stack: StackId, weight: Weight) -> bool {
+        if self.weights.len() >= Samples::ENTRIES && !self.weights.contains_key(&(thread, stack)) {
+            return false;
+        }
+        self.weights.entry((thread, stack)).or_default().add(weight);
+        true
+    }
+}
+
+/// What a thread has done last.
+#[derive(Debug, Clone, Copy, Default)]
+struct ThreadState {
+    /// The last event that shows that it ran.
+    running: Option<(i64, StackId)>,
+    /// The last event, if it shows that the thread does not run.
+    waiting: Option<(i64, StackId)>,
+    /// Whether the last event shows that it runs.
+    is_running: bool,
+    /// The start of waiting for a lock.
+    contention: Option<(i64, StackId)>,
+}
+
+impl ThreadState {
+    /// Takes an event of the thread, and returns the stack up to it, its time, and whether the thread ran.
+    fn advance(&mut self, time: i64, stack: StackId, runs: bool) -> Option<(StackId, u64, bool)> {
+        let since = if self.is_running { self.running } else { self.waiting };
+        let was_running = core::mem::replace(&mut self.is_running, runs);
+        if runs {
+            self.running = Some((time, stack));
+            self.waiting = None;
+        } else {
+            self.waiting = Some((time, stack));
+        }
+        let (start, stack) = since?;
+        Some((stack, u64::try_from(time.saturating_sub(start)).unwrap_or_default(), was_running))
+    }
+}
+
+impl Samples {
+    /// How many threads are distinguished at most.
+    pub const THREADS: usize = 1 << 16;
+    /// How many pairs of a thread and a stack each clock has at most.
+    pub const ENTRIES: usize = 1 << 20;
+
+    /// Creates an analysis that weighs events by these clocks.
+    #[must_use]
+    pub fn new(clocks: impl IntoIterator<Item = Clock>) -> Self {
+        let recording = |clock| Recording { clock, weights: BTreeMap::new(), count: 0 };
+        Self {
+            names: Names::default(),
+            stacks: Stacks::default(),
+            recordings: clocks.into_iter().map(recording).collect(),
+            threads: Vec::new(),
+            states: Vec::new(),
+            thread_numbers: BTreeMap::new(),
+            dropped: 0,
+            samples: 0,
+            label: String::new(),
+        }
+    }
+
+    /// Takes the next event of the trace.
+    pub fn event(&mut self, event: &TraceEvent<'_>) {
+        let Some(metadata) = event.metadata() else { return };
+        let provider = KnownProvider::of(metadata.provider);
+        let event = Seen { event, metadata: &metadata, provider };
+        if let Some(provider) = provider {
+            self.names.known_event(event.event, &metadata, provider);
+            let is_thread = matches!(
+                (provider, metadata.event_id),
+                (KnownProvider::Runtime, 85) | (KnownProvider::Rundown, 159)
+            );
+            if is_thread {
+                self.name_thread(event.event);
+            }
+            self.samples = self.samples.saturating_add(u64::from(event.sample().is_some()));
+        }
+        // Interned once for all clocks, and only if one needs it.
+        let mut place = None;
+        for recording in 0..self.recordings.len() {
+            self.record(recording, &event, &mut place);
+        }
+    }
+
+    fn record(&mut self, recording: usize, event: &Seen<'_>, place: &mut Option<(u32, StackId)>) {
+        let Some(Recording { clock, .. }) = self.recordings.get(recording) else { return };
+        let Some(effect) = event.effect(clock) else { return };
+        let (thread, stack) = match *place {
+            Some(place) => place,
+            None => {
+                let Some(thread) = self.thread(event.event) else {
+                    self.dropped = self.dropped.saturating_add(1);
+                    return;
+                };
+                *place.insert((thread, self.stacks.of(event.event, &mut self.names)))
+            }
+        };
+        let time = event.event.nanoseconds();
+        let mut count = 1;
+        let added = match effect {
+            Effect::Weigh { weight, needs_stack } => {
+                if needs_stack && stack == StackId::EMPTY {
+                    return;
+                }
+                Some((stack, weight))
+            }
+            Effect::Show { runs, has_label } => {
+                let stack = if has_label { self.labelled(stack, event.metadata) } else { stack };
+                let Some(state) = at_mut(&mut self.states, thread) else { return };
+                let past = state.advance(time, stack, runs);
+                past.map(|(stack, time, ran)| (stack, Weight::new(time, ran)))
+            }
+            Effect::StartWaiting => {
+                if let Some(state) = at_mut(&mut self.states, thread) {
+                    state.contention = Some((time, stack));
+                }
+                None
+            }
+            Effect::StopWaiting => {
+                let state = at_mut(&mut self.states, thread);
+                count = 0;
+                state.and_then(|state| state.contention.take()).map(|(start, stack)| {
+                    let time = u64::try_from(time.saturating_sub(start)).unwrap_or_default();
+                    (stack, Weight::new(time, false))
+                })
+            }
+        };
+        let Some(recording) = self.recordings.get_mut(recording) else { return };
+        recording.count = recording.count.saturating_add(count);
+        if let Some((stack, weight)) = added {
+            if !recording.add(thread, stack, weight) {
+                self.dropped = self.dropped.saturating_add(1);
+            }
+        }
+    }
+
+    /// Adds the name of an event to a stack.
+    fn labelled(&mut self, stack: StackId, metadata: &Metadata<'_>) -> StackId {
+        let mut label = core::mem::take(&mut self.label);
+        label.push_str("EventName: ");
+        push_text(&mut label, metadata.provider);
+        label.push('/');
+        push_event_name(&mut label, metadata.name);
+        let address = self.names.label(&label);
+        label.clear();
+        self.label = label;
+        self.stacks.call(stack, address)
+    }
+
+    fn thread(&mut self, event: &TraceEvent<'_>) -> Option<u32> {
+        let key = (process_of(event), event.thread_id());
+        if let Some(thread) = self.thread_numbers.get(&key) {
+            return Some(*thread);
+        }
+        let number = self.add_thread(key)?;
+        let name = event.thread().map(|thread| thread.name());
+        if let (Some(name), Some(thread)) = (name, at_mut(&mut self.threads, number)) {
+            push_text(&mut thread.name, name);
+        }
+        Some(number)
+    }
+
+    fn add_thread(&mut self, key: (u64, u64)) -> Option<u32> {
+        if self.threads.len() >= Self::THREADS {
+            return None;
+        }
+        let number = index(self.threads.len());
+        self.threads.push(SampledThread { process: key.0, id: key.1, name: String::new() });
+        self.states.push(ThreadState::default());
+        self.thread_numbers.insert(key, number);
+        Some(number)
+    }
+
+    /// ThreadCreated, and the row of the rundown: what the runtime uses a thread for.
+    ///
+    /// ```text
+    /// u64 managed id, u64 domain, u32 flags, u32 index, u32 the operating system's id
+    /// ```
+    fn name_thread(&mut self, event: &TraceEvent<'_>) {
+        let mut r = Reader::new(event.header.payload);
+        let _managed_id_and_domain = r.bytes(16);
+        let (Ok(flags), Ok(_), Ok(id)) = (r.read::<u32>(), r.read::<u32>(), r.read::<u32>()) else { return };
+        let name = match flags {
+            _ if flags & 2 != 0 => ".NET Finalizer",
+            _ if flags & 4 != 0 => ".NET ThreadPool",
+            _ => return,
+        };
+        let key = (process_of(event), id.into());
+        let number = self.thread_numbers.get(&key).copied().or_else(|| self.add_thread(key));
+        if let Some(thread) = number.and_then(|number| at_mut(&mut self.threads, number)) {
+            if thread.name.is_empty() {
+                thread.name.push_str(name);
+            }
+        }
+    }
+
+    /// Returns the names of the addresses that were seen.
+    #[must_use]
+    pub const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Returns the names, to add those of a perf map.
+    pub const fn names_mut(&mut self) -> &mut Names {
+        &mut self.names
+    }
+
+    /// Returns the stacks that were seen.
+    #[must_use]
+    pub const fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    pub(crate) const fn names_and_stacks(&mut self) -> (&mut Names, &Stacks) {
+        (&mut self.names, &self.stacks)
+    }
+
+    /// Returns the threads that were seen.
+    #[must_use]
+    pub fn threads(&self) -> &[SampledThread] {
+        &self.threads
+    }
+
+    /// Returns what each stack of each thread weighs by a clock.
+    pub fn weights(&self, clock: &Clock) -> impl Iterator<Item = (ThreadNumber, StackId, Weight)> + '_ {
+        let recording = self.recordings.iter().find(|recording| recording.clock == *clock);
+        let weights = recording.map(|recording| recording.weights.iter());
+        weights.into_iter().flatten().map(|(key, weight)| (ThreadNumber(key.0), key.1, *weight))
+    }
+
+    /// Returns how many events a clock has counted.
+    #[must_use]
+    pub fn count(&self, clock: &Clock) -> u64 {
+        let recording = self.recordings.iter().find(|recording| recording.clock == *clock);
+        recording.map_or(0, |recording| recording.count)
+    }
+
+    /// Returns how many samples of threads the trace has, in managed code or not.
+    #[must_use]
+    pub const fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Returns how many events were not weighed because there was no room.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+/// An event with its description.
+struct Seen<'a> {
+    event: &'a TraceEvent<'a>,
+    metadata: &'a Metadata<'a>,
+    provider: Option<KnownProvider>,
+}
+
+/// What an event means for a clock.
+enum Effect {
+    /// Its stack weighs this.
+    Weigh { weight: Weight, needs_stack: bool },
+    /// Its thread is in its stack from now on.
+    Show { runs: bool, has_label: bool },
+    /// Its thread waits for a lock.
+    StartWaiting,
+    /// Its thread has the lock.
+    StopWaiting,
+}
+
+impl Seen<'_> {
+    fn effect(&self, clock: &Clock) -> Option<Effect> {
+        let one = Weight::new(1, true);
+        let weight = match clock {
+            Clock::Cpu => self.sample().filter(|weight| weight.running > 0)?,
+            Clock::Wall => self.sample()?,
+            Clock::ThreadTime => return self.thread_time(),
+            Clock::Allocations if self.is_runtime(10) => {
+                let field = |name| self.event.field(name).and_then(|value| value.as_u64());
+                Weight::new(field("AllocationAmount64").or_else(|| field("AllocationAmount"))?, true)
+            }
+            Clock::Exceptions if self.is_runtime(80) => one,
+            Clock::Contention if self.is_runtime(81) => return Some(Effect::StartWaiting),
+            Clock::Contention if self.is_runtime(91) => return Some(Effect::StopWaiting),
+            Clock::Events { provider, event_id } => {
+                let selector = EventSelector { provider, event_id: *event_id };
+                selector.keeps(self.metadata).then_some(one)?
+            }
+            Clock::AllEvents => return Some(Effect::Weigh { weight: one, needs_stack: true }),
+            _ => return None,
+        };
+        Some(Effect::Weigh { weight, needs_stack: false })
+    }
+
+    fn is_runtime(&self, event_id: u32) -> bool {
+        self.provider == Some(KnownProvider::Runtime) && self.metadata.event_id == event_id
+    }
+
+    /// Returns what a sample of a thread weighs.
+    fn sample(&self) -> Option<Weight> {
+        match self.provider? {
+            KnownProvider::SampleProfiler if self.metadata.event_id == 0 => {
+                let kind = self.event.header.payload.first_chunk().map(|kind| u32::from_le_bytes(*kind));
+                Some(Weight::new(1, kind == Some(MANAGED)))
+            }
+            KnownProvider::UniversalEvents if self.metadata.name == "cpu" => {
+                let count = self.event.field("Value").and_then(|value| value.as_u64());
+                Some(Weight::new(count.unwrap_or(1), true))
+            }
+            _ => None,
+        }
+    }
+
+    fn thread_time(&self) -> Option<Effect> {
+        let runs = match self.provider {
+            Some(KnownProvider::SampleProfiler) => self.sample()?.running > 0,
+            // AllocationTick and the two kinds of sampled allocations.
+            Some(KnownProvider::Runtime) => {
+                return self.is_allocation().then_some(Effect::Show { runs: true, has_label: false });
+            }
+            Some(_) => return None,
+            None => {
+                return is_event_source(self.metadata)
+                    .then_some(Effect::Show { runs: false, has_label: true });
+            }
+        };
+        Some(Effect::Show { runs, has_label: false })
+    }
+
+    fn is_allocation(&self) -> bool {
+        matches!(self.metadata.event_id, 10 | 20 | 32)
+    }
+}
+
+/// The kind of a sample in managed code.
+const MANAGED: u32 = 2;
+
+/// Returns whether an event comes from an event source whose events show what a thread does.
+fn is_event_source(metadata: &Metadata<'_>) -> bool {
+    const OTHERS: [&str; 3] = [
+        "Microsoft-Windows-DotNETRuntimePrivate",
+        "Microsoft-Windows-DotNETRuntimeStress",
+        "System.Threading.Tasks.TplEventSource",
+    ];
+    // A manifest describes other events.
+    let is_manifest = metadata.event_id == 0xfffe;
+    let provider = metadata.provider;
+    if provider == "System.Diagnostics.Eventing.FrameworkEventSource" {
+        return matches!(metadata.event_id, 140..=143);
+    }
+    !is_manifest && !OTHERS.iter().any(|other| provider == *other)
+}
+
+/// Writes the name of an event with its opcode apart, as `Work/Start` for `WorkStart`.
+fn push_event_name(to: &mut String, name: Str<'_>) {
+    let start = to.len();
+    push_text(to, name);
+    for opcode in ["Start", "Stop"] {
+        let len = to.len().saturating_sub(opcode.len());
+        let is_suffix = to.get(len..).is_some_and(|end| end.eq_ignore_ascii_case(opcode));
+        if is_suffix && len > start {
+            to.truncate(len);
+            // Writing to a string cannot fail.
+            let _ = write!(to, "/{opcode}");
+            return;
+        }
+    }
+}
