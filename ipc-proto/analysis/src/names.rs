@@ -26,8 +26,9 @@
 //!
 //! # Memory
 //!
-//! The texts of all methods are in one arena of at most [`Names::LIMIT`] bytes, and are removed when their code is
-//! freed before an address of it was seen. Methods, modules and mappings together are at most [`Names::ROWS`].
+//! The texts of all methods are in one arena and have at most [`Names::LIMIT`] bytes. They are removed when their code is
+//! freed before an address of it was seen; the arena may be twice as large until then. The name of a module has at most
+//! 255 bytes, and is cut after that. Methods, modules and mappings together are at most [`Names::ROWS`].
 //! Further rows are ignored, and [`dropped`](Names::dropped) counts them.
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -402,7 +403,8 @@ impl Names {
             self.dropped = self.dropped.saturating_add(1);
             return;
         }
-        if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 || self.arena.len() > Self::LIMIT {
+        // Half of it, so that each byte is moved at most once for a byte that was added.
+        if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 {
             self.compact();
         }
         let start = index(self.arena.len());
@@ -567,7 +569,7 @@ impl Names {
             return self.insert(process, range, name, module);
         };
         // Modules of symbols have no ids. Ids of the runtime are addresses, which a text is not.
-        let key = self.module_names(process, module_name);
+        let key = self.module_names(process, cut(module_name));
         self.insert(process, range, method, key);
     }
 
@@ -662,13 +664,23 @@ pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
     }
 }
 
+/// The longest name of a module: that of a file. Every method of a module repeats it.
+const MAX_MODULE: usize = 255;
+
+/// Returns the beginning of the name of a module.
+fn cut(name: &str) -> &str {
+    let ends = name.char_indices().map(|(start, char)| start.saturating_add(char.len_utf8()));
+    let end = ends.take_while(|end| *end <= MAX_MODULE).last().unwrap_or_default();
+    name.get(..end).unwrap_or(name)
+}
+
 /// Returns the name of a file without its folder and its last extension.
 fn file_stem(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    match name.rsplit_once('.') {
+    cut(match name.rsplit_once('.') {
         Some((stem, _)) if !stem.is_empty() => stem,
         _ => name,
-    }
+    })
 }
 
 /// Splits a name of the form `return-type [module] Type::Method(args)[Tier]` into the module and the method.
@@ -787,6 +799,22 @@ mod tests {
         assert!(names.arena.len() < 300_000, "{}", names.arena.len());
         let address = names.address(0, 0x1000);
         assert_eq!(text(&mut names, address), "?!Shop.Cart.Dynamic9999(int32)");
+    }
+
+    #[test]
+    fn a_name_of_a_module_has_a_limit() {
+        let mut names = Names::default();
+        load_module(&mut names, &"\u{e9}".repeat(20_000), "");
+        load(&mut names, 0x1000, 0x10, "Add");
+        let long = "m".repeat(20_000);
+        assert!(names.perf_map_line(0, &alloc::format!("1010 10 int32 [{long}] Add()")));
+        let addresses = [0x1000, 0x1010].map(|ip| names.address(0, ip));
+        let texts = addresses.map(|address| text(&mut names, address));
+        let expected = [
+            alloc::format!("{}!Shop.Cart.Add(int32)", "\u{e9}".repeat(127)),
+            alloc::format!("{}!Add()", &long[..255]),
+        ];
+        assert_eq!(texts, expected);
     }
 
     #[test]
