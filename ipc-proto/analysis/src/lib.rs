@@ -8,6 +8,7 @@ extern crate alloc;
 pub mod call_tree;
 mod durations;
 pub mod gc;
+pub mod jit;
 mod known_provider;
 pub mod names;
 mod place;

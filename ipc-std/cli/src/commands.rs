@@ -19,6 +19,7 @@ mod fake_runtime;
 mod find;
 mod gc;
 mod info;
+mod jit;
 mod list_profiles;
 mod man;
 mod monitor;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     Events(events::Args),
     Stats(stats::Args),
     Gc(gc::Args),
+    Jit(jit::Args),
     Rewrite(rewrite::Args),
     Decode(decode::Args),
     Conformance(conformance::Args),
@@ -93,6 +95,7 @@ impl Command {
             Self::Events(args) => events::run(&args, globals),
             Self::Stats(args) => stats::run(&args, globals),
             Self::Gc(args) => gc::run(&args, globals),
+            Self::Jit(args) => jit::run(&args, globals),
             Self::Rewrite(args) => rewrite::run(&args, globals),
             Self::Decode(args) => decode::run(&args, globals),
             Self::Conformance(args) => conformance::run(&args, globals),

@@ -22,6 +22,7 @@ mod socket_path;
 mod source;
 mod stderr;
 mod stdout;
+mod tables;
 mod target;
 mod time_range_args;
 mod timeout_args;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use comfy_table::{CellAlignment, Table, presets};
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
 use serde_json::{Value, json};
 
@@ -13,6 +12,7 @@ use crate::globals::Globals;
 use crate::rows::{Row, Rows, milliseconds, milliseconds_at};
 use crate::source;
 use crate::stdout::{json_to_stdout, to_stdout};
+use crate::tables::{table_of_numbers, write_table};
 use crate::trace_file::read_in_order;
 
 /// Show the garbage collections of a trace: pauses, reasons and heap sizes
@@ -153,19 +153,7 @@ impl Found {
             milliseconds(all.pauses.total()),
             statistics.paused_share() * 100.0,
         )?;
-        let mut table = table(&[
-            "GENERATION",
-            "COUNT",
-            "INDUCED",
-            "PAUSE ms",
-            "MEAN",
-            "P50",
-            "P90",
-            "P99",
-            "MAX",
-            "MAX SUSPEND",
-            "MAX MB",
-        ]);
+        let mut table = table_of_numbers(&STATISTICS, &[]);
         let names = ["0", "1", "2", "all"];
         for (name, statistics) in names.into_iter().zip(generations.iter().chain([all])) {
             table.add_row(statistics_cells(name, statistics));
@@ -174,17 +162,10 @@ impl Found {
         if is_summary || self.longest.is_empty() {
             return Ok(());
         }
-        let mut table = self::table(&[
-            "NUMBER", "GEN", "START ms", "PAUSE ms", "SUSPEND", "AFTER MB", "PROMOTED", "TYPE", "REASON",
-        ]);
+        let mut table = table_of_numbers(&LONGEST, &[7, 8]);
         let mut longest: Vec<_> = self.longest.iter().collect();
         longest.sort_by_key(|((_, order), _)| *order);
         longest.iter().for_each(|(_, collection)| _ = table.add_row(cells(collection)));
-        for column in [7, 8] {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Left);
-            }
-        }
         if all.count > u64::try_from(longest.len()).unwrap_or(u64::MAX) {
             writeln!(out, "\nThe {} longest pauses:", longest.len())?;
         }
@@ -192,18 +173,22 @@ impl Found {
     }
 }
 
-/// Returns a table of numbers.
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header);
-    table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    table
-}
+const STATISTICS: [&str; 11] = [
+    "GENERATION",
+    "COUNT",
+    "INDUCED",
+    "PAUSE ms",
+    "MEAN",
+    "P50",
+    "P90",
+    "P99",
+    "MAX",
+    "MAX SUSPEND",
+    "MAX MB",
+];
 
-fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out)?;
-    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
-}
+const LONGEST: [&str; 9] =
+    ["NUMBER", "GEN", "START ms", "PAUSE ms", "SUSPEND", "AFTER MB", "PROMOTED", "TYPE", "REASON"];
 
 fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> [String; 11] {
     let GenerationStatistics { count, induced, pauses, suspensions, largest_heap, .. } = statistics;

@@ -1,0 +1,20 @@
+//! Methods that the runtime compiled while the program ran: how long each took, at which tier, and the sizes of its code.
+//!
+//! [`Compilations`] takes the events of a trace in the order of time, and returns a [`Compilation`] for each version of a
+//! method that was compiled. Its rules are those of Microsoft's TraceEvent, so that times are equal to the nanosecond:
+//!
+//! * A compilation begins with MethodJittingStarted, and ends with the next load of a compiled method on the same thread
+//!   (MethodLoadVerbose, MethodLoad). To compile a method can require that others are compiled first, on the same thread:
+//!   a load ends the compilation that began last. The time of a compilation contains those inside it.
+//! * A load without a start is a compilation without a time.
+//! * A start without a load, as when another thread was faster, remains open, and a later load without a start ends it.
+//! * Precompiled methods are not compiled, and do not appear.
+//!
+//! The events come from the provider `Microsoft-Windows-DotNETRuntime` with keyword JIT (0x10) and level verbose.
+mod compilation;
+mod compilations;
+mod statistics;
+
+pub use compilation::{Compilation, Tier};
+pub use compilations::Compilations;
+pub use statistics::{JitStatistics, TierStatistics};

@@ -1,0 +1,193 @@
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+
+use ipc_proto::nettrace::TraceEvent;
+
+use super::{Compilation, JitStatistics, Tier};
+use crate::KnownProvider;
+
+/// Finds the compilations of a process in its events, which must come in the order of time: see
+/// [`EventAssembler::in_order`](ipc_proto::nettrace::EventAssembler::in_order).
+///
+/// Take compilations with [`pop`](Self::pop) after each event. Those that began after one that has not ended then wait,
+/// in up to 4 MiB; if more is needed, the first ones are returned as they are. The work for each event is logarithmic in
+/// the number of threads.
+///
+/// ```
+/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace_analysis::jit::Compilations;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-compilations.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+/// assembler.push(&bytes);
+/// let mut compilations = Compilations::default();
+/// while let Progress::Event = assembler.advance() {
+///     let Some(event) = assembler.event() else { break };
+///     compilations.event(&event);
+///     while let Some(compilation) = compilations.pop() {
+///         println!("{:?} ns for {} ({})", compilation.duration, compilation.method, compilation.tier);
+///     }
+/// }
+/// compilations.finish();
+/// assert!(compilations.statistics().all.durations.longest() > 1_000_000);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Compilations {
+    /// Compilations that were not returned yet, in the order of their start.
+    waiting: VecDeque<Started>,
+    /// The memory of these.
+    waiting_bytes: usize,
+    /// The number of compilations that were returned.
+    returned: u64,
+    /// The open compilations of each thread, by their places among all compilations, in the order of their start.
+    open: BTreeMap<u64, VecDeque<u64>>,
+    is_finished: bool,
+    statistics: JitStatistics,
+}
+
+#[derive(Debug, Clone)]
+struct Started {
+    compilation: Compilation,
+    has_start: bool,
+    is_open: bool,
+}
+
+impl Started {
+    /// Returns the memory that it takes, with its place among the open ones of its thread.
+    fn bytes(&self) -> usize {
+        self.compilation.method.capacity().saturating_add(FIXED_BYTES)
+    }
+}
+
+/// The memory of a compilation without its name.
+const FIXED_BYTES: usize = size_of::<Started>() + 64;
+
+/// The memory of compilations that wait.
+const MAX_WAITING_BYTES: usize = 4 << 20;
+
+mod id {
+    pub(super) const LOAD: u32 = 141;
+    pub(super) const LOAD_VERBOSE: u32 = 143;
+    pub(super) const JITTING_STARTED: u32 = 145;
+}
+
+impl Compilations {
+    /// Takes an event of any kind.
+    pub fn event(&mut self, event: &TraceEvent<'_>) {
+        let Some(metadata) = event.metadata() else { return };
+        if KnownProvider::of(metadata.provider) != Some(KnownProvider::Runtime) {
+            return;
+        }
+        match metadata.event_id {
+            id::JITTING_STARTED => {
+                let il_size = number(event, "MethodILSize");
+                self.start(Compilation { il_size, ..compilation(event) }, true);
+            }
+            id::LOAD | id::LOAD_VERBOSE => self.load(event),
+            _ => {}
+        }
+    }
+
+    /// Returns the next compilation that no later event can change, in the order of their start.
+    pub fn pop(&mut self) -> Option<Compilation> {
+        let front = self.waiting.front()?;
+        if front.is_open && !self.is_finished && self.waiting_bytes <= MAX_WAITING_BYTES {
+            return None;
+        }
+        let Started { compilation, is_open, .. } = front;
+        if *is_open {
+            // No compilation of its thread began before it.
+            let thread = compilation.thread;
+            if let Some(places) = self.open.get_mut(&thread) {
+                places.pop_front();
+                if places.is_empty() {
+                    self.open.remove(&thread);
+                }
+            }
+        }
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(front.bytes());
+        self.returned = self.returned.saturating_add(1);
+        self.waiting.pop_front().map(|started| started.compilation)
+    }
+
+    /// Ends the trace: [`pop`](Self::pop) returns all remaining compilations, complete or not.
+    pub const fn finish(&mut self) {
+        self.is_finished = true;
+    }
+
+    /// Returns the statistics of the compilations whose load was in the events so far.
+    #[must_use]
+    pub const fn statistics(&self) -> &JitStatistics {
+        &self.statistics
+    }
+
+    fn start(&mut self, compilation: Compilation, has_start: bool) {
+        let waiting = u64::try_from(self.waiting.len()).unwrap_or(u64::MAX);
+        let place = self.returned.saturating_add(waiting);
+        self.open.entry(compilation.thread).or_default().push_back(place);
+        let started = Started { compilation, has_start, is_open: true };
+        self.waiting_bytes = self.waiting_bytes.saturating_add(started.bytes());
+        self.waiting.push_back(started);
+    }
+
+    fn load(&mut self, event: &TraceEvent<'_>) {
+        const JITTED: u64 = 8;
+        let (Some(flags), Some(native_size)) = (number(event, "MethodFlags"), number(event, "MethodSize"))
+        else {
+            return;
+        };
+        if flags & JITTED == 0 {
+            return;
+        }
+        let thread = event.thread_id();
+        if !self.open.contains_key(&thread) {
+            self.start(compilation(event), false);
+        }
+        let place = self.open.get(&thread).and_then(|places| places.back()).copied();
+        let place = place.and_then(|place| usize::try_from(place.checked_sub(self.returned)?).ok());
+        let Some(started) = place.and_then(|place| self.waiting.get_mut(place)) else { return };
+        let Started { compilation, has_start, is_open } = started;
+        let elapsed = event.nanoseconds().saturating_sub(compilation.start);
+        compilation.native_size = Some(native_size);
+        compilation.duration = has_start.then(|| u64::try_from(elapsed).unwrap_or_default());
+        compilation.tier = Tier::from_flags(flags);
+        compilation.version = number(event, "ReJITID").unwrap_or_default();
+        self.statistics.add(compilation);
+        // TraceEvent recognizes the end of a compilation by its size and time. A method with neither stays open.
+        if native_size > 0 || elapsed > 0 {
+            *is_open = false;
+            if let Some(places) = self.open.get_mut(&thread) {
+                places.pop_back();
+                if places.is_empty() {
+                    self.open.remove(&thread);
+                }
+            }
+        }
+    }
+}
+
+/// Returns what the events of a method have in common.
+fn compilation(event: &TraceEvent<'_>) -> Compilation {
+    Compilation {
+        method: method(event).unwrap_or_default(),
+        module_id: number(event, "ModuleID").unwrap_or_default(),
+        start: event.nanoseconds(),
+        thread: event.thread_id(),
+        ..Compilation::default()
+    }
+}
+
+/// Returns the name of a method as TraceEvent prints it: without the return type.
+fn method(event: &TraceEvent<'_>) -> Option<String> {
+    let text = |field| event.field(field)?.as_str();
+    let (namespace, name) = (text("MethodNamespace")?, text("MethodName")?);
+    let signature = text("MethodSignature")?;
+    let parameters = signature.chars().skip_while(|c| *c != '(');
+    Some(namespace.chars().chain(['.']).chain(name.chars()).chain(parameters).collect())
+}
+
+fn number(event: &TraceEvent<'_>, field: &str) -> Option<u64> {
+    event.field(field)?.as_u64()
+}

@@ -1,0 +1,226 @@
+//! `jit`: the methods that the runtime compiled during a trace.
+use core::cmp::Reverse;
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::printable::printable_name;
+use crate::rows::{Row, Rows, milliseconds, milliseconds_at};
+use crate::source;
+use crate::stdout::{json_to_stdout, to_stdout};
+use crate::tables::{table_of_numbers, write_table};
+use crate::trace_file::read_in_order;
+
+/// Show the methods that were compiled during a trace: times, tiers and sizes
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+JIT is the time from the start of a compilation to its end, with that of others
+that it required on the same thread. A method is compiled again for a higher
+tier, so it can have several rows. Precompiled methods do not appear. The
+numbers are those of PerfView and TraceEvent.
+
+With --json, a line is {\"method\", \"start_ms\", \"jit_ms\", \"il_size\",
+\"native_size\", \"tier\", \"thread\"}, and these are the columns of --csv. Times
+are since the start of the trace, sizes are bytes. What the trace does not have
+is null. With --summary, --json is one object.
+
+Examples:
+  dotnet-ipc trace 4242 --clr-events jit --clr-event-level verbose
+  dotnet-ipc jit app.nettrace
+  dotnet-ipc jit app.nettrace --csv > methods.csv
+  dotnet-ipc jit app.nettrace --json | jq 'select(.jit_ms > 10).method'")]
+pub(crate) struct Args {
+    /// The trace; `-` for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show the N compilations that took longest
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "csv")]
+    top: usize,
+    /// Show only the statistics
+    #[arg(long, conflicts_with = "csv")]
+    summary: bool,
+    /// Write all compilations as CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let mut found = Found { limit: args.top, ..Found::default() };
+    let read = if args.csv || (globals.json && !args.summary) {
+        let mut read = Ok(());
+        to_stdout(|out| {
+            let mut rows = Rows::new(out, args.csv);
+            read = found.read(args, globals, |compilation| rows.add(row(compilation)));
+            rows.finish()
+        })?;
+        read
+    } else {
+        let read = found.read(args, globals, |_| ControlFlow::Continue(()));
+        if globals.json {
+            json_to_stdout(&found.to_json())?;
+        } else if found.count > 0 {
+            to_stdout(|out| found.write(args.summary, out))?;
+        }
+        read
+    };
+    read?;
+    if found.count == 0 {
+        let name = source::name(&args.file);
+        return Err(Failure::new(Kind::Other, format!("{name}: the trace has no compiled method"))
+            .with_hint(
+                "if the program compiled one, record it with \
+             `dotnet-ipc trace PID --clr-events jit --clr-event-level verbose`",
+            ));
+    }
+    Ok(())
+}
+
+/// What a trace has.
+#[derive(Default)]
+struct Found {
+    compilations: Compilations,
+    count: u64,
+    incomplete: u64,
+    /// The compilations that took longest, by time and size, and the first ones before others.
+    longest: BTreeMap<(u64, u64, Reverse<u64>), Compilation>,
+    limit: usize,
+}
+
+impl Found {
+    /// Reads the trace, and passes each compilation to `take` until that breaks.
+    fn read(
+        &mut self,
+        args: &Args,
+        globals: &Globals,
+        mut take: impl FnMut(&Compilation) -> ControlFlow<()>,
+    ) -> Result<(), Failure> {
+        let read = read_in_order(&args.file, globals, |event| {
+            self.compilations.event(event);
+            self.take(&mut take)
+        });
+        self.compilations.finish();
+        // The output reports its error itself.
+        let _ = self.take(&mut take);
+        read
+    }
+
+    fn take(&mut self, take: &mut impl FnMut(&Compilation) -> ControlFlow<()>) -> ControlFlow<()> {
+        while let Some(compilation) = self.compilations.pop() {
+            self.count = self.count.saturating_add(1);
+            take(&compilation)?;
+            if let Some(native_size) = compilation.native_size {
+                let time = compilation.duration.unwrap_or_default();
+                self.longest.insert((time, native_size, Reverse(self.count)), compilation);
+                if self.longest.len() > self.limit {
+                    self.longest.pop_first();
+                }
+            } else {
+                self.incomplete = self.incomplete.saturating_add(1);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn to_json(&self) -> Value {
+        let statistics = self.compilations.statistics();
+        let tiers: Vec<Value> =
+            statistics.tiers().map(|(tier, statistics)| summary(&tier.to_string(), statistics)).collect();
+        json!({ "all": summary("all", &statistics.all), "tiers": tiers, "incomplete": self.incomplete })
+    }
+
+    fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
+        let statistics = self.compilations.statistics();
+        let all = &statistics.all;
+        write!(out, "{} compilations", all.count)?;
+        if self.incomplete > 0 {
+            write!(out, ", and {} without an end", self.incomplete)?;
+        }
+        writeln!(out, "; {:.3} ms on all threads together", milliseconds(all.durations.total()))?;
+        let mut table = table_of_numbers(&STATISTICS, &[0]);
+        for (tier, statistics) in statistics.tiers() {
+            table.add_row(statistics_cells(&tier.to_string(), statistics));
+        }
+        table.add_row(statistics_cells("all", all));
+        write_table(&table, out)?;
+        if is_summary || self.longest.is_empty() {
+            return Ok(());
+        }
+        let mut table = table_of_numbers(&LONGEST, &[4, 5]);
+        self.longest.values().rev().for_each(|compilation| _ = table.add_row(cells(compilation)));
+        if all.count > u64::try_from(self.longest.len()).unwrap_or(u64::MAX) {
+            writeln!(out, "\nThe {} that took longest:", self.longest.len())?;
+        }
+        write_table(&table, out)
+    }
+}
+
+const STATISTICS: [&str; 9] =
+    ["TIER", "COUNT", "JIT ms", "MEAN", "P50", "P99", "MAX", "IL BYTES", "NATIVE BYTES"];
+
+fn statistics_cells(name: &str, statistics: &TierStatistics) -> [String; 9] {
+    let TierStatistics { count, durations, il_size, native_size, .. } = statistics;
+    let time = |nanoseconds| format!("{:.3}", milliseconds(nanoseconds));
+    [
+        name.to_owned(),
+        count.to_string(),
+        time(durations.total()),
+        time(durations.mean()),
+        time(durations.quantile(500)),
+        time(durations.quantile(990)),
+        time(durations.longest()),
+        il_size.to_string(),
+        native_size.to_string(),
+    ]
+}
+
+const LONGEST: [&str; 6] = ["JIT ms", "START ms", "IL", "NATIVE", "TIER", "METHOD"];
+
+fn cells(compilation: &Compilation) -> [String; 6] {
+    let size = |size: Option<u64>| size.map_or_else(String::new, |size| size.to_string());
+    let time = |nanoseconds| format!("{:.3}", milliseconds(nanoseconds));
+    [
+        compilation.duration.map_or_else(String::new, time),
+        format!("{:.3}", milliseconds_at(compilation.start)),
+        size(compilation.il_size),
+        size(compilation.native_size),
+        compilation.tier.to_string(),
+        printable_name(&compilation.method),
+    ]
+}
+
+/// Returns the row of `--json` and `--csv`.
+fn row(compilation: &Compilation) -> Row<7> {
+    let Compilation { method, start, duration, il_size, native_size, tier, thread, .. } = compilation;
+    [
+        ("method", method.as_str().into()),
+        ("start_ms", json!(milliseconds_at(*start))),
+        ("jit_ms", json!(duration.map(milliseconds))),
+        ("il_size", json!(il_size)),
+        ("native_size", json!(native_size)),
+        ("tier", tier.to_string().into()),
+        ("thread", json!(thread)),
+    ]
+}
+
+/// Returns the object of `--summary --json` for some of the compilations.
+fn summary(tier: &str, statistics: &TierStatistics) -> Value {
+    let TierStatistics { count, durations, il_size, native_size, .. } = statistics;
+    json!({
+        "tier": tier,
+        "compilations": count,
+        "timed": durations.count(),
+        "jit_ms": milliseconds(durations.total()),
+        "mean_jit_ms": milliseconds(durations.mean()),
+        "p50_jit_ms": milliseconds(durations.quantile(500)),
+        "p99_jit_ms": milliseconds(durations.quantile(990)),
+        "max_jit_ms": milliseconds(durations.longest()),
+        "il_size": il_size,
+        "native_size": native_size,
+    })
+}
