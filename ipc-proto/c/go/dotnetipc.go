@@ -692,10 +692,11 @@ type Session struct {
 	stop        sync.Once
 	// Closed when the goroutine that stops the session has ended.
 	stopped chan struct{}
-	// Protects session and end.
-	mutex   sync.Mutex
-	session *memory
-	end     SessionEnd
+	// Protects the rest.
+	mutex    sync.Mutex
+	stopping bool
+	session  *memory
+	end      SessionEnd
 }
 
 // now is the time in milliseconds of the session.
@@ -717,21 +718,30 @@ func (s *Session) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	n, err := s.stream.Read(p)
+	stopping, err := s.report(p[:n], err)
+	if err == io.EOF && stopping {
+		<-s.stopped // End is known then
+	}
+	return n, err
+}
+
+// report reports the result of reading the stream. It also returns whether the session is being stopped.
+func (s *Session) report(bytes []byte, err error) (bool, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.session.pointer == nil {
-		return 0, os.ErrClosed
+		return false, os.ErrClosed
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		C.dipc_session_tick(s.session.session(), s.now())
 		C.dipc_session_abandon(s.session.session()) // if the runtime refused the Stop before its deadline
-		return 0, fmt.Errorf("the runtime did not end the session: %w", err)
+		return true, fmt.Errorf("the runtime did not end the session: %w", err)
 	}
-	C.dipc_session_stream(s.session.session(), (*C.uint8_t)(unsafe.SliceData(p)), C.size_t(n))
-	if n == 0 {
-		return 0, io.EOF
+	C.dipc_session_stream(s.session.session(), (*C.uint8_t)(unsafe.SliceData(bytes)), C.size_t(len(bytes)))
+	if len(bytes) == 0 {
+		return s.stopping, io.EOF
 	}
-	return n, nil
+	return s.stopping, nil
 }
 
 // Stop requests the end of the session, without waiting for it. Any goroutine can call it.
@@ -740,6 +750,7 @@ func (s *Session) Stop() {
 		until := s.now() + C.uint64_t(s.stopTimeout.Milliseconds())
 		s.stream.SetReadDeadline(time.Now().Add(s.stopTimeout))
 		s.mutex.Lock()
+		s.stopping = true
 		C.dipc_session_stop(s.session.session(), until)
 		s.mutex.Unlock()
 		go s.driveStop(until)

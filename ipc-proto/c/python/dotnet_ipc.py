@@ -802,7 +802,10 @@ class TraceSession(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Reads some bytes into a buffer. Returns 0 at the end of the session: ``end`` is its reason."""
+        """Reads some bytes into a buffer. Returns 0 at the end of the session: ``end`` is its reason.
+
+        Raises ``TimeoutError`` if the runtime does not end the session in time after ``stop``.
+        """
         if self.closed:
             raise ValueError("the session is closed")
         view = memoryview(buffer).cast("B")
@@ -810,6 +813,8 @@ class TraceSession(io.RawIOBase):
         while self.end == SessionEnd.RUNNING:
             now = int(time.monotonic() * 1000)
             self._expect(_library.dipc_session_tick(self._session, now))
+            if self.end == SessionEnd.TIMED_OUT:
+                raise TimeoutError("the runtime did not end the session")
             if self._stop_requested and not self._stop_started:
                 self._stop_started = True
                 self._expect(_library.dipc_session_stop(self._session, now + int(self._runtime.timeout * 1000)))

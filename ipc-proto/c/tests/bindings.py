@@ -2,6 +2,8 @@
 """Checks the wrappers for Python and Go: their declarations, what they say about the files of testdata, and their examples,
 against a fake runtime or against the real ones in DOTNET_IPC_RUNTIMES. The C client runs too.
 
+Also runs the tests of the wrappers.
+
 usage: bindings.py FOLDER_OF_THE_LIBRARY DOTNET_IPC fake|real
 """
 import contextlib
@@ -25,7 +27,7 @@ from pathlib import Path
 library, tool = (Path(argument).resolve() for argument in sys.argv[1:3])
 here = Path(__file__).parent.parent.resolve()
 testdata = here.parent.parent / "testdata"
-python_files = [here / "python/dotnet_ipc.py", here / "python/example.py", here / "tests/lines.py"]
+python_files = [*here.glob("python/*.py"), here / "tests/lines.py", here / "tests/wrapper.py"]
 LINKED = [f"-I{here}/include", library / "libdotnet_ipc.a"]
 
 
@@ -78,6 +80,7 @@ def build(folder):
         for done in [
             pool.submit(output, "go", "vet", "./...", **go),
             pool.submit(output, "go", "build", "-o", folder / "bin/", "./...", **go),
+            pool.submit(output, "go", "test", "-c", "-o", folder / "bin/tests", ".", **go),
             pool.submit(output, "gcc", here / "examples/client.c", *LINKED, "-o", folder / "client"),
             pool.submit(output, "gcc", here / "examples/trace.c", *LINKED, "-o", folder / "trace"),
         ]:
@@ -143,6 +146,22 @@ def compare(folder, environment):
             program.chmod(0o755)
             compared = output(here / f"tests/{script}.py", program, tool, testdata, *arguments, env=environment)
             print(f"{language}: {compared}", end="")
+
+
+def failures(folder, environment):
+    """The wrappers report what fails, and leave no session behind."""
+    environment = {
+        **environment,
+        "DOTNET_IPC": str(tool),
+        "TESTDATA": str(testdata),
+        "PYTHONPATH": str(here / "python"),
+        "TMPDIR": str(folder),
+    }
+    with ThreadPoolExecutor(2) as pool:
+        python = pool.submit(output, sys.executable, "-W", "error", here / "tests/wrapper.py", env=environment)
+        go = pool.submit(output, folder / "bin/tests", env=environment)
+        python.result()
+        print("tests of python passed, tests of go:", go.result(), end="")
 
 
 class Tee:
@@ -320,4 +339,5 @@ with tempfile.TemporaryDirectory() as work:
     else:
         declarations(Path(work), environment)
         compare(Path(work), environment)
+        failures(Path(work), environment)
         fake(Path(work), environment)
