@@ -7,6 +7,7 @@ extern crate alloc;
 
 pub mod call_tree;
 mod durations;
+pub mod formats;
 pub mod gc;
 pub mod jit;
 mod known_provider;

@@ -1,0 +1,150 @@
+//! Files that other tools show, against the analyses that they come from.
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
+
+mod runtime_events;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use ipc_proto::nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
+use nettrace_analysis::call_tree::{CallTree, Order};
+use nettrace_analysis::formats::Profile;
+use nettrace_analysis::names::FrameId;
+use nettrace_analysis::samples::{Clock, Samples, Weight};
+use serde_json::{Value, json};
+
+use crate::runtime_events::{each_event, path};
+
+/// Returns what the samples of a recorded trace weigh.
+fn samples(name: &str, clock: &Clock) -> Samples {
+    let mut samples = Samples::new([clock.clone()]);
+    each_event(&fs::read(path(name)).unwrap(), |event| samples.event(event));
+    samples
+}
+
+/// Exclusive and inclusive weights by name.
+type Weights = BTreeMap<String, (u64, u64)>;
+
+fn expected(samples: &mut Samples, clock: &Clock) -> Weights {
+    let tree = CallTree::new(samples, clock, |_, weight| weight.total());
+    let top = tree.top(Order::Exclusive);
+    top.iter()
+        .map(|entry| (samples.names().text(entry.frame).to_owned(), (entry.exclusive, entry.inclusive)))
+        .collect()
+}
+
+/// Returns what speedscope shows of a file.
+fn speedscope_weights(file: &Value) -> Weights {
+    let frames = file["shared"]["frames"].as_array().unwrap();
+    let mut weights = Weights::new();
+    for profile in file["profiles"].as_array().unwrap() {
+        assert_eq!((&profile["type"], &profile["startValue"]), (&json!("sampled"), &json!(0)));
+        let (stacks, values) =
+            (profile["samples"].as_array().unwrap(), profile["weights"].as_array().unwrap());
+        assert_eq!(stacks.len(), values.len());
+        let total: u64 = values.iter().map(|value| value.as_u64().unwrap()).sum();
+        assert_eq!(profile["endValue"], total);
+        for (stack, weight) in stacks.iter().zip(values) {
+            let name = |frame: &Value| {
+                let frame = usize::try_from(frame.as_u64().unwrap()).unwrap();
+                frames[frame]["name"].as_str().unwrap().to_owned()
+            };
+            let mut names: Vec<String> = stack.as_array().unwrap().iter().map(name).collect();
+            let weight = weight.as_u64().unwrap();
+            if let Some(leaf) = names.last() {
+                weights.entry(leaf.clone()).or_default().0 += weight;
+            }
+            names.sort();
+            names.dedup();
+            names.into_iter().for_each(|name| weights.entry(name).or_default().1 += weight);
+        }
+    }
+    weights
+}
+
+fn speedscope(profile: &Profile<'_>) -> Value {
+    let mut file = String::new();
+    profile.write_speedscope("a \"name\"\u{1}\\", &mut file).unwrap();
+    serde_json::from_str(&file).unwrap()
+}
+
+#[test]
+fn speedscope_files_weigh_what_the_call_tree_weighs() {
+    for (name, clock, unit) in [
+        ("analysis/net31-sampled.nettrace", Clock::Wall, "none"),
+        ("analysis/net31-sampled.nettrace", Clock::ThreadTime, "nanoseconds"),
+        ("analysis/net10-startup.nettrace", Clock::Wall, "none"),
+        ("analysis/net10-startup.nettrace", Clock::AllEvents, "none"),
+    ] {
+        let mut samples = samples(name, &clock);
+        let expected = expected(&mut samples, &clock);
+        assert!(expected.len() > 3, "{expected:?}");
+        let threads = samples.threads().len();
+        let file = speedscope(&Profile::new(&mut samples, &clock, |_, weight| weight.total()));
+        assert_eq!(file["$schema"], "https://www.speedscope.app/file-format-schema.json");
+        assert_eq!(file["name"], "a \"name\"\u{1}\\");
+        let profiles = file["profiles"].as_array().unwrap();
+        assert!((1..=threads).contains(&profiles.len()));
+        assert!(profiles.iter().all(|profile| profile["unit"] == unit));
+        assert!(profiles.iter().all(|profile| profile["name"].as_str().unwrap().starts_with("Thread (")));
+        assert_eq!(speedscope_weights(&file), expected, "{name} {clock:?}");
+    }
+}
+
+/// Only what a caller weighs is in the file.
+#[test]
+fn threads_and_waiting_can_be_left_out() {
+    let clock = Clock::Wall;
+    let mut samples = samples("analysis/net31-sampled.nettrace", &clock);
+    let first = samples.weights(&clock).next().unwrap().0;
+    let weigh = |thread, weight: Weight| if thread == first { weight.total() } else { 0 };
+    let id = samples.threads()[first.number()].id;
+    let file = speedscope(&Profile::new(&mut samples, &clock, weigh));
+    let profiles = file["profiles"].as_array().unwrap();
+    assert_eq!(profiles.len(), 1);
+    assert!(profiles[0]["name"].as_str().unwrap().starts_with(&format!("Thread ({id})")));
+    let file = speedscope(&Profile::new(&mut samples, &clock, |_, _| 0));
+    assert_eq!((&file["profiles"], &file["shared"]["frames"]), (&json!([]), &json!([])));
+    assert_eq!(samples.names().text(FrameId::UNKNOWN), "?!?");
+}
+
+/// Returns a trace in which events on many threads refer to one stack.
+fn deep_trace(depth: u64, threads: u64) -> Vec<u8> {
+    let mut buf = vec![0; 4 * TraceWriter::BUFFER];
+    let (mut writer, mut trace) = (TraceWriter::new(Version::V4, &mut buf).unwrap(), Vec::new());
+    macro_rules! put {
+        ($method:ident($arg:expr)) => {
+            while let Some(bytes) = writer.$method($arg).unwrap() {
+                trace.extend_from_slice(bytes);
+            }
+        };
+    }
+    put!(trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let mut metadata = Metadata::default();
+    (metadata.id, metadata.provider, metadata.event_id) = (1, "Deep".into(), 1);
+    put!(describe(&metadata));
+    let addresses: Vec<u8> = (1..=depth).flat_map(u64::to_le_bytes).collect();
+    put!(stack(&Stack { id: 1, bytes: &addresses }));
+    for (thread, sequence) in (1..=threads).zip(1..) {
+        let event =
+            Event { metadata_id: 1, stack_id: 1, thread, capture_thread: 1, sequence, ..Event::default() };
+        put!(event(&event));
+    }
+    while let Some(bytes) = writer.finish() {
+        trace.extend_from_slice(bytes);
+    }
+    trace
+}
+
+/// A stack that many threads have is written for each of them, so that its depth has a limit.
+#[test]
+fn the_length_of_a_file_is_proportional_to_that_of_the_trace() {
+    let trace = deep_trace(5_000, 500);
+    let mut samples = Samples::new([Clock::AllEvents]);
+    each_event(&trace, |event| samples.event(event));
+    let profile = Profile::new(&mut samples, &Clock::AllEvents, |_, weight| weight.total());
+    let file = speedscope(&profile);
+    let profiles = file["profiles"].as_array().unwrap();
+    assert_eq!(profiles.len(), 500);
+    assert!(profiles.iter().all(|profile| profile["samples"][0].as_array().unwrap().len() == 1_024));
+}
