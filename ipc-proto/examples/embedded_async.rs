@@ -1,0 +1,287 @@
+//! A device that answers over an asynchronous serial line: `no_std`, fixed buffers, any
+//! `embedded_io_async::{Read, Write}`.
+//!
+//! `cargo run -p ipc-proto --example embedded_async`
+//!
+//! Waits are limited by a timer that drops the future, as `embassy_time::with_timeout` does. Nothing is lost by that: a
+//! read or write of `embedded-io-async` that is dropped has moved no bytes, and the exchange keeps its state. So the same
+//! exchange continues later. How a line is synchronized after noise is the same as in the example `embedded`.
+#![no_std]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "an example is short"
+)]
+
+/// What both ends have: the loop that drives every exchange.
+mod link {
+    use embedded_io_async::{Error, ErrorKind, Read, Write};
+    use ipc_proto::{EncodeError, Exchange, ProtocolError, Step};
+
+    #[derive(Debug)]
+    #[allow(dead_code, reason = "shown by Debug")]
+    pub(crate) enum Failure {
+        Line(ErrorKind),
+        Protocol(ProtocolError),
+        Encode(EncodeError),
+    }
+
+    pub(crate) async fn drive(
+        exchange: &mut impl Exchange,
+        line: &mut (impl Read + Write),
+    ) -> Result<(), Failure> {
+        loop {
+            let done = match exchange.step() {
+                Step::Send(bytes) => line.write(bytes).await,
+                Step::Receive(space) => line.read(space).await,
+                Step::Done => return line.flush().await.map_err(|e| Failure::Line(e.kind())),
+            };
+            exchange.advance(done.map_err(|e| Failure::Line(e.kind()))?).map_err(Failure::Protocol)?;
+        }
+    }
+}
+
+/// The device: a runtime that knows two commands.
+mod device {
+    use embedded_io_async::{Read, Write};
+    use ipc_proto::types::{ProcessInfo, Status};
+    use ipc_proto::{HResult, Request, Serve};
+
+    use crate::clock::Clock;
+    use crate::link::{Failure, drive};
+
+    pub(crate) struct Device<'a> {
+        pub(crate) info: ProcessInfo<'a>,
+        pub(crate) suspended: bool,
+        /// How often the watchdog was reset.
+        pub(crate) resets: u32,
+    }
+
+    impl Device<'_> {
+        /// Serves one command, and resets a watchdog every 10 milliseconds while it waits.
+        pub(crate) async fn serve(
+            &mut self,
+            line: &mut (impl Read + Write),
+            clock: &Clock,
+        ) -> Result<(), Failure> {
+            // Its commands have no payload. What does not fit is refused, not cut off.
+            let (mut receive, mut send) = ([0; 32], [0; 256]);
+            let mut serve = Serve::new(&mut receive, &mut send).map_err(Failure::Encode)?;
+            loop {
+                match clock.with_timeout(10, drive(&mut serve, line)).await {
+                    Some(driven) => break driven?,
+                    None => self.resets += 1, // then the same exchange continues
+                }
+            }
+            let (request, mut reply) = serve.finish();
+            match request {
+                Ok(Request::GetProcessInfo(get)) => reply.answer(&get, &self.info),
+                Ok(Request::ResumeRuntime(resume)) => {
+                    self.suspended = false;
+                    reply.answer(&resume, &Status::OK)
+                }
+                Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND),
+                Err(_) => Ok(()), // the reply refuses it already
+            }
+            .map_err(Failure::Encode)?;
+            drive(&mut reply, line).await
+        }
+    }
+}
+
+/// The other end: a tool, which may be as small.
+mod tool {
+    use embedded_io_async::{Read, Write};
+    use ipc_proto::{Answer, Call, Command};
+
+    use crate::clock::Clock;
+    use crate::link::{Failure, drive};
+
+    /// Sends a command. Returns `None` if there is no answer within a second.
+    pub(crate) async fn call<'b, C: Command>(
+        command: &C,
+        line: &mut (impl Read + Write),
+        clock: &Clock,
+        buf: &'b mut [u8],
+    ) -> Result<Option<Answer<'b, C::Response<'b>>>, Failure> {
+        let mut call = Call::new(command, buf).map_err(Failure::Encode)?;
+        match clock.with_timeout(1000, drive(&mut call, line)).await {
+            Some(driven) => driven?,
+            None => return Ok(None),
+        }
+        call.finish().map(Some).map_err(Failure::Protocol)
+    }
+}
+
+/// A clock for this example. It advances only when all tasks wait.
+mod clock {
+    use core::cell::Cell;
+    use core::future::poll_fn;
+    use core::pin::pin;
+    use core::task::{Context, Poll, Waker};
+
+    #[derive(Default)]
+    pub(crate) struct Clock {
+        /// In milliseconds.
+        pub(crate) now: Cell<u64>,
+        /// Whether a task has moved bytes since the clock was last checked.
+        pub(crate) busy: Cell<bool>,
+    }
+
+    impl Clock {
+        /// Drops the future after so many milliseconds.
+        pub(crate) async fn with_timeout<T>(
+            &self,
+            milliseconds: u64,
+            future: impl Future<Output = T>,
+        ) -> Option<T> {
+            let (mut future, until) = (pin!(future), self.now.get() + milliseconds);
+            poll_fn(|context| match future.as_mut().poll(context) {
+                Poll::Ready(output) => Poll::Ready(Some(output)),
+                Poll::Pending if self.now.get() >= until => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            })
+            .await
+        }
+
+        /// Runs two tasks to the end of both.
+        pub(crate) fn run<A, B>(&self, a: impl Future<Output = A>, b: impl Future<Output = B>) -> (A, B) {
+            let (mut a, mut b) = (pin!(a), pin!(b));
+            let (mut of_a, mut of_b) = (None, None);
+            let mut context = Context::from_waker(Waker::noop());
+            loop {
+                if of_a.is_none() {
+                    of_a = ready(a.as_mut().poll(&mut context));
+                }
+                if of_b.is_none() {
+                    of_b = ready(b.as_mut().poll(&mut context));
+                }
+                match (of_a, of_b) {
+                    (Some(of_a), Some(of_b)) => return (of_a, of_b),
+                    unfinished => (of_a, of_b) = unfinished,
+                }
+                if !self.busy.replace(false) {
+                    self.now.set(self.now.get() + 1);
+                    assert!(self.now.get() < 10_000, "both tasks hang");
+                }
+            }
+        }
+    }
+
+    fn ready<T>(poll: Poll<T>) -> Option<T> {
+        if let Poll::Ready(output) = poll { Some(output) } else { None }
+    }
+}
+
+/// A serial line for this example, with a queue of 16 bytes in each direction.
+mod line {
+    extern crate std;
+    use core::cell::RefCell;
+    use core::future::poll_fn;
+    use core::task::Poll;
+    use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
+    use std::collections::VecDeque;
+
+    use crate::clock::Clock;
+
+    const FIFO: usize = 16;
+
+    /// For each end: the bytes to read.
+    #[derive(Default)]
+    pub(crate) struct Line([RefCell<VecDeque<u8>>; 2]);
+
+    pub(crate) struct End<'a> {
+        line: &'a Line,
+        clock: &'a Clock,
+        me: usize,
+    }
+
+    impl Line {
+        pub(crate) fn ends<'a>(&'a self, clock: &'a Clock) -> [End<'a>; 2] {
+            [0, 1].map(|me| End { line: self, clock, me })
+        }
+    }
+
+    impl ErrorType for End<'_> {
+        type Error = ErrorKind;
+    }
+
+    impl Read for End<'_> {
+        async fn read(&mut self, buf: &mut [u8]) -> Result<usize, ErrorKind> {
+            poll_fn(|_| {
+                let mut bytes = self.line.0[self.me].borrow_mut();
+                let n = buf.len().min(bytes.len());
+                if n == 0 {
+                    return Poll::Pending;
+                }
+                buf.iter_mut().zip(bytes.drain(..n)).for_each(|(to, byte)| *to = byte);
+                self.clock.busy.set(true);
+                Poll::Ready(Ok(n))
+            })
+            .await
+        }
+    }
+
+    impl Write for End<'_> {
+        async fn write(&mut self, buf: &[u8]) -> Result<usize, ErrorKind> {
+            poll_fn(|_| {
+                let mut bytes = self.line.0[1 - self.me].borrow_mut();
+                let n = buf.len().min(FIFO - bytes.len());
+                if n == 0 {
+                    return Poll::Pending;
+                }
+                bytes.extend(&buf[..n]);
+                self.clock.busy.set(true);
+                Poll::Ready(Ok(n))
+            })
+            .await
+        }
+
+        async fn flush(&mut self) -> Result<(), ErrorKind> {
+            Ok(())
+        }
+    }
+}
+
+fn main() {
+    extern crate std;
+    use embedded_io_async::Write;
+    use ipc_proto::types::{ProcessInfo, Status};
+    use ipc_proto::{Answer, Call, Exchange, GetProcessInfo, Guid, ResumeRuntime, Step};
+
+    let info = ProcessInfo {
+        process_id: 1,
+        runtime_cookie: Guid(*b"of the one board"),
+        command_line: "firmware".into(),
+        os: "Unknown".into(),
+        arch: "arm32".into(),
+    };
+    let mut device = device::Device { info, suspended: true, resets: 0 };
+    let (line, clock) = (line::Line::default(), clock::Clock::default());
+    let [mut far, mut near] = line.ends(&clock);
+
+    let serve = async {
+        while device.suspended {
+            device.serve(&mut far, &clock).await.expect("the line works");
+        }
+    };
+    let ask = async {
+        let mut buf = [0; 256];
+        let answer = tool::call(&GetProcessInfo {}, &mut near, &clock, &mut buf).await.expect("it answers");
+        assert_eq!(answer, Some(Answer::Ok(info)));
+
+        // Half a request, and the rest 105 milliseconds later.
+        let mut call = Call::new(&ResumeRuntime {}, &mut buf).expect("it fits");
+        let Step::Send(bytes) = call.step() else { unreachable!() };
+        let n = near.write(&bytes[..10]).await.expect("it takes it");
+        call.advance(n).expect("nothing was received");
+        assert_eq!(clock.with_timeout(105, core::future::pending::<()>()).await, None);
+        link::drive(&mut call, &mut near).await.expect("it answers");
+        assert_eq!(call.finish(), Ok(Answer::Ok(Status::OK)));
+    };
+    clock.run(serve, ask);
+    // The watchdog was reset in the middle of the request, too.
+    assert!(device.resets >= 10 && !device.suspended, "{}", device.resets);
+    std::println!("{} on {} was asked, and resumed", info.command_line, info.arch);
+}
