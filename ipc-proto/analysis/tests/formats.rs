@@ -148,3 +148,143 @@ fn the_length_of_a_file_is_proportional_to_that_of_the_trace() {
     assert_eq!(profiles.len(), 500);
     assert!(profiles.iter().all(|profile| profile["samples"][0].as_array().unwrap().len() == 1_024));
 }
+
+#[cfg(feature = "pprof")]
+mod pprof {
+    use prost::Message;
+
+    use super::*;
+
+    /// The parts of profile.proto that the writer uses, and the mapping, which it does not.
+    #[derive(Message)]
+    struct File {
+        #[prost(message, repeated, tag = "1")]
+        sample_type: Vec<Two>,
+        #[prost(message, repeated, tag = "2")]
+        sample: Vec<Sample>,
+        #[prost(bytes = "vec", repeated, tag = "3")]
+        mapping: Vec<Vec<u8>>,
+        #[prost(message, repeated, tag = "4")]
+        location: Vec<Location>,
+        #[prost(message, repeated, tag = "5")]
+        function: Vec<Function>,
+        #[prost(string, repeated, tag = "6")]
+        string_table: Vec<String>,
+        #[prost(int64, tag = "9")]
+        time_nanos: i64,
+    }
+
+    #[derive(Clone, Copy, Message)]
+    struct Two {
+        #[prost(int64, tag = "1")]
+        first: i64,
+        #[prost(int64, tag = "2")]
+        second: i64,
+    }
+
+    #[derive(Message)]
+    struct Sample {
+        #[prost(uint64, repeated, tag = "1")]
+        location_id: Vec<u64>,
+        #[prost(int64, repeated, tag = "2")]
+        value: Vec<i64>,
+        #[prost(message, repeated, tag = "3")]
+        label: Vec<Label>,
+    }
+
+    #[derive(Clone, Copy, Message)]
+    struct Label {
+        #[prost(int64, tag = "1")]
+        key: i64,
+        #[prost(int64, tag = "2")]
+        str: i64,
+        #[prost(int64, tag = "3")]
+        num: i64,
+    }
+
+    #[derive(Message)]
+    struct Location {
+        #[prost(uint64, tag = "1")]
+        id: u64,
+        #[prost(message, repeated, tag = "4")]
+        line: Vec<Two>,
+    }
+
+    #[derive(Clone, Copy, Message)]
+    struct Function {
+        #[prost(uint64, tag = "1")]
+        id: u64,
+        #[prost(int64, tag = "2")]
+        name: i64,
+        #[prost(int64, tag = "4")]
+        filename: i64,
+    }
+
+    fn written(profile: &Profile<'_>) -> File {
+        let mut bytes = Vec::new();
+        let put = |piece: &[u8]| -> Result<(), ()> {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        };
+        profile.write_pprof(1_000, put).unwrap();
+        File::decode(bytes.as_slice()).unwrap()
+    }
+
+    #[test]
+    fn pprof_files_weigh_what_the_call_tree_weighs() {
+        for (name, clock, sample_type) in [
+            ("analysis/net31-sampled.nettrace", Clock::ThreadTime, ["time", "nanoseconds"]),
+            ("analysis/net10-startup.nettrace", Clock::Wall, ["samples", "count"]),
+        ] {
+            let mut samples = samples(name, &clock);
+            let expected = expected(&mut samples, &clock);
+            let ids: Vec<u64> = samples.threads().iter().map(|thread| thread.id).collect();
+            let file = written(&Profile::new(&mut samples, &clock, |_, weight| weight.total()));
+            let text = |number: i64| file.string_table[usize::try_from(number).unwrap()].as_str();
+            let [of] = file.sample_type[..] else { panic!("{:?}", file.sample_type) };
+            assert_eq!([text(of.first), text(of.second)], sample_type);
+            assert_eq!((text(0), file.time_nanos, file.mapping.len()), ("", 1_000, 0));
+            let functions: BTreeMap<u64, &Function> =
+                file.function.iter().map(|function| (function.id, function)).collect();
+            let names: BTreeMap<u64, &str> = file
+                .location
+                .iter()
+                .map(|location| {
+                    (location.id, text(functions[&u64::try_from(location.line[0].first).unwrap()].name))
+                })
+                .collect();
+            assert!(names.len() == file.location.len() && !names.contains_key(&0));
+            for function in &file.function {
+                let module = text(function.name).split_once('!').map_or("", |(module, _)| module);
+                assert_eq!(text(function.filename), module);
+            }
+            let mut weights = Weights::new();
+            for sample in &file.sample {
+                let weight = u64::try_from(sample.value[0]).unwrap();
+                let id = sample.label.iter().find(|label| text(label.key) == "thread_id").unwrap().num;
+                assert!(ids.contains(&u64::try_from(id).unwrap()));
+                let mut frames: Vec<&str> = sample.location_id.iter().map(|id| names[id]).collect();
+                if let Some(leaf) = frames.first() {
+                    weights.entry((*leaf).to_owned()).or_default().0 += weight;
+                }
+                frames.sort_unstable();
+                frames.dedup();
+                frames.into_iter().for_each(|name| weights.entry(name.to_owned()).or_default().1 += weight);
+            }
+            assert_eq!(weights, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_output_ends_the_file() {
+        let mut samples = samples("analysis/net31-sampled.nettrace", &Clock::Wall);
+        let profile = Profile::new(&mut samples, &Clock::Wall, |_, weight| weight.total());
+        let mut pieces = 0;
+        let put = |_: &[u8]| {
+            pieces += 1;
+            if pieces == 2 { Err("full") } else { Ok(()) }
+        };
+        assert_eq!(profile.write_pprof(0, put), Err("full"));
+        assert_eq!(pieces, 2);
+    }
+}
