@@ -1,0 +1,16 @@
+/**
+ * .NET event traces (NetTrace) and the messages of the .NET Diagnostic IPC protocol.
+ *
+ * @packageDocumentation
+ */
+export type { Fields, Value } from "./memory.js";
+export {
+    Batch, EventKind, readTrace, Trace, TraceError, TraceEvent, TraceReader,
+    type Options, type Source, type TraceEnd, type TraceInfo, type TraceThread,
+} from "./trace.js";
+export { check, commands, encode, MessageError, parseMessage, type Message, type Part } from "./message.js";
+export type { CommandName, Commands } from "./commands.js";
+export type {
+    EventFilter, Provider, SessionConfig, SessionConfig6, StreamingProvider, StreamingSession,
+    TracepointConfig, TracepointSet, UserEventsProvider, UserEventsSession,
+} from "./types.js";

@@ -1,0 +1,769 @@
+// NetTrace: events from a stream of bytes.
+import { guid, Instance, type Fields, type Value } from "./memory.js";
+
+/** What a stream states about itself. */
+export interface TraceInfo {
+    /** The layout of the stream: 3 (NetPerf), 4 or 6. */
+    version: number;
+    /** Bytes of an address in a stack: 4 or 8. */
+    pointerSize: number;
+    /** Ticks of {@link TraceEvent.timestamp} per second. */
+    frequency: number;
+    /** The timestamp at the start of the session. */
+    startTimestamp: bigint;
+    /** When the session started. */
+    start: Date;
+    processId: number | null;
+    processors: number | null;
+    /** Nanoseconds between two samples of the sampling profiler. */
+    samplingInterval: number | null;
+    /** Pairs of strings; version 6 only. */
+    pairs: { [key: string]: string };
+}
+
+/** How a stream ended. */
+export interface TraceEnd {
+    /** Complete: the stream has its end mark. Truncated: it has none. Corrupt: it has bytes that are not NetTrace. */
+    kind: "complete" | "truncated" | "corrupt";
+    /** The offset of the end or of the fault in the stream; 0 for a complete stream. */
+    offset: number;
+    /** A sentence. */
+    message: string;
+}
+
+/** A thread of version 6, which states more than an id. */
+export interface TraceThread {
+    name?: string;
+    process_id?: number;
+    thread_id?: number;
+    [key: string]: Value | undefined;
+}
+
+/** A kind of event: what a trace states once for all events of the kind. */
+export class EventKind {
+    /** The name of the provider. */
+    readonly provider: string;
+    /** The number of the event at its provider. */
+    readonly id: number;
+    /** The name of the event; empty if it has none. */
+    readonly name: string;
+    /** The version of its fields. */
+    readonly version: number;
+    /** From 1, critical, to 5, verbose; 0 is always on. */
+    readonly level: number;
+    /** 1 is start, 2 is stop; `undefined` if it is not stated. */
+    readonly opcode: number | undefined;
+    /** The provider's keywords that enable the event. */
+    readonly keywords: bigint;
+    /** Whether the fields of the payload are described. */
+    readonly hasFields: boolean;
+    /** Texts that version 6 can state: `message_template`, `description`, `provider_guid`, `attributes`. */
+    readonly more: Fields;
+    /** The first fault of the description, if it has one: fields from there on are missing. */
+    readonly problem: string | undefined;
+
+    /** @internal */
+    constructor(
+        fields: Fields,
+        problem: string | undefined,
+        /** @internal */ readonly record: Uint8Array,
+        /** @internal */ readonly stream: number,
+        /** @internal */ readonly pointerSize: number,
+    ) {
+        const { provider, id, name, version, level, opcode, keywords, has_fields: hasFields, metadata_id: _, ...more } = fields;
+        this.provider = provider as string;
+        this.id = id as number;
+        this.name = name as string;
+        this.version = version as number;
+        this.level = level as number;
+        this.opcode = opcode as number | undefined;
+        this.keywords = BigInt(keywords as number | bigint);
+        this.hasFields = hasFields as boolean;
+        this.more = more;
+        this.problem = problem;
+    }
+}
+
+/** The kind of events whose description is missing, which is possible after a damaged block. */
+const UNKNOWN = new EventKind(
+    { provider: "", id: 0, name: "", version: 0, level: 0, keywords: 0, has_fields: false },
+    "the stream does not describe this event",
+    new Uint8Array(0),
+    4,
+    0,
+);
+
+/** A trace that is damaged or cut off. All events that can be read were delivered before. */
+export class TraceError extends Error {
+    /** How the stream ended. */
+    readonly end: TraceEnd;
+
+    constructor(end: TraceEnd) {
+        super(`the trace is ${end.message}`);
+        this.name = "TraceError";
+        this.end = end;
+    }
+}
+
+// The kinds of rows: the order is that of `RowKind` in rust/trace.rs.
+const enum RowKind { Event, Metadata, Stack, Trace, SequencePoint, Thread, RemoveThread, LabelList, BadBlock }
+
+/** The words of a row. */
+const WORDS = 16;
+const enum Word {
+    Kind, Id, Start, Len, Stack, Processor, Sequence, LabelList, Timestamp, TimestampHigh, Thread, ThreadHigh, CaptureThread,
+    CaptureThreadHigh, Activities, IsSorted,
+}
+const OWN_STACK = 0xffff_ffff;
+const NO_PROCESSOR = 0xffff_ffff;
+/** Rows of a table. With a window of 256 KiB, the window nearly always ends first. */
+const CAPACITY = 8192;
+const WINDOW = 256 << 10;
+
+/** Bytes of a batch. */
+interface Piece {
+    bytes: Uint8Array;
+    start: number;
+    len: number;
+}
+
+/** What the events of a batch refer to. */
+interface Context {
+    info: TraceInfo;
+    stacks: Map<number, Piece>;
+    labels: Map<number, Piece>;
+    threads: Map<number, TraceThread>;
+}
+
+let shared: Instance | undefined;
+
+/** The instance for everything that has no state. */
+export function instance(): Instance {
+    shared ??= new Instance();
+    return shared;
+}
+
+/** Events of a trace that were read together: at most 8,192. */
+export class Batch {
+    /** The number of events. */
+    readonly length: number;
+
+    /** @internal */
+    constructor(
+        /** @internal */ readonly context: Context,
+        /** The kind of each event. */
+        readonly kinds: readonly EventKind[],
+        /** @internal */ readonly places: Uint32Array,
+        /** @internal */ readonly rows: Uint32Array,
+        /** @internal */ readonly bytes: Uint8Array,
+        /** @internal */ readonly activities: Uint8Array,
+    ) {
+        this.length = kinds.length;
+    }
+
+    /** Returns an event. */
+    event(index: number): TraceEvent {
+        return new TraceEvent(this, index);
+    }
+
+    /** Returns the milliseconds from the start of the trace to an event. */
+    time(index: number): number {
+        const at = this.places[index] * WORDS;
+        const { info } = this.context;
+        const start = info.startTimestamp;
+        const high = this.rows[at + Word.TimestampHigh] - Number(start >> 32n);
+        const low = this.rows[at + Word.Timestamp] - Number(start & 0xffff_ffffn);
+        return ((high * 0x1_0000_0000 + low) * 1000) / info.frequency;
+    }
+
+    *[Symbol.iterator](): Generator<TraceEvent, void, undefined> {
+        for (let index = 0; index < this.length; index += 1) {
+            yield this.event(index);
+        }
+    }
+}
+
+/** An event. It stays valid, and so does the memory of its batch. */
+export class TraceEvent {
+    /** The kind of the event. */
+    readonly kind: EventKind;
+
+    /** @internal */
+    constructor(private readonly batch: Batch, private readonly index: number) {
+        this.kind = batch.kinds[index];
+    }
+
+    private word(word: Word): number {
+        return this.batch.rows[this.batch.places[this.index] * WORDS + word];
+    }
+
+    private long(word: Word): bigint {
+        return (BigInt(this.word(word + 1)) << 32n) | BigInt(this.word(word));
+    }
+
+    private double(word: Word): number {
+        return this.word(word + 1) * 0x1_0000_0000 + this.word(word);
+    }
+
+    /** The name of the provider. */
+    get provider(): string {
+        return this.kind.provider;
+    }
+    /** The number of the event at its provider. */
+    get id(): number {
+        return this.kind.id;
+    }
+    /** The name of the event; empty if it has none. */
+    get name(): string {
+        return this.kind.name;
+    }
+    /** The version of its fields. */
+    get version(): number {
+        return (this.labels.version as number | undefined) ?? this.kind.version;
+    }
+    /** From 1, critical, to 5, verbose; 0 is always on. */
+    get level(): number {
+        return (this.labels.level as number | undefined) ?? this.kind.level;
+    }
+    /** 1 is start, 2 is stop; `undefined` if it is not stated. */
+    get opcode(): number | undefined {
+        return (this.labels.opcode as number | undefined) ?? this.kind.opcode;
+    }
+    /** The provider's keywords that enable the event. */
+    get keywords(): bigint {
+        const { keywords } = this.labels;
+        return keywords === undefined ? this.kind.keywords : BigInt(keywords as number | bigint);
+    }
+    /** The milliseconds from the start of the trace. */
+    get time(): number {
+        return this.batch.time(this.index);
+    }
+    /** The nanoseconds from the start of the trace, rounded down. */
+    get nanoseconds(): bigint {
+        const { info } = this.batch.context;
+        const scaled = BigInt.asIntN(64, this.timestamp - info.startTimestamp) * 1_000_000_000n;
+        const frequency = BigInt(info.frequency);
+        const quotient = scaled / frequency;
+        return scaled < 0n && quotient * frequency !== scaled ? quotient - 1n : quotient;
+    }
+    /** The time by the clock of the machine that recorded it. */
+    get date(): Date {
+        return new Date(this.batch.context.info.start.getTime() + this.time);
+    }
+    /** The time in ticks: see {@link TraceInfo.frequency}. */
+    get timestamp(): bigint {
+        return this.long(Word.Timestamp);
+    }
+    /** The operating system's id of the thread; in version 6 the thread's index if the stream states no id. */
+    get threadId(): number {
+        return this.thread?.thread_id ?? this.double(Word.Thread);
+    }
+    /** The thread with its name and its process; version 6 only. */
+    get thread(): TraceThread | undefined {
+        return this.batch.context.threads.get(this.double(Word.Thread));
+    }
+    /** The processor, if it was recorded. */
+    get processor(): number | undefined {
+        const processor = this.word(Word.Processor);
+        return processor === NO_PROCESSOR ? undefined : processor;
+    }
+    /** The number of the event among those of the thread that wrote it. */
+    get sequence(): number {
+        return this.word(Word.Sequence);
+    }
+    /** The thread that wrote the event, in the numbers of the stream. */
+    get captureThread(): bigint {
+        return this.long(Word.CaptureThread);
+    }
+    /** Whether no later event of the stream is older than this one. */
+    get isSorted(): boolean {
+        return this.word(Word.IsSorted) !== 0;
+    }
+    /** The number of the description in the stream. */
+    get metadataId(): number {
+        return this.word(Word.Id);
+    }
+    /** The id of the activity. */
+    get activityId(): string | undefined {
+        return (this.labels.activity_id as string | undefined) ?? this.activity(0);
+    }
+    /** The id of the activity that started this one. */
+    get relatedActivityId(): string | undefined {
+        return (this.labels.related_activity_id as string | undefined) ?? this.activity(16);
+    }
+
+    private activity(offset: number): string | undefined {
+        const place = this.word(Word.Activities);
+        if (place === 0) {
+            return undefined;
+        }
+        const at = (place - 1) * 32 + offset;
+        const { activities } = this.batch;
+        return activities.subarray(at, at + 16).some((byte) => byte !== 0) ? guid(activities, at) : undefined;
+    }
+
+    /** The labels of the event; version 6 only. */
+    get labels(): Fields {
+        const list = this.word(Word.LabelList);
+        const piece = list === 0 ? undefined : this.batch.context.labels.get(list);
+        return piece === undefined ? NONE : describe(piece, "describe_labels");
+    }
+
+    /** The number of the stack in the stream; 0 for none. */
+    get stackId(): number {
+        const id = this.word(Word.Stack);
+        return id === OWN_STACK ? 0 : id;
+    }
+
+    /** The addresses of the stack, the innermost first; empty if there is none. */
+    get stack(): bigint[] {
+        const id = this.word(Word.Stack);
+        if (id === 0) {
+            return [];
+        }
+        const { context, rows, bytes, places } = this.batch;
+        // The row before that of the event is that of its stack.
+        const own = (places[this.index] - 1) * WORDS;
+        const piece =
+            id === OWN_STACK
+                ? { bytes, start: rows[own + Word.Start], len: rows[own + Word.Len] }
+                : context.stacks.get(id);
+        if (piece === undefined) {
+            return [];
+        }
+        const size = context.info.pointerSize === 4 ? 4 : 8;
+        const view = new DataView(piece.bytes.buffer, piece.bytes.byteOffset + piece.start, piece.len);
+        const stack: bigint[] = [];
+        for (let at = 0; at + size <= piece.len; at += size) {
+            stack.push(size === 4 ? BigInt(view.getUint32(at, true)) : view.getBigUint64(at, true));
+        }
+        return stack;
+    }
+
+    /** The bytes of the fields. */
+    get payload(): Uint8Array {
+        const start = this.word(Word.Start);
+        return this.batch.bytes.subarray(start, start + this.word(Word.Len));
+    }
+
+    /** The fields of the event by name; those before the fault, if the payload does not fit its description. */
+    get fields(): Fields {
+        return this.decode().fields;
+    }
+
+    /**
+     * Returns the value of a field; `"Payload.Mean"` is the field `Mean` of the object `Payload`. `undefined` if there is none.
+     */
+    field(path: string): Value | undefined {
+        return find(this.fields, path);
+    }
+
+    /** Returns the fields, the bytes after them, and the fault if the payload does not fit its description. */
+    decode(): { fields: Fields; rest?: Uint8Array; fault?: { message: string; offset: number } } {
+        const { kind, payload } = this;
+        if (!kind.hasFields) {
+            return payload.length === 0 ? { fields: {} } : { fields: {}, rest: payload };
+        }
+        const module = instance();
+        const [record, bytes] = module.input(kind.record, payload);
+        const items = module.list((output) => {
+            module.exports.payload_values(
+                kind.stream, kind.pointerSize, record, kind.record.length, bytes, payload.length, output,
+            );
+        });
+        return items.object();
+    }
+}
+
+const NONE: Fields = Object.freeze({});
+
+function find(value: Value, path: string): Value | undefined {
+    if (value === null || typeof value !== "object" || Array.isArray(value) || value instanceof Uint8Array || value instanceof Date) {
+        return undefined;
+    }
+    if (Object.hasOwn(value, path)) {
+        return value[path];
+    }
+    for (let dot = path.indexOf("."); dot >= 0; dot = path.indexOf(".", dot + 1)) {
+        const name = path.slice(0, dot);
+        const found = Object.hasOwn(value, name) ? find(value[name], path.slice(dot + 1)) : undefined;
+        if (found !== undefined) {
+            return found;
+        }
+    }
+    return undefined;
+}
+
+function describe(piece: Piece, name: "describe_labels" | "describe_thread"): Fields {
+    const module = instance();
+    const [address] = module.input(piece.bytes.subarray(piece.start, piece.start + piece.len));
+    return module.list((output) => module.exports[name](address, piece.len, output)).object().fields;
+}
+
+/**
+ * Reads a trace from bytes that arrive in pieces of any size. {@link readTrace} is this class around a source of bytes.
+ */
+export class TraceReader {
+    private readonly module = new Instance();
+    private readonly reader: number;
+    private readonly rows: number;
+    private readonly activities: number;
+    /** The window is from `start` to `end` in memory of `size` bytes at `window`. */
+    private window: number;
+    private size = WINDOW;
+    private start = 0;
+    private end_ = 0;
+    private pending: Uint8Array = new Uint8Array(0);
+    private isClosed = false;
+    private status = 1;
+    private kinds: (EventKind | undefined)[] = [];
+    private moreKinds = new Map<number, EventKind>();
+    private context: Context = {
+        info: {
+            version: 4, pointerSize: 8, frequency: 1_000_000_000, startTimestamp: 0n, start: new Date(0), processId: null,
+            processors: null, samplingInterval: null, pairs: {},
+        },
+        stacks: new Map(),
+        labels: new Map(),
+        threads: new Map(),
+    };
+    private known = false;
+    private readonly batches: Batch[] = [];
+    private endText: TraceEnd | undefined;
+
+    constructor() {
+        const { exports } = this.module;
+        this.reader = this.module.allocate(exports.reader_size());
+        this.rows = this.module.allocate(CAPACITY * WORDS * 4);
+        this.activities = this.module.allocate(CAPACITY * 32);
+        this.window = this.module.allocate(this.size);
+        exports.reader_init(this.reader);
+    }
+
+    /** Adds the next bytes of the stream. They must not change until {@link next} has returned `undefined`. */
+    push(bytes: Uint8Array): void {
+        if (this.pending.length === 0) {
+            this.pending = bytes;
+        } else {
+            const joined = new Uint8Array(this.pending.length + bytes.length);
+            joined.set(this.pending);
+            joined.set(bytes, this.pending.length);
+            this.pending = joined;
+        }
+    }
+
+    /** Reports the end of the input. */
+    close(): void {
+        this.isClosed = true;
+    }
+
+    /** Returns the next events, or `undefined` if more bytes are needed, or at the end. */
+    next(): Batch | undefined {
+        for (;;) {
+            const batch = this.batches.shift();
+            if (batch !== undefined) {
+                return batch;
+            }
+            if (this.status === 2) {
+                return undefined;
+            }
+            if (this.status === 1 && !this.fill()) {
+                if (this.isClosed) {
+                    this.module.exports.reader_finish(this.reader, this.window + this.start, this.end_ - this.start);
+                    this.status = 2;
+                    this.ends();
+                }
+                return undefined;
+            }
+            this.read();
+        }
+    }
+
+    /** What the stream states about itself, which is known with the first event at the latest. */
+    get info(): TraceInfo | undefined {
+        return this.known ? this.context.info : undefined;
+    }
+
+    /** How the stream ended, once its last byte was read. */
+    get end(): TraceEnd | undefined {
+        return this.endText;
+    }
+
+    /** How many events the runtime dropped because its buffer was full, as Microsoft's reader counts them. */
+    get lost(): number {
+        return this.reportLong(32);
+    }
+
+    /** How many events the runtime dropped before the first one of their thread. */
+    get lostAtStart(): number {
+        return this.reportLong(40);
+    }
+
+    private report(offset: number): number {
+        return this.module.view.getUint32(this.reader + offset, true);
+    }
+
+    private reportLong(offset: number): number {
+        return Number(this.module.view.getBigUint64(this.reader + offset, true));
+    }
+
+    /** Moves pending bytes into the window. Returns whether there were any. */
+    private fill(): boolean {
+        if (this.pending.length === 0) {
+            return false;
+        }
+        const { bytes } = this.module;
+        const needed = this.report(12);
+        if (this.start > 0 && this.size - this.end_ < this.size / 2) {
+            bytes.copyWithin(this.window, this.window + this.start, this.window + this.end_);
+            this.end_ -= this.start;
+            this.start = 0;
+        }
+        if (this.end_ === this.size) {
+            // A record that claims to be long gets memory as its bytes arrive.
+            const size = Math.max(2 * this.size, Math.min(needed, 4 * this.size));
+            const window = this.module.allocate(size);
+            this.module.bytes.copyWithin(window, this.window, this.window + this.end_);
+            this.window = window;
+            this.size = size;
+        }
+        const len = Math.min(this.pending.length, this.size - this.end_);
+        this.module.bytes.set(this.pending.subarray(0, len), this.window + this.end_);
+        this.end_ += len;
+        this.pending = this.pending.subarray(len);
+        return true;
+    }
+
+    private read(): void {
+        const { module } = this;
+        const window = this.window + this.start;
+        module.exports.reader_read(this.reader, window, this.end_ - this.start, this.rows, this.activities, CAPACITY);
+        const [rows, used] = [this.report(0), this.report(4)];
+        this.status = this.report(8);
+        if (rows > 0) {
+            // The copies belong to the batches: their events stay valid.
+            const { buffer } = module.exports.memory;
+            const table = new Uint32Array(buffer.slice(this.rows, this.rows + rows * WORDS * 4));
+            const bytes = module.bytes.slice(window, window + used);
+            const activities = module.bytes.slice(this.activities, this.activities + this.report(56) * 32);
+            this.split(table, rows, bytes, activities);
+        }
+        this.start += used;
+        if (this.status === 2) {
+            this.ends();
+        }
+    }
+
+    /** Makes batches of rows: one for the events between two rows that replace what events refer to. */
+    private split(rows: Uint32Array, count: number, bytes: Uint8Array, activities: Uint8Array): void {
+        let kinds: EventKind[] = [];
+        let places = new Uint32Array(count);
+        const cut = (): void => {
+            if (kinds.length > 0) {
+                this.batches.push(new Batch(this.context, kinds, places.subarray(0, kinds.length), rows, bytes, activities));
+                places = new Uint32Array(count);
+                kinds = [];
+            }
+        };
+        for (let row = 0; row < count; row += 1) {
+            const at = row * WORDS;
+            const kind = rows[at] as RowKind;
+            if (kind === RowKind.Event) {
+                const id = rows[at + Word.Id];
+                places[kinds.length] = row;
+                kinds.push((id < 4096 ? this.kinds[id] : this.moreKinds.get(id)) ?? UNKNOWN);
+                continue;
+            }
+            const id = rows[at + Word.Id];
+            const [start, len] = [rows[at + Word.Start], rows[at + Word.Len]];
+            const thread = rows[at + Word.ThreadHigh] * 0x1_0000_0000 + rows[at + Word.Thread];
+            switch (kind) {
+                case RowKind.Metadata:
+                    this.addKind(bytes.slice(start, start + len));
+                    break;
+                case RowKind.Stack:
+                    if (id !== OWN_STACK) {
+                        this.context.stacks.set(id, { bytes, start, len });
+                    }
+                    break;
+                case RowKind.LabelList:
+                    this.context.labels.set(id, { bytes, start, len });
+                    break;
+                case RowKind.Trace:
+                    cut();
+                    this.context = { ...this.context, info: this.describeTrace(bytes.subarray(start, start + len)) };
+                    this.known = true;
+                    break;
+                case RowKind.SequencePoint:
+                    cut();
+                    this.context = {
+                        ...this.context,
+                        stacks: new Map(),
+                        labels: new Map(),
+                        threads: (id & 1) !== 0 ? new Map() : this.context.threads,
+                    };
+                    if ((id & 2) !== 0) {
+                        this.kinds = [];
+                        this.moreKinds.clear();
+                    }
+                    break;
+                case RowKind.Thread:
+                    if (this.context.threads.has(thread)) {
+                        cut();
+                        this.context = { ...this.context, threads: new Map(this.context.threads) };
+                    }
+                    this.context.threads.set(thread, describe({ bytes, start, len }, "describe_thread") as TraceThread);
+                    break;
+                default:
+            }
+        }
+        cut();
+    }
+
+    private addKind(record: Uint8Array): void {
+        const { version, pointerSize } = this.context.info;
+        const module = instance();
+        const [address] = module.input(record);
+        const items = module.list((output) => {
+            module.exports.describe_metadata(version, pointerSize, address, record.length, output);
+        });
+        const { fields, fault } = items.object();
+        const id = fields.metadata_id as number | undefined;
+        if (id === undefined) {
+            return;
+        }
+        const kind = new EventKind(fields, fault?.message, record, version, pointerSize);
+        if (id < 4096) {
+            this.kinds[id] = kind;
+        } else {
+            this.moreKinds.set(id, kind);
+        }
+    }
+
+    private describeTrace(pairs: Uint8Array): TraceInfo {
+        const { module } = this;
+        const [address] = module.input(pairs);
+        const items = module.list((output) => {
+            module.exports.describe_trace(this.reader, address, pairs.length, output);
+        });
+        const { fields } = items.object();
+        return {
+            version: fields.version as number,
+            pointerSize: fields.pointer_size as number,
+            frequency: Number(fields.frequency) || 1_000_000_000,
+            startTimestamp: BigInt(fields.sync_ticks as number | bigint),
+            start: new Date(Number(fields.start)),
+            processId: fields.process_id as number | null,
+            processors: fields.processors as number | null,
+            samplingInterval: fields.sampling_interval as number | null,
+            pairs: fields.pairs as { [key: string]: string },
+        };
+    }
+
+    private ends(): void {
+        const message = this.module.textOf((output) => this.module.exports.reader_end_text(this.reader, output));
+        const kinds = ["complete", "truncated", "corrupt"] as const;
+        this.endText = { kind: kinds[this.report(20)], offset: this.reportLong(24), message };
+    }
+}
+
+/** Bytes of a trace. */
+export type Source =
+    | Uint8Array
+    | ArrayBuffer
+    | Blob
+    | ReadableStream<Uint8Array>
+    | AsyncIterable<Uint8Array>
+    | Iterable<Uint8Array>;
+
+/** Options of {@link readTrace}. */
+export interface Options {
+    /** Do not throw a {@link TraceError} at the end of a trace that is cut off or damaged. */
+    tolerant?: boolean;
+}
+
+/** The events of a trace, while they are read. It can be iterated once. */
+export class Trace implements AsyncIterable<TraceEvent> {
+    private readonly reader = new TraceReader();
+
+    /** @internal */
+    constructor(private readonly source: Source, private readonly options: Options) {}
+
+    /** What the trace states about itself; `undefined` before the first event. */
+    get info(): TraceInfo | undefined {
+        return this.reader.info;
+    }
+    /** How the trace ended; `undefined` before its end. */
+    get end(): TraceEnd | undefined {
+        return this.reader.end;
+    }
+    /** How many events the runtime dropped because its buffer was full, as Microsoft's reader counts them. */
+    get lost(): number {
+        return this.reader.lost;
+    }
+    /** How many events the runtime dropped before the first one of their thread. */
+    get lostAtStart(): number {
+        return this.reader.lostAtStart;
+    }
+
+    /** The events in batches, which is several times as fast. */
+    async *batches(): AsyncGenerator<Batch, void, undefined> {
+        const { reader } = this;
+        for await (const bytes of pieces(this.source)) {
+            reader.push(bytes);
+            for (let batch = reader.next(); batch !== undefined; batch = reader.next()) {
+                yield batch;
+            }
+            if (reader.end !== undefined) {
+                break;
+            }
+        }
+        reader.close();
+        for (let batch = reader.next(); batch !== undefined; batch = reader.next()) {
+            yield batch;
+        }
+        if (reader.end !== undefined && reader.end.kind !== "complete" && this.options.tolerant !== true) {
+            throw new TraceError(reader.end);
+        }
+    }
+
+    async *[Symbol.asyncIterator](): AsyncGenerator<TraceEvent, void, undefined> {
+        for await (const batch of this.batches()) {
+            yield* batch;
+        }
+    }
+}
+
+/**
+ * Reads the events of a trace in the order of the stream: `for await (const event of readTrace(stream))`.
+ *
+ * A trace that is cut off or damaged ends with a {@link TraceError}, after all events that can be read.
+ */
+export function readTrace(source: Source, options: Options = {}): Trace {
+    return new Trace(source, options);
+}
+
+/** The bytes of a source, piece by piece. A stream is cancelled if its reader leaves. */
+async function* pieces(source: Source): AsyncGenerator<Uint8Array, void, undefined> {
+    if (source instanceof Uint8Array) {
+        yield source;
+    } else if (source instanceof ArrayBuffer) {
+        yield new Uint8Array(source);
+    } else if (typeof Blob !== "undefined" && source instanceof Blob) {
+        const size = 4 << 20;
+        for (let at = 0; at < source.size; at += size) {
+            yield new Uint8Array(await source.slice(at, at + size).arrayBuffer());
+        }
+    } else if ("getReader" in source) {
+        const reader = source.getReader();
+        try {
+            for (let step = await reader.read(); !step.done; step = await reader.read()) {
+                yield step.value;
+            }
+        } finally {
+            await reader.cancel();
+        }
+    } else {
+        yield* source as AsyncIterable<Uint8Array>;
+    }
+}
