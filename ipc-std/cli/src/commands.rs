@@ -26,6 +26,7 @@ mod monitor;
 mod perf_map;
 mod profiler;
 mod ps;
+mod report;
 mod resume;
 mod rewrite;
 mod set_env;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     FakeRuntime(fake_runtime::Args),
     Events(events::Args),
     Stats(stats::Args),
+    Report(report::Args),
     Gc(gc::Args),
     Jit(jit::Args),
     Rewrite(rewrite::Args),
@@ -94,6 +96,7 @@ impl Command {
             Self::FakeRuntime(args) => fake_runtime::run(&args, globals),
             Self::Events(args) => events::run(&args, globals),
             Self::Stats(args) => stats::run(&args, globals),
+            Self::Report(args) => report::run(&args, globals),
             Self::Gc(args) => gc::run(&args, globals),
             Self::Jit(args) => jit::run(&args, globals),
             Self::Rewrite(args) => rewrite::run(&args, globals),

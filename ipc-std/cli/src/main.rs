@@ -24,6 +24,7 @@ mod stderr;
 mod stdout;
 mod tables;
 mod target;
+mod terminal;
 mod time_range_args;
 mod timeout_args;
 mod trace_file;
@@ -56,6 +57,7 @@ Examples:
   dotnet-ipc trace 4242 -o app.nettrace            record until Ctrl-C
   dotnet-ipc trace --name app --duration 10s       record 10 seconds
   dotnet-ipc events app.nettrace --json            show the events of a trace
+  dotnet-ipc report app.nettrace                   show the functions that take the most time
   dotnet-ipc dump 4242 -o app.dmp                  write a memory dump
   dotnet-ipc monitor --trace app.nettrace -- app   record from the first event
   dotnet-ipc find 4242                             explain a failed search

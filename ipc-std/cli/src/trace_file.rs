@@ -16,10 +16,22 @@ use crate::source::{self, Source};
 pub(crate) fn read_in_order(
     file: &Path,
     globals: &Globals,
+    take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
+) -> Result<(), Failure> {
+    read_all(&mut open(file)?.without_stacks(), globals, take)
+}
+
+/// Opens a trace, to be read with its stacks in the order of time.
+pub(crate) fn open(file: &Path) -> Result<TraceReader<Source>, Failure> {
+    Ok(TraceReader::new(Source::open(file)?).in_order(EventAssembler::ORDER_LIMIT))
+}
+
+/// Passes each event of the trace to `take`, as [`read_in_order`] does.
+pub(crate) fn read_all(
+    trace: &mut TraceReader<Source>,
+    globals: &Globals,
     mut take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
-    let source = Source::open(file)?;
-    let mut trace = TraceReader::new(source).without_stacks().in_order(EventAssembler::ORDER_LIMIT);
     loop {
         match trace.next_event() {
             Ok(Some(event)) if take(&event).is_break() => return Ok(()),

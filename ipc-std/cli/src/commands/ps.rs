@@ -13,6 +13,7 @@ use crate::globals::Globals;
 use crate::printable::printable;
 use crate::process_fields::process_fields;
 use crate::stdout::{json_to_stdout, to_stdout};
+use crate::terminal::{self, cut};
 use crate::timeout_args::TimeoutArgs;
 use crate::wire_log::WireLogArgs;
 use crate::{process, reasons};
@@ -278,7 +279,8 @@ impl Table {
             let padded = u16::try_from(width.saturating_add(2)).unwrap_or(u16::MAX);
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
         }
-        let width = if self.wide { usize::MAX } else { width() };
+        // A pipe gets the width of the usual terminal.
+        let width = if self.wide { usize::MAX } else { terminal::width().unwrap_or(80) };
         let lines: Vec<_> = table.lines().map(|line| cut(line.trim_end(), width)).collect();
         to_stdout(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
     }
@@ -286,19 +288,4 @@ impl Table {
 
 fn cell(text: Option<String>) -> String {
     text.map_or_else(String::new, |text| printable(&text).into_owned())
-}
-
-/// Returns the width of the terminal. A pipe gets the width of the usual one.
-fn width() -> usize {
-    const USUAL: usize = 80;
-    let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
-    terminal.map_or(USUAL, |(terminal_size::Width(width), _)| usize::from(width))
-}
-
-/// Cuts a line to a width, with an ellipsis at its end.
-fn cut(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
-    }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }

@@ -1,0 +1,461 @@
+//! `report`: where a program spends its time, by the samples and events of a trace.
+use core::ops::ControlFlow;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use indicatif::HumanCount;
+use nettrace_analysis::call_tree::{CallTree, NodeId, Order};
+use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::only_arg::OnlyArg;
+use crate::printable::printable_name;
+use crate::stdout::{json_to_stdout, to_stdout};
+use crate::terminal::{self, cut};
+use crate::{source, trace_file};
+
+/// Show the functions of a trace that take the most time, or allocate, throw or wait
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A clock decides what counts:
+  --cpu          samples of threads in managed code (the default)
+  --wall         all samples: of threads that wait or run native code, too
+  --thread-time  the time between samples, by the rule of `dotnet-trace report`
+  --allocations  allocated bytes, by an event every 100 KB or so
+  --exceptions   thrown exceptions
+  --contention   the time of waiting for locks
+  --event        the events of a provider, or one kind of them; all: those with a stack
+
+EXCLUSIVE is the share of stacks in which a function is the innermost one, and
+INCLUSIVE the share of those that have it. A sample does not see native code:
+it counts for the managed function that called it. ?!? is an address that the
+trace does not name.
+
+With --json, the result is {\"clock\", \"unit\", \"total\", \"samples\", \"lost\",
+\"unnamed_frames\", \"frames\"}; a frame is {\"name\", \"exclusive\", \"inclusive\"}.
+Shares are in percent. --threads adds \"threads\", and --tree adds \"tree\", whose
+nodes have a \"depth\" and follow their caller.
+
+Examples:
+  dotnet-ipc trace 4242 -o app.nettrace --duration 10s
+  dotnet-ipc report app.nettrace
+  dotnet-ipc report app.nettrace --wall --by inclusive --threads
+  dotnet-ipc report app.nettrace --event Microsoft-Windows-DotNETRuntime/80")]
+pub(crate) struct Args {
+    /// The trace; `-` for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show N functions
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Sort the functions by this share
+    #[arg(long, value_name = "SHARE", default_value = "exclusive")]
+    by: By,
+    #[command(flatten)]
+    clock: ClockArgs,
+    /// Show the threads, the heaviest first
+    #[arg(long)]
+    threads: bool,
+    /// Show the calls from the root, down to 1 % of the total, in up to 5 N lines; `+` is one of several callees
+    #[arg(long)]
+    tree: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum By {
+    Exclusive,
+    Inclusive,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct ClockArgs {
+    /// Count samples in managed code [default]
+    #[arg(long)]
+    cpu: bool,
+    /// Count all samples
+    #[arg(long)]
+    wall: bool,
+    /// Add up the time of threads, as dotnet-trace does
+    #[arg(long)]
+    thread_time: bool,
+    /// Add up allocated bytes
+    #[arg(long)]
+    allocations: bool,
+    /// Count exceptions
+    #[arg(long)]
+    exceptions: bool,
+    /// Add up the time of waiting for locks
+    #[arg(long)]
+    contention: bool,
+    /// Count the events PROVIDER[/ID], or `all` with a stack
+    #[arg(long, value_name = "PROVIDER/ID")]
+    event: Option<String>,
+}
+
+impl ClockArgs {
+    /// Returns the clock, and its name.
+    fn clock(&self) -> Result<(Clock, &'static str), Failure> {
+        Ok(match self {
+            Self { wall: true, .. } => (Clock::Wall, "wall"),
+            Self { thread_time: true, .. } => (Clock::ThreadTime, "thread-time"),
+            Self { allocations: true, .. } => (Clock::Allocations, "allocations"),
+            Self { exceptions: true, .. } => (Clock::Exceptions, "exceptions"),
+            Self { contention: true, .. } => (Clock::Contention, "contention"),
+            Self { event: Some(event), .. } if event == "all" => (Clock::AllEvents, "event"),
+            Self { event: Some(event), .. } => {
+                let only = OnlyArg::parse(event).map_err(|e| {
+                    Failure::new(Kind::Usage, format!("invalid value {event:?} for --event: {e}"))
+                        .with_hint("an event is PROVIDER/ID, PROVIDER or all")
+                })?;
+                let selector = only.as_filter();
+                let provider = selector.provider.to_owned();
+                (Clock::Events { provider, event_id: selector.event_id }, "event")
+            }
+            _ => (Clock::Cpu, "cpu"),
+        })
+    }
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (clock, clock_name) = args.clock.clock()?;
+    // The default view also says how many threads only wait.
+    let also = (clock == Clock::Cpu).then_some(Clock::Wall);
+    let mut samples = Samples::new([clock.clone()].into_iter().chain(also));
+    let mut trace = trace_file::open(&args.file)?;
+    let read = trace_file::read_all(&mut trace, globals, |event| {
+        samples.event(event);
+        ControlFlow::Continue(())
+    });
+    let lost = trace.lost().saturating_add(trace.lost_at_start());
+    let is_missing = samples.count(&clock) == 0 && (clock != Clock::Cpu || samples.samples() == 0);
+    if is_missing {
+        // A trace that cannot be read is the reason why nothing was found.
+        read?;
+        return Err(missing(&clock, &args.file));
+    }
+    let tree = CallTree::new(&mut samples, &clock, |_, weight| weight.total());
+    let report = Report { args, clock, clock_name, tree, lost };
+    if globals.json {
+        json_to_stdout(&report.to_json(&mut samples))?;
+    } else {
+        to_stdout(|out| report.write(&mut samples, out))?;
+    }
+    read
+}
+
+/// Returns the failure of a trace that has nothing for a clock, and how to record it.
+fn missing(clock: &Clock, file: &Path) -> Failure {
+    let (what, how) = match clock {
+        Clock::Cpu | Clock::Wall | Clock::ThreadTime => (
+            "no samples of threads: the provider Microsoft-DotNETCore-SampleProfiler was not recorded",
+            "record them with `dotnet-ipc trace PID -o FILE --profile dotnet-sampled-thread-time`",
+        ),
+        Clock::Allocations => (
+            "no allocations: the events of the garbage collector were not recorded at level verbose",
+            "record them with `dotnet-ipc trace PID -o FILE --profile gc-verbose`",
+        ),
+        Clock::Exceptions => (
+            "no exceptions: none was thrown, or the keyword exception was not recorded",
+            "record them with `dotnet-ipc trace PID -o FILE --clr-events exception`",
+        ),
+        Clock::Contention => (
+            "no contended locks: there were none, or the keyword contention was not recorded",
+            "record them with `dotnet-ipc trace PID -o FILE --clr-events contention`",
+        ),
+        _ => ("no such events", "`dotnet-ipc stats FILE` lists the events of a trace"),
+    };
+    Failure::new(Kind::Other, format!("{}: the trace has {what}", source::name(file))).with_hint(how)
+}
+
+struct Report<'a> {
+    args: &'a Args,
+    clock: Clock,
+    clock_name: &'static str,
+    tree: CallTree,
+    lost: u64,
+}
+
+/// A line of the tree.
+struct Line {
+    depth: usize,
+    /// How far it is indented: a chain of calls without a fork stays in its column.
+    indent: usize,
+    /// Whether it is one of several callees, or a root.
+    is_branch: bool,
+    name: String,
+    exclusive: u64,
+    inclusive: u64,
+}
+
+/// A row of the list of threads.
+struct ThreadRow {
+    process: u64,
+    id: u64,
+    name: String,
+    total: u64,
+    /// The function in which it was most often.
+    top: String,
+}
+
+impl Report<'_> {
+    fn order(&self) -> Order {
+        match self.args.by {
+            By::Exclusive => Order::Exclusive,
+            By::Inclusive => Order::Inclusive,
+        }
+    }
+
+    fn to_json(&self, samples: &mut Samples) -> Value {
+        let share = |weight| self.tree.share(weight);
+        let unit = match self.clock.unit() {
+            Unit::Samples => "samples",
+            Unit::Nanoseconds => "nanoseconds",
+            Unit::Bytes => "bytes",
+            Unit::Events => "events",
+        };
+        let threads = self.args.threads.then(|| {
+            let row = |row: ThreadRow| {
+                json!({
+                    "process_id": (row.process != 0).then_some(row.process),
+                    "thread_id": row.id,
+                    "name": (!row.name.is_empty()).then_some(row.name),
+                    "share": share(row.total),
+                    "top": row.top,
+                })
+            };
+            self.threads(samples).into_iter().map(row).collect::<Value>()
+        });
+        let names = samples.names();
+        let top = { self.tree.top(self.order()).into_iter() }.take(self.args.top);
+        let frame = |name: &str, exclusive, inclusive| json!({ "name": name, "exclusive": share(exclusive), "inclusive": share(inclusive) });
+        let frames = top.map(|entry| frame(names.text(entry.frame), entry.exclusive, entry.inclusive));
+        let mut object = Map::new();
+        let mut add = |name: &str, value: Value| _ = object.insert(name.to_owned(), value);
+        add("clock", self.clock_name.into());
+        add("unit", unit.into());
+        add("total", self.tree.total().into());
+        add("samples", samples.count(&self.clock).into());
+        add("lost", self.lost.into());
+        add("unnamed_frames", self.tree.unnamed_share(names).into());
+        add("frames", frames.collect());
+        if let Some(threads) = threads {
+            add("threads", threads);
+        }
+        if self.args.tree {
+            let lines = self.lines(samples);
+            let node = |line: &Line| {
+                let mut node = frame(&line.name, line.exclusive, line.inclusive);
+                if let Some(node) = node.as_object_mut() {
+                    node.insert("depth".to_owned(), line.depth.into());
+                }
+                node
+            };
+            add("tree", lines.0.iter().map(node).collect());
+        }
+        Value::Object(object)
+    }
+
+    fn write(&self, samples: &mut Samples, out: &mut dyn Write) -> io::Result<()> {
+        let width = terminal::width().unwrap_or(usize::MAX);
+        let what = match &self.clock {
+            Clock::Cpu => "CPU: samples of threads in managed code".to_owned(),
+            Clock::Wall => "Wall clock: samples of all threads".to_owned(),
+            Clock::ThreadTime => "Thread time: from sample to sample, waiting included".to_owned(),
+            Clock::Allocations => "Allocated bytes, by sampled allocations".to_owned(),
+            Clock::Exceptions => "Thrown exceptions".to_owned(),
+            Clock::Contention => "Time of waiting for locks".to_owned(),
+            Clock::Events { provider, event_id: Some(id) } => {
+                format!("Events {}/{id}", printable_name(provider))
+            }
+            Clock::Events { provider, .. } => format!("Events of {}", printable_name(provider)),
+            _ => "All events with a stack".to_owned(),
+        };
+        let counted = match self.clock.unit() {
+            Unit::Samples if self.clock == Clock::Cpu => format!(
+                "{} of {} samples",
+                HumanCount(samples.count(&self.clock)),
+                HumanCount(samples.samples())
+            ),
+            Unit::Samples => format!("{} samples", HumanCount(samples.count(&self.clock))),
+            Unit::Events => format!("{} events", HumanCount(samples.count(&self.clock))),
+            Unit::Nanoseconds | Unit::Bytes => {
+                let (total, count) = (self.amount(self.tree.total()), samples.count(&self.clock));
+                format!("{total} in {} events", HumanCount(count))
+            }
+        };
+        let unnamed = self.tree.unnamed_share(samples.names());
+        writeln!(out, "{what}")?;
+        writeln!(out, "{counted}, {} events lost, {unnamed:.2} % of frames unnamed", HumanCount(self.lost))?;
+        if let dropped @ 1.. = samples.dropped().saturating_add(samples.stacks().cut()) {
+            writeln!(
+                out,
+                "{} events have more different stacks than this report counts",
+                HumanCount(dropped)
+            )?;
+        }
+        if self.tree.total() > 0 {
+            self.write_top(samples, width, out)?;
+        }
+        if self.clock == Clock::Cpu {
+            write_waiting(samples, out)?;
+        }
+        if self.args.threads && self.tree.total() > 0 {
+            self.write_threads(samples, width, out)?;
+        }
+        if self.args.tree && self.tree.total() > 0 {
+            self.write_tree(samples, width, out)?;
+        }
+        Ok(())
+    }
+
+    fn write_top(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let top = self.tree.top(self.order());
+        writeln!(out, "\n{:>9} {:>9}  FUNCTION", "EXCLUSIVE", "INCLUSIVE")?;
+        for entry in top.iter().take(self.args.top) {
+            let [exclusive, inclusive] =
+                [entry.exclusive, entry.inclusive].map(|weight| self.tree.share(weight));
+            let name = printable_name(samples.names().text(entry.frame));
+            writeln!(out, "{}", cut(&format!("{exclusive:>7.2} % {inclusive:>7.2} %  {name}"), width))?;
+        }
+        if let more @ 1.. = top.len().saturating_sub(self.args.top) {
+            writeln!(out, "{more} more functions; --top {} shows all", top.len())?;
+        }
+        Ok(())
+    }
+
+    fn write_threads(&self, samples: &mut Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let rows = self.threads(samples);
+        writeln!(out, "\n{:>9} {:>12}  {:>10}  NAME, TOP FUNCTION", "SHARE", "AMOUNT", "THREAD")?;
+        for row in rows.iter().take(self.args.top) {
+            let share = self.tree.share(row.total);
+            let process = if row.process == 0 { String::new() } else { format!("{}/", row.process) };
+            let id = format!("{process}{}", row.id);
+            let name =
+                if row.name.is_empty() { String::new() } else { format!("{}, ", printable_name(&row.name)) };
+            let (amount, top) = (self.amount(row.total), printable_name(&row.top));
+            writeln!(out, "{}", cut(&format!("{share:>7.2} % {amount:>12}  {id:>10}  {name}{top}"), width))?;
+        }
+        if let more @ 1.. = rows.len().saturating_sub(self.args.top) {
+            writeln!(out, "{more} more threads; --top {} shows all", rows.len())?;
+        }
+        Ok(())
+    }
+
+    fn write_tree(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let (lines, is_cut) = self.lines(samples);
+        writeln!(out, "\n{:>9} {:>9}  CALLS", "INCLUSIVE", "EXCLUSIVE")?;
+        for line in &lines {
+            let [exclusive, inclusive] =
+                [line.exclusive, line.inclusive].map(|weight| self.tree.share(weight));
+            let (indent, name) = (line.indent, printable_name(&line.name));
+            let mark = if line.is_branch { '+' } else { ' ' };
+            let text = format!("{inclusive:>7.2} % {exclusive:>7.2} %  {:indent$}{mark} {name}", "");
+            writeln!(out, "{}", cut(&text, width))?;
+        }
+        if is_cut {
+            writeln!(out, "more calls; --top shows more")?;
+        }
+        Ok(())
+    }
+
+    /// Returns the lines of the tree, and whether there are more.
+    fn lines(&self, samples: &Samples) -> (Vec<Line>, bool) {
+        // Deeper than any terminal is wide.
+        const MAX_INDENT: usize = 60;
+        let limit = self.args.top.saturating_mul(5);
+        let visible = |node| {
+            let mut children = self.tree.children(node);
+            children.retain(|(_, entry)| self.tree.share(entry.inclusive) >= 1.0);
+            children.reverse();
+            children
+        };
+        let mut lines = Vec::new();
+        let branches = visible(NodeId::ROOT).into_iter();
+        let mut left: Vec<_> = branches.map(|child| (child, 0, 0, true)).collect();
+        while let Some(((node, entry), depth, indent, is_branch)) = left.pop() {
+            if lines.len() == limit {
+                return (lines, true);
+            }
+            let name = samples.names().text(entry.frame).to_owned();
+            let (exclusive, inclusive) = (entry.exclusive, entry.inclusive);
+            lines.push(Line { depth, indent, is_branch, name, exclusive, inclusive });
+            let children = visible(node);
+            let forks = children.len() > 1;
+            let indent = if forks { indent.saturating_add(2).min(MAX_INDENT) } else { indent };
+            let depth = depth.saturating_add(1_usize);
+            left.extend(children.into_iter().map(|child| (child, depth, indent, forks)));
+        }
+        (lines, false)
+    }
+
+    /// Returns the threads, the heaviest first. The top functions are those of the threads that are shown.
+    fn threads(&self, samples: &mut Samples) -> Vec<ThreadRow> {
+        let mut totals = vec![0_u64; samples.threads().len()];
+        for (thread, _, weight) in samples.weights(&self.clock) {
+            if let Some(total) = totals.get_mut(thread.number()) {
+                *total = total.saturating_add(weight.total());
+            }
+        }
+        let mut numbers: Vec<_> = totals.into_iter().enumerate().filter(|(_, total)| *total > 0).collect();
+        numbers.sort_by_key(|(number, total)| (core::cmp::Reverse(*total), *number));
+        let shown = self.args.top;
+        let mut rows = Vec::new();
+        for (place, (number, total)) in numbers.into_iter().enumerate() {
+            let tree = (place < shown).then(|| {
+                CallTree::new(samples, &self.clock, |thread, weight| {
+                    if thread.number() == number { weight.total() } else { 0 }
+                })
+            });
+            let top = tree.and_then(|tree| tree.top(Order::Exclusive).first().copied());
+            let top = top.map_or("", |entry| samples.names().text(entry.frame)).to_owned();
+            let Some(thread) = samples.threads().get(number) else { continue };
+            rows.push(ThreadRow {
+                process: thread.process,
+                id: thread.id,
+                name: thread.name.clone(),
+                total,
+                top,
+            });
+        }
+        rows
+    }
+
+    /// Returns a weight with its unit.
+    fn amount(&self, weight: u64) -> String {
+        match self.clock.unit() {
+            Unit::Nanoseconds => format!("{:.3} ms", weight as f64 / 1e6),
+            Unit::Bytes => format!("{:.3} MB", weight as f64 / 1e6),
+            Unit::Samples | Unit::Events => HumanCount(weight).to_string(),
+        }
+    }
+}
+
+/// Writes how many threads were never seen in managed code.
+fn write_waiting(samples: &Samples, out: &mut dyn Write) -> io::Result<()> {
+    let mut threads = vec![Weight::default(); samples.threads().len()];
+    for (thread, _, weight) in samples.weights(&Clock::Wall) {
+        if let Some(sum) = threads.get_mut(thread.number()) {
+            sum.running = sum.running.saturating_add(weight.running);
+            sum.waiting = sum.waiting.saturating_add(weight.waiting);
+        }
+    }
+    let waiting: Vec<_> = threads
+        .iter()
+        .filter(|weight| weight.running == 0 && weight.waiting > 0)
+        .map(|w| w.waiting)
+        .collect();
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let sum = waiting.iter().fold(0_u64, |sum, waiting| sum.saturating_add(*waiting));
+    let (verb, s) = if waiting.len() == 1 { ("s", "") } else { ("", "s") };
+    writeln!(
+        out,
+        "\n{} thread{s} only wait{verb} or run{verb} native code ({} samples); --wall shows where",
+        waiting.len(),
+        HumanCount(sum)
+    )
+}
