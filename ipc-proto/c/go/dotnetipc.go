@@ -26,6 +26,7 @@ package dotnetipc
 // Go functions, which have no const.
 void dotnetipcVisitPart(void *context, dipc_part *part);
 bool dotnetipcVisitValue(void *context, dipc_field_value *value);
+void dotnetipcVisitLabel(void *context, dipc_label *label);
 
 static inline void visit_part(void *context, const dipc_part *part) {
     dotnetipcVisitPart(context, (dipc_part *)part);
@@ -35,6 +36,10 @@ static inline bool visit_value(void *context, const dipc_field_value *value) {
     return dotnetipcVisitValue(context, (dipc_field_value *)value);
 }
 
+static inline void visit_label(void *context, const dipc_label *label) {
+    dotnetipcVisitLabel(context, (dipc_label *)label);
+}
+
 static inline dipc_status inspect(const uint8_t *bytes, size_t len, uint16_t answer_to, void *context, size_t *detail) {
     return dipc_inspect(bytes, len, answer_to, visit_part, context, detail);
 }
@@ -42,6 +47,10 @@ static inline dipc_status inspect(const uint8_t *bytes, size_t len, uint16_t ans
 static inline dipc_status values(const dipc_metadata *metadata, const uint8_t *payload, size_t len, void *context,
                                  size_t *detail) {
     return dipc_metadata_values(metadata, payload, len, visit_value, context, detail);
+}
+
+static inline dipc_status labels(const dipc_label_list *list, void *context) {
+    return dipc_labels(list->bytes, list->len, visit_label, context, NULL);
 }
 */
 import "C"
@@ -891,15 +900,86 @@ type Event struct {
 	// Kind describes the event. It is never nil, but empty if the trace does not describe the event.
 	Kind *EventKind
 	Time time.Time
-	// Thread is a number of the trace in version 6 of the format, otherwise the id of the thread.
-	Thread uint64
+	// Opcode is -1 if the trace does not state it.
+	Opcode   int32
+	Keywords uint64
+	Level    Level
+	Version  uint32
+	ThreadID uint64
+	// ThreadName is the name of the thread, in version 6 of the format.
+	ThreadName string
 	// Processor is -1 if it is unknown.
 	Processor         int
 	ActivityID        GUID
 	RelatedActivityID GUID
-	// LabelList is the number of a list of labels, in version 6 of the format.
-	LabelList uint32
-	Payload   []byte
+	// TraceID and SpanID are those of W3C, in version 6 of the format, or zeros.
+	TraceID [16]byte
+	SpanID  uint64
+	// Labels are all other properties, in version 6 of the format: a text or an int64 for each name.
+	Labels  []Field
+	Payload []byte
+}
+
+// labels are properties of events; nil for those that a list does not have.
+type labels struct {
+	activityID, relatedActivityID *GUID
+	traceID                       [16]byte
+	spanID                        uint64
+	// These replace what the description of the event states.
+	opcode   *int32
+	keywords *uint64
+	level    *Level
+	version  *uint32
+	others   []Field
+}
+
+//export dotnetipcVisitLabel
+func dotnetipcVisitLabel(context unsafe.Pointer, label *C.dipc_label) {
+	l := (*cgo.Handle)(context).Value().(*labels)
+	id, number := guid(label.guid), uint64(label.number)
+	switch label.kind {
+	// The first activity counts; of the others the last.
+	case C.DIPC_LABEL_ACTIVITY_ID:
+		if l.activityID == nil {
+			l.activityID = &id
+		}
+	case C.DIPC_LABEL_RELATED_ACTIVITY_ID:
+		if l.relatedActivityID == nil {
+			l.relatedActivityID = &id
+		}
+	case C.DIPC_LABEL_TRACE_ID:
+		l.traceID = id
+	case C.DIPC_LABEL_SPAN_ID:
+		l.spanID = number
+	case C.DIPC_LABEL_TEXT:
+		l.others = append(l.others, Field{goString(label.name), goString(label.text)})
+	case C.DIPC_LABEL_NUMBER:
+		l.others = append(l.others, Field{goString(label.name), int64(number)})
+	case C.DIPC_LABEL_OPCODE:
+		opcode := int32(number)
+		l.opcode = &opcode
+	case C.DIPC_LABEL_KEYWORDS:
+		l.keywords = &number
+	case C.DIPC_LABEL_LEVEL:
+		level := Level(number)
+		l.level = &level
+	case C.DIPC_LABEL_VERSION:
+		version := uint32(number)
+		l.version = &version
+	}
+}
+
+// or returns what a pointer points to, or another value if it is nil.
+func or[T any](value *T, other T) T {
+	if value != nil {
+		return *value
+	}
+	return other
+}
+
+type thread struct {
+	name string
+	id   uint64
 }
 
 // values collects the values of a payload. Objects and arrays are open until their end.
@@ -1013,6 +1093,8 @@ type TraceReader struct {
 	length                 int
 	trace                  C.dipc_trace
 	kinds                  map[uint32]*EventKind
+	threads                map[uint64]thread
+	labels                 map[uint32]*labels
 	undescribed            EventKind
 	ended                  bool
 	end                    TraceEnd
@@ -1022,11 +1104,14 @@ type TraceReader struct {
 // NewTraceReader returns a reader of a trace. It needs no other buffer.
 func NewTraceReader(reader io.Reader) *TraceReader {
 	t := &TraceReader{
-		reader: reader,
-		parser: allocate(int(C.dipc_parser_size())),
-		window: allocate(1 << 17),
-		record: allocate(int(unsafe.Sizeof(C.dipc_record{}))),
-		kinds:  map[uint32]*EventKind{},
+		reader:      reader,
+		parser:      allocate(int(C.dipc_parser_size())),
+		window:      allocate(1 << 17),
+		record:      allocate(int(unsafe.Sizeof(C.dipc_record{}))),
+		kinds:       map[uint32]*EventKind{},
+		threads:     map[uint64]thread{},
+		labels:      map[uint32]*labels{},
+		undescribed: EventKind{Opcode: -1},
 	}
 	C.dipc_parser_init(t.parser.parser())
 	return t
@@ -1041,7 +1126,7 @@ func (t *TraceReader) Events() iter.Seq2[*Event, error] {
 				return
 			}
 			if err != nil {
-				yield(&Event{Kind: &t.undescribed}, err)
+				yield(&Event{Kind: &t.undescribed, Opcode: -1}, err)
 				return
 			}
 			if !yield(event, nil) {
@@ -1068,11 +1153,30 @@ func (t *TraceReader) Next() (*Event, error) {
 			t.trace = *(*C.dipc_trace)(content)
 		case C.DIPC_RECORD_METADATA:
 			// The events of a kind whose description is malformed have none.
-			if id, kind := newEventKind(&t.trace, (*C.dipc_event)(content)); kind != nil && t.kinds[id] == nil {
+			if id, kind := newEventKind(&t.trace, (*C.dipc_event)(content)); kind != nil {
 				t.kinds[id] = kind
 			}
+		case C.DIPC_RECORD_THREAD:
+			start := (*C.dipc_thread_start)(content)
+			t.threads[uint64(start.thread)] = thread{goString(start.name), uint64(start.thread_id)}
+		case C.DIPC_RECORD_REMOVE_THREAD:
+			delete(t.threads, uint64((*C.dipc_thread)(content).thread))
+		case C.DIPC_RECORD_LABEL_LIST:
+			var l labels
+			list, handle := (*C.dipc_label_list)(content), cgo.NewHandle(&l)
+			status := C.labels(list, unsafe.Pointer(&handle))
+			handle.Delete()
+			if err := check(status, 0); err != nil {
+				return nil, err
+			}
+			t.labels[uint32(list.id)] = &l
 		case C.DIPC_RECORD_SEQUENCE_POINT:
-			if (*C.dipc_sequence_point)(content).flags&2 != 0 {
+			point := (*C.dipc_sequence_point)(content)
+			clear(t.labels)
+			if point.flags&1 != 0 {
+				clear(t.threads)
+			}
+			if point.flags&2 != 0 {
 				clear(t.kinds)
 			}
 		case C.DIPC_RECORD_END:
@@ -1125,6 +1229,14 @@ func (t *TraceReader) event(event *C.dipc_event) *Event {
 	if kind == nil {
 		kind = &t.undescribed
 	}
+	l := t.labels[uint32(event.label_list)]
+	if l == nil {
+		l = &labels{}
+	}
+	thread, known := t.threads[uint64(event.thread)]
+	if !known || thread.id == 1<<64-1 {
+		thread.id = uint64(event.thread)
+	}
 	processor := -1
 	if event.processor != 1<<32-1 {
 		processor = int(event.processor)
@@ -1136,11 +1248,18 @@ func (t *TraceReader) event(event *C.dipc_event) *Event {
 	return &Event{
 		Kind:              kind,
 		Time:              start.Add(offset),
-		Thread:            uint64(event.thread),
+		Opcode:            or(l.opcode, kind.Opcode),
+		Keywords:          or(l.keywords, kind.Keywords),
+		Level:             or(l.level, kind.Level),
+		Version:           or(l.version, kind.Version),
+		ThreadID:          thread.id,
+		ThreadName:        thread.name,
 		Processor:         processor,
-		ActivityID:        guid(event.activity_id),
-		RelatedActivityID: guid(event.related_activity_id),
-		LabelList:         uint32(event.label_list),
+		ActivityID:        or(l.activityID, guid(event.activity_id)),
+		RelatedActivityID: or(l.relatedActivityID, guid(event.related_activity_id)),
+		TraceID:           l.traceID,
+		SpanID:            l.spanID,
+		Labels:            l.others,
 		Payload:           copyBytes(event.payload, event.payload_len),
 	}
 }

@@ -602,8 +602,8 @@
 #define DIPC_RECORD_STACK 5
 
 /*
- A point in time at which the sequence numbers of all threads are known: `u.sequence_point`. Stacks from before are no
- longer referred to.
+ A point in time at which the sequence numbers of all threads are known: `u.sequence_point`. Stacks and lists of labels
+ from before are no longer referred to.
  */
 #define DIPC_RECORD_SEQUENCE_POINT 6
 
@@ -613,7 +613,7 @@
 #define DIPC_RECORD_THREAD_SEQUENCE 7
 
 /*
- A thread starts: `u.thread`. Only in version 6.
+ A thread starts: `u.thread_start`. Only in version 6.
  */
 #define DIPC_RECORD_THREAD 8
 
@@ -636,6 +636,11 @@
  A record of another kind, which the C interface does not describe.
  */
 #define DIPC_RECORD_OTHER 12
+
+/*
+ A list of labels, to which later events refer: `u.label_list`. Only in version 6.
+ */
+#define DIPC_RECORD_LABEL_LIST 13
 
 /*
  The stream has its end mark.
@@ -721,6 +726,56 @@
  The innermost array ends.
  */
 #define DIPC_VALUE_END_ARRAY 13
+
+/*
+ The activity of the event: `guid`.
+ */
+#define DIPC_LABEL_ACTIVITY_ID 1
+
+/*
+ The activity that started the one of the event: `guid`.
+ */
+#define DIPC_LABEL_RELATED_ACTIVITY_ID 2
+
+/*
+ The trace id of W3C, in the order in which it is written: `guid`.
+ */
+#define DIPC_LABEL_TRACE_ID 3
+
+/*
+ The span id of W3C: `number`.
+ */
+#define DIPC_LABEL_SPAN_ID 4
+
+/*
+ A `name` and a `text`.
+ */
+#define DIPC_LABEL_TEXT 5
+
+/*
+ A `name` and a signed `number`, to be converted to `int64_t`.
+ */
+#define DIPC_LABEL_NUMBER 6
+
+/*
+ The opcode: `number`. This and the following kinds replace what the description of the event states.
+ */
+#define DIPC_LABEL_OPCODE 7
+
+/*
+ The keywords: `number`.
+ */
+#define DIPC_LABEL_KEYWORDS 8
+
+/*
+ The level: `number`.
+ */
+#define DIPC_LABEL_LEVEL 9
+
+/*
+ The version of the payload: `number`.
+ */
+#define DIPC_LABEL_VERSION 10
 
 /*
  A bool of 4 bytes.
@@ -1968,10 +2023,50 @@ typedef struct dipc_thread {
      */
     uint64_t thread;
     /*
-     The sequence number of its last event, except when it starts.
+     The sequence number of its last event.
      */
     uint32_t sequence;
 } dipc_thread;
+
+/*
+ A thread that starts. Its number can be used again after its end.
+ */
+typedef struct dipc_thread_start {
+    /*
+     The number by which events refer to it.
+     */
+    uint64_t thread;
+    /*
+     The operating system's id of the thread, or `UINT64_MAX` if it is unknown.
+     */
+    uint64_t thread_id;
+    /*
+     The id of its process, or `UINT64_MAX` for that of the trace.
+     */
+    uint64_t process_id;
+    /*
+     Its name; empty if it has none.
+     */
+    struct dipc_text name;
+} dipc_thread_start;
+
+/*
+ A list of labels, for `dipc_labels`.
+ */
+typedef struct dipc_label_list {
+    /*
+     The number by which events refer to it.
+     */
+    uint32_t id;
+    /*
+     The labels.
+     */
+    const uint8_t *bytes;
+    /*
+     Their number of bytes.
+     */
+    size_t len;
+} dipc_label_list;
 
 /*
  The end of a stream. `dipc_parser_end_text` returns the sentence for it.
@@ -2019,6 +2114,14 @@ typedef union dipc_record_content {
      A thread.
      */
     struct dipc_thread thread;
+    /*
+     A thread that starts.
+     */
+    struct dipc_thread_start thread_start;
+    /*
+     A list of labels.
+     */
+    struct dipc_label_list label_list;
     /*
      The end.
      */
@@ -2139,6 +2242,37 @@ typedef struct dipc_field_value {
  no `longjmp`, no C++ exception.
  */
 typedef bool (*dipc_visit_value)(void *context, const struct dipc_field_value *value);
+
+/*
+ A property of an event.
+ */
+typedef struct dipc_label {
+    /*
+     One of `DIPC_LABEL_*`.
+     */
+    uint32_t kind;
+    /*
+     The name, for the kinds that have one.
+     */
+    struct dipc_text name;
+    /*
+     The value as a number.
+     */
+    uint64_t number;
+    /*
+     The value as a text.
+     */
+    struct dipc_text text;
+    /*
+     16 bytes.
+     */
+    struct dipc_guid guid;
+} dipc_label;
+
+/*
+ A function that receives the labels of a list, in order. It must return: no `longjmp`, no C++ exception.
+ */
+typedef void (*dipc_visit_label)(void *context, const struct dipc_label *label);
 
 /*
  A writer of a NetTrace stream of version 4, the version of current runtimes, in memory of the caller. Set it to zeros or
@@ -3120,6 +3254,14 @@ dipc_status dipc_metadata_values(const struct dipc_metadata *metadata,
                                  dipc_visit_value visit,
                                  void *context,
                                  size_t *detail);
+
+/*
+ Passes the labels of a `dipc_label_list` to `visit`, with `context`. To keep a list longer than the window, copy its
+ bytes first.
+
+ Returns an error, and visits none, if the bytes are not a whole list.
+ */
+dipc_status dipc_labels(const uint8_t *bytes, size_t len, dipc_visit_label visit, void *context, size_t *detail);
 
 /*
  Initialises a writer with a buffer, which it uses until it is finished. A record of `n` bytes needs a buffer of

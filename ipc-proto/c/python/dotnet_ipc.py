@@ -33,7 +33,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int32, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64
 from ctypes import c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -150,7 +150,23 @@ class _Record(enum.IntEnum):
     METADATA = 3
     EVENT = 4
     SEQUENCE_POINT = 6
+    THREAD = 8
+    REMOVE_THREAD = 9
     END = 11
+    LABEL_LIST = 13
+
+
+class _Label(enum.IntEnum):
+    ACTIVITY_ID = 1
+    RELATED_ACTIVITY_ID = 2
+    TRACE_ID = 3
+    SPAN_ID = 4
+    TEXT = 5
+    NUMBER = 6
+    OPCODE = 7
+    KEYWORDS = 8
+    LEVEL = 9
+    VERSION = 10
 
 
 class _Value(enum.IntEnum):
@@ -268,6 +284,28 @@ class _dipc_sequence_point(ctypes.Structure):
     _fields_ = [("timestamp", c_uint64), ("flags", c_uint32), ("threads", c_uint32)]
 
 
+class _dipc_thread(ctypes.Structure):
+    _fields_ = [("thread", c_uint64), ("sequence", c_uint32)]
+
+
+class _dipc_thread_start(ctypes.Structure):
+    _fields_ = [("thread", c_uint64), ("thread_id", c_uint64), ("process_id", c_uint64), ("name", _dipc_text)]
+
+
+class _dipc_label_list(ctypes.Structure):
+    _fields_ = [("id", c_uint32), ("bytes", c_void_p), ("len", c_size_t)]
+
+
+class _dipc_label(ctypes.Structure):
+    _fields_ = [
+        ("kind", c_uint32),
+        ("name", _dipc_text),
+        ("number", c_uint64),
+        ("text", _dipc_text),
+        ("guid", _dipc_guid),
+    ]
+
+
 class _dipc_end(ctypes.Structure):
     _fields_ = [("kind", c_uint32), ("offset", c_uint64)]
 
@@ -278,6 +316,9 @@ class _dipc_record_content(ctypes.Union):
         ("event", _dipc_event),
         ("trace", _dipc_trace),
         ("sequence_point", _dipc_sequence_point),
+        ("thread", _dipc_thread),
+        ("thread_start", _dipc_thread_start),
+        ("label_list", _dipc_label_list),
         ("end", _dipc_end),
     ]
 
@@ -320,6 +361,7 @@ class _dipc_field_value(ctypes.Structure):
 
 _VISIT = ctypes.CFUNCTYPE(None, c_void_p, POINTER(_dipc_part))
 _VISIT_VALUE = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(_dipc_field_value))
+_VISIT_LABEL = ctypes.CFUNCTYPE(None, c_void_p, POINTER(_dipc_label))
 _SIZE = POINTER(c_size_t)
 
 # The parameters of each function that this file calls, and its result. A pointer to bytes or to an opaque object is a
@@ -375,6 +417,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         c_int32,
         [c_uint32, c_uint32, c_char_p, c_size_t, POINTER(_dipc_metadata), _SIZE],
     ),
+    "dipc_labels": (c_int32, [c_void_p, c_size_t, _VISIT_LABEL, c_void_p, _SIZE]),
     "dipc_metadata_values": (c_int32, [POINTER(_dipc_metadata), c_char_p, c_size_t, _VISIT_VALUE, c_void_p, _SIZE]),
 }
 
@@ -998,6 +1041,78 @@ def _python_value(value: _dipc_field_value) -> Any:
     raise ValueError(f"the library has a kind of value that this file does not know: {value.kind}")
 
 
+@dataclass
+class Labels:
+    """Properties of an event, in version 6 of the format. None means that there is no such label."""
+
+    activity_id: uuid.UUID | None = None
+    related_activity_id: uuid.UUID | None = None
+    # Those of W3C.
+    trace_id: bytes | None = None
+    span_id: int | None = None
+    # These replace what the description of the event states.
+    opcode: int | None = None
+    keywords: int | None = None
+    level: int | None = None
+    version: int | None = None
+    # All others.
+    values: dict[str, str | int] = field(default_factory=dict)
+
+
+_NO_LABELS = Labels()
+
+
+def _labels(list_: _dipc_label_list) -> Labels:
+    labels = Labels()
+    errors: list[BaseException] = []
+
+    @_VISIT_LABEL
+    def visit(_context: Any, pointer: Any) -> None:
+        # An exception must not pass through the library.
+        try:
+            label = pointer.contents
+            match label.kind:
+                # The first activity counts; of the others the last.
+                case _Label.ACTIVITY_ID:
+                    labels.activity_id = labels.activity_id or _guid(label.guid)
+                case _Label.RELATED_ACTIVITY_ID:
+                    labels.related_activity_id = labels.related_activity_id or _guid(label.guid)
+                case _Label.TRACE_ID:
+                    labels.trace_id = bytes(label.guid.bytes)
+                case _Label.SPAN_ID:
+                    labels.span_id = label.number
+                case _Label.TEXT:
+                    labels.values[_string(label.name) or ""] = _string(label.text) or ""
+                case _Label.NUMBER:
+                    labels.values[_string(label.name) or ""] = ctypes.c_int64(label.number).value
+                case _Label.OPCODE:
+                    labels.opcode = label.number
+                case _Label.KEYWORDS:
+                    labels.keywords = label.number
+                case _Label.LEVEL:
+                    labels.level = label.number
+                case _Label.VERSION:
+                    labels.version = label.number
+        except BaseException as error:
+            errors.append(error)
+
+    detail = c_size_t()
+    _check(_library.dipc_labels(list_.bytes, list_.len, visit, None, byref(detail)), detail)
+    if errors:
+        raise errors[0]
+    return labels
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread, in version 6 of the format. None means that the trace does not state it."""
+
+    name: str
+    thread_id: int | None
+    # That of the trace if it is None.
+    process_id: int | None
+
+
 @dataclass(frozen=True)
 class Event:
     """An event. ``kind`` is None if the trace does not describe it."""
@@ -1006,14 +1121,19 @@ class Event:
     payload: bytes
     # In nanoseconds since 1970-01-01 UTC.
     unix_nanoseconds: int
-    # In version 6 of the format a number of the trace, otherwise the id of the thread.
-    thread: int
+    thread_id: int
+    # In version 6 of the format.
+    thread: Thread | None
     # None if it is unknown.
     processor: int | None
     activity_id: uuid.UUID
     related_activity_id: uuid.UUID
-    # The number of a list of labels, in version 6 of the format.
-    label_list: int
+    labels: Labels
+    # None if the trace does not state it.
+    opcode: int | None
+    keywords: int
+    level: int
+    version: int
 
     @property
     def provider(self) -> str:
@@ -1052,6 +1172,8 @@ class Trace(Iterator[Event]):
         window, length = bytearray(1 << 17), 0
         address = (c_uint8 * len(window)).from_buffer(window)
         kinds: dict[int, EventKind] = {}
+        threads: dict[int, Thread] = {}
+        labels: dict[int, Labels] = {}
         trace = _dipc_trace()
         detail = c_size_t()
         _check(_library.dipc_parser_init(parser), detail)
@@ -1059,7 +1181,9 @@ class Trace(Iterator[Event]):
             _check(_library.dipc_parser_next(parser, address, length, byref(record)), detail)
             match record.kind:
                 case _Record.EVENT:
-                    yield _event(record.u.event, trace, kinds)
+                    event = record.u.event
+                    thread = threads.get(event.thread)
+                    yield _event(event, trace, kinds.get(event.metadata_id), thread, labels.get(event.label_list))
                 case _Record.TRACE:
                     # A copy: the memory of the record is used again.
                     trace = _dipc_trace.from_buffer_copy(record.u.trace)
@@ -1068,11 +1192,23 @@ class Trace(Iterator[Event]):
                     data = ctypes.string_at(event.payload, event.payload_len) if event.payload_len else b""
                     try:
                         kind = EventKind(trace.version, trace.pointer_size, data)
-                        kinds.setdefault(kind.metadata_id, kind)
+                        kinds[kind.metadata_id] = kind
                     except StatusError:
                         pass  # its events have no description
-                case _Record.SEQUENCE_POINT if record.u.sequence_point.flags & 2:
-                    kinds.clear()
+                case _Record.THREAD:
+                    start = record.u.thread_start
+                    numbers = (None if number == _UNKNOWN else number for number in (start.thread_id, start.process_id))
+                    threads[start.thread] = Thread(_string(start.name) or "", *numbers)
+                case _Record.REMOVE_THREAD:
+                    threads.pop(record.u.thread.thread, None)
+                case _Record.LABEL_LIST:
+                    labels[record.u.label_list.id] = _labels(record.u.label_list)
+                case _Record.SEQUENCE_POINT:
+                    labels.clear()
+                    if record.u.sequence_point.flags & 1:
+                        threads.clear()
+                    if record.u.sequence_point.flags & 2:
+                        kinds.clear()
                 case _Record.END:
                     break
                 case _Record.MORE:
@@ -1099,15 +1235,31 @@ class Trace(Iterator[Event]):
         )
 
 
-def _event(event: _dipc_event, trace: _dipc_trace, kinds: dict[int, EventKind]) -> Event:
+_UNKNOWN = 0xFFFF_FFFF_FFFF_FFFF
+
+
+def _event(
+    event: _dipc_event, trace: _dipc_trace, kind: EventKind | None, thread: Thread | None, labels: Labels | None
+) -> Event:
     ticks = event.timestamp - trace.sync_ticks
+    labels = labels or _NO_LABELS
+
+    def property_(name: str, unknown: int | None) -> Any:
+        replaced = getattr(labels, name)
+        return replaced if replaced is not None else getattr(kind, name, unknown)
+
     return Event(
-        kinds.get(event.metadata_id),
+        kind,
         ctypes.string_at(event.payload, event.payload_len) if event.payload_len else b"",
         trace.start_unix_nanoseconds + ticks * 1_000_000_000 // (trace.frequency or 1_000_000_000),
-        event.thread,
+        event.thread if thread is None or thread.thread_id is None else thread.thread_id,
+        thread,
         None if event.processor == 0xFFFF_FFFF else event.processor,
-        _guid(event.activity_id),
-        _guid(event.related_activity_id),
-        event.label_list,
+        labels.activity_id or _guid(event.activity_id),
+        labels.related_activity_id or _guid(event.related_activity_id),
+        labels,
+        property_("opcode", None),
+        property_("keywords", 0),
+        property_("level", 0),
+        property_("version", 0),
     )

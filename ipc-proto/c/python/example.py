@@ -70,7 +70,7 @@ def count(trace: dotnet_ipc.Trace) -> int:
 def events(path: str) -> None:
     with open(path, "rb") as file:
         for event in dotnet_ipc.Trace(file):
-            print(event.unix_nanoseconds, event.thread, event.provider, event.name, event.fields)
+            print(event.unix_nanoseconds, event.thread_id, event.provider, event.name, event.fields)
 
 
 def main(arguments: list[str]) -> int:

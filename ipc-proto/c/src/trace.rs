@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use ipc_proto::nettrace::{
-    BlockKind, End as ProtoEnd, Event as ProtoEvent, Fields, Item, Limits, Metadata as ProtoMetadata,
-    Parser as ProtoParser, Record as ProtoRecord, Str, Value, Version, clr,
+    BlockKind, End as ProtoEnd, Event as ProtoEvent, Fields, Item, Label as ProtoLabel, Labels, Limits,
+    Metadata as ProtoMetadata, Parser as ProtoParser, Record as ProtoRecord, Str, Value, Version, clr,
 };
 
 use crate::command::Guid;
@@ -41,12 +41,12 @@ pub const DIPC_RECORD_METADATA: u32 = 3;
 pub const DIPC_RECORD_EVENT: u32 = 4;
 /// A call stack, to which later events refer: `u.stack`.
 pub const DIPC_RECORD_STACK: u32 = 5;
-/// A point in time at which the sequence numbers of all threads are known: `u.sequence_point`. Stacks from before are no
-/// longer referred to.
+/// A point in time at which the sequence numbers of all threads are known: `u.sequence_point`. Stacks and lists of labels
+/// from before are no longer referred to.
 pub const DIPC_RECORD_SEQUENCE_POINT: u32 = 6;
 /// The last sequence number of a thread: `u.thread`.
 pub const DIPC_RECORD_THREAD_SEQUENCE: u32 = 7;
-/// A thread starts: `u.thread`. Only in version 6.
+/// A thread starts: `u.thread_start`. Only in version 6.
 pub const DIPC_RECORD_THREAD: u32 = 8;
 /// A thread ends: `u.thread`. Only in version 6.
 pub const DIPC_RECORD_REMOVE_THREAD: u32 = 9;
@@ -56,6 +56,8 @@ pub const DIPC_RECORD_BAD_BLOCK: u32 = 10;
 pub const DIPC_RECORD_END: u32 = 11;
 /// A record of another kind, which the C interface does not describe.
 pub const DIPC_RECORD_OTHER: u32 = 12;
+/// A list of labels, to which later events refer: `u.label_list`. Only in version 6.
+pub const DIPC_RECORD_LABEL_LIST: u32 = 13;
 
 /// The header and the payload of an event, or of a record that describes events.
 #[repr(C)]
@@ -157,8 +159,34 @@ pub struct SequencePoint {
 pub struct Thread {
     /// Its id, in version 6 its index.
     pub thread: u64,
-    /// The sequence number of its last event, except when it starts.
+    /// The sequence number of its last event.
     pub sequence: u32,
+}
+
+/// A thread that starts. Its number can be used again after its end.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ThreadStart<'w> {
+    /// The number by which events refer to it.
+    pub thread: u64,
+    /// The operating system's id of the thread, or `UINT64_MAX` if it is unknown.
+    pub thread_id: u64,
+    /// The id of its process, or `UINT64_MAX` for that of the trace.
+    pub process_id: u64,
+    /// Its name; empty if it has none.
+    pub name: Text<'w>,
+}
+
+/// A list of labels, for `dipc_labels`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct LabelList {
+    /// The number by which events refer to it.
+    pub id: u32,
+    /// The labels.
+    pub bytes: *const u8,
+    /// Their number of bytes.
+    pub len: usize,
 }
 
 /// The stream has its end mark.
@@ -196,6 +224,10 @@ pub union RecordContent<'w> {
     pub sequence_point: SequencePoint,
     /// A thread.
     pub thread: Thread,
+    /// A thread that starts.
+    pub thread_start: ThreadStart<'w>,
+    /// A list of labels.
+    pub label_list: LabelList,
     /// The end.
     pub end: End,
 }
@@ -281,7 +313,18 @@ fn other<'w>(record: ProtoRecord<'w>, version: Version) -> (u32, RecordContent<'
             (DIPC_RECORD_THREAD_SEQUENCE, RecordContent { thread })
         }
         ProtoRecord::Thread(row) => {
-            (DIPC_RECORD_THREAD, RecordContent { thread: Thread { thread: row.index, sequence: 0 } })
+            let thread_start = ThreadStart {
+                thread: row.index,
+                thread_id: row.thread_id().unwrap_or(u64::MAX),
+                process_id: row.process_id().unwrap_or(u64::MAX),
+                name: Text::of_trace(row.name()),
+            };
+            (DIPC_RECORD_THREAD, RecordContent { thread_start })
+        }
+        ProtoRecord::LabelList(list) => {
+            let bytes = list.labels.as_bytes();
+            let label_list = LabelList { id: list.id, bytes: bytes.as_ptr(), len: bytes.len() };
+            (DIPC_RECORD_LABEL_LIST, RecordContent { label_list })
         }
         ProtoRecord::RemoveThread(row) => {
             let thread = Thread { thread: row.thread, sequence: row.sequence };
@@ -678,6 +721,104 @@ pub unsafe extern "C" fn dipc_metadata_values(
             Some(error) => Err(Failure::from(error)),
             None => Ok(0),
         }
+    });
+    // SAFETY: as above.
+    unsafe { report(outcome, detail) }
+}
+
+/// The activity of the event: `guid`.
+pub const DIPC_LABEL_ACTIVITY_ID: u32 = 1;
+/// The activity that started the one of the event: `guid`.
+pub const DIPC_LABEL_RELATED_ACTIVITY_ID: u32 = 2;
+/// The trace id of W3C, in the order in which it is written: `guid`.
+pub const DIPC_LABEL_TRACE_ID: u32 = 3;
+/// The span id of W3C: `number`.
+pub const DIPC_LABEL_SPAN_ID: u32 = 4;
+/// A `name` and a `text`.
+pub const DIPC_LABEL_TEXT: u32 = 5;
+/// A `name` and a signed `number`, to be converted to `int64_t`.
+pub const DIPC_LABEL_NUMBER: u32 = 6;
+/// The opcode: `number`. This and the following kinds replace what the description of the event states.
+pub const DIPC_LABEL_OPCODE: u32 = 7;
+/// The keywords: `number`.
+pub const DIPC_LABEL_KEYWORDS: u32 = 8;
+/// The level: `number`.
+pub const DIPC_LABEL_LEVEL: u32 = 9;
+/// The version of the payload: `number`.
+pub const DIPC_LABEL_VERSION: u32 = 10;
+
+/// A property of an event.
+#[repr(C)]
+pub struct Label<'a> {
+    /// One of `DIPC_LABEL_*`.
+    pub kind: u32,
+    /// The name, for the kinds that have one.
+    pub name: Text<'a>,
+    /// The value as a number.
+    pub number: u64,
+    /// The value as a text.
+    pub text: Text<'a>,
+    /// 16 bytes.
+    pub guid: Guid,
+}
+
+impl<'a> From<ProtoLabel<'a>> for Label<'a> {
+    fn from(label: ProtoLabel<'a>) -> Self {
+        let (mut name, mut text, mut guid) = (Text::NULL, Text::NULL, [0; 16]);
+        let (kind, number) = match label {
+            ProtoLabel::ActivityId(id) => {
+                guid = id.0;
+                (DIPC_LABEL_ACTIVITY_ID, 0)
+            }
+            ProtoLabel::RelatedActivityId(id) => {
+                guid = id.0;
+                (DIPC_LABEL_RELATED_ACTIVITY_ID, 0)
+            }
+            ProtoLabel::TraceId(id) => {
+                guid = id;
+                (DIPC_LABEL_TRACE_ID, 0)
+            }
+            ProtoLabel::SpanId(id) => (DIPC_LABEL_SPAN_ID, id),
+            ProtoLabel::Text(key, value) => {
+                (name, text) = (Text::of_trace(key), Text::of_trace(value));
+                (DIPC_LABEL_TEXT, 0)
+            }
+            ProtoLabel::Number(key, number) => {
+                name = Text::of_trace(key);
+                (DIPC_LABEL_NUMBER, number as u64)
+            }
+            ProtoLabel::Opcode(opcode) => (DIPC_LABEL_OPCODE, opcode.into()),
+            ProtoLabel::Keywords(keywords) => (DIPC_LABEL_KEYWORDS, keywords),
+            ProtoLabel::Level(level) => (DIPC_LABEL_LEVEL, level.into()),
+            ProtoLabel::Version(version) => (DIPC_LABEL_VERSION, version.into()),
+        };
+        Self { kind, name, number, text, guid: Guid { bytes: guid } }
+    }
+}
+
+/// A function that receives the labels of a list, in order. It must return: no `longjmp`, no C++ exception.
+pub type VisitLabel = Option<unsafe extern "C" fn(context: *mut c_void, label: *const Label<'_>)>;
+
+/// Passes the labels of a `dipc_label_list` to `visit`, with `context`. To keep a list longer than the window, copy its
+/// bytes first.
+///
+/// Returns an error, and visits none, if the bytes are not a whole list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_labels(
+    bytes: *const u8,
+    len: usize,
+    visit: VisitLabel,
+    context: *mut c_void,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { memory::slice(bytes, len) }.and_then(|bytes| -> Outcome {
+        let Some(visit) = visit else { return Err(Status::NullPointer.into()) };
+        for label in Labels::from_bytes(bytes)? {
+            // SAFETY: the caller vouches for the function and its context.
+            unsafe { visit(context, &label.into()) };
+        }
+        Ok(0)
     });
     // SAFETY: as above.
     unsafe { report(outcome, detail) }

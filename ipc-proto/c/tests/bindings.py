@@ -106,6 +106,7 @@ def declarations(folder, environment):
         "_Step": "STEP",
         "_Stop": "STOP",
         "_Record": "RECORD",
+        "_Label": "LABEL",
         "_Value": "VALUE",
     }
     expected = {"DIPC_VERSION": dotnet_ipc._VERSION}

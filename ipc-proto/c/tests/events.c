@@ -8,14 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The descriptions point into records that are kept until the end. */
+/* The records that events refer to. They are kept until the end; descriptions and labels point into the copies. */
 static struct kept {
+    uint32_t kind;
+    uint64_t id;
     dipc_metadata metadata;
+    dipc_thread_start thread;
+    dipc_label_list labels;
     uint8_t *record;
+    /* Whether a sequence point, or the end of the thread, has made the number free. */
+    bool is_over;
 } *kept;
 static size_t kept_len;
-/* The first one of those that are valid: a sequence point of version 6 can make the numbers begin anew. */
-static size_t kept_from;
 
 static void print_text(dipc_text text) {
     size_t len = 0;
@@ -26,6 +30,12 @@ static void print_text(dipc_text text) {
     for (size_t i = 0; i < len; i++)
         printf("%02x", (unsigned char)utf8[i]);
     free(utf8);
+}
+
+static void print_hex(const uint8_t *bytes, size_t len) {
+    putchar('\t');
+    for (size_t i = 0; i < len; i++)
+        printf("%02x", bytes[i]);
 }
 
 static bool print_value(void *context, const dipc_field_value *value) {
@@ -43,9 +53,7 @@ static bool print_value(void *context, const dipc_field_value *value) {
         print_text(value->text);
         break;
     case DIPC_VALUE_GUID:
-        putchar('\t');
-        for (size_t i = 0; i < 16; i++)
-            printf("%02x", value->guid.bytes[i]);
+        print_hex(value->guid.bytes, 16);
         break;
     default:
         printf("\t%" PRIu64, value->number);
@@ -54,36 +62,138 @@ static bool print_value(void *context, const dipc_field_value *value) {
     return true;
 }
 
-static void keep(const dipc_trace *trace, const dipc_event *record) {
-    dipc_metadata metadata;
-    uint8_t *copy = (uint8_t *)malloc(record->payload_len + 1);
-    memcpy(copy, record->payload, record->payload_len);
-    dipc_status status = dipc_metadata_decode_runtime(trace->version, trace->pointer_size, copy, record->payload_len,
-                                                      &metadata, NULL);
-    if (status != DIPC_STATUS_OK) {
-        free(copy);
-        return;
-    }
+/* Returns a new entry with a copy of the bytes. */
+static struct kept *keep(uint32_t kind, const uint8_t *bytes, size_t len) {
     kept = (struct kept *)realloc(kept, (kept_len + 1) * sizeof *kept);
-    kept[kept_len].metadata = metadata;
-    kept[kept_len].record = copy;
-    kept_len++;
+    struct kept *entry = &kept[kept_len++];
+    memset(entry, 0, sizeof *entry);
+    entry->kind = kind;
+    /* Memory of exactly this size, so that a read past its end is detected. */
+    entry->record = (uint8_t *)malloc(len + (len == 0));
+    if (len > 0)
+        memcpy(entry->record, bytes, len);
+    return entry;
+}
+
+static void keep_record(const dipc_trace *trace, const dipc_record *record) {
+    struct kept *entry;
+    if (record->kind == DIPC_RECORD_METADATA) {
+        const dipc_event *event = &record->u.event;
+        entry = keep(record->kind, event->payload, event->payload_len);
+        entry->is_over = dipc_metadata_decode_runtime(trace->version, trace->pointer_size, entry->record,
+                                                      event->payload_len, &entry->metadata, NULL) != DIPC_STATUS_OK;
+        entry->id = entry->metadata.id;
+    } else if (record->kind == DIPC_RECORD_THREAD) {
+        const dipc_thread_start *thread = &record->u.thread_start;
+        entry = keep(record->kind, (const uint8_t *)thread->name.data, thread->name.len);
+        entry->id = thread->thread;
+        entry->thread = *thread;
+        entry->thread.name.data = entry->record;
+    } else if (record->kind == DIPC_RECORD_LABEL_LIST) {
+        entry = keep(record->kind, record->u.label_list.bytes, record->u.label_list.len);
+        entry->id = record->u.label_list.id;
+        entry->labels = record->u.label_list;
+        entry->labels.bytes = entry->record;
+    }
+}
+
+/* The last one counts. */
+static struct kept *find(uint32_t kind, uint64_t id) {
+    for (size_t i = kept_len; i-- > 0;)
+        if (kept[i].kind == kind && kept[i].id == id && !kept[i].is_over)
+            return &kept[i];
+    return NULL;
+}
+
+static void pass(const dipc_sequence_point *point) {
+    for (size_t i = 0; i < kept_len; i++)
+        if (kept[i].kind == DIPC_RECORD_LABEL_LIST || (kept[i].kind == DIPC_RECORD_THREAD && (point->flags & 1) != 0) ||
+            (kept[i].kind == DIPC_RECORD_METADATA && (point->flags & 2) != 0))
+            kept[i].is_over = true;
+}
+
+/* What labels can replace. */
+struct properties {
+    dipc_guid activity_id, related_activity_id;
+    bool has_activity_id, has_related_activity_id;
+    uint32_t version, level;
+    int32_t opcode;
+    uint64_t keywords;
+};
+
+static void apply_label(void *context, const dipc_label *label) {
+    struct properties *properties = (struct properties *)context;
+    switch (label->kind) {
+    case DIPC_LABEL_ACTIVITY_ID:
+        if (!properties->has_activity_id)
+            properties->activity_id = label->guid;
+        properties->has_activity_id = true;
+        break;
+    case DIPC_LABEL_RELATED_ACTIVITY_ID:
+        if (!properties->has_related_activity_id)
+            properties->related_activity_id = label->guid;
+        properties->has_related_activity_id = true;
+        break;
+    case DIPC_LABEL_OPCODE:
+        properties->opcode = (int32_t)label->number;
+        break;
+    case DIPC_LABEL_KEYWORDS:
+        properties->keywords = label->number;
+        break;
+    case DIPC_LABEL_LEVEL:
+        properties->level = (uint32_t)label->number;
+        break;
+    case DIPC_LABEL_VERSION:
+        properties->version = (uint32_t)label->number;
+        break;
+    }
+}
+
+static void print_label(void *context, const dipc_label *label) {
+    (void)context;
+    if (label->kind < DIPC_LABEL_TRACE_ID || label->kind > DIPC_LABEL_NUMBER)
+        return;
+    printf("label\t%u", (unsigned)label->kind);
+    print_text(label->name);
+    printf("\t%" PRId64, (int64_t)label->number);
+    print_text(label->text);
+    print_hex(label->guid.bytes, 16);
+    putchar('\n');
 }
 
 static void print_event(const dipc_event *event) {
-    const dipc_metadata *metadata = NULL;
-    for (size_t i = kept_from; i < kept_len && metadata == NULL; i++)
-        if (kept[i].metadata.id == event->metadata_id)
-            metadata = &kept[i].metadata;
-    printf("event\t%u", (unsigned)event->label_list);
-    if (metadata == NULL) {
-        puts("");
+    struct kept *described = find(DIPC_RECORD_METADATA, event->metadata_id);
+    struct kept *thread = find(DIPC_RECORD_THREAD, event->thread);
+    struct kept *labels = find(DIPC_RECORD_LABEL_LIST, event->label_list);
+    struct properties properties;
+    uint64_t thread_id = thread != NULL ? thread->thread.thread_id : UINT64_MAX;
+    if (thread_id == UINT64_MAX)
+        thread_id = event->thread;
+    if (described == NULL) {
+        puts("event");
         return;
     }
+    const dipc_metadata *metadata = &described->metadata;
+    memset(&properties, 0, sizeof properties);
+    properties.activity_id = event->activity_id;
+    properties.related_activity_id = event->related_activity_id;
+    properties.version = metadata->version;
+    properties.level = metadata->level;
+    properties.opcode = metadata->opcode;
+    properties.keywords = metadata->keywords;
+    if (labels != NULL && dipc_labels(labels->labels.bytes, labels->labels.len, apply_label, &properties, NULL) != 0)
+        printf("fail\tlabels\n");
+    printf("event");
     print_text(metadata->provider);
     print_text(metadata->name);
-    printf("\t%u\t%u\t%u\t%d\t%" PRIu64 "\n", (unsigned)metadata->event_id, (unsigned)metadata->version,
-           (unsigned)metadata->level, (int)metadata->opcode, metadata->keywords);
+    print_hex(properties.activity_id.bytes, 16);
+    print_hex(properties.related_activity_id.bytes, 16);
+    print_text(thread != NULL ? thread->thread.name : dipc_utf8(NULL));
+    printf("\t%" PRIu64, thread_id);
+    printf("\t%u\t%u\t%u\t%d\t%" PRIu64 "\n", (unsigned)metadata->event_id, (unsigned)properties.version,
+           (unsigned)properties.level, (int)properties.opcode, properties.keywords);
+    if (labels != NULL)
+        dipc_labels(labels->labels.bytes, labels->labels.len, print_label, NULL, NULL);
     dipc_metadata_values(metadata, event->payload, event->payload_len, print_value, NULL, NULL);
 }
 
@@ -104,12 +214,18 @@ int main(int argc, char **argv) {
             return 2;
         if (record.kind == DIPC_RECORD_TRACE)
             trace = record.u.trace;
-        else if (record.kind == DIPC_RECORD_METADATA)
-            keep(&trace, &record.u.event);
+        else if (record.kind == DIPC_RECORD_METADATA || record.kind == DIPC_RECORD_THREAD ||
+                 record.kind == DIPC_RECORD_LABEL_LIST)
+            keep_record(&trace, &record);
         else if (record.kind == DIPC_RECORD_EVENT)
             print_event(&record.u.event);
-        else if (record.kind == DIPC_RECORD_SEQUENCE_POINT && (record.u.sequence_point.flags & 2) != 0)
-            kept_from = kept_len;
+        else if (record.kind == DIPC_RECORD_SEQUENCE_POINT)
+            pass(&record.u.sequence_point);
+        else if (record.kind == DIPC_RECORD_REMOVE_THREAD) {
+            struct kept *thread = find(DIPC_RECORD_THREAD, record.u.thread.thread);
+            if (thread != NULL)
+                thread->is_over = true;
+        }
         else if (record.kind == DIPC_RECORD_END)
             break;
         else if (record.kind == DIPC_RECORD_MORE) {

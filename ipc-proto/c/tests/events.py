@@ -19,6 +19,11 @@ def text(field):
     return bytes.fromhex(field).decode()
 
 
+def guid(field):
+    read = uuid.UUID(bytes_le=bytes.fromhex(field))
+    return str(read) if read.int else None
+
+
 def value(kind, field):
     match kind:
         case 0:
@@ -41,11 +46,15 @@ def according_to_c(trace, piece):
     for line in run.stdout.splitlines():
         key, *fields = line.split("\t")
         if key == "event" and len(fields) > 1:
-            label_list, provider, name, *numbers = fields
-            events.append((label_list, text(provider), text(name), *map(int, numbers), {}))
+            provider, name, activity, related, thread_name, *numbers = fields
+            ids = (guid(activity), guid(related))
+            events.append((text(provider), text(name), ids, text(thread_name), *map(int, numbers), [], {}))
             depth = 0
         elif key == "event":
             events.append(None)
+        elif key == "label":
+            kind, name, number, string, data = fields
+            events[-1][-2].append((int(kind), text(name), int(number), text(string), data))
         elif key == "value":
             kind = int(fields[0])
             depth -= kind in (END, END_ARRAY)
@@ -64,6 +73,12 @@ def according_to_tool(trace):
 
 
 differences = compared = values = 0
+# What the tool does not print: the names of threads, and some labels.
+WITH_LABELS = "synth-v6-all.nettrace"
+TRACE_ID = (3, "", 0, "", bytes(range(0x20, 0x30)).hex())
+SPAN_ID = (4, "", 0x1122334455667788, "", bytes(16).hex())
+TEXT_LABEL, NUMBER_LABEL = (5, "s", 0, "val", bytes(16).hex()), (6, "n", -5, "", bytes(16).hex())
+LABELS = [TRACE_ID, SPAN_ID, TEXT_LABEL, NUMBER_LABEL, TRACE_ID, SPAN_ID]
 for trace in sorted(testdata.glob(f"nettrace/{pattern}")):
     if trace.suffix not in (".nettrace", ".netperf"):
         continue
@@ -71,6 +86,7 @@ for trace in sorted(testdata.glob(f"nettrace/{pattern}")):
     end_of_tool = json.loads(stats.splitlines()[0])["end"]
     expected = [event for event in according_to_tool(trace) if "provider" in event]
     for piece in pieces:
+        names, others = set(), []
         events, end = according_to_c(trace, piece)
         if len(events) != len(expected):
             differences += 1
@@ -83,16 +99,22 @@ for trace in sorted(testdata.glob(f"nettrace/{pattern}")):
             compared += 1
             if c is None:
                 continue
-            label_list, provider, name, event_id, version, level, _, keywords, fields = c
+            provider, name, ids, thread_name, thread_id, event_id, version, level, opcode, keywords, labels, fields = c
             same = (provider, name, event_id) == (by_tool["provider"], by_tool["name"] or "", by_tool["id"])
-            # The tool replaces these by the labels of the event.
             said = (by_tool["version"], by_tool["level"], int(by_tool["keywords"] or "0", 16))
-            same = same and (label_list != "0" or (version, level, keywords) == said)
+            same = same and (version, level, keywords) == said and max(opcode, 0) == (by_tool["opcode"] or 0)
+            same = same and ids == (by_tool["activity_id"], by_tool["related_activity_id"])
+            same = same and thread_id == by_tool["thread_id"]
+            names.add(thread_name)
+            others += labels
             theirs = by_tool.get("fields") or {}
             values += len(fields)
             same = same and all(theirs.get(key) == fields[key] for key in fields)
             if not same:
                 differences += 1
                 print(f"{trace}: {c}\n  according to the tool {by_tool}")
+        if trace.name == WITH_LABELS and (names, others) != ({"main", ""}, LABELS):
+            differences += 1
+            print(f"{trace}: the names of threads are {names}, and the labels {others}")
 print(f"{compared} events with {values} values compared, {differences} differences")
 sys.exit(differences != 0 or values == 0)

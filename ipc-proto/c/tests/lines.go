@@ -95,6 +95,24 @@ func value(field dotnetipc.Field) {
 	fmt.Fprintf(out, "value\t%d\t%x\t%s\n", kind, field.Name, written)
 }
 
+func labels(event *dotnetipc.Event) {
+	var none [16]byte
+	if event.TraceID != none {
+		fmt.Fprintf(out, "label\t3\t\t0\t\t%x\n", event.TraceID)
+	}
+	if event.SpanID != 0 {
+		fmt.Fprintf(out, "label\t4\t\t%d\t\t%x\n", event.SpanID, none)
+	}
+	for _, label := range event.Labels {
+		switch value := label.Value.(type) {
+		case string:
+			fmt.Fprintf(out, "label\t5\t%x\t0\t%x\t%x\n", label.Name, value, none)
+		case int64:
+			fmt.Fprintf(out, "label\t6\t%x\t%d\t\t%x\n", label.Name, value, none)
+		}
+	}
+}
+
 // pieces is a stream that returns so many bytes at once.
 type pieces struct {
 	file io.Reader
@@ -112,12 +130,14 @@ func events(path, piece string) {
 	for event, err := range trace.Events() {
 		must(0, err)
 		kind := event.Kind
-		fmt.Fprintf(out, "event\t%d", event.LabelList)
-		if *kind != (dotnetipc.EventKind{}) {
-			fmt.Fprintf(out, "\t%x\t%x\t%d\t%d\t%d\t%d\t%d", kind.Provider, kind.Name, kind.EventID, kind.Version, kind.Level,
-				kind.Opcode, kind.Keywords)
+		if kind.Provider == "" && kind.EventID == 0 {
+			fmt.Fprintln(out, "event")
+			continue
 		}
-		fmt.Fprintln(out)
+		fmt.Fprintf(out, "event\t%x\t%x\t%x\t%x\t%x\t%d\t%d\t%d\t%d\t%d\t%d\n", kind.Provider, kind.Name,
+			event.ActivityID[:], event.RelatedActivityID[:], event.ThreadName, event.ThreadID, kind.EventID, event.Version,
+			event.Level, event.Opcode, event.Keywords)
+		labels(event)
 		fields, _ := event.Fields()
 		for _, field := range fields {
 			value(field)

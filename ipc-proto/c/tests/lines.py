@@ -70,6 +70,17 @@ def value(name, content):
     print("value", kind, name.encode().hex(), written, sep="\t")
 
 
+def labels(labels):
+    nothing = bytes(16).hex()
+    if labels.trace_id is not None:
+        print("label", 3, "", 0, "", labels.trace_id.hex(), sep="\t")
+    if labels.span_id is not None:
+        print("label", 4, "", labels.span_id, "", nothing, sep="\t")
+    for name, content in labels.values.items():
+        kind, *written = (5, 0, content.encode().hex()) if isinstance(content, str) else (6, content, "")
+        print("label", kind, name.encode().hex(), *written, nothing, sep="\t")
+
+
 class Pieces:
     """A stream that returns so many bytes at once."""
 
@@ -86,12 +97,15 @@ def events(file, piece):
         for event in trace:
             kind = event.kind
             if not kind:
-                print("event", event.label_list, sep="\t")
+                print("event")
                 continue
             texts = (kind.provider.encode().hex(), kind.name.encode().hex())
-            opcode = -1 if kind.opcode is None else kind.opcode
-            numbers = (kind.event_id, kind.version, kind.level, opcode, kind.keywords)
-            print("event", event.label_list, *texts, *numbers, sep="\t")
+            ids = (event.activity_id.bytes_le.hex(), event.related_activity_id.bytes_le.hex())
+            thread = (event.thread.name.encode().hex() if event.thread else "", event.thread_id)
+            opcode = -1 if event.opcode is None else event.opcode
+            numbers = (kind.event_id, event.version, event.level, opcode, event.keywords)
+            print("event", *texts, *ids, *thread, *numbers, sep="\t")
+            labels(event.labels)
             for name, content in event.fields.items():
                 value(name, content)
     print("end", trace.end.value, sep="\t")

@@ -218,6 +218,26 @@ static void traces(void) {
     EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_metadata_values(&metadata, record, 3, refuse, &visited, &detail));
 }
 
+static void count_label(void *context, const dipc_label *label) {
+    if (label->kind == DIPC_LABEL_OPCODE && label->number == 9)
+        (*(int *)context)++;
+}
+
+static void labels(void) {
+    const uint8_t list[] = {7, 9, 0x87, 9};
+    size_t detail;
+    int visited = 0;
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_labels(list, sizeof list, NULL, NULL, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_labels(NULL, 1, count_label, &visited, NULL));
+    /* The last label is missing, or has no value. */
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_labels(NULL, 0, count_label, &visited, &detail));
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_labels(list, 2, count_label, &visited, &detail));
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_labels(list, 3, count_label, &visited, &detail));
+    EXPECT(0, visited);
+    EXPECT(DIPC_STATUS_OK, dipc_labels(list, sizeof list, count_label, &visited, &detail));
+    EXPECT(2, visited);
+}
+
 static void sessions(void) {
     dipc_session session;
     dipc_step step;
@@ -667,6 +687,7 @@ int main(void) {
     requests();
     exchanges();
     traces();
+    labels();
     sessions();
     servers();
     writers();

@@ -125,7 +125,7 @@ func events(path string) error {
 			return err
 		}
 		fields, _ := event.Fields()
-		fmt.Println(event.Time.Format(time.RFC3339Nano), event.Thread, event.Kind.Provider, event.Kind.Name, fields)
+		fmt.Println(event.Time.Format(time.RFC3339Nano), event.ThreadID, event.Kind.Provider, event.Kind.Name, fields)
 	}
 	return nil
 }
