@@ -1,6 +1,6 @@
 // Builds the package: build.mjs MODULE, with the TypeScript compiler in NODE_PATH or node_modules.
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
 
@@ -8,9 +8,16 @@ process.chdir(new URL("..", import.meta.url).pathname);
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 rmSync("dist", { recursive: true, force: true });
 try {
-    execFileSync(process.execPath, [tsc], { stdio: "inherit" });
+    // Comments are for readers of the types.
+    for (const options of [["--declaration", "false", "--removeComments"], ["--emitDeclarationOnly"]]) {
+        execFileSync(process.execPath, [tsc, ...options], { stdio: "inherit" });
+    }
 } catch {
     process.exit(1);
 }
 const gzip = gzipSync(readFileSync(process.argv[2]), { level: 9 }).toString("base64");
 writeFileSync("dist/module.js", `export const gzip = "${gzip}";\n`);
+// Packages of npm contain no links.
+for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"]) {
+    copyFileSync(`../../${licence}`, `dist/${licence}`);
+}
