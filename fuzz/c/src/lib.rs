@@ -1,0 +1,336 @@
+//! Compares the C interface of `ipc-proto` with `ipc-proto` itself.
+//!
+//! The C half is a process, `messages.c`, which the sanitizers check together with the library. It describes each
+//! message as a text, and so does this half, in Rust. `fuzz/README.md` explains how both are built and run.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a property that does not hold panics"
+)]
+use core::fmt::{Display, Write as _};
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{LazyLock, Mutex};
+
+use ipc_proto::types::{ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId};
+use ipc_proto::wire::{PartValue, Reader};
+use ipc_proto::{
+    Advertise, Answer, Code, Decode, DecodeError, Exchange, GetProcessInfo2, HResult, Message, Parsed,
+    ProtocolError, Request, RequestError, Serve, Step, Text, UntypedCall, encode,
+};
+
+/// The C interface returns for every message what `ipc-proto` returns.
+pub fn c_messages(bytes: &[u8]) {
+    let in_c = C_HALF.lock().unwrap().describe(bytes);
+    let in_rust = describe(bytes);
+    for (c, rust) in in_c.lines().zip(in_rust.lines()) {
+        assert_eq!(c, rust, "first in C, then in Rust");
+    }
+    assert_eq!(in_c, in_rust, "first in C, then in Rust");
+}
+
+/// The process that runs `messages.c`.
+struct CHalf {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+}
+
+static C_HALF: LazyLock<Mutex<CHalf>> = LazyLock::new(|| {
+    let program = std::env::var_os("C_MESSAGES").expect("C_MESSAGES is the path of the compiled messages.c");
+    let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    Mutex::new(CHalf { child, stdin, stdout })
+});
+
+impl CHalf {
+    fn describe(&mut self, bytes: &[u8]) -> String {
+        let mut text = Vec::new();
+        let done = u32::try_from(bytes.len()).map_err(std::io::Error::other).and_then(|len| {
+            self.stdin.write_all(&[&len.to_ne_bytes(), bytes].concat())?;
+            let mut len = [0; 4];
+            self.stdout.read_exact(&mut len)?;
+            text.resize(u32::from_ne_bytes(len) as usize, 0);
+            self.stdout.read_exact(&mut text)
+        });
+        if let Err(e) = done {
+            // A finding of a sanitizer ends the process, which has printed it.
+            panic!("{e}; the process in C ends with {}", self.child.wait().unwrap());
+        }
+        String::from_utf8(text).unwrap()
+    }
+}
+
+/// Returns what `messages.c` writes about a message.
+fn describe(bytes: &[u8]) -> String {
+    let mut out = Out { text: String::new(), pick: bytes.iter().copied().map(usize::from).sum() };
+    let parsed = Message::parse(bytes);
+    match &parsed {
+        Ok(Parsed::Complete { value, used }) => {
+            out.ok("parse");
+            out.line(format_args!("{} {} {used}", value.code.0, value.payload.len()));
+        }
+        Ok(Parsed::Partial { needed }) => out.line(format_args!("parse: more, {needed}")),
+        Err(e) => out.error("parse", e),
+    }
+    out.inspect(bytes, None);
+    out.inspect(bytes, Some(Request::ALL[out.pick % Request::ALL.len()].code));
+    out.check(&parsed);
+
+    // The payload of an OK answer, or what the C functions return without one.
+    let answer = |out: &mut Out, what: &str| match &parsed {
+        Ok(Parsed::Complete { value, .. }) if value.code == Code::OK => Some(value.payload),
+        Ok(Parsed::Complete { value, .. }) => {
+            out.error(what, &ProtocolError::Unexpected(value.code));
+            None
+        }
+        Ok(Parsed::Partial { needed }) => {
+            out.line(format_args!("{what}: more, {needed}"));
+            None
+        }
+        Err(e) => {
+            out.error(what, e);
+            None
+        }
+    };
+    if let Some(payload) = answer(&mut out, "process info") {
+        out.process_info(decode(payload).map(|info: ProcessInfo<'_>| ProcessInfo3 {
+            version: 0,
+            process_id: info.process_id,
+            runtime_cookie: info.runtime_cookie,
+            command_line: info.command_line,
+            os: info.os,
+            arch: info.arch,
+            managed_entrypoint_assembly_name: Text::NULL,
+            clr_product_version: Text::NULL,
+            portable_rid: Text::NULL,
+        }));
+    }
+    if let Some(payload) = answer(&mut out, "process info") {
+        out.process_info(decode(payload).map(|info: ProcessInfo2<'_>| ProcessInfo3 {
+            version: 0,
+            process_id: info.process_id,
+            runtime_cookie: info.runtime_cookie,
+            command_line: info.command_line,
+            os: info.os,
+            arch: info.arch,
+            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
+            clr_product_version: info.clr_product_version,
+            portable_rid: Text::NULL,
+        }));
+    }
+    if let Some(payload) = answer(&mut out, "process info") {
+        out.process_info(decode(payload));
+    }
+    if let Some(payload) = answer(&mut out, "session") {
+        match decode::<SessionId>(payload) {
+            Ok(SessionId { session_id }) => {
+                out.ok("session");
+                out.line(session_id);
+            }
+            Err(e) => out.error("session", &e),
+        }
+    }
+    match Advertise::parse(bytes) {
+        Ok(Parsed::Complete { value, .. }) => {
+            out.ok("advertise");
+            out.line(format_args!("{} {} {}", value.process_id, value.future, hex(&value.runtime_cookie.0)));
+        }
+        Ok(Parsed::Partial { needed }) => out.line(format_args!("advertise: more, {needed}")),
+        Err(e) => out.error("advertise", &e),
+    }
+    out.serve(bytes);
+    out.call(bytes);
+    out.text
+}
+
+/// Decodes the fields at the front of a payload.
+fn decode<'a, T: Decode<'a>>(payload: &'a [u8]) -> Result<T, DecodeError> {
+    Reader::at(payload, Message::HEADER_LEN).read()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn utf16(text: &Text<'_>) -> String {
+    match text.non_null() {
+        Some(text) => text.units().fold("+".to_owned(), |hex, unit| format!("{hex}{unit:04x}")),
+        None => "-".to_owned(),
+    }
+}
+
+/// A payload that is accepted as it is.
+struct Anything;
+
+impl Decode<'_> for Anything {
+    const MIN_LEN: usize = 0;
+
+    fn decode(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+}
+
+/// The text about a message.
+struct Out {
+    text: String,
+    /// A number for the choices that the message does not make.
+    pick: usize,
+}
+
+impl Out {
+    fn line(&mut self, line: impl Display) {
+        writeln!(self.text, "{line}").unwrap();
+    }
+
+    fn ok(&mut self, what: &str) {
+        self.line(format_args!("{what}: ok"));
+    }
+
+    fn error(&mut self, what: &str, error: &impl Display) {
+        self.line(format_args!("{what}: {error}"));
+    }
+
+    fn result<T, E: Display>(&mut self, what: &str, result: &Result<T, E>) {
+        match result {
+            Ok(_) => self.ok(what),
+            Err(e) => self.error(what, e),
+        }
+    }
+
+    fn inspect(&mut self, bytes: &[u8], answer_to: Option<Code>) {
+        let mut reserved = None;
+        let inspected = Message::inspect(bytes, answer_to, &mut |part| {
+            let (kind, number, text, name) = match part.value {
+                // Sign-extended to 64 bits.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as C has it")]
+                PartValue::Number { number, name } => (0, number as u64, Text::NULL, name),
+                PartValue::Bool(value) => (1, value.into(), Text::NULL, None),
+                PartValue::Text(text) => (2, 0, text, None),
+                PartValue::Guid(_) => (3, 0, Text::NULL, None),
+                PartValue::HResult(code) => (4, code.0.into(), Text::NULL, code.name()),
+                PartValue::Reserved(number) => (5, number.into(), Text::NULL, None),
+                _ => (6, 0, Text::NULL, None),
+            };
+            let path = part.path.to_string();
+            let name = name.map_or(Text::NULL, Text::new);
+            writeln!(
+                self.text,
+                "part {path} {} {} {kind} {number} {} {}",
+                part.offset,
+                part.bytes.len(),
+                utf16(&text),
+                utf16(&name)
+            )
+            .unwrap();
+            if path == "reserved" {
+                reserved = Some(number);
+            }
+        });
+        self.result("inspect", &inspected);
+        if let (Ok(_), Some(reserved)) = (inspected, reserved) {
+            self.line(format_args!("reserved {reserved}"));
+        }
+    }
+
+    fn check(&mut self, parsed: &Result<Parsed<Message<'_>>, DecodeError>) {
+        let checked = match parsed {
+            Ok(Parsed::Partial { needed }) => {
+                self.line(format_args!("check: more, {needed}"));
+                return self.line(0);
+            }
+            Ok(Parsed::Complete { value, .. }) => value.request().map_err(RequestError::from),
+            Err(error) => Err((*error).into()),
+        };
+        let checked = checked.and_then(|request| request.into_checked());
+        self.result("check", &checked);
+        self.line(checked.map_or_else(|error| HResult::from(error).0, |_| 0));
+    }
+
+    fn process_info(&mut self, info: Result<ProcessInfo3<'_>, DecodeError>) {
+        self.result("process info", &info);
+        if let Ok(info) = info {
+            let texts = [
+                info.command_line,
+                info.os,
+                info.arch,
+                info.managed_entrypoint_assembly_name,
+                info.clr_product_version,
+                info.portable_rid,
+            ];
+            let texts: Vec<_> = texts.iter().map(utf16).collect();
+            let cookie = hex(&info.runtime_cookie.0);
+            self.line(format_args!("{} {} {cookie} {}", info.version, info.process_id, texts.join(" ")));
+        }
+    }
+
+    /// Fills the space of a step with the next bytes of the message, and returns their number.
+    fn receive(&self, space: &mut [u8], rest: &mut &[u8]) -> usize {
+        let n = rest.len().min(space.len()).min(1 + self.pick % 13);
+        let (now, later) = rest.split_at(n);
+        space[..n].copy_from_slice(now);
+        *rest = later;
+        n
+    }
+
+    fn serve(&mut self, bytes: &[u8]) {
+        let (mut receive, mut send, mut rest) = (vec![0; 20 + self.pick % 300], [0; 64], bytes);
+        let mut serve = Serve::new(&mut receive, &mut send).unwrap();
+        while let Step::Receive(space) = serve.step() {
+            let n = self.receive(space, &mut rest);
+            let advanced = serve.advance(n);
+            self.result("advance", &advanced);
+        }
+        let received = format!("code {} of {}", serve.code().map_or(0, |code| code.0), hex(serve.bytes()));
+        let (request, mut reply) = serve.finish();
+        self.result("serve", &request);
+        self.line(received);
+        self.text.push_str("reply");
+        while let Step::Send(bytes) = reply.step() {
+            let n = bytes.len().min(7);
+            write!(self.text, " {}", hex(&bytes[..n])).unwrap();
+            reply.advance(n).unwrap();
+        }
+        self.text.push('\n');
+    }
+
+    fn call(&mut self, bytes: &[u8]) {
+        let (mut buf, mut rest) = (vec![0; 20 + self.pick % 200], bytes);
+        let len = encode(Code(0x0404), &GetProcessInfo2 {}, &mut buf).unwrap().len();
+        let mut call = UntypedCall::encoded(len, &mut buf).unwrap();
+        loop {
+            let n = match call.step() {
+                Step::Send(bytes) => bytes.len(),
+                Step::Receive(space) => self.receive(space, &mut rest),
+                Step::Done => break,
+            };
+            match call.advance(n) {
+                Err(ProtocolError::BufferTooSmall { needed }) => {
+                    self.line(format_args!("grow {needed}"));
+                    let suspended = call.suspend();
+                    buf.resize(needed, 0);
+                    call = suspended.resume(&mut buf).unwrap();
+                }
+                Err(e) => self.error("receive", &e),
+                Ok(()) => {}
+            }
+        }
+        let suspended = call.suspend();
+        let answer = suspended.resume(&mut buf).and_then(|call| {
+            Ok(match call.finish_as::<Anything>()? {
+                Answer::Ok(_) => None,
+                Answer::Refused(error) => Some(error.hresult.0),
+            })
+        });
+        self.result("call", &answer);
+        if let Ok(hresult) = answer {
+            let Ok(Parsed::Complete { used, .. }) = Message::parse(&buf) else { unreachable!() };
+            let refused = u8::from(hresult.is_some());
+            self.line(format_args!("refused {refused}, {} {}", hresult.unwrap_or(0), hex(&buf[..used])));
+        }
+    }
+}
