@@ -10,6 +10,7 @@ use crate::globals::Globals;
 mod clean;
 mod completions;
 mod conformance;
+mod convert;
 mod decode;
 mod demo;
 mod dump;
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     Events(events::Args),
     Stats(stats::Args),
     Report(report::Args),
+    Convert(convert::Args),
     Gc(gc::Args),
     Jit(jit::Args),
     Rewrite(rewrite::Args),
@@ -97,6 +99,7 @@ impl Command {
             Self::Events(args) => events::run(&args, globals),
             Self::Stats(args) => stats::run(&args, globals),
             Self::Report(args) => report::run(&args, globals),
+            Self::Convert(args) => convert::run(&args, globals),
             Self::Gc(args) => gc::run(&args, globals),
             Self::Jit(args) => jit::run(&args, globals),
             Self::Rewrite(args) => rewrite::run(&args, globals),

@@ -1,5 +1,6 @@
 //! `dotnet-ipc`: inspects, traces and controls running .NET processes over their diagnostic sockets.
 mod atomic_output;
+mod clock_args;
 mod commands;
 mod durations;
 mod event_line;

@@ -1,20 +1,20 @@
 //! `report`: where a program spends its time, by the samples and events of a trace.
 use core::ops::ControlFlow;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use indicatif::HumanCount;
 use nettrace_analysis::call_tree::{CallTree, NodeId, Order};
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Failure, Kind};
+use crate::clock_args::{ClockArgs, missing};
+use crate::failure::Failure;
 use crate::globals::Globals;
-use crate::only_arg::OnlyArg;
 use crate::printable::printable_name;
 use crate::stdout::{json_to_stdout, to_stdout};
 use crate::terminal::{self, cut};
-use crate::{source, trace_file};
+use crate::trace_file;
 
 /// Show the functions of a trace that take the most time, or allocate, throw or wait
 #[derive(Debug, clap::Args)]
@@ -69,56 +69,6 @@ enum By {
     Inclusive,
 }
 
-#[derive(Debug, clap::Args)]
-#[group(multiple = false)]
-struct ClockArgs {
-    /// Count samples in managed code [default]
-    #[arg(long)]
-    cpu: bool,
-    /// Count all samples
-    #[arg(long)]
-    wall: bool,
-    /// Add up the time of threads, as dotnet-trace does
-    #[arg(long)]
-    thread_time: bool,
-    /// Add up allocated bytes
-    #[arg(long)]
-    allocations: bool,
-    /// Count exceptions
-    #[arg(long)]
-    exceptions: bool,
-    /// Add up the time of waiting for locks
-    #[arg(long)]
-    contention: bool,
-    /// Count the events PROVIDER[/ID], or `all` with a stack
-    #[arg(long, value_name = "PROVIDER/ID")]
-    event: Option<String>,
-}
-
-impl ClockArgs {
-    /// Returns the clock, and its name.
-    fn clock(&self) -> Result<(Clock, &'static str), Failure> {
-        Ok(match self {
-            Self { wall: true, .. } => (Clock::Wall, "wall"),
-            Self { thread_time: true, .. } => (Clock::ThreadTime, "thread-time"),
-            Self { allocations: true, .. } => (Clock::Allocations, "allocations"),
-            Self { exceptions: true, .. } => (Clock::Exceptions, "exceptions"),
-            Self { contention: true, .. } => (Clock::Contention, "contention"),
-            Self { event: Some(event), .. } if event == "all" => (Clock::AllEvents, "event"),
-            Self { event: Some(event), .. } => {
-                let only = OnlyArg::parse(event).map_err(|e| {
-                    Failure::new(Kind::Usage, format!("invalid value {event:?} for --event: {e}"))
-                        .with_hint("an event is PROVIDER/ID, PROVIDER or all")
-                })?;
-                let selector = only.as_filter();
-                let provider = selector.provider.to_owned();
-                (Clock::Events { provider, event_id: selector.event_id }, "event")
-            }
-            _ => (Clock::Cpu, "cpu"),
-        })
-    }
-}
-
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (clock, clock_name) = args.clock.clock()?;
     // The default view also says how many threads only wait.
@@ -144,30 +94,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         to_stdout(|out| report.write(&mut samples, out))?;
     }
     read
-}
-
-/// Returns the failure of a trace that has nothing for a clock, and how to record it.
-fn missing(clock: &Clock, file: &Path) -> Failure {
-    let (what, how) = match clock {
-        Clock::Cpu | Clock::Wall | Clock::ThreadTime => (
-            "no samples of threads: the provider Microsoft-DotNETCore-SampleProfiler was not recorded",
-            "record them with `dotnet-ipc trace PID -o FILE --profile dotnet-sampled-thread-time`",
-        ),
-        Clock::Allocations => (
-            "no allocations: the events of the garbage collector were not recorded at level verbose",
-            "record them with `dotnet-ipc trace PID -o FILE --profile gc-verbose`",
-        ),
-        Clock::Exceptions => (
-            "no exceptions: none was thrown, or the keyword exception was not recorded",
-            "record them with `dotnet-ipc trace PID -o FILE --clr-events exception`",
-        ),
-        Clock::Contention => (
-            "no contended locks: there were none, or the keyword contention was not recorded",
-            "record them with `dotnet-ipc trace PID -o FILE --clr-events contention`",
-        ),
-        _ => ("no such events", "`dotnet-ipc stats FILE` lists the events of a trace"),
-    };
-    Failure::new(Kind::Other, format!("{}: the trace has {what}", source::name(file))).with_hint(how)
 }
 
 struct Report<'a> {
