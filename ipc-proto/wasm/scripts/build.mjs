@@ -4,6 +4,7 @@ import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
 
+const module = readFileSync(process.argv[2]);
 process.chdir(new URL("..", import.meta.url).pathname);
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 rmSync("dist", { recursive: true, force: true });
@@ -15,7 +16,7 @@ try {
 } catch {
     process.exit(1);
 }
-const gzip = gzipSync(readFileSync(process.argv[2]), { level: 9 }).toString("base64");
+const gzip = gzipSync(module, { level: 9 }).toString("base64");
 writeFileSync("dist/module.js", `export const gzip = "${gzip}";\n`);
 // Packages of npm contain no links.
 for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"]) {

@@ -408,11 +408,11 @@ export class TraceReader {
     private readonly reader: number;
     private readonly rows: number;
     private readonly activities: number;
-    /** The window is from `start` to `end` in memory of `size` bytes at `window`. */
+    /** The window is from `windowStart` to `windowEnd` in memory of `size` bytes at `window`. */
     private window: number;
     private size = WINDOW;
-    private start = 0;
-    private end_ = 0;
+    private windowStart = 0;
+    private windowEnd = 0;
     private pending: Uint8Array = new Uint8Array(0);
     private isClosed = false;
     private status = 1;
@@ -469,7 +469,7 @@ export class TraceReader {
             }
             if (this.status === 1 && !this.fill()) {
                 if (this.isClosed) {
-                    this.module.exports.reader_finish(this.reader, this.window + this.start, this.end_ - this.start);
+                    this.module.exports.reader_finish(this.reader, this.window + this.windowStart, this.windowEnd - this.windowStart);
                     this.status = 2;
                     this.ends();
                 }
@@ -514,30 +514,30 @@ export class TraceReader {
         }
         const { bytes } = this.module;
         const needed = this.report(12);
-        if (this.start > 0 && this.size - this.end_ < this.size / 2) {
-            bytes.copyWithin(this.window, this.window + this.start, this.window + this.end_);
-            this.end_ -= this.start;
-            this.start = 0;
+        if (this.windowStart > 0 && this.size - this.windowEnd < this.size / 2) {
+            bytes.copyWithin(this.window, this.window + this.windowStart, this.window + this.windowEnd);
+            this.windowEnd -= this.windowStart;
+            this.windowStart = 0;
         }
-        if (this.end_ === this.size) {
+        if (this.windowEnd === this.size) {
             // A record that claims to be long gets memory as its bytes arrive.
             const size = Math.max(2 * this.size, Math.min(needed, 4 * this.size));
             const window = this.module.allocate(size);
-            this.module.bytes.copyWithin(window, this.window, this.window + this.end_);
+            this.module.bytes.copyWithin(window, this.window, this.window + this.windowEnd);
             this.window = window;
             this.size = size;
         }
-        const len = Math.min(this.pending.length, this.size - this.end_);
-        this.module.bytes.set(this.pending.subarray(0, len), this.window + this.end_);
-        this.end_ += len;
+        const len = Math.min(this.pending.length, this.size - this.windowEnd);
+        this.module.bytes.set(this.pending.subarray(0, len), this.window + this.windowEnd);
+        this.windowEnd += len;
         this.pending = this.pending.subarray(len);
         return true;
     }
 
     private read(): void {
         const { module } = this;
-        const window = this.window + this.start;
-        module.exports.reader_read(this.reader, window, this.end_ - this.start, this.rows, this.activities, CAPACITY);
+        const window = this.window + this.windowStart;
+        module.exports.reader_read(this.reader, window, this.windowEnd - this.windowStart, this.rows, this.activities, CAPACITY);
         const [rows, used] = [this.report(0), this.report(4)];
         this.status = this.report(8);
         if (rows > 0) {
@@ -548,7 +548,7 @@ export class TraceReader {
             const activities = module.bytes.slice(this.activities, this.activities + this.report(56) * 32);
             this.split(table, rows, bytes, activities);
         }
-        this.start += used;
+        this.windowStart += used;
         if (this.status === 2) {
             this.ends();
         }

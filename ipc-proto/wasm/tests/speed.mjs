@@ -25,7 +25,7 @@ measure("one pass", 40, () => {
     let events = 0;
     reader.read = function () {
         const { module } = this;
-        module.exports.reader_read(this.reader, this.window + this.start, this.end_ - this.start, this.rows, this.activities, 8192);
+        module.exports.reader_read(this.reader, this.window + this.windowStart, this.windowEnd - this.windowStart, this.rows, this.activities, 8192);
         const rows = new Uint32Array(module.exports.memory.buffer, this.rows, this.report(0) * 16);
         for (let at = 0; at < rows.length; at += 16) {
             if (rows[at] === 0) {
@@ -33,7 +33,7 @@ measure("one pass", 40, () => {
                 events += 1;
             }
         }
-        this.start += this.report(4);
+        this.windowStart += this.report(4);
         this.status = this.report(8);
     };
     reader.push(bytes);
