@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Counts the instructions of each operation with callgrind, and compares them with the table in instructions.md.
 
-usage: instructions.py RUSTC-VV PROGRAM
+usage: instructions.py RUSTC-VV PROGRAM…
 
-RUSTC-VV is what `rustc -vV` says, PROGRAM the built instructions.rs. Under the compiler that the table names, a
+RUSTC-VV is what `rustc -vV` says, PROGRAM the built instructions.rs or instructions.c. Under the compiler that the table names, a
 difference of more than 2 % in either direction is an error; under another the counts are only printed. A row too many
 or too few is an error under any. BLESS=1 writes the counts into the table.
 """
@@ -16,6 +16,8 @@ import sys
 import tempfile
 
 TABLE = pathlib.Path(__file__).with_name("instructions.md")
+# What instructions.c reads; instructions.rs contains it.
+TRACE = TABLE.parent.parent / "testdata/nettrace/gen-net10-small-mixed.nettrace"
 # The program does everything twice and then twelve times.
 TIMES = 10
 # libc copies memory by other instructions where the processor has better ones. These it can do without.
@@ -35,7 +37,10 @@ def count(program):
             "PATH": os.environ["PATH"],
             "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={TUNABLES},-AVX_Fast_Unaligned_Load",
         }
-        run = subprocess.run(command, cwd=directory, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        with open(TRACE, "rb") as trace:
+            run = subprocess.run(
+                command, cwd=directory, env=environment, stdin=trace, stdout=subprocess.PIPE, text=True, check=True
+            )
         counts = pathlib.Path(directory, "counts").read_text()
     names = run.stdout.splitlines()
     # What comes before the first operation, two parts for each, and what follows the last.
@@ -46,7 +51,8 @@ def count(program):
 
 
 def main():
-    version, program = sys.argv[1].splitlines(), os.path.abspath(sys.argv[2])
+    version, *programs = sys.argv[1:]
+    version = version.splitlines()
     host = next(line.removeprefix("host: ") for line in version if line.startswith("host: "))
     compiler = f"Compiler: `{version[0]}` for `{host}`."
     text = TABLE.read_text()
@@ -55,7 +61,7 @@ def main():
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()]
     known = {name: (int(number.replace(",", "")), what) for name, number, what in rows}
 
-    counted = count(program)
+    counted = {name: now for program in programs for name, now in count(os.path.abspath(program)).items()}
     bad = [f"{name} is in the table, and not in instructions.rs" for name in known if name not in counted]
     for name, now in counted.items():
         print(f"{name:<16} {now:>12,}", end="")

@@ -378,10 +378,13 @@ pub unsafe extern "C" fn dipc_parser_next(
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
         // SAFETY: as above.
         let window = unsafe { memory::slice(window, len) }?;
-        let (kind, u) = match parser.next(window) {
-            ProtoRecord::Event(event) => (DIPC_RECORD_EVENT, RecordContent { event: event.into() }),
-            record => other(record, parser.version()),
-        };
+        // Nearly all records are events. They have a path of their own, on which they are copied once.
+        if let Some(event) = parser.next_event(window) {
+            let event = Record { kind: DIPC_RECORD_EVENT, u: RecordContent { event: event.into() } };
+            // SAFETY: as above.
+            return unsafe { memory::store::<Record<'_>>(record.cast(), event) }.map(|()| 0);
+        }
+        let (kind, u) = other(parser.next(window), parser.version());
         // SAFETY: as above.
         unsafe { memory::store::<Record<'_>>(record.cast(), Record { kind, u }) }.map(|()| 0)
     });
