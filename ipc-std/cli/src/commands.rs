@@ -31,6 +31,7 @@ mod report;
 mod resume;
 mod rewrite;
 mod set_env;
+mod stack;
 mod startup_hook;
 mod stats;
 mod trace;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Info(info::Args),
     Env(env::Args),
     Trace(trace::Args),
+    Stack(stack::Args),
     ListProfiles(list_profiles::Args),
     Dump(dump::Args),
     SetEnv(set_env::Args),
@@ -82,6 +84,7 @@ impl Command {
             Self::Info(args) => info::run(&args, globals),
             Self::Env(args) => env::run(&args, globals),
             Self::Trace(args) => trace::run(&args, globals),
+            Self::Stack(args) => stack::run(&args, globals),
             Self::ListProfiles(args) => list_profiles::run(&args, globals),
             Self::Dump(args) => dump::run(&args, globals),
             Self::SetEnv(args) => set_env::run(&args, globals),

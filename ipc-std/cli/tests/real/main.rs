@@ -133,6 +133,34 @@ fn ps_lists_the_runtime() {
     });
 }
 
+#[test]
+fn stack_names_what_each_thread_does() {
+    with_runtimes(|runtime| {
+        let pid = runtime.process_id.to_string();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let output = runtime.dotnet_ipc(&["stack", &pid, "--json", "--timeout", "60s"]).output().unwrap();
+            let stdout = String::from_utf8(output.stdout).unwrap();
+            let threads: Vec<Value> =
+                stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let main = threads.iter().find(|thread| thread["thread_id"] == runtime.process_id);
+            let frames = main.and_then(|main| main["frames"].as_array());
+            let runs_main =
+                |frames: &Vec<Value>| frames.iter().any(|frame| frame.as_str().unwrap().contains(".Main("));
+            match frames {
+                Some(frames) if runs_main(frames) => {
+                    assert!(main.unwrap()["thread_name"].is_string(), "{}: {stdout}", runtime.name);
+                    break;
+                }
+                // Compiled ahead of time.
+                None if output.status.code() == Some(1) => break,
+                // It starts.
+                _ => assert!(Instant::now() < deadline, "{}: {stdout}", runtime.name),
+            }
+        }
+    });
+}
+
 /// Asserts that the trace is a complete NetTrace file: magic, first object, end tag.
 fn assert_complete(runtime: &Runtime, trace: &[u8]) {
     assert!(trace.starts_with(b"Nettrace\x14\0\0\0!FastSerialization.1"), "{}: not NetTrace", runtime.name);
