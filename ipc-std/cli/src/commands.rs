@@ -61,6 +61,7 @@ pub(crate) enum Command {
     Events(events::Args),
     Stats(stats::Args),
     Report(report::Args),
+    #[command(visible_alias = "flame")]
     Convert(convert::Args),
     Gc(gc::Args),
     Jit(jit::Args),

@@ -26,6 +26,14 @@ fn total(trace: &str, clock: &str) -> u64 {
     run(&["report", trace, clock, "--json"]).well().json()["total"].as_u64().unwrap()
 }
 
+/// Returns a number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| core::str::from_utf8(group).unwrap()).collect();
+    groups.join(",")
+}
+
 #[test]
 fn the_suffix_decides_the_format() {
     let directory = TempDir::new().unwrap();
@@ -41,6 +49,12 @@ fn the_suffix_decides_the_format() {
         assert_eq!(ran.json()["bytes"], bytes.len());
         bytes
     };
+
+    let graph = String::from_utf8(converted("x.svg")).unwrap();
+    assert!(graph.starts_with("<?xml") && graph.trim_end().ends_with("</svg>"));
+    assert!(
+        graph.contains("net10-startup.nettrace") && graph.contains(&format!("({} samples", grouped(total)))
+    );
 
     let folded = String::from_utf8(converted("x.folded")).unwrap();
     let weights = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::DecimalBytes;
+use inferno::flamegraph;
 use nettrace_analysis::call_tree::CallTree;
 use nettrace_analysis::formats::Profile;
-use nettrace_analysis::samples::{Clock, Samples};
+use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::json;
 
 use crate::atomic_output::AtomicOutput;
@@ -21,11 +22,12 @@ use crate::stderr::{json_to_stderr, to_stderr};
 use crate::stdout::json_to_stdout;
 use crate::{source, trace_file};
 
-/// Write the stacks of a trace to a file for speedscope, pprof or flame graph tools
+/// Write the stacks of a trace as a flame graph, or for speedscope, pprof and others
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The suffix of the output decides the format, unless there is --format:
 
+  .svg               svg, a flame graph for a browser: zoom by click, search
   .folded            folded, for flamegraph.pl and inferno: a stack a line
   .speedscope.json   speedscope, for https://www.speedscope.app, by thread
   .pb.gz             pprof, with the thread of each stack as labels
@@ -38,9 +40,10 @@ After a truncated or corrupt trace the file has what could be read, and the exit
 status is 6. After any other failure the output file is unchanged.
 
 Examples:
+  dotnet-ipc convert app.nettrace -o app.svg
   dotnet-ipc convert app.nettrace -o app.speedscope.json
   dotnet-ipc convert app.nettrace -o app.pb.gz --thread-time
-  dotnet-ipc convert app.nettrace -o - --format folded | flamegraph.pl > app.svg")]
+  dotnet-ipc convert app.nettrace -o - --format folded --wall | sort")]
 pub(crate) struct Args {
     /// The trace; `-` for standard input
     #[arg(value_name = "FILE")]
@@ -59,6 +62,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Format {
+    Svg,
     Folded,
     Speedscope,
     Pprof,
@@ -68,12 +72,17 @@ impl Format {
     /// Returns the format that the name of a file states.
     fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.to_string_lossy();
-        let formats =
-            [(".folded", Self::Folded), (".speedscope.json", Self::Speedscope), (".pb.gz", Self::Pprof)];
+        let formats = [
+            (".svg", Self::Svg),
+            (".folded", Self::Folded),
+            (".speedscope.json", Self::Speedscope),
+            (".pb.gz", Self::Pprof),
+        ];
         let found = formats.into_iter().find(|(suffix, _)| name.ends_with(suffix));
         found.map(|(_, format)| format).ok_or_else(|| {
-            Failure::new(Kind::Usage, format!("the name of {} states no format", path.display()))
-                .with_hint("choose --format, or a name that ends with .folded, .speedscope.json or .pb.gz")
+            Failure::new(Kind::Usage, format!("the name of {} states no format", path.display())).with_hint(
+                "choose --format, or a name that ends with .svg, .folded, .speedscope.json or .pb.gz",
+            )
         })
     }
 }
@@ -129,6 +138,24 @@ fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     match format {
+        Format::Svg => {
+            let tree = CallTree::new(samples, clock, |_, weight| weight.total());
+            let mut folded = String::new();
+            // Writing to a string cannot fail.
+            let _ = tree.write_folded(samples.names(), &mut folded);
+            let mut options = flamegraph::Options::default();
+            options.title = source::name(trace).to_string();
+            options.count_name = match clock.unit() {
+                Unit::Samples => "samples",
+                Unit::Nanoseconds => "ns",
+                Unit::Bytes => "bytes",
+                Unit::Events => "events",
+            }
+            .to_owned();
+            // The same trace makes the same file.
+            options.deterministic = true;
+            flamegraph::from_lines(&mut options, folded.lines(), &mut *out)?;
+        }
         Format::Folded => {
             let tree = CallTree::new(samples, clock, |_, weight| weight.total());
             Text::write(out, |text| tree.write_folded(samples.names(), text))?;
