@@ -152,6 +152,8 @@ fn write(
                 Unit::Events => "events",
             }
             .to_owned();
+            // From the top, so that a graph of deep stacks opens with the calls that most of them have.
+            options.direction = flamegraph::Direction::Inverted;
             // The same trace makes the same file.
             options.deterministic = true;
             flamegraph::from_lines(&mut options, folded.lines(), &mut *out)?;
