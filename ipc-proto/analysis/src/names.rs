@@ -28,7 +28,7 @@
 //!
 //! The texts of all methods are in one arena and have at most [`Names::LIMIT`] bytes. They are removed when their code is
 //! freed before an address of it was seen; the arena may be twice as large until then. The name of a module has at most
-//! 255 bytes, and is cut after that. Methods, modules and mappings together are at most [`Names::ROWS`].
+//! 255 bytes, that of a method or a label 4,096, and is cut after that. Methods, modules and mappings together are at most [`Names::ROWS`].
 //! Further rows are ignored, and [`dropped`](Names::dropped) counts them.
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -259,6 +259,7 @@ impl Names {
 
     /// Returns the id of a text that is no code, such as the name of an event, to be the frame of a stack.
     pub fn label(&mut self, text: &str) -> AddressId {
+        let text = cut(text, MAX_METHOD);
         if let Some(id) = self.labels.get(text) {
             return AddressId(*id);
         }
@@ -390,6 +391,7 @@ impl Names {
 
     /// Adds code in place of what was there.
     fn insert(&mut self, process: u64, range: Range<u64>, text: &str, module: u32) {
+        let text = cut(text, MAX_METHOD);
         let known = self.ranges.get(&(process, range.start));
         if known.is_some_and(|known| known.end == range.end && self.is_method(known.method, text, module)) {
             return;
@@ -569,7 +571,7 @@ impl Names {
             return self.insert(process, range, name, module);
         };
         // Modules of symbols have no ids. Ids of the runtime are addresses, which a text is not.
-        let key = self.module_names(process, cut(module_name));
+        let key = self.module_names(process, cut(module_name, MAX_MODULE));
         self.insert(process, range, method, key);
     }
 
@@ -667,20 +669,27 @@ pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
 /// The longest name of a module: that of a file. Every method of a module repeats it.
 const MAX_MODULE: usize = 255;
 
-/// Returns the beginning of the name of a module.
-fn cut(name: &str) -> &str {
+/// The longest name of a method, with its arguments. Every stack of a file repeats it.
+const MAX_METHOD: usize = 4096;
+
+/// Returns the beginning of a name of at most so many bytes.
+fn cut(name: &str, max: usize) -> &str {
+    if name.len() <= max {
+        return name;
+    }
     let ends = name.char_indices().map(|(start, char)| start.saturating_add(char.len_utf8()));
-    let end = ends.take_while(|end| *end <= MAX_MODULE).last().unwrap_or_default();
-    name.get(..end).unwrap_or(name)
+    let end = ends.take_while(|end| *end <= max).last().unwrap_or_default();
+    name.get(..end).unwrap_or_default()
 }
 
 /// Returns the name of a file without its folder and its last extension.
 fn file_stem(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    cut(match name.rsplit_once('.') {
+    let stem = match name.rsplit_once('.') {
         Some((stem, _)) if !stem.is_empty() => stem,
         _ => name,
-    })
+    };
+    cut(stem, MAX_MODULE)
 }
 
 /// Splits a name of the form `return-type [module] Type::Method(args)[Tier]` into the module and the method.
@@ -802,13 +811,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_module_has_a_limit() {
+    fn names_have_a_limit() {
         let mut names = Names::default();
         load_module(&mut names, &"\u{e9}".repeat(20_000), "");
         load(&mut names, 0x1000, 0x10, "Add");
         let long = "m".repeat(20_000);
         assert!(names.perf_map_line(0, &alloc::format!("1010 10 int32 [{long}] Add()")));
-        let addresses = [0x1000, 0x1010].map(|ip| names.address(0, ip));
+        load(&mut names, 0x2000, 0x10, &long);
+        let [add, other, method] = [0x1000, 0x1010, 0x2000].map(|ip| names.address(0, ip));
+        let [method, label] = [method, names.label(&long)].map(|address| text(&mut names, address).len());
+        assert_eq!((method, label), ("\u{e9}".len() * 127 + "!".len() + 4096, 4096));
+        let addresses = [add, other];
         let texts = addresses.map(|address| text(&mut names, address));
         let expected = [
             alloc::format!("{}!Shop.Cart.Add(int32)", "\u{e9}".repeat(127)),
