@@ -11,7 +11,7 @@ use crate::source;
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 pub(crate) struct ClockArgs {
-    /// Count samples in managed code [default]
+    /// Count samples in managed code, the default
     #[arg(long)]
     cpu: bool,
     /// Count all samples
