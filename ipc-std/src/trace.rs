@@ -285,6 +285,8 @@ impl TraceSession {
         // Precedes the stream, which may always have bytes.
         let driven = self.stop_connection.drive(&mut self.session, &self.client, &self.poller, now);
         self.check_stop(driven)?;
+        // Before the stream, which a runtime ends before it answers: otherwise the answer could overtake the end.
+        self.stop_connection.receive(&mut self.session);
         while self.session.wants_stream() {
             let n = match (&*self.stream).read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
@@ -299,7 +301,7 @@ impl TraceSession {
             }
             self.poller.forget(&*self.stream)?;
         }
-        let answered = self.stop_connection.read_response(&mut self.session, &self.client, &self.poller);
+        let answered = self.stop_connection.conclude(&mut self.session, &self.client, &self.poller);
         self.check_stop(answered)?;
         self.poller.rearm();
         self.end_of_reading()

@@ -229,6 +229,18 @@ fn the_error_of_a_missing_answer_describes_the_received_bytes() {
 }
 
 #[test]
+fn a_refusal_after_the_end_of_the_stream_is_no_error_of_reading() {
+    // The client can look at the stream just before the runtime ends it and refuses.
+    for _ in 0..200 {
+        let refusal = encode_to_vec(Code::ERROR, &HResult::FAIL).unwrap();
+        let runtime = Runtime::tracing(b"Nettrace\x06\x01".to_vec(), refusal);
+        let mut session = start(&client(&runtime.path));
+        session.finish(&mut io::sink()).unwrap();
+        assert!(session.stop_error().is_some());
+    }
+}
+
+#[test]
 fn the_end_of_the_runtime_cuts_the_session_off() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     let mut session = start(&Client::at(runtime.path()));

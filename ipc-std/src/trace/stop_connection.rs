@@ -106,14 +106,8 @@ impl StopConnection {
         }
     }
 
-    /// Receives the available bytes of the answer. If the runtime refuses, while the stream continues, that is an error
-    /// and the Stop has failed.
-    pub(super) fn read_response(
-        &mut self,
-        session: &mut Session,
-        client: &Client,
-        poller: &Poller,
-    ) -> io::Result<()> {
+    /// Receives the available bytes of the answer.
+    pub(super) fn receive(&mut self, session: &mut Session) {
         while let (StopStep::Receive(space), Some(tap)) = (session.stop_step(), &mut self.tap) {
             let n = match tap.read(space) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
@@ -123,6 +117,16 @@ impl StopConnection {
             };
             session.stop_advance(StopEvent::Received(n));
         }
+    }
+
+    /// Ends the connection if the answer is complete. If the runtime refuses, while the stream continues, that is an
+    /// error and the Stop has failed.
+    pub(super) fn conclude(
+        &mut self,
+        session: &mut Session,
+        client: &Client,
+        poller: &Poller,
+    ) -> io::Result<()> {
         if self.tap.is_none() || !matches!(session.stop_step(), StopStep::Nothing) {
             return Ok(());
         }
