@@ -62,7 +62,7 @@ def main():
     known = {name: (int(number.replace(",", "")), what) for name, number, what in rows}
 
     counted = {name: now for program in programs for name, now in count(os.path.abspath(program)).items()}
-    bad = [f"{name} is in the table, and not in instructions.rs" for name in known if name not in counted]
+    bad = [f"{name} is in the table, and not in a program" for name in known if name not in counted]
     for name, now in counted.items():
         print(f"{name:<16} {now:>12,}", end="")
         if name not in known:

@@ -389,7 +389,7 @@ impl Names {
         (key.0 == process && range.end > start).then_some(key.1)
     }
 
-    /// Adds code in place of what was there.
+    /// Adds code, and removes other code at its addresses.
     fn insert(&mut self, process: u64, range: Range<u64>, text: &str, module: u32) {
         let text = cut(text, MAX_METHOD);
         let known = self.ranges.get(&(process, range.start));

@@ -1,4 +1,4 @@
-//! Traces with changed bytes: nothing panics, and what is counted adds up.
+//! Traces with changed bytes: nothing panics, and the counts are consistent.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,

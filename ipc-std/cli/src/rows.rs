@@ -4,13 +4,30 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
+use crate::failure::Failure;
 use crate::printable::json_line;
+use crate::stdout::to_stdout;
 
 /// A row: names of columns and values.
 pub(crate) type Row<const N: usize> = [(&'static str, Value); N];
 
+/// Writes the rows that `read` passes to its argument to standard output, as lines of JSON or as CSV. That breaks if no
+/// more can be written.
+pub(crate) fn rows_to_stdout<const N: usize>(
+    is_csv: bool,
+    read: impl FnOnce(&mut dyn FnMut(Row<N>) -> ControlFlow<()>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut result = Ok(());
+    to_stdout(|out| {
+        let mut rows = Rows::new(out, is_csv);
+        result = read(&mut |row| rows.add(row));
+        rows.finish()
+    })?;
+    result
+}
+
 /// Writes rows one by one.
-pub(crate) struct Rows<'o> {
+struct Rows<'o> {
     output: Format<'o>,
     has_header: bool,
     /// The first error; nothing is written after it.
@@ -23,7 +40,7 @@ enum Format<'o> {
 }
 
 impl<'o> Rows<'o> {
-    pub(crate) fn new(output: &'o mut dyn Write, is_csv: bool) -> Self {
+    fn new(output: &'o mut dyn Write, is_csv: bool) -> Self {
         let output = if is_csv {
             Format::Csv(Box::new(csv::Writer::from_writer(output)))
         } else {
@@ -33,7 +50,7 @@ impl<'o> Rows<'o> {
     }
 
     /// Writes a row, in CSV the first time after a header. Breaks if no more can be written.
-    pub(crate) fn add<const N: usize>(&mut self, row: Row<N>) -> ControlFlow<()> {
+    fn add<const N: usize>(&mut self, row: Row<N>) -> ControlFlow<()> {
         if self.written.is_ok() {
             self.written = self.write(row);
         }
@@ -41,7 +58,7 @@ impl<'o> Rows<'o> {
     }
 
     /// Returns the error of the first row that could not be written.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self) -> io::Result<()> {
         self.written?;
         match &mut self.output {
             Format::Json(_) => Ok(()),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
-use crate::rows::{Row, Rows, milliseconds, milliseconds_at};
+use crate::rows::{Row, milliseconds, milliseconds_at, rows_to_stdout};
 use crate::source;
 use crate::stdout::{json_to_stdout, to_stdout};
 use crate::tables::{table_of_numbers, write_table};
@@ -54,14 +54,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut found = Found { limit: args.top, ..Found::default() };
-    let read = if args.csv || (globals.json && !args.summary) {
-        let mut read = Ok(());
-        to_stdout(|out| {
-            let mut rows = Rows::new(out, args.csv);
-            read = found.read(args, globals, |collection| rows.add(row(collection)));
-            rows.finish()
-        })?;
-        read
+    if args.csv || (globals.json && !args.summary) {
+        rows_to_stdout(args.csv, |add| found.read(args, globals, |collection| add(row(collection))))?;
     } else {
         let read = found.read(args, globals, |_| ControlFlow::Continue(()));
         if globals.json {
@@ -69,9 +63,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         } else if found.count > 0 {
             to_stdout(|out| found.write(args.summary, out))?;
         }
-        read
-    };
-    read?;
+        read?;
+    }
     if let (true, incomplete @ 1..) = (args.summary || !globals.json, found.incomplete) {
         globals.note(&format!("{incomplete} more collections are not complete in the trace"));
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::printable::printable_name;
-use crate::rows::{Row, Rows, milliseconds, milliseconds_at};
+use crate::rows::{Row, milliseconds, milliseconds_at, rows_to_stdout};
 use crate::source;
 use crate::stdout::{json_to_stdout, to_stdout};
 use crate::tables::{table_of_numbers, write_table};
@@ -52,14 +52,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut found = Found { limit: args.top, ..Found::default() };
-    let read = if args.csv || (globals.json && !args.summary) {
-        let mut read = Ok(());
-        to_stdout(|out| {
-            let mut rows = Rows::new(out, args.csv);
-            read = found.read(args, globals, |compilation| rows.add(row(compilation)));
-            rows.finish()
-        })?;
-        read
+    if args.csv || (globals.json && !args.summary) {
+        rows_to_stdout(args.csv, |add| found.read(args, globals, |compilation| add(row(compilation))))?;
     } else {
         let read = found.read(args, globals, |_| ControlFlow::Continue(()));
         if globals.json {
@@ -67,9 +61,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         } else if found.count > 0 {
             to_stdout(|out| found.write(args.summary, out))?;
         }
-        read
-    };
-    read?;
+        read?;
+    }
     if found.count == 0 {
         let name = source::name(&args.file);
         return Err(Failure::new(Kind::Other, format!("{name}: the trace has no compiled method"))

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ipc_proto::nettrace::{End, TraceEvent};
 use ipc_proto::types::{EventLevel, Provider};
-use ipc_std::{Client, Error, TraceConfig, TraceReader};
+use ipc_std::{Client, TraceConfig, TraceReader};
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::names::{FrameId, Names};
 use serde_json::json;
@@ -14,11 +14,11 @@ use serde_json::json;
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::printable::{json_line, printable_name};
-use crate::source;
 use crate::stdout::to_stdout;
 use crate::target::{Target, TargetArgs};
 use crate::timeout_args::TimeoutArgs;
 use crate::wire_log::WireLogArgs;
+use crate::{recording, source};
 
 /// Show what each managed thread of a process does now: its stack, innermost method first
 #[derive(Debug, clap::Args)]
@@ -157,10 +157,8 @@ impl Sampler<'_> {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
                 Err(e) => {
-                    return Err(match e.downcast::<Error>() {
-                        Ok(e) => e.into(),
-                        Err(e) => Failure::io("cannot read the trace", &e),
-                    });
+                    recording::read_failure(trace.get_ref(), e)?;
+                    continue;
                 }
             };
             if let Some(rundown) = &mut rundown {
