@@ -112,10 +112,27 @@ fn rows() {
     assert_eq!(event(RUNTIME, 144, 1, 8).fields.len(), 10);
     let sample = event("Microsoft-DotNETCore-SampleProfiler", 0, 0, 8);
     assert_eq!((sample.name, sample.fields.len()), ("ThreadSample".into(), 1));
-    // An unknown event remains unchanged.
+    // A version that is newer than the table has the fields of the newest one.
+    for (provider, id, version, known) in [
+        (RUNTIME, 10, 5, 4),
+        (RUNTIME, 1, 2 + 256, 2),
+        (RUNTIME, 4, u32::MAX, 2),
+        (RUNDOWN, 144, 3, 2),
+        ("Microsoft-DotNETCore-SampleProfiler", 0, 1, 0),
+    ] {
+        let [new, known] = [version, known].map(|version| event(provider, id, version, 8));
+        assert_eq!((new.version, new.fields.len()), (version, known.fields.len()), "{provider} {id}");
+        assert!(new.name == known.name && !new.name.is_empty(), "{provider} {id}");
+    }
+    let mut payload = [1_u32, 2, 3, 4].map(u32::to_le_bytes).concat();
+    payload.extend([0; 10]);
+    payload.extend(*b"new");
+    let start = event(RUNTIME, 1, 3, 8);
+    assert_eq!(start.fields.values(&payload).finish(), Ok(&b"new"[..]));
+    // An unknown event, or a version that is too old, remains unchanged.
     for (provider, id, version) in [
-        (RUNTIME, 10, 77),
-        (RUNTIME, 1, 2 + 256),
+        (RUNTIME, 10, 2),
+        (RUNTIME, 1, 0),
         (RUNTIME, 1 + 65536, 2),
         (RUNTIME, 9999, 0),
         (RUNDOWN, 1, 2),

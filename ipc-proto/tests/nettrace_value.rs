@@ -256,6 +256,27 @@ fn texts_compare() {
     for (i, text) in texts.iter().enumerate() {
         assert_eq!(places.get(&Str::Utf16(&wide(text))), Some(&i));
     }
+    // Also those that are not valid.
+    let texts = [
+        Str::Utf8(b"GC"),
+        Str::Utf16(b"G\0C\0"),
+        Str::Utf16(b"G\0C\0!"),
+        Str::Utf16(b"G\0"),
+        Str::Utf16(b"G\0C\x01"),
+        Str::Utf16(b"G\0C\0\0\0"),
+        Str::Utf8(b"GC\0"),
+        Str::Utf8(b"GC\xff"),
+        Str::Utf8(b"GC\xfe"),
+        Str::Utf16(b"G\0C\0\xfd\xff"),
+        Str::Utf16(b"G\0C\0\xff\0"),
+        Str::Utf8("GC\u{ff}".as_bytes()),
+        Str::Utf16(b"G\0C\0\x00\xd8"),
+        Str::Utf16(b"!"),
+        Str::EMPTY,
+    ];
+    for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))) {
+        assert_eq!(a == b, a.units().eq(b.units()), "{a:?} {b:?}");
+    }
     // Two texts in sequence hash differently from two others with the same characters.
     let hash = |texts: [&str; 2]| {
         let mut hasher = std::hash::DefaultHasher::new();

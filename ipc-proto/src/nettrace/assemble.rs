@@ -1,5 +1,7 @@
-use super::context::StreamContext;
-use super::event_queue::{EventQueue, LocatedEvent};
+use core::ops::Range;
+
+use super::context::{References, StreamContext};
+use super::event_queue::EventQueue;
 use super::{End, Event, Limits, LossBuf, ParserBuf, Record, SequencePoint, TimeFilter, Trace, TraceEvent};
 
 /// Reads the events of a trace, each with its description, its stack and its thread, from bytes that arrive in pieces
@@ -67,10 +69,24 @@ pub struct EventAssembler {
     queue: Option<EventQueue>,
     /// A sequence point that takes effect when the queue is empty.
     passed: Option<SequencePoint>,
-    /// The event that was found last, if `has_event`.
-    current: LocatedEvent,
-    has_event: bool,
+    /// The event that was found last.
+    current: Current,
     end: Option<End>,
+}
+
+/// The event that was found last.
+#[derive(Debug)]
+enum Current {
+    None,
+    /// One of the window: without payload and stack, whose places these are.
+    Read {
+        header: Event<'static>,
+        payload: Range<usize>,
+        stack: Range<usize>,
+        references: References,
+    },
+    /// One that has waited, by its place in the queue.
+    Popped(usize),
 }
 
 /// The next thing to do with an [`EventAssembler`].
@@ -98,8 +114,7 @@ impl EventAssembler {
             times: None,
             queue: None,
             passed: None,
-            current: LocatedEvent::default(),
-            has_event: false,
+            current: Current::None,
             end: None,
         }
     }
@@ -154,14 +169,20 @@ impl EventAssembler {
     #[must_use]
     #[inline]
     pub fn event(&self) -> Option<TraceEvent<'_>> {
-        if !self.has_event {
-            return None;
-        }
-        let LocatedEvent { header, payload, stack, references } = &self.current;
-        let bytes = self.queue.as_ref().map_or_else(|| self.records.window(), |queue| queue.bytes());
-        let [payload, stack] = [payload, stack].map(|range| bytes.get(range.clone()).unwrap_or_default());
-        let header = Event { payload, stack, ..*header };
-        Some(TraceEvent::new(header, &self.context, *references))
+        let (header, references) = match &self.current {
+            Current::None => return None,
+            Current::Read { header, payload, stack, references } => {
+                let bytes = self.records.window();
+                let [payload, stack] =
+                    [payload, stack].map(|range| bytes.get(range.clone()).unwrap_or_default());
+                (Event { payload, stack, ..*header }, *references)
+            }
+            Current::Popped(place) => {
+                let queue = self.queue.as_ref()?;
+                (queue.event(*place)?, queue.references(*place)?)
+            }
+        };
+        Some(TraceEvent::new(header, &self.context, references))
     }
 
     /// Returns space for the next bytes of the stream, which is never empty.
@@ -214,28 +235,29 @@ impl EventAssembler {
     }
 
     /// Makes [`event`](Self::event) return `None`: the bytes of the event may be moved.
+    #[inline]
     fn forget_event(&mut self) {
-        if self.has_event && self.queue.is_some() {
-            self.context.release(self.current.references);
+        if let (Current::Popped(place), Some(queue)) = (&self.current, &self.queue) {
+            if let Some(references) = queue.references(*place) {
+                self.context.release(references);
+            }
         }
-        self.has_event = false;
+        self.current = Current::None;
     }
 
     #[inline]
     fn advance_in_stream(&mut self) -> Progress {
-        let (payload, stack) = loop {
+        let (event, references) = loop {
             match self.records.next_record() {
                 Record::Event(event) => {
                     self.loss.event(&event);
                     if let Some(times) = &mut self.times {
                         times.event(&event);
                     }
-                    self.current.references = self.context.refer(&event);
-                    self.current.header = event.without_payload();
-                    break (event.payload.len(), event.stack.len());
+                    break (event, self.context.refer(&event));
                 }
                 record => {
-                    self.has_event = false;
+                    self.current = Current::None;
                     if self.times.as_mut().is_some_and(|times| times.record(&record)) {
                         self.records.skip_block();
                         self.loss.resync();
@@ -253,8 +275,9 @@ impl EventAssembler {
                 }
             }
         };
-        (self.current.payload, self.current.stack) = self.records.event_ranges(payload, stack);
-        self.has_event = true;
+        let (header, lengths) = (event.without_payload(), (event.payload.len(), event.stack.len()));
+        let (payload, stack) = self.records.event_ranges(lengths.0, lengths.1);
+        self.current = Current::Read { header, payload, stack, references };
         Progress::Event
     }
 
@@ -262,9 +285,8 @@ impl EventAssembler {
         self.forget_event();
         loop {
             let Some(queue) = &mut self.queue else { return Progress::More };
-            if let Some(event) = queue.pop() {
-                self.current = event;
-                self.has_event = true;
+            if let Some(place) = queue.pop() {
+                self.current = Current::Popped(place);
                 return Progress::Event;
             }
             if let Some(point) = self.passed.take() {

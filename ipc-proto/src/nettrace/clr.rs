@@ -11,7 +11,9 @@
 //! | `Microsoft-DotNETCore-SampleProfiler` | a sample |
 //! | `Microsoft-Diagnostics-DiagnosticSource` | .NET Core 3's, which have names and no fields |
 //!
-//! Other events stay unchanged: they have no fields, and their payload is not decoded.
+//! A new version of an event appends fields to those of the versions before it. So a version that is not in the table has
+//! the fields of the version before it, and the end of its payload is not decoded. Other events stay unchanged: they have
+//! no fields, and their payload is not decoded.
 //!
 //! ```
 //! use ipc_proto::nettrace::{Item, Metadata, Value, Version, clr};
@@ -65,8 +67,8 @@ pub(super) fn find(metadata: &Metadata<'_>, pointer_size: u32) -> Option<(Str<'s
         return None;
     };
     let key = (metadata.event_id, metadata.version);
-    let place = rows.binary_search_by_key(&key, |row| (row.id.into(), row.version.into())).ok()?;
-    let row = rows.get(place)?;
+    let after = rows.partition_point(|row| (u32::from(row.id), u32::from(row.version)) <= key);
+    let row = rows.get(after.checked_sub(1)?).filter(|row| u32::from(row.id) == metadata.event_id)?;
     Some((row.name.into(), fields(row.fields, pointer)))
 }
 

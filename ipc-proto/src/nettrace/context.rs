@@ -44,11 +44,6 @@ pub(super) struct References {
     thread: u32,
 }
 
-impl References {
-    /// References to nothing.
-    pub(super) const NONE: Self = Self { metadata: NOWHERE, thread: NOWHERE };
-}
-
 /// A place that no entry has.
 const NOWHERE: u32 = u32::MAX;
 
@@ -143,6 +138,7 @@ impl StreamContext {
     }
 
     /// Returns the size in bytes of an instruction pointer.
+    #[inline]
     pub(super) fn pointer_size(&self) -> u32 {
         self.trace.map_or(8, |trace| trace.pointer_size)
     }
@@ -284,19 +280,23 @@ impl StreamContext {
         References { metadata, thread }
     }
 
+    #[inline]
     pub(super) fn metadata(&self, references: References) -> Option<&MetadataBuf> {
         self.metadata.get(references.metadata).map(|entry| &entry.value)
     }
 
+    #[inline]
     pub(super) fn thread(&self, references: References) -> Option<&ThreadBuf> {
         self.threads.get(references.thread).map(|entry| &entry.value)
     }
 
     /// Returns the bytes of a stack; none of one that is not known.
+    #[inline]
     pub(super) fn stack(&self, id: u32) -> &[u8] {
         self.stacks.get(id.into()).map_or(&[], |place| self.bytes_at(*place))
     }
 
+    #[inline]
     pub(super) fn label_digest(&self, list: u32) -> Option<&LabelDigest> {
         if list == 0 { None } else { self.label_lists.get(list.into()) }
     }
@@ -306,6 +306,7 @@ impl StreamContext {
         Labels::from_checked(self.bytes_at(digest.place))
     }
 
+    #[inline]
     fn bytes_at(&self, place: Place) -> &[u8] {
         self.bytes.get(place.range()).unwrap_or_default()
     }

@@ -1,37 +1,54 @@
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use super::context::References;
 use super::{Event, Held, OrderBuf};
-use crate::steps;
+use crate::{Guid, steps};
 
-/// An event whose payload and stack are places in a buffer.
-#[derive(Debug)]
-pub(super) struct LocatedEvent {
-    /// The event without payload and stack.
-    pub(super) header: Event<'static>,
-    pub(super) payload: Range<usize>,
-    pub(super) stack: Range<usize>,
+/// An event that waits, in half the memory of an [`Event`]: its activities, its payload and its stack are in the buffer of
+/// the queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WaitingEvent {
+    capture_thread: u64,
+    thread: u64,
+    /// Where its bytes begin in the buffer.
+    start: usize,
+    payload: u32,
+    stack: u32,
+    metadata_id: u32,
+    sequence: u32,
+    processor: u32,
+    stack_id: u32,
+    label_list: u32,
+    sorted: bool,
+    /// The ids of two activities are before the payload.
+    has_activities: bool,
     pub(super) references: References,
 }
 
-impl Default for LocatedEvent {
-    fn default() -> Self {
-        Self { header: Event::default(), payload: 0..0, stack: 0..0, references: References::NONE }
+/// The bytes of the ids of two activities.
+const ACTIVITIES: u32 = 32;
+
+impl WaitingEvent {
+    /// Returns the number of its bytes in the buffer.
+    #[inline]
+    fn len(&self) -> usize {
+        let activities = if self.has_activities { ACTIVITIES } else { 0 };
+        let [payload, stack, activities] = [self.payload, self.stack, activities].map(wide);
+        payload.saturating_add(stack).saturating_add(activities)
     }
 }
 
 /// Events that wait for older ones, with copies of their payloads, in a limited amount of memory.
 #[derive(Debug)]
 pub(super) struct EventQueue {
-    order: OrderBuf<LocatedEvent>,
-    /// The payloads, and V3's stacks. Those of popped events stay until their room is needed.
+    order: OrderBuf<WaitingEvent>,
+    /// The activities, the payloads, and V3's stacks. Those of popped events stay until their room is needed.
     bytes: Vec<u8>,
     /// Bytes of events that were not popped.
     used: usize,
     limit: usize,
     /// An event without room until all others are popped.
-    next: Option<LocatedEvent>,
+    next: Option<(u64, WaitingEvent)>,
 }
 
 impl EventQueue {
@@ -46,25 +63,81 @@ impl EventQueue {
 
     /// Returns how many events were popped after a younger one.
     pub(super) const fn late(&self) -> u64 {
-        self.order.get().late()
+        self.order.late()
     }
 
-    /// Returns the bytes that the places of events are in.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Returns an event that was popped, if none was pushed since.
+    #[inline]
+    pub(super) fn event(&self, place: usize) -> Option<Event<'_>> {
+        let (timestamp, waiting) = self.order.popped(place)?;
+        let WaitingEvent { capture_thread, thread, metadata_id, sequence, .. } = *waiting;
+        let WaitingEvent { processor, stack_id, label_list, sorted, .. } = *waiting;
+        let bytes = self.bytes.get(waiting.start..).unwrap_or_default();
+        let (activities, bytes) =
+            if waiting.has_activities { split(bytes, ACTIVITIES) } else { (&[][..], bytes) };
+        let [activity_id, related_activity_id] = guids(activities);
+        let (payload, bytes) = split(bytes, waiting.payload);
+        let (stack, _) = split(bytes, waiting.stack);
+        Some(Event {
+            metadata_id,
+            sequence,
+            capture_thread,
+            processor,
+            thread,
+            stack_id,
+            timestamp,
+            activity_id,
+            related_activity_id,
+            label_list,
+            sorted,
+            payload,
+            stack,
+        })
+    }
+
+    /// Returns what an event refers to that was popped, if none was pushed since.
+    #[inline]
+    pub(super) fn references(&self, place: usize) -> Option<References> {
+        self.order.popped(place).map(|(_, waiting)| waiting.references)
     }
 
     /// Adds an event. If there is no room for it, all others are released, and it follows them.
     #[inline]
     pub(super) fn push(&mut self, event: &Event<'_>, references: References) {
-        let fits = self.make_room(event.payload.len().saturating_add(event.stack.len()));
-        let payload = self.copy(event.payload);
-        let stack = self.copy(event.stack);
-        let event = LocatedEvent { header: event.without_payload(), payload, stack, references };
-        if fits {
-            self.insert(event);
+        let Event { metadata_id, sequence, capture_thread, processor, thread, stack_id, .. } = *event;
+        let Event { timestamp, activity_id, related_activity_id, label_list, sorted, .. } = *event;
+        let has_activities = activity_id != Guid::NIL || related_activity_id != Guid::NIL;
+        let activities = if has_activities { wide(ACTIVITIES) } else { 0 };
+        let len = event.payload.len().saturating_add(event.stack.len()).saturating_add(activities);
+        let has_room = self.has_bytes(len) && self.has_slot();
+        let waiting = WaitingEvent {
+            capture_thread,
+            thread,
+            start: self.bytes.len(),
+            payload: narrow(event.payload.len()),
+            stack: narrow(event.stack.len()),
+            metadata_id,
+            sequence,
+            processor,
+            stack_id,
+            label_list,
+            sorted,
+            has_activities,
+            references,
+        };
+        steps::count(len);
+        if has_activities {
+            self.bytes.extend_from_slice(&activity_id.0);
+            self.bytes.extend_from_slice(&related_activity_id.0);
+        }
+        self.bytes.extend_from_slice(event.payload);
+        self.bytes.extend_from_slice(event.stack);
+        self.used = self.used.saturating_add(len);
+        if has_room {
+            self.insert(timestamp, waiting);
         } else {
-            self.postpone(event);
+            self.order.release_all();
+            self.next = Some((timestamp, waiting));
         }
     }
 
@@ -73,57 +146,71 @@ impl EventQueue {
         self.order.release_all();
     }
 
-    /// Removes the oldest event, if it is released.
+    /// Removes the oldest event, if it is released, and returns its place.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<LocatedEvent> {
-        let oldest = match self.order.pop() {
-            Some(oldest) => oldest,
-            None => {
-                let next = self.next.take()?;
-                self.insert(next);
-                self.order.pop()?
-            }
+    pub(super) fn pop(&mut self) -> Option<usize> {
+        let place = match self.order.pop_place() {
+            Some(place) => place,
+            None if self.next.is_none() => return None,
+            None => self.pop_next()?,
         };
-        self.used = self.used.saturating_sub(oldest.payload.len()).saturating_sub(oldest.stack.len());
-        Some(oldest)
+        let len = self.order.popped(place).map_or(0, |(_, oldest)| oldest.len());
+        self.used = self.used.saturating_sub(len);
+        Some(place)
     }
 
-    #[inline]
-    fn insert(&mut self, event: LocatedEvent) {
-        let Event { timestamp, sorted, .. } = event.header;
-        let mut result = self.order.push(timestamp, event);
-        if let Err(event) = result {
-            let slot = size_of::<Held<LocatedEvent>>();
-            let more = self.left().min(self.increment()).checked_div(slot).unwrap_or_default();
-            self.order.grow(if self.order.capacity() == 0 { more.max(1) } else { more });
-            result = self.order.push(timestamp, event);
+    /// Removes the event without room.
+    #[cold]
+    #[inline(never)]
+    fn pop_next(&mut self) -> Option<usize> {
+        let (timestamp, next) = self.next.take()?;
+        if self.has_slot() {
+            self.insert(timestamp, next);
         }
-        match result {
-            Err(event) => self.postpone(event),
-            Ok(()) if sorted => self.order.release(timestamp),
-            Ok(()) => {}
+        self.order.pop_place()
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, timestamp: u64, event: WaitingEvent) {
+        let sorted = event.sorted;
+        // There is room.
+        let _ = self.order.push(timestamp, event);
+        if sorted {
+            self.order.release(timestamp);
         }
     }
 
-    fn postpone(&mut self, event: LocatedEvent) {
-        self.order.release_all();
-        self.next = Some(event);
-    }
-
-    /// Returns by how many bytes a buffer grows: enough to grow rarely, little enough for two buffers to share the limit.
-    fn increment(&self) -> usize {
-        (256 << 10).min(self.limit / 8)
+    /// Returns by how many bytes a buffer grows that has `capacity`: enough to grow rarely, little enough for two buffers to
+    /// share the limit.
+    fn increment(&self, capacity: usize) -> usize {
+        (256 << 10).max(capacity / 2).min(self.limit / 8)
     }
 
     /// Returns how many bytes of memory may still be taken.
     fn left(&self) -> usize {
-        let slots = self.order.capacity().saturating_mul(size_of::<Held<LocatedEvent>>());
+        let slots = self.order.capacity().saturating_mul(size_of::<Held<WaitingEvent>>());
         self.limit.saturating_sub(slots).saturating_sub(self.bytes.capacity())
+    }
+
+    /// Makes room for an event; returns false if that exceeds the limit.
+    #[inline]
+    fn has_slot(&mut self) -> bool {
+        self.order.has_room() || self.grow_order()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_order(&mut self) -> bool {
+        let slot = size_of::<Held<WaitingEvent>>();
+        let increment = self.increment(self.order.capacity().saturating_mul(slot));
+        let more = self.left().min(increment).checked_div(slot).unwrap_or_default();
+        self.order.grow(if self.order.capacity() == 0 { more.max(1) } else { more });
+        self.order.has_room()
     }
 
     /// Makes room for `n` bytes; returns false if that exceeds the limit.
     #[inline]
-    fn make_room(&mut self, n: usize) -> bool {
+    fn has_bytes(&mut self, n: usize) -> bool {
         self.bytes.capacity().saturating_sub(self.bytes.len()) >= n || self.grow(n)
     }
 
@@ -136,7 +223,7 @@ impl EventQueue {
                 return true;
             }
         }
-        let more = n.max(self.increment());
+        let more = n.max(self.increment(self.bytes.capacity()));
         let fits = more <= self.left();
         self.bytes.reserve_exact(if fits { more } else { n });
         fits
@@ -146,26 +233,35 @@ impl EventQueue {
     fn compact(&mut self) {
         let mut end = 0_usize;
         for event in self.order.iter_mut() {
-            let from = event.payload.start..event.stack.end;
-            let moved = |place: &Range<usize>| {
-                let start = place.start.wrapping_sub(from.start).wrapping_add(end);
-                start..start.wrapping_add(place.len())
-            };
-            (event.payload, event.stack) = (moved(&event.payload), moved(&event.stack));
-            let len = from.len();
+            let len = event.len();
             steps::count(len.saturating_add(1));
-            self.bytes.copy_within(from, end);
+            self.bytes.copy_within(event.start..event.start.saturating_add(len), end);
+            event.start = end;
             end = end.saturating_add(len);
         }
         self.bytes.truncate(end);
     }
+}
 
-    #[inline]
-    fn copy(&mut self, bytes: &[u8]) -> Range<usize> {
-        let start = self.bytes.len();
-        steps::count(bytes.len());
-        self.bytes.extend_from_slice(bytes);
-        self.used = self.used.saturating_add(bytes.len());
-        start..self.bytes.len()
-    }
+/// Returns the ids of two activities; nil ones if there are no bytes.
+#[inline]
+fn guids(bytes: &[u8]) -> [Guid; 2] {
+    let (first, second) = bytes.split_at_checked(16).unwrap_or_default();
+    [first, second].map(|id| id.first_chunk().map_or(Guid::NIL, |id| Guid(*id)))
+}
+
+#[inline]
+fn split(bytes: &[u8], at: u32) -> (&[u8], &[u8]) {
+    bytes.split_at_checked(wide(at)).unwrap_or_default()
+}
+
+#[inline]
+fn wide(len: u32) -> usize {
+    usize::try_from(len).unwrap_or(usize::MAX)
+}
+
+/// Returns a length that the stream states in 32 bits.
+#[inline]
+fn narrow(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
 }

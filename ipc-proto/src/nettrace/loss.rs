@@ -94,15 +94,10 @@ impl<'s> LossCounter<'s> {
     /// Counts the next event, and returns how many lost events it reveals.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) -> u32 {
-        let Event { capture_thread: thread, sequence, .. } = *event;
-        if let Some(counter) = self.threads.get_mut(thread) {
-            let expected = counter.last.wrapping_add(1);
-            if sequence == expected {
-                counter.last = expected;
-                return 0;
-            }
+        if is_expected(&mut self.threads, event) {
+            return 0;
         }
-        self.unexpected(thread, sequence)
+        self.unexpected(event.capture_thread, event.sequence)
     }
 
     #[cold]
@@ -242,6 +237,17 @@ impl<'s> LossCounter<'s> {
     }
 }
 
+/// Returns whether the event has the next number of its thread, which is then the last one.
+#[inline]
+fn is_expected(threads: &mut Table<'_, Counter>, event: &Event<'_>) -> bool {
+    let Some(counter) = threads.get_mut(event.capture_thread) else { return false };
+    let is_next = event.sequence == counter.last.wrapping_add(1);
+    if is_next {
+        counter.last = event.sequence;
+    }
+    is_next
+}
+
 /// A [`LossCounter`] that owns its slots, and adds slots for new threads.
 ///
 /// ```
@@ -275,7 +281,10 @@ impl LossBuf {
     /// As [`LossCounter::event`].
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) -> u32 {
-        self.with(|loss| loss.event(event))
+        if is_expected(&mut self.loss.threads.lend(&mut self.slots), event) {
+            return 0;
+        }
+        self.with(|loss| loss.unexpected(event.capture_thread, event.sequence))
     }
 
     /// As [`LossCounter::resync`].

@@ -54,10 +54,12 @@ struct FieldsPart {
 }
 
 impl Part {
+    #[inline]
     fn bytes(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start..self.end).unwrap_or_default()
     }
 
+    #[inline]
     fn text(self, bytes: &[u8]) -> Str<'_> {
         let bytes = self.bytes(bytes);
         if self.is_utf16 { Str::Utf16(bytes) } else { Str::Utf8(bytes) }
@@ -125,6 +127,7 @@ impl MetadataBuf {
 
     /// Returns the description.
     #[must_use]
+    #[inline]
     pub fn get(&self) -> Metadata<'_> {
         let text = |part: Part| part.text(&self.bytes);
         Metadata {
@@ -140,6 +143,7 @@ impl MetadataBuf {
 
     /// Returns the fields of the description.
     #[must_use]
+    #[inline]
     pub fn fields(&self) -> Fields<'_> {
         self.fields.map_or(self.plain.fields, |FieldsPart { format, count, part, offset }| Fields {
             format,

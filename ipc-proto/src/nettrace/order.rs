@@ -26,6 +26,12 @@ use crate::steps;
 #[derive(Debug)]
 pub struct Order<'s, T> {
     slots: &'s mut [Held<T>],
+    state: State,
+}
+
+/// An [`Order`] without its slots, which each method takes: always the same ones.
+#[derive(Debug)]
+struct State {
     /// The number of filled slots, popped ones included. They are runs in the order of time: the events of a thread, or
     /// some of them.
     filled: usize,
@@ -45,6 +51,8 @@ pub struct Order<'s, T> {
 pub struct Held<T> {
     timestamp: u64,
     item: Option<T>,
+    /// The event was popped.
+    is_popped: bool,
     /// Whether a run begins here.
     begins: bool,
     /// An entry of the heap of runs, unrelated to the event here.
@@ -53,7 +61,7 @@ pub struct Held<T> {
 
 impl<T> Default for Held<T> {
     fn default() -> Self {
-        Self { timestamp: 0, item: None, begins: false, run: Run::default() }
+        Self { timestamp: 0, item: None, is_popped: false, begins: false, run: Run::default() }
     }
 }
 
@@ -68,25 +76,25 @@ impl<'s, T> Order<'s, T> {
     /// Creates an empty order. Previous events in `slots` are overwritten.
     #[must_use]
     pub const fn new(slots: &'s mut [Held<T>]) -> Self {
-        Self { slots, filled: 0, held: 0, runs: 0, growing: false, released: None, newest: 0, late: 0 }
+        Self { slots, state: State::EMPTY }
     }
 
     /// Returns how many events wait.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.held
+        self.state.held
     }
 
     /// Returns whether no event waits.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.held == 0
+        self.state.held == 0
     }
 
     /// Returns how many events were popped after a younger one.
     #[must_use]
     pub const fn late(&self) -> u64 {
-        self.late
+        self.state.late
     }
 
     /// Adds an event.
@@ -95,128 +103,113 @@ impl<'s, T> Order<'s, T> {
     /// Returns the event if there is no room.
     #[inline]
     pub fn push(&mut self, timestamp: u64, item: T) -> Result<(), T> {
-        if self.held == 0 {
-            (self.filled, self.runs, self.growing) = (0, 0, false);
-        } else if self.filled >= self.slots.len() {
-            self.compact();
-        }
-        let grows = self.growing
-            && self.slots.get(self.filled.wrapping_sub(1)).is_some_and(|last| last.timestamp <= timestamp);
-        let place = self.filled;
-        let Some(slot) = self.slots.get_mut(place) else { return Err(item) };
-        (slot.timestamp, slot.item, slot.begins) = (timestamp, Some(item), !grows);
-        self.filled = self.filled.wrapping_add(1);
-        self.held = self.held.wrapping_add(1);
-        self.growing = true;
-        if !grows {
-            self.add_run(Run { timestamp, place });
-        }
-        Ok(())
+        self.state.push(self.slots, timestamp, item)
     }
 
     /// Releases events up to `timestamp`: no older one follows.
     #[inline]
     pub fn release(&mut self, timestamp: u64) {
-        self.released = self.released.max(Some(timestamp));
+        self.state.release(timestamp);
     }
 
     /// Releases all events: no older one follows, or there is no room to wait for it.
     pub fn release_all(&mut self) {
-        self.released = Some(u64::MAX);
+        self.state.release(u64::MAX);
     }
 
     /// Removes the oldest event, if it is released. The release ends when there is none.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
+        let place = self.state.pop(self.slots)?;
+        self.slots.get_mut(place)?.item.take()
+    }
+}
+
+impl State {
+    const EMPTY: Self =
+        Self { filled: 0, held: 0, runs: 0, growing: false, released: None, newest: 0, late: 0 };
+
+    #[inline]
+    fn push<T>(&mut self, slots: &mut [Held<T>], timestamp: u64, item: T) -> Result<(), T> {
+        if self.held == 0 {
+            (self.filled, self.runs, self.growing) = (0, 0, false);
+        } else if self.filled >= slots.len() {
+            self.compact(slots);
+        }
+        let grows = self.growing
+            && slots.get(self.filled.wrapping_sub(1)).is_some_and(|last| last.timestamp <= timestamp);
+        let place = self.filled;
+        let Some(slot) = slots.get_mut(place) else { return Err(item) };
+        (slot.timestamp, slot.item) = (timestamp, Some(item));
+        (slot.is_popped, slot.begins) = (false, !grows);
+        self.filled = self.filled.wrapping_add(1);
+        self.held = self.held.wrapping_add(1);
+        self.growing = true;
+        if !grows {
+            self.add_run(slots, Run { timestamp, place });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn release(&mut self, timestamp: u64) {
+        self.released = self.released.max(Some(timestamp));
+    }
+
+    /// Returns the slot of the oldest event, if it is released. The event stays there until the next one is added.
+    #[inline]
+    fn pop<T>(&mut self, slots: &mut [Held<T>]) -> Option<usize> {
         let released = self.released?;
-        let first = self.slots.first().map(|slot| slot.run);
+        let first = slots.first().map(|slot| slot.run);
         let Some(Run { timestamp, place }) = first.filter(|run| self.held > 0 && run.timestamp <= released)
         else {
             self.released = None;
             return None;
         };
-        let item = self.slots.get_mut(place)?.item.take();
+        slots.get_mut(place)?.is_popped = true;
         self.held = self.held.wrapping_sub(1);
         let next = place.wrapping_add(1);
-        match self.slots.get(next).filter(|slot| next < self.filled && !slot.begins) {
+        match slots.get(next).filter(|slot| next < self.filled && !slot.begins) {
             Some(slot) => {
                 let run = Run { timestamp: slot.timestamp, place: next };
-                self.sink(run);
+                sink(slots, self.runs, run);
             }
             None => {
                 if next == self.filled {
                     self.growing = false;
                 }
                 self.runs = self.runs.wrapping_sub(1);
-                if let Some(last) = self.slots.get(self.runs) {
+                if let Some(last) = slots.get(self.runs) {
                     let run = last.run;
-                    self.sink(run);
+                    sink(slots, self.runs, run);
                 }
             }
         }
         self.late = self.late.wrapping_add((timestamp < self.newest).into());
         self.newest = self.newest.max(timestamp);
-        item
+        Some(place)
     }
 
-    /// Replaces the root of the heap by `run`, and moves it down to its place.
-    #[inline]
-    fn sink(&mut self, run: Run) {
-        let mut at = 0usize;
-        // No heap is deeper.
-        for _ in 0..usize::BITS {
-            steps::count(1);
-            let left = at.wrapping_mul(2).wrapping_add(1);
-            let right = left.wrapping_add(1);
-            let Some(mut child) = self.run(left) else { break };
-            let mut place = left;
-            if let Some(other) = self.run(right) {
-                if other < child {
-                    (child, place) = (other, right);
-                }
-            }
-            if run <= child {
-                break;
-            }
-            self.set_run(at, child);
-            at = place;
-        }
-        self.set_run(at, run);
-    }
-
-    fn add_run(&mut self, run: Run) {
+    fn add_run<T>(&mut self, slots: &mut [Held<T>], run: Run) {
         let mut at = self.runs;
         self.runs = self.runs.wrapping_add(1);
         while at > 0 {
             steps::count(1);
             let parent = at.wrapping_sub(1) >> 1;
-            match self.run(parent) {
-                Some(above) if run < above => self.set_run(at, above),
+            match heap_run(slots, self.runs, parent) {
+                Some(above) if run < above => set_run(slots, at, above),
                 _ => break,
             }
             at = parent;
         }
-        self.set_run(at, run);
-    }
-
-    /// Returns an entry of the heap.
-    #[inline]
-    fn run(&self, at: usize) -> Option<Run> {
-        self.slots.get(at).filter(|_| at < self.runs).map(|slot| slot.run)
-    }
-
-    #[inline]
-    fn set_run(&mut self, at: usize, run: Run) {
-        if let Some(slot) = self.slots.get_mut(at) {
-            slot.run = run;
-        }
+        set_run(slots, at, run);
     }
 
     /// Moves waiting events to the front, if that frees a quarter of the slots; for less it would happen too often.
     #[cold]
     #[inline(never)]
-    fn compact(&mut self) {
-        if self.held > self.slots.len().wrapping_sub(self.slots.len() >> 2) {
+    fn compact<T>(&mut self, slots: &mut [Held<T>]) {
+        if self.held > slots.len().wrapping_sub(slots.len() >> 2) {
             return;
         }
         let before = self.filled;
@@ -225,18 +218,61 @@ impl<'s, T> Order<'s, T> {
         let mut begins = true;
         for from in 0..before {
             steps::count(1);
-            let Some(slot) = self.slots.get_mut(from) else { break };
+            let Some(slot) = slots.get_mut(from) else { break };
             begins |= slot.begins;
             let (timestamp, place) = (slot.timestamp, self.filled);
-            let Some(item) = slot.item.take() else { continue };
-            let Some(to) = self.slots.get_mut(place) else { break };
-            (to.timestamp, to.item, to.begins) = (timestamp, Some(item), begins);
+            if slot.is_popped {
+                continue;
+            }
+            let item = slot.item.take();
+            let Some(to) = slots.get_mut(place) else { break };
+            (to.timestamp, to.item) = (timestamp, item);
+            (to.is_popped, to.begins) = (false, begins);
             self.filled = self.filled.wrapping_add(1);
             if begins {
-                self.add_run(Run { timestamp, place });
+                self.add_run(slots, Run { timestamp, place });
             }
             begins = false;
         }
+    }
+}
+
+/// Replaces the root of the heap of so many `runs` by `run`, and moves it down to its place.
+#[inline]
+fn sink<T>(slots: &mut [Held<T>], runs: usize, run: Run) {
+    let mut at = 0usize;
+    // No heap is deeper.
+    for _ in 0..usize::BITS {
+        steps::count(1);
+        let left = at.wrapping_mul(2).wrapping_add(1);
+        let right = left.wrapping_add(1);
+        let Some(mut child) = heap_run(slots, runs, left) else { break };
+        let mut place = left;
+        if let Some(other) = heap_run(slots, runs, right) {
+            if other < child {
+                (child, place) = (other, right);
+            }
+        }
+        if run <= child {
+            break;
+        }
+        set_run(slots, at, child);
+        at = place;
+    }
+    set_run(slots, at, run);
+}
+
+/// Returns an entry of the heap of so many `runs`.
+#[inline]
+fn heap_run<T>(slots: &[Held<T>], runs: usize, at: usize) -> Option<Run> {
+    slots.get(at).filter(|_| at < runs).map(|slot| slot.run)
+}
+
+/// Sets an entry of the heap.
+#[inline]
+fn set_run<T>(slots: &mut [Held<T>], at: usize, run: Run) {
+    if let Some(slot) = slots.get_mut(at) {
+        slot.run = run;
     }
 }
 
@@ -254,14 +290,13 @@ impl<'s, T> Order<'s, T> {
 /// }
 /// order.release(1);
 /// assert_eq!((order.pop(), order.pop(), order.pop()), (Some(0), Some(1), None));
-/// assert_eq!(order.get().len(), 998);
+/// assert_eq!(order.len(), 998);
 /// ```
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
-pub struct OrderBuf<T: 'static> {
+pub struct OrderBuf<T> {
     slots: alloc::vec::Vec<Held<T>>,
-    /// The order without its slots.
-    order: Order<'static, T>,
+    state: State,
 }
 
 #[cfg(feature = "alloc")]
@@ -272,7 +307,7 @@ impl<T> OrderBuf<T> {
     /// Returns the event if there is no room: [`grow`](Self::grow) makes some.
     #[inline]
     pub fn push(&mut self, timestamp: u64, item: T) -> Result<(), T> {
-        self.with(|order| order.push(timestamp, item))
+        self.state.push(&mut self.slots, timestamp, item)
     }
 
     /// Adds room for `more` events.
@@ -284,23 +319,47 @@ impl<T> OrderBuf<T> {
     /// As [`Order::release`].
     #[inline]
     pub fn release(&mut self, timestamp: u64) {
-        self.order.release(timestamp);
+        self.state.release(timestamp);
     }
 
     /// As [`Order::release_all`].
     pub fn release_all(&mut self) {
-        self.order.release_all();
+        self.state.release(u64::MAX);
     }
 
     /// As [`Order::pop`].
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        self.with(|order| order.pop())
+        let place = self.state.pop(&mut self.slots)?;
+        self.slots.get_mut(place)?.item.take()
+    }
+
+    /// As [`pop`](Self::pop), but returns the place of the event for [`popped`](Self::popped).
+    #[inline]
+    pub(super) fn pop_place(&mut self) -> Option<usize> {
+        self.state.pop(&mut self.slots)
+    }
+
+    /// Returns an event with its time, if no other one was added since it was popped.
+    #[inline]
+    pub(super) fn popped(&self, place: usize) -> Option<(u64, &T)> {
+        let Held { timestamp, item, .. } = self.slots.get(place)?;
+        Some((*timestamp, item.as_ref()?))
+    }
+
+    /// Returns whether there is room for another event, which is then added without a search for room.
+    #[inline]
+    pub(super) fn has_room(&mut self) -> bool {
+        if self.state.filled >= self.slots.len() && self.state.held != 0 {
+            self.state.compact(&mut self.slots);
+        }
+        self.state.filled < self.slots.len() || (self.state.held == 0 && !self.slots.is_empty())
     }
 
     /// Returns the waiting events in the order in which they were added.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.slots.iter_mut().take(self.order.filled).filter_map(|slot| slot.item.as_mut())
+        let filled = self.slots.iter_mut().take(self.state.filled);
+        filled.filter(|slot| !slot.is_popped).filter_map(|slot| slot.item.as_mut())
     }
 
     /// Returns the number of slots.
@@ -309,33 +368,28 @@ impl<T> OrderBuf<T> {
         self.slots.capacity()
     }
 
-    /// Returns the numbers of waiting and of late events.
+    /// Returns how many events wait.
     #[must_use]
-    pub const fn get(&self) -> &Order<'static, T> {
-        &self.order
+    pub const fn len(&self) -> usize {
+        self.state.held
     }
 
-    #[inline]
-    fn with<U>(&mut self, f: impl FnOnce(&mut Order<'_, T>) -> U) -> U {
-        let mut order = self.order.lend(&mut self.slots);
-        let result = f(&mut order);
-        self.order = order.lend(&mut []);
-        result
+    /// Returns whether no event waits.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.state.held == 0
+    }
+
+    /// As [`Order::late`].
+    #[must_use]
+    pub const fn late(&self) -> u64 {
+        self.state.late
     }
 }
 
 #[cfg(feature = "alloc")]
 impl<T> Default for OrderBuf<T> {
     fn default() -> Self {
-        Self { slots: alloc::vec::Vec::new(), order: Order::new(&mut []) }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl<T> Order<'_, T> {
-    /// Returns this order over its slots, which it does not own.
-    const fn lend<'t>(&self, slots: &'t mut [Held<T>]) -> Order<'t, T> {
-        let Self { filled, held, runs, growing, released, newest, late, .. } = *self;
-        Order { slots, filled, held, runs, growing, released, newest, late }
+        Self { slots: alloc::vec::Vec::new(), state: State::EMPTY }
     }
 }

@@ -46,6 +46,9 @@ pub struct ParserBuf {
 /// The length of the window, unless a record needs more.
 const WINDOW: usize = 256 << 10;
 
+/// Unread bytes are copied to the start of the window if so many times as many were read before them.
+const RATIO: usize = 4;
+
 impl ParserBuf {
     /// Creates a parser of a stream from its first byte on.
     ///
@@ -136,8 +139,12 @@ impl ParserBuf {
 
     fn make_room(&mut self) {
         self.start = self.start.saturating_add(self.parser.release()).min(self.end);
-        if self.start > 0 && self.buf.len().saturating_sub(self.end) < WINDOW / 2 {
-            steps::count(self.end.saturating_sub(self.start));
+        let unread = self.end.saturating_sub(self.start);
+        // A stream that is read as it arrives leaves little: then the memory of a burst is used again, and the rest of
+        // the window is never touched.
+        let is_cheap = unread <= self.start / RATIO;
+        if self.start > 0 && (is_cheap || self.buf.len().saturating_sub(self.end) < WINDOW / 2) {
+            steps::count(unread);
             self.buf.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end.saturating_sub(self.start));
         }

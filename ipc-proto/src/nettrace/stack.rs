@@ -19,13 +19,37 @@ pub struct Stack<'a> {
 /// assert!(frames(&[1, 0, 0, 0, 2, 0, 0, 0], 4).eq([1, 2]));
 /// assert!(frames(&[1, 0, 0, 0, 2, 0, 0, 0], 8).eq([0x2_0000_0001]));
 /// ```
-pub fn frames(stack: &[u8], pointer_size: u32) -> impl Iterator<Item = u64> {
-    let (narrow, wide): (&[u8], &[u8]) = if pointer_size == 4 { (stack, &[]) } else { (&[], stack) };
-    // One of the two is empty.
-    let narrow = narrow
-        .chunks_exact(4)
-        .filter_map(|ip| ip.first_chunk().map(|ip: &[u8; 4]| LittleEndian::read_u32(ip)));
-    let wide =
-        wide.chunks_exact(8).filter_map(|ip| ip.first_chunk().map(|ip: &[u8; 8]| LittleEndian::read_u64(ip)));
-    narrow.map(u64::from).chain(wide)
+pub fn frames(stack: &[u8], pointer_size: u32) -> impl ExactSizeIterator<Item = u64> {
+    Frames { bytes: stack, is_narrow: pointer_size == 4 }
 }
+
+struct Frames<'a> {
+    bytes: &'a [u8],
+    /// Pointers have four bytes, not eight.
+    is_narrow: bool,
+}
+
+impl Iterator for Frames<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        if self.is_narrow {
+            let (ip, rest) = self.bytes.split_first_chunk::<4>()?;
+            self.bytes = rest;
+            Some(LittleEndian::read_u32(ip).into())
+        } else {
+            let (ip, rest) = self.bytes.split_first_chunk::<8>()?;
+            self.bytes = rest;
+            Some(LittleEndian::read_u64(ip))
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = if self.is_narrow { self.bytes.len() / 4 } else { self.bytes.len() / 8 };
+        (len, Some(len))
+    }
+}
+
+impl ExactSizeIterator for Frames<'_> {}

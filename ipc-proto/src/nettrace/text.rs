@@ -73,13 +73,31 @@ impl<'a> From<&'a str> for Str<'a> {
 }
 impl PartialEq for Str<'_> {
     fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Utf8(a), Self::Utf8(b)) if a == b => true,
-            _ => self.units().eq(other.units()),
+        match (*self, *other) {
+            (Self::Utf16(a), Self::Utf16(b)) => a.chunks_exact(2).eq(b.chunks_exact(2)),
+            // Other bytes can be equal only if both are invalid.
+            (Self::Utf8(a), Self::Utf8(b)) => {
+                a == b || !a.is_ascii() && !b.is_ascii() && self.units().eq(other.units())
+            }
+            (Self::Utf16(wide), Self::Utf8(narrow)) | (Self::Utf8(narrow), Self::Utf16(wide)) => {
+                is_same(wide, narrow)
+            }
         }
     }
 }
 impl Eq for Str<'_> {}
+
+/// Returns whether UTF-16 and UTF-8 are the same text. ASCII, as in almost all names, is compared without decoding it.
+fn is_same(mut wide: &[u8], mut narrow: &[u8]) -> bool {
+    while let ([unit, 0, wide_rest @ ..], [byte @ ..=0x7f, narrow_rest @ ..]) = (wide, narrow) {
+        if unit != byte {
+            return false;
+        }
+        (wide, narrow) = (wide_rest, narrow_rest);
+    }
+    Str::Utf16(wide).units().eq(Str::Utf8(narrow).units())
+}
+
 impl PartialEq<str> for Str<'_> {
     fn eq(&self, other: &str) -> bool {
         *self == Str::from(other)

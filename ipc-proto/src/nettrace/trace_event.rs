@@ -47,6 +47,7 @@ impl<'a> TraceEvent<'a> {
     ///
     /// Returns `None` if the stream does not describe the event, which is possible after a damaged block.
     #[must_use]
+    #[inline]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
         let mut metadata = self.context.metadata(self.references)?.get();
         if let Some(labels) = self.context.label_digest(self.header.label_list) {
@@ -73,7 +74,8 @@ impl<'a> TraceEvent<'a> {
     }
 
     /// Returns the instruction pointers of the event's stack, the innermost first.
-    pub fn stack(&self) -> impl Iterator<Item = u64> + use<'a> {
+    #[inline]
+    pub fn stack(&self) -> impl ExactSizeIterator<Item = u64> + use<'a> {
         let stack = match self.header.stack {
             [] => self.context.stack(self.header.stack_id),
             stack => stack,
@@ -84,6 +86,7 @@ impl<'a> TraceEvent<'a> {
     /// Returns the operating system's id of the thread that the event is about. V6: the thread's index, if the stream
     /// states no id.
     #[must_use]
+    #[inline]
     pub fn thread_id(&self) -> u64 {
         let thread = self.context.thread(self.references);
         thread.and_then(|thread| thread.thread_id()).unwrap_or(self.header.thread)
@@ -125,6 +128,7 @@ impl<'a> TraceEvent<'a> {
     /// Returns the nanoseconds from the start of the trace to the event, to the accuracy of the trace's clock; negative
     /// before the start.
     #[must_use]
+    #[inline]
     pub fn nanoseconds(&self) -> i64 {
         self.context.clock().nanoseconds(self.header.timestamp)
     }
