@@ -18,6 +18,12 @@ pub struct NodeId(u32);
 impl NodeId {
     /// The root, which has no frame.
     pub const ROOT: Self = Self(0);
+
+    /// Returns the number of the node: a caller has a smaller one than its callees.
+    #[must_use]
+    pub fn number(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
 }
 
 /// What a frame weighs in a tree.
@@ -69,6 +75,24 @@ struct Node {
     inclusive: u64,
 }
 
+/// The calls of several clocks as one tree, with what each thread weighs: for a page whose reader chooses among them.
+#[derive(Debug, Clone)]
+pub struct ThreadTree {
+    tree: CallTree,
+    weights: Vec<Vec<ThreadWeight>>,
+}
+
+/// What a thread weighs at a node of a [`ThreadTree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadWeight {
+    /// The innermost frame of the stacks; the root for empty stacks.
+    pub node: NodeId,
+    /// The thread.
+    pub thread: ThreadNumber,
+    /// What these stacks weigh.
+    pub exclusive: u64,
+}
+
 /// The number of no node.
 const NONE: u32 = u32::MAX;
 
@@ -89,11 +113,23 @@ impl CallTree {
                 *sum = sum.saturating_add(weight);
             }
         }
+        let (mut tree, places) = Self::of_stacks(samples, weights.keys().copied());
+        for (stack, weight) in weights {
+            let place = at(&places, stack.0).copied().unwrap_or_default();
+            if let Some(node) = at_mut(&mut tree.nodes, place) {
+                node.exclusive = node.exclusive.saturating_add(weight);
+            }
+        }
+        tree.add_up();
+        tree
+    }
+
+    /// Creates the tree of some stacks, which weighs nothing yet. Returns the place of each stack in it, too.
+    fn of_stacks(samples: &mut Samples, needed: impl Iterator<Item = StackId>) -> (Self, Vec<u32>) {
         let (names, stacks) = samples.names_and_stacks();
         // The stacks that are callers of those with a weight.
         let mut is_needed = alloc::vec![false; stacks.len()];
-        for stack in weights.keys() {
-            let mut stack = *stack;
+        for mut stack in needed {
             while let Some(needed @ false) = at_mut(&mut is_needed, stack.0) {
                 *needed = true;
                 stack = stacks.caller(stack);
@@ -115,14 +151,7 @@ impl CallTree {
                 *slot = place;
             }
         }
-        for (stack, weight) in weights {
-            let place = at(&places, stack.0).copied().unwrap_or_default();
-            if let Some(node) = at_mut(&mut tree.nodes, place) {
-                node.exclusive = node.exclusive.saturating_add(weight);
-            }
-        }
-        tree.add_up();
-        tree
+        (tree, places)
     }
 
     fn add(&mut self, caller: u32, frame: FrameId) -> u32 {
@@ -156,7 +185,7 @@ impl CallTree {
     /// Returns the share of a weight in the total, in percent.
     #[must_use]
     pub fn share(&self, weight: u64) -> f64 {
-        if self.total() == 0 { 0.0 } else { weight as f64 * 100.0 / self.total() as f64 }
+        if self.total() == 0 { 0.0 } else { weight as f64 / self.total() as f64 * 100.0 }
     }
 
     /// Returns all frames with what they weigh, the heaviest first; of equal ones, the one with more of the other
@@ -234,11 +263,11 @@ impl CallTree {
                 unnamed += weight;
             }
         }
-        if all == 0.0 { 0.0 } else { unnamed * 100.0 / all }
+        if all == 0.0 { 0.0 } else { unnamed / all * 100.0 }
     }
 
     /// Writes each stack on a line with its weight, root first, as flame graph tools read it: `main;parse;read 42`. A
-    /// semicolon in a name becomes a colon.
+    /// semicolon in a name becomes a colon, and a line break a space.
     ///
     /// # Errors
     /// Returns the error of the writer.
@@ -252,10 +281,14 @@ impl CallTree {
                 if i > 0 {
                     out.write_char(';')?;
                 }
-                let mut parts = names.text(*frame).split(';');
-                out.write_str(parts.next().unwrap_or_default())?;
-                for part in parts {
-                    write!(out, ":{part}")?;
+                for part in names.text(*frame).split_inclusive([';', '\n', '\r']) {
+                    match part.strip_suffix(';') {
+                        Some(part) => write!(out, "{part}:")?,
+                        None => match part.strip_suffix(['\n', '\r']) {
+                            Some(part) => write!(out, "{part} ")?,
+                            None => out.write_str(part)?,
+                        },
+                    }
                 }
             }
             writeln!(out, " {}", node.exclusive)?;
@@ -335,6 +368,40 @@ impl CallTree {
             }
             place = last.next_sibling;
         }
+    }
+}
+
+impl ThreadTree {
+    /// Creates the tree of all stacks that weigh something by one of the clocks.
+    #[must_use]
+    pub fn new(samples: &mut Samples, clocks: &[Clock]) -> Self {
+        let rows = |clock| samples.weights(clock).filter(|(_, _, weight)| weight.total() > 0).collect();
+        let rows: Vec<Vec<_>> = clocks.iter().map(rows).collect();
+        let stacks = rows.iter().flatten().map(|(_, stack, _)| *stack);
+        let (tree, places) = CallTree::of_stacks(samples, stacks);
+        let node = |stack: StackId| NodeId(at(&places, stack.0).copied().unwrap_or_default());
+        let weights = { rows.into_iter() }.map(|rows| {
+            let mut sums: BTreeMap<(NodeId, ThreadNumber), u64> = BTreeMap::new();
+            for (thread, stack, weight) in rows {
+                let sum = sums.entry((node(stack), thread)).or_default();
+                *sum = sum.saturating_add(weight.total());
+            }
+            let row = |((node, thread), exclusive)| ThreadWeight { node, thread, exclusive };
+            sums.into_iter().map(row).collect()
+        });
+        let weights = weights.collect();
+        Self { tree, weights }
+    }
+
+    /// Returns each node but the root by its number, from 1 on: the node of its caller, and its frame.
+    pub fn calls(&self) -> impl Iterator<Item = (NodeId, FrameId)> + '_ {
+        self.tree.nodes.iter().skip(1).map(|node| (NodeId(node.caller), node.frame))
+    }
+
+    /// Returns what weighs something by a clock, by its place in the list, in the order of nodes.
+    #[must_use]
+    pub fn weights(&self, clock: usize) -> &[ThreadWeight] {
+        self.weights.get(clock).map_or(&[], Vec::as_slice)
     }
 }
 

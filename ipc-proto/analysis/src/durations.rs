@@ -137,7 +137,7 @@ mod tests {
                 );
             }
             assert_eq!(durations.longest(), all[count - 1]);
-            assert_eq!(durations.total(), all.iter().sum());
+            assert_eq!(durations.total(), all.iter().sum::<u64>());
         }
         let none = Durations::default();
         assert_eq!((none.quantile(500), none.mean(), none.longest(), none.count()), (0, 0, 0, 0));

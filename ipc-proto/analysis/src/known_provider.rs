@@ -39,7 +39,7 @@ impl KnownProvider {
     /// Returns the provider of this name.
     #[must_use]
     pub fn of(name: Str<'_>) -> Option<Self> {
-        let found = Self::ALL.iter().find(|(_, known)| is_ascii(name, known));
+        let found = Self::ALL.iter().find(|(_, known)| name == *known);
         found.map(|(provider, _)| *provider)
     }
 
@@ -47,35 +47,5 @@ impl KnownProvider {
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(provider, _)| *provider == self).map_or("", |(_, name)| name)
-    }
-}
-
-/// Returns whether a text is this one, which is ASCII.
-///
-/// The comparison of [`Str`] decodes the characters of both, which takes ten times as long; analyses compare for each
-/// event.
-pub(crate) fn is_ascii(text: Str<'_>, ascii: &str) -> bool {
-    match text {
-        Str::Utf8(bytes) => bytes == ascii.as_bytes(),
-        Str::Utf16(units) => {
-            units.len() / 2 == ascii.len()
-                && units.chunks_exact(2).zip(ascii.bytes()).all(|(unit, byte)| unit == [byte, 0])
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts() {
-        for (units, is_same) in
-            [(&b"G\0C\0"[..], true), (b"G\0C\0!", true), (b"G\0", false), (b"G\0C\x01", false), (b"", false)]
-        {
-            assert_eq!(is_ascii(Str::Utf16(units), "GC"), is_same, "{units:?}");
-            assert_eq!(Str::Utf16(units) == "GC", is_same, "{units:?}");
-        }
-        assert!(is_ascii("GC".into(), "GC") && !is_ascii("G".into(), "GC"));
     }
 }

@@ -6,11 +6,13 @@
 extern crate alloc;
 
 pub mod call_tree;
+pub mod counters;
 mod durations;
 pub mod formats;
 pub mod gc;
 pub mod jit;
 mod known_provider;
+pub mod live;
 pub mod names;
 mod place;
 mod rows;

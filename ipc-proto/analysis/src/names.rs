@@ -13,9 +13,13 @@
 //! # What a name looks like
 //!
 //! As TraceEvent prints it: `module!Namespace.Type.Method(argument,types)`. The module is the name of its file without
-//! directory and last extension, in the case of the trace. A method of an unknown module is `?!Type.Method()`, an
-//! address in a mapped file without a symbol is `module!?`, and any other address is `?!?`. [`Names::place`] returns
-//! module and offset of such an address.
+//! directory, `.dll` and `.exe`, in the case of the trace; TraceEvent prints some in lower case. A method whose module
+//! has no row is `ManagedModule!Type.Method()`, an address in a mapped file without a symbol is `module!?`, and any other
+//! address is `?!?`. [`Names::place`] returns module and offset of such an address.
+//!
+//! Memory that holds compiled code is no file (`/memfd:doublemapper` of V6). Its symbols have the form
+//! `return-type [module] Type::Method(args)[Tier]` and are `module!Type::Method(args)`; others there, such as stubs, are
+//! `unknown!name`.
 //!
 //! # Addresses that are used again
 //!
@@ -29,7 +33,8 @@
 //! The texts of all methods are in one arena and have at most [`Names::LIMIT`] bytes. They are removed when their code is
 //! freed before an address of it was seen; the arena may be twice as large until then. The name of a module has at most
 //! 255 bytes, that of a method or a label 4,096, and is cut after that. Methods, modules and mappings together are at most [`Names::ROWS`].
-//! Further rows are ignored, and [`dropped`](Names::dropped) counts them.
+//! Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored until
+//! [`forget_addresses`](Names::forget_addresses).
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -104,6 +109,8 @@ pub struct Names {
     dropped: u64,
     /// How often addresses were bound.
     generation: u32,
+    /// Whether frames are named in short.
+    is_short: bool,
     /// For the text of a row.
     buffer: String,
 }
@@ -175,6 +182,7 @@ impl Default for Names {
             frame_ids: BTreeMap::new(),
             dropped: 0,
             generation: 0,
+            is_short: false,
             buffer: String::new(),
         };
         names.frame_of("?!?");
@@ -238,10 +246,7 @@ impl Names {
         let mut number = || parts.next().and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let (Some(start), Some(size)) = (number(), number()) else { return false };
         let Some(name) = parts.next() else { return false };
-        let end = start.saturating_add(size);
-        if self.overlapping(process, start, end).is_none() {
-            self.named_range(process, start..end, name, NO_MODULE);
-        }
+        self.named_range(process, start..start.saturating_add(size), name, NO_MODULE);
         true
     }
 
@@ -283,8 +288,24 @@ impl Names {
         Some(id)
     }
 
+    /// Makes [`frame`](Self::frame) return short names from now on: methods without module and arguments. Methods that
+    /// differ only in these then have the same frame. Of an unknown method, the name has the module: `module!?`.
+    pub const fn shorten(&mut self) {
+        self.is_short = true;
+    }
+
     /// Returns the name of an address, as far as it is known now.
     pub fn frame(&mut self, address: AddressId) -> FrameId {
+        let frame = self.full_frame(address);
+        let is_label = matches!(at(&self.addresses, address.0), Some(Address { state: State::Label(_), .. }));
+        if !self.is_short || is_label || !self.is_named(frame) {
+            return frame;
+        }
+        let text = String::from(self.short(frame));
+        self.frame_of(&text)
+    }
+
+    fn full_frame(&mut self, address: AddressId) -> FrameId {
         let Some(Address { process, ip, state }) = at(&self.addresses, address.0).copied() else {
             return FrameId::UNKNOWN;
         };
@@ -311,15 +332,16 @@ impl Names {
         at(&self.frames, frame.0).map_or("?!?", |text| text)
     }
 
+    /// Returns the full name of a frame, shared.
+    pub(crate) fn shared_text(&self, frame: FrameId) -> Arc<str> {
+        let text = at(&self.frames, frame.0).or_else(|| self.frames.first());
+        text.map_or_else(|| "?!?".into(), Arc::clone)
+    }
+
     /// Returns the name of a frame without module and arguments.
     #[must_use]
     pub fn short(&self, frame: FrameId) -> &str {
-        let text = self.text(frame);
-        let Some((module, name)) = text.split_once('!') else { return text };
-        if name == "?" {
-            return if module == "?" { text } else { module };
-        }
-        name.split_once('(').map_or(name, |(name, _)| if name.is_empty() { text } else { name })
+        short_name(self.text(frame))
     }
 
     /// Returns whether the method of a frame is known.
@@ -335,7 +357,7 @@ impl Names {
             return None;
         };
         let (start, mapping) = { self.mappings.range(..=(process, ip)) }.next_back()?;
-        (start.0 == process && ip < mapping.end).then(|| {
+        (start.0 == process && ip < mapping.end && mapping.module != NO_MODULE).then(|| {
             let offset = ip.wrapping_sub(start.1).wrapping_add(mapping.file_offset);
             (self.module_name(mapping.module), offset)
         })
@@ -352,6 +374,32 @@ impl Names {
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Removes all addresses, labels and frames, and the names of code that was freed: their ids are invalid from now on.
+    /// The names of existing code remain. An analysis that runs for a long time needs this from time to time.
+    pub fn forget_addresses(&mut self) {
+        let addresses = core::mem::take(&mut self.addresses);
+        for address in addresses {
+            let State::Bound { method } = address.state else { continue };
+            // Several addresses can be bound to the same method.
+            let Some(row) = at_mut(&mut self.methods, method).filter(|row| row.len > 0) else { continue };
+            let len = usize::try_from(core::mem::take(&mut row.len)).unwrap_or_default();
+            self.garbage = self.garbage.saturating_add(len);
+            self.vacant.push(method);
+        }
+        self.methods.iter_mut().for_each(|method| method.frame = None);
+        self.open.clear();
+        self.labels.clear();
+        self.frames.clear();
+        self.frame_ids.clear();
+        self.frame_of("?!?");
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    /// Returns how many addresses and labels are stored.
+    pub(crate) fn addresses(&self) -> usize {
+        self.addresses.len()
     }
 
     /// Returns a number that changes when an address gets another id.
@@ -387,6 +435,21 @@ impl Names {
     fn overlapping(&self, process: u64, start: u64, end: u64) -> Option<u64> {
         let (key, range) = self.ranges.range(..(process, end)).next_back()?;
         (key.0 == process && range.end > start).then_some(key.1)
+    }
+
+    /// Returns what of `range` is before the first and after the last named address in it.
+    fn unnamed(&self, process: u64, range: Range<u64>) -> [Range<u64>; 2] {
+        let Some(last) = self.overlapping(process, range.start, range.end) else {
+            return [range, 0..0];
+        };
+        let first = match self.range_at(process, range.start) {
+            Some(_) => range.start,
+            None => {
+                { self.ranges.range((process, range.start)..).next() }.map_or(range.start, |(key, _)| key.1)
+            }
+        };
+        let end = self.ranges.get(&(process, last)).map_or(range.end, |last| last.end);
+        [range.start..first, end..range.end]
     }
 
     /// Adds code, and removes other code at its addresses.
@@ -499,7 +562,7 @@ impl Names {
     fn load_module(&mut self, process: u64, row: &ModuleRow<'_>) {
         let mut path = String::new();
         push_text(&mut path, row.path);
-        let name = file_stem(&path);
+        let name = module_name(&path);
         let name = if row.native_path == row.path { name.strip_suffix(".ni").unwrap_or(name) } else { name };
         if name.is_empty() {
             return;
@@ -533,8 +596,10 @@ impl Names {
             self.dropped = self.dropped.saturating_add(1);
             return;
         }
-        let name = file_stem(&text);
-        let module = self.add_module((!name.is_empty()).then(|| name.into()));
+        let name = module_name(&text);
+        // Compiled code: its symbols name their modules.
+        let is_file = !name.is_empty() && !text.starts_with("/memfd:doublemapper");
+        let module = if is_file { self.add_module(Some(name.into())) } else { NO_MODULE };
         let file_offset = number("FileOffset").unwrap_or_default();
         self.mappings.insert((process, start), Mapping { end: last.saturating_add(1), file_offset, module });
         if let Some(id) = number("Id") {
@@ -554,7 +619,10 @@ impl Names {
         let process = process_of(event);
         let mapping = number("MappingId").and_then(|id| self.mapping_ids.get(&(process, id)));
         let mapping = mapping.and_then(|start| self.mappings.get(&(process, *start)));
-        let module = mapping.map_or(NO_MODULE, |mapping| mapping.module);
+        let module = match mapping.map(|mapping| mapping.module) {
+            Some(NO_MODULE) => self.named_module(process, "unknown"),
+            module => module.unwrap_or(NO_MODULE),
+        };
         let mut text = core::mem::take(&mut self.buffer);
         push_text(&mut text, name);
         self.named_range(process, start..last.saturating_add(1), &text, module);
@@ -562,21 +630,24 @@ impl Names {
         self.buffer = text;
     }
 
-    /// Adds code that a symbol or a perf map names.
+    /// Adds code that a symbol or a perf map names. Addresses that have a name keep it.
     fn named_range(&mut self, process: u64, range: Range<u64>, name: &str, module: u32) {
         if range.is_empty() {
             return;
         }
-        let Some((module_name, method)) = split_managed(name) else {
-            return self.insert(process, range, name, module);
+        let (module, method) = match split_managed(name) {
+            Some((module, method)) => (self.named_module(process, module_name(module)), method),
+            None => (module, name),
         };
-        // Modules of symbols have no ids. Ids of the runtime are addresses, which a text is not.
-        let key = self.module_names(process, cut(module_name, MAX_MODULE));
-        self.insert(process, range, method, key);
+        for part in self.unnamed(process, range) {
+            if !part.is_empty() {
+                self.insert(process, part, method, module);
+            }
+        }
     }
 
-    /// Returns the module of this name that a symbol has.
-    fn module_names(&mut self, process: u64, name: &str) -> u32 {
+    /// Returns the module of this name that a symbol has. Ids of the runtime are addresses, and symbols have none.
+    fn named_module(&mut self, process: u64, name: &str) -> u32 {
         // FNV-1a. Two names of one hash would share a module, so the name is compared.
         let hash = { name.bytes() }.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -610,9 +681,12 @@ impl Names {
         if let Some(frame) = method.frame {
             return frame;
         }
-        let module = at(&self.modules, method.module).and_then(|module| module.name.as_deref());
-        let is_complete = module.is_some();
-        let text = alloc::format!("{}!{}", module.unwrap_or("?"), self.method_text(method));
+        let (module, is_complete) = match at(&self.modules, method.module) {
+            Some(Module { name: Some(name) }) => (&**name, true),
+            Some(Module { name: None }) => ("ManagedModule", false),
+            None => ("?", true),
+        };
+        let text = alloc::format!("{module}!{}", self.method_text(method));
         let frame = self.frame_of(&text);
         if let Some(method) = at_mut(&mut self.methods, place).filter(|_| is_complete) {
             method.frame = Some(frame);
@@ -635,6 +709,20 @@ impl Names {
 /// Returns the process of an event: `0` is the process of the trace, if the trace states one.
 pub(crate) fn process_of(event: &TraceEvent<'_>) -> u64 {
     event.thread().and_then(|thread| thread.process_id()).unwrap_or(0)
+}
+
+/// Returns a full name without module and arguments.
+///
+/// ```
+/// assert_eq!(nettrace_analysis::names::short_name("app!Shop.Cart.Total(int32)"), "Shop.Cart.Total");
+/// ```
+#[must_use]
+pub fn short_name(text: &str) -> &str {
+    let Some((module, name)) = text.split_once('!') else { return text };
+    if name == "?" {
+        return if module == "?" { text } else { module };
+    }
+    name.split_once('(').map_or(name, |(name, _)| if name.is_empty() { text } else { name })
 }
 
 /// Writes `Type.Method(args)`.
@@ -682,11 +770,15 @@ fn cut(name: &str, max: usize) -> &str {
     name.get(..end).unwrap_or_default()
 }
 
-/// Returns the name of a file without its folder and its last extension.
-fn file_stem(path: &str) -> &str {
+/// Returns the name of a module by the path of its file: without the folder, `.dll` and `.exe`.
+fn module_name(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = match name.rsplit_once('.') {
-        Some((stem, _)) if !stem.is_empty() => stem,
+        Some((stem, extension))
+            if ["dll", "exe"].iter().any(|known| extension.eq_ignore_ascii_case(known)) =>
+        {
+            stem
+        }
         _ => name,
     };
     cut(stem, MAX_MODULE)
@@ -694,11 +786,17 @@ fn file_stem(path: &str) -> &str {
 
 /// Splits a name of the form `return-type [module] Type::Method(args)[Tier]` into the module and the method.
 fn split_managed(name: &str) -> Option<(&str, &str)> {
-    let (before, rest) = name.split_once('[')?;
-    if !before.is_empty() && !before.ends_with(' ') {
-        return None;
-    }
-    let (module, method) = rest.split_once("] ")?;
+    // In the return type, the name of a module is followed by that of a type: `class [System.Runtime]System.String`.
+    let mut from = 0;
+    let (module, method) = name.match_indices("] ").find_map(|(end, _)| {
+        let before = name.get(from..end)?;
+        let open = before.rfind('[');
+        let start = from.saturating_add(open.unwrap_or_default());
+        from = end;
+        let is_module = open.is_some() && (start == 0 || name.get(..start)?.ends_with(' '));
+        let module = name.get(start.saturating_add(1)..end).filter(|_| is_module)?;
+        Some((module, name.get(end..)?.strip_prefix("] ")?))
+    })?;
     let method = match method.strip_suffix(']').and_then(|method| method.rsplit_once('[')) {
         Some((method, _tier)) => method,
         None => method,
@@ -743,7 +841,7 @@ mod tests {
         let mut names = Names::default();
         load(&mut names, 0x1000, 0x10, "Add");
         let address = names.address(0, 0x1008);
-        assert_eq!(text(&mut names, address), "?!Shop.Cart.Add(int32)");
+        assert_eq!(text(&mut names, address), "ManagedModule!Shop.Cart.Add(int32)");
         load_module(&mut names, "C:\\shop\\Shop.App.dll", "");
         assert_eq!(text(&mut names, address), "Shop.App!Shop.Cart.Add(int32)");
         let frame = names.frame(address);
@@ -787,11 +885,11 @@ mod tests {
         let mut names = Names::default();
         load(&mut names, 0x1000, 0x10, "Throw");
         let [end, after] = [0x1010, 0x1011].map(|ip| names.address(0, ip));
-        assert_eq!(text(&mut names, end), "?!Shop.Cart.Throw(int32)");
+        assert_eq!(text(&mut names, end), "ManagedModule!Shop.Cart.Throw(int32)");
         assert_eq!(text(&mut names, after), "?!?");
         // Unless other code begins there.
         load(&mut names, 0x1010, 0x10, "Next");
-        assert_eq!(text(&mut names, end), "?!Shop.Cart.Next(int32)");
+        assert_eq!(text(&mut names, end), "ManagedModule!Shop.Cart.Next(int32)");
         let top = names.address(0, u64::MAX);
         assert_eq!(text(&mut names, top), "?!?");
         load(&mut names, u64::MAX - 4, 0x10, "Last");
@@ -801,13 +899,43 @@ mod tests {
     #[test]
     fn code_that_was_never_seen_takes_no_memory() {
         let mut names = Names::default();
-        for i in 0..10_000 {
+        for i in 0..30_000 {
             load(&mut names, 0x1000, 0x10, &alloc::format!("Dynamic{i}"));
         }
         assert_eq!(names.methods.len(), 1);
         assert!(names.arena.len() < 300_000, "{}", names.arena.len());
         let address = names.address(0, 0x1000);
-        assert_eq!(text(&mut names, address), "?!Shop.Cart.Dynamic9999(int32)");
+        assert_eq!(text(&mut names, address), "ManagedModule!Shop.Cart.Dynamic29999(int32)");
+    }
+
+    #[test]
+    fn addresses_are_forgotten_and_names_remain() {
+        let mut names = Names::default();
+        load(&mut names, 0x1000, 0x10, "Stays");
+        for i in 0..1_000 {
+            load(&mut names, 0x2000, 0x10, &alloc::format!("Dynamic{i}"));
+            // Two addresses of each.
+            for ip in [0x2000, 0x2008] {
+                let address = names.address(0, ip);
+                assert_eq!(
+                    text(&mut names, address),
+                    alloc::format!("ManagedModule!Shop.Cart.Dynamic{i}(int32)")
+                );
+            }
+            if i % 100 == 0 {
+                names.forget_addresses();
+                assert_eq!((names.addresses(), names.frames.len()), (0, 1));
+            }
+        }
+        assert!(names.methods.len() < 110, "{}", names.methods.len());
+        names.forget_addresses();
+        assert_eq!(names.methods.len() - names.vacant.len(), 2);
+        let addresses = [0x1000, 0x2004, 0x3000].map(|ip| names.address(0, ip));
+        let texts = addresses.map(|address| text(&mut names, address));
+        assert_eq!(
+            texts,
+            ["ManagedModule!Shop.Cart.Stays(int32)", "ManagedModule!Shop.Cart.Dynamic999(int32)", "?!?"]
+        );
     }
 
     #[test]
@@ -830,6 +958,35 @@ mod tests {
         assert_eq!(texts, expected);
     }
 
+    /// Code that was compiled before the session has no other row.
+    #[test]
+    fn an_unload_names_code() {
+        let mut names = Names::default();
+        let before = names.address(0, 0x1004);
+        with_row(0x1000, 0x10, "Freed", |row| names.unload(0, row));
+        let after = names.address(0, 0x1004);
+        assert_eq!(text(&mut names, before), "ManagedModule!Shop.Cart.Freed(int32)");
+        assert_eq!(text(&mut names, after), "?!?");
+    }
+
+    #[test]
+    fn memory_has_a_limit() {
+        let mut names = Names::default();
+        let long = "m".repeat(MAX_METHOD);
+        let fit = Names::LIMIT / MAX_METHOD;
+        for i in 0..fit + 3 {
+            names.perf_map_line(0, &alloc::format!("{:x} 10 {long}", 0x1000 + i * 0x10));
+        }
+        assert_eq!((names.dropped(), names.arena.len()), (3, Names::LIMIT));
+        for ip in 0..Names::ADDRESSES as u64 {
+            names.address(0, ip);
+        }
+        for address in [names.address(0, u64::MAX), names.label("EventName: A/B")] {
+            assert_eq!(text(&mut names, address), "?!?");
+        }
+        assert_eq!((names.addresses.len(), names.frames.len()), (Names::ADDRESSES, 1));
+    }
+
     #[test]
     fn perf_maps() {
         let mut names = Names::default();
@@ -847,18 +1004,50 @@ mod tests {
         let expected =
             ["app!Shop.Cart::Total(int32[])", "?!stub<1> GenerateLookupStub", "app!Shop.Cart::Add()"];
         assert_eq!(texts[..3], expected);
-        assert_eq!(texts[3], "?!Shop.Cart.Known(int32)");
+        assert_eq!(texts[3], "ManagedModule!Shop.Cart.Known(int32)");
+        // Only the addresses without a name get one.
+        assert!(names.perf_map_line(0, "1000 80 outer"));
+        let addresses = [0x1001, 0x1039, 0x1040, 0x1047, 0x1050].map(|ip| names.address(0, ip));
+        let texts = addresses.map(|address| text(&mut names, address));
+        let expected = ["app!Shop.Cart::Total(int32[])", "ManagedModule!Shop.Cart.Known(int32)", "?!other"];
+        assert_eq!(texts[..3], expected);
+        assert_eq!(texts[3..], ["?!other", "?!outer"]);
         // Of another process nothing is known.
         let other = names.address(1, 0x1001);
         assert_eq!(text(&mut names, other), "?!?");
     }
 
     #[test]
+    fn symbols_of_compiled_code() {
+        for (name, split) in [
+            ("void [Shop] Shop.Cart::Add(int32[])[Tier0]", Some(("Shop", "Shop.Cart::Add(int32[])"))),
+            ("class [System.Runtime]System.String [Shop] Cart::Name()", Some(("Shop", "Cart::Name()"))),
+            ("value class List`1<class [A]B> [Shop] Cart::All()[PreJIT]", Some(("Shop", "Cart::All()"))),
+            ("[Shop] Cart::New()[Optimized Tier1]", Some(("Shop", "Cart::New()"))),
+            ("void [Shop, Version=1.0] Cart::New()", Some(("Shop, Version=1.0", "Cart::New()"))),
+            ("foo(int) [clone .cold.1]", None),
+            ("operator new[] (unsigned long)", None),
+            ("void [] Cart::New()[Tier0]", None),
+            ("void [Shop] [Tier0]", None),
+            ("void [Shop] ", None),
+        ] {
+            assert_eq!(split_managed(name), split, "{name}");
+        }
+    }
+
+    #[test]
     fn file_names() {
-        for (path, stem) in
-            [("/a/b.dll", "b"), ("C:\\x\\y.z.exe", "y.z"), ("name", "name"), ("/a/.so", ".so"), ("", "")]
-        {
-            assert_eq!(file_stem(path), stem);
+        for (path, stem) in [
+            ("/a/b.dll", "b"),
+            ("C:\\x\\y.z.EXE", "y.z"),
+            ("name", "name"),
+            // The name of a dynamic assembly is no file.
+            ("Dynamic.Proxy", "Dynamic.Proxy"),
+            ("/a/libc.so.6", "libc.so.6"),
+            ("[kernel.kallsyms]", "[kernel.kallsyms]"),
+            ("", ""),
+        ] {
+            assert_eq!(module_name(path), stem);
         }
     }
 }

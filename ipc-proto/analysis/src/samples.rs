@@ -5,6 +5,7 @@
 //! | `Cpu` | 1 a sample | samples of threads in managed code; V6: samples of the processor | samples |
 //! | `Wall` | 1 a sample | all samples: a thread that is not in managed code waits, or runs native code | samples |
 //! | `ThreadTime` | the time up to the next sample of the thread | all samples, and others: see below | nanoseconds |
+//! | `SampledTime` | the same | the same but events of event sources | nanoseconds |
 //! | `Allocations` | the bytes that were allocated since the last event | AllocationTick, every 100 KB or so | bytes |
 //! | `Exceptions` | 1 | ExceptionThrown | exceptions |
 //! | `Contention` | the time up to ContentionStop | ContentionStart | nanoseconds |
@@ -16,22 +17,24 @@
 //!
 //! # Thread time
 //!
-//! The rule of `dotnet-trace report` and `convert`: a thread is in a stack from the event that shows it up to the next
-//! event of the thread. It runs if the event is a sample in managed code, or an allocation; and an event of an event
-//! source shows that it is in the stack of that event, to which its name is added: `EventName: Provider/Event`. The time
-//! after the last event of a thread is not counted. Microsoft's tools also follow tasks from thread to thread
+//! The rule of `dotnet-trace report`: a thread is in a stack from the event that shows it up to the next event of the
+//! thread. It runs if the event is a sample in managed code, or an allocation; and an event of an event source shows that
+//! it is in the stack of that event, to which its name is added: `EventName: Provider/Event`. The time after the last
+//! event of a thread is not counted. `dotnet-trace convert` ignores the events of event sources, as `SampledTime` does: so
+//! the last of a thread's stacks ends with its last sample. Microsoft's tools also follow tasks from thread to thread
 //! (`AWAIT_TIME`) if the trace has the events of the task library, and add fields of events (`EventData: x=1`) and
 //! activities as frames; here, a thread has its own stack.
 //!
 //! # Order
 //!
-//! `ThreadTime` and `Contention` need the events in the order of time (`EventAssembler::in_order`); the others need no
+//! `ThreadTime`, `SampledTime` and `Contention` need the events in the order of time (`EventAssembler::in_order`); the others need no
 //! order, unless code is unloaded: see [`names`](crate::names).
 //!
 //! # Memory
 //!
 //! Beside [`Names`] and [`Stacks`]: at most [`Samples::THREADS`] threads, and an entry for each different pair of
-//! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts what has no room.
+//! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts what has no room, and
+//! [`Samples::clear`] makes room.
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -40,7 +43,6 @@ use core::fmt::Write;
 use ipc_proto::nettrace::{EventSelector, Metadata, Str, TraceEvent};
 use ipc_proto::wire::Reader;
 
-use crate::known_provider::is_ascii;
 use crate::names::{Names, process_of, push_text};
 use crate::place::{at_mut, index};
 use crate::{KnownProvider, StackId, Stacks};
@@ -53,8 +55,10 @@ pub enum Clock {
     Cpu,
     /// All samples.
     Wall,
-    /// The time of threads by the rule of `dotnet-trace`.
+    /// The time of threads by the rule of `dotnet-trace report`.
     ThreadTime,
+    /// The time of threads by the rule of `dotnet-trace convert`: by samples and allocations only.
+    SampledTime,
     /// Allocated bytes.
     Allocations,
     /// Thrown exceptions.
@@ -91,7 +95,7 @@ impl Clock {
     pub const fn unit(&self) -> Unit {
         match self {
             Self::Cpu | Self::Wall => Unit::Samples,
-            Self::ThreadTime | Self::Contention => Unit::Nanoseconds,
+            Self::ThreadTime | Self::SampledTime | Self::Contention => Unit::Nanoseconds,
             Self::Allocations => Unit::Bytes,
             Self::Exceptions | Self::Events { .. } | Self::AllEvents => Unit::Events,
         }
@@ -114,7 +118,7 @@ impl Weight {
         self.running.saturating_add(self.waiting)
     }
 
-    const fn new(amount: u64, is_running: bool) -> Self {
+    pub(crate) const fn new(amount: u64, is_running: bool) -> Self {
         if is_running { Self { running: amount, waiting: 0 } } else { Self { running: 0, waiting: amount } }
     }
 
@@ -122,6 +126,19 @@ impl Weight {
         self.running = self.running.saturating_add(other.running);
         self.waiting = self.waiting.saturating_add(other.waiting);
     }
+}
+
+/// What an event adds to a clock, at its place in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval {
+    /// The thread.
+    pub thread: ThreadNumber,
+    /// Its stack.
+    pub stack: StackId,
+    /// The start in nanoseconds from the start of the trace; negative before it.
+    pub start: i64,
+    /// What is added. Of a clock in nanoseconds, this is the duration; other clocks have points in time.
+    pub weight: Weight,
 }
 
 /// The number of a thread: its place in [`Samples::threads`].
@@ -207,19 +224,28 @@ impl Recording {
 /// What a thread has done last.
 #[derive(Debug, Clone, Copy, Default)]
 struct ThreadState {
+    /// By all events of [`Clock::ThreadTime`].
+    thread_time: TimeState,
+    /// By those of [`Clock::SampledTime`].
+    sampled_time: TimeState,
+    /// The start of waiting for a lock.
+    contention: Option<(i64, StackId)>,
+}
+
+/// What a thread has done last by a clock of its time.
+#[derive(Debug, Clone, Copy, Default)]
+struct TimeState {
     /// The last event that shows that it ran.
     running: Option<(i64, StackId)>,
     /// The last event, if it shows that the thread does not run.
     waiting: Option<(i64, StackId)>,
     /// Whether the last event shows that it runs.
     is_running: bool,
-    /// The start of waiting for a lock.
-    contention: Option<(i64, StackId)>,
 }
 
-impl ThreadState {
-    /// Takes an event of the thread, and returns the stack up to it, its time, and whether the thread ran.
-    fn advance(&mut self, time: i64, stack: StackId, runs: bool) -> Option<(StackId, u64, bool)> {
+impl TimeState {
+    /// Takes an event of the thread, and returns the stack up to it with its start, and the time in it.
+    fn advance(&mut self, time: i64, stack: StackId, runs: bool) -> Option<(i64, StackId, Weight)> {
         let since = if self.is_running { self.running } else { self.waiting };
         let was_running = core::mem::replace(&mut self.is_running, runs);
         if runs {
@@ -229,8 +255,13 @@ impl ThreadState {
             self.waiting = Some((time, stack));
         }
         let (start, stack) = since?;
-        Some((stack, u64::try_from(time.saturating_sub(start)).unwrap_or_default(), was_running))
+        Some((start, stack, Weight::new(elapsed(start, time), was_running)))
     }
+}
+
+/// Returns the time between two events; 0 if they are not in order.
+fn elapsed(start: i64, end: i64) -> u64 {
+    u64::try_from(end.saturating_sub(start)).unwrap_or_default()
 }
 
 impl Samples {
@@ -258,30 +289,46 @@ impl Samples {
 
     /// Takes the next event of the trace.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
+        self.event_with(event, &mut |_, _| {});
+    }
+
+    /// Takes the next event of the trace, and calls `each` with what it adds to each clock.
+    ///
+    /// The intervals of a thread follow each other as their ends do. With events in the order of time they do not overlap.
+    /// Those without a duration are included. [`formats::Timeline`](crate::formats::Timeline) collects them.
+    pub fn event_with(&mut self, event: &TraceEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
         let Some(metadata) = event.metadata() else { return };
         let provider = KnownProvider::of(metadata.provider);
         let event = Seen { event, metadata: &metadata, provider };
         if let Some(provider) = provider {
             self.names.known_event(event.event, &metadata, provider);
-            let is_thread = matches!(
-                (provider, metadata.event_id),
-                (KnownProvider::Runtime, 85) | (KnownProvider::Rundown, 159)
-            );
-            if is_thread {
-                self.name_thread(event.event);
+            match (provider, metadata.event_id) {
+                (KnownProvider::Runtime, 85) | (KnownProvider::Rundown, 159) => self.thread_row(event.event),
+                // GCFinalizersBegin.
+                (KnownProvider::Runtime, 14) => {
+                    self.name_thread((process_of(event.event), event.event.thread_id()), FINALIZER);
+                }
+                _ => {}
             }
             self.samples = self.samples.saturating_add(u64::from(event.sample().is_some()));
         }
         // Interned once for all clocks, and only if one needs it.
         let mut place = None;
         for recording in 0..self.recordings.len() {
-            self.record(recording, &event, &mut place);
+            self.record(recording, &event, &mut place, each);
         }
     }
 
-    fn record(&mut self, recording: usize, event: &Seen<'_>, place: &mut Option<(u32, StackId)>) {
+    fn record(
+        &mut self,
+        recording: usize,
+        event: &Seen<'_>,
+        place: &mut Option<(u32, StackId)>,
+        each: &mut dyn FnMut(&Clock, &Interval),
+    ) {
         let Some(Recording { clock, .. }) = self.recordings.get(recording) else { return };
         let Some(effect) = event.effect(clock) else { return };
+        let is_sampled = *clock == Clock::SampledTime;
         let (thread, stack) = match *place {
             Some(place) => place,
             None => {
@@ -299,13 +346,13 @@ impl Samples {
                 if needs_stack && stack == StackId::EMPTY {
                     return;
                 }
-                Some((stack, weight))
+                Some((time, stack, weight))
             }
             Effect::Show { runs, has_label } => {
                 let stack = if has_label { self.labelled(stack, event.metadata) } else { stack };
                 let Some(state) = at_mut(&mut self.states, thread) else { return };
-                let past = state.advance(time, stack, runs);
-                past.map(|(stack, time, ran)| (stack, Weight::new(time, ran)))
+                let state = if is_sampled { &mut state.sampled_time } else { &mut state.thread_time };
+                state.advance(time, stack, runs)
             }
             Effect::StartWaiting => {
                 if let Some(state) = at_mut(&mut self.states, thread) {
@@ -316,15 +363,14 @@ impl Samples {
             Effect::StopWaiting => {
                 let state = at_mut(&mut self.states, thread);
                 count = 0;
-                state.and_then(|state| state.contention.take()).map(|(start, stack)| {
-                    let time = u64::try_from(time.saturating_sub(start)).unwrap_or_default();
-                    (stack, Weight::new(time, false))
-                })
+                let start = state.and_then(|state| state.contention.take());
+                start.map(|(start, stack)| (start, stack, Weight::new(elapsed(start, time), false)))
             }
         };
         let Some(recording) = self.recordings.get_mut(recording) else { return };
         recording.count = recording.count.saturating_add(count);
-        if let Some((stack, weight)) = added {
+        if let Some((start, stack, weight)) = added {
+            each(&recording.clock, &Interval { thread: ThreadNumber(thread), stack, start, weight });
             if !recording.add(thread, stack, weight) {
                 self.dropped = self.dropped.saturating_add(1);
             }
@@ -373,21 +419,46 @@ impl Samples {
     /// ```text
     /// u64 managed id, u64 domain, u32 flags, u32 index, u32 the operating system's id
     /// ```
-    fn name_thread(&mut self, event: &TraceEvent<'_>) {
+    fn thread_row(&mut self, event: &TraceEvent<'_>) {
         let mut r = Reader::new(event.header.payload);
         let _managed_id_and_domain = r.bytes(16);
         let (Ok(flags), Ok(_), Ok(id)) = (r.read::<u32>(), r.read::<u32>(), r.read::<u32>()) else { return };
         let name = match flags {
-            _ if flags & 2 != 0 => ".NET Finalizer",
+            _ if flags & 2 != 0 => FINALIZER,
             _ if flags & 4 != 0 => ".NET ThreadPool",
             _ => return,
         };
-        let key = (process_of(event), id.into());
+        self.name_thread((process_of(event), id.into()), name);
+    }
+
+    /// Names a thread that has no name.
+    fn name_thread(&mut self, key: (u64, u64), name: &str) {
         let number = self.thread_numbers.get(&key).copied().or_else(|| self.add_thread(key));
         if let Some(thread) = number.and_then(|number| at_mut(&mut self.threads, number)) {
             if thread.name.is_empty() {
                 thread.name.push_str(name);
             }
+        }
+    }
+
+    /// Removes all weights, stacks, threads and addresses, whose ids are invalid from now on. The names of code remain, so
+    /// that a live analysis can begin its next period of time. Also removes what is pending: the next event of a thread
+    /// is its first one.
+    ///
+    /// While there are few of them, stacks and addresses are stored for the next period instead, which saves time.
+    pub fn clear(&mut self) {
+        const FEW: usize = 1 << 16;
+        for recording in &mut self.recordings {
+            recording.weights.clear();
+            recording.count = 0;
+        }
+        self.threads.clear();
+        self.states.clear();
+        self.thread_numbers.clear();
+        (self.samples, self.dropped) = (0, 0);
+        if self.stacks.len() > FEW || self.names.addresses() > FEW {
+            self.stacks = Stacks::default();
+            self.names.forget_addresses();
         }
     }
 
@@ -471,6 +542,11 @@ impl Seen<'_> {
             Clock::Cpu => self.sample().filter(|weight| weight.running > 0)?,
             Clock::Wall => self.sample()?,
             Clock::ThreadTime => return self.thread_time(),
+            Clock::SampledTime => {
+                return self
+                    .thread_time()
+                    .filter(|effect| !matches!(effect, Effect::Show { has_label: true, .. }));
+            }
             Clock::Allocations if self.is_runtime(10) => {
                 let field = |name| self.event.field(name).and_then(|value| value.as_u64());
                 Weight::new(field("AllocationAmount64").or_else(|| field("AllocationAmount"))?, true)
@@ -528,6 +604,8 @@ impl Seen<'_> {
     }
 }
 
+const FINALIZER: &str = ".NET Finalizer";
+
 /// The kind of a sample in managed code.
 const MANAGED: u32 = 2;
 
@@ -541,10 +619,10 @@ fn is_event_source(metadata: &Metadata<'_>) -> bool {
     // A manifest describes other events.
     let is_manifest = metadata.event_id == 0xfffe;
     let provider = metadata.provider;
-    if is_ascii(provider, "System.Diagnostics.Eventing.FrameworkEventSource") {
+    if provider == "System.Diagnostics.Eventing.FrameworkEventSource" {
         return matches!(metadata.event_id, 140..=143);
     }
-    !is_manifest && !OTHERS.iter().any(|other| is_ascii(provider, other))
+    !is_manifest && !OTHERS.iter().any(|other| provider == *other)
 }
 
 /// Writes the name of an event with its opcode apart, as `Work/Start` for `WorkStart`.

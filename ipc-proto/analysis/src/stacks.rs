@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use ipc_proto::nettrace::TraceEvent;
 
 use crate::names::{AddressId, Names, process_of};
-use crate::place::{at, index};
+use crate::place::{at, at_mut, index};
 
 /// A stack: its innermost address, and the stack of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -27,6 +27,10 @@ pub struct Stacks {
     children: BTreeMap<(u32, u32), u32>,
     /// Stacks that were found lately, at the place of their hash. Another stack of the same place only replaces one.
     recent: Vec<Recent>,
+    /// How often the process of the events, or the generation of the names, has changed.
+    turn: u32,
+    /// The process and the generation of this turn.
+    turn_of: (u64, u64),
     /// The addresses of the stack that is being stored.
     ips: Vec<u64>,
     cut: u64,
@@ -37,6 +41,10 @@ struct Node {
     caller: u32,
     address: AddressId,
     ip: u64,
+    /// The stack that was last found to call from here: stacks that follow each other have most of their callers in
+    /// common. It is valid if `turn` is that of the stacks.
+    latest: u32,
+    turn: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,8 +57,16 @@ struct Recent {
 
 impl Default for Stacks {
     fn default() -> Self {
-        let empty = Node { caller: 0, address: AddressId(u32::MAX), ip: 0 };
-        Self { nodes: [empty].into(), children: BTreeMap::new(), recent: Vec::new(), ips: Vec::new(), cut: 0 }
+        let empty = Node { caller: 0, address: AddressId(u32::MAX), ip: 0, latest: 0, turn: 0 };
+        Self {
+            nodes: [empty].into(),
+            children: BTreeMap::new(),
+            recent: Vec::new(),
+            turn: 0,
+            turn_of: (0, 0),
+            ips: Vec::new(),
+            cut: 0,
+        }
     }
 }
 
@@ -83,13 +99,30 @@ impl Stacks {
                 return StackId(recent.node);
             }
         }
+        if self.turn_of != (process, generation) {
+            self.turn_of = (process, generation);
+            // The last turn does not end: an address can then have the name of code that was freed.
+            self.turn = self.turn.saturating_add(1);
+        }
         let mut node = StackId::EMPTY;
         let mut ips = core::mem::take(&mut self.ips);
         let mut is_whole = true;
         for ip in ips.iter().rev() {
+            let latest =
+                at(&self.nodes, node.0).filter(|node| node.turn == self.turn).map(|node| node.latest);
+            if let Some(latest) = latest.filter(|id| at(&self.nodes, *id).is_some_and(|node| node.ip == *ip))
+            {
+                node = StackId(latest);
+                continue;
+            }
             let address = names.address(process, *ip);
             match self.child(node, address, *ip) {
-                Some(child) => node = child,
+                Some(child) => {
+                    if let Some(node) = at_mut(&mut self.nodes, node.0) {
+                        (node.latest, node.turn) = (child.0, self.turn);
+                    }
+                    node = child;
+                }
                 None => {
                     is_whole = false;
                     break;
@@ -165,7 +198,7 @@ impl Stacks {
             return None;
         }
         let child = index(self.nodes.len());
-        self.nodes.push(Node { caller: caller.0, address, ip });
+        self.nodes.push(Node { caller: caller.0, address, ip, latest: 0, turn: 0 });
         self.children.insert((caller.0, address.0), child);
         Some(StackId(child))
     }

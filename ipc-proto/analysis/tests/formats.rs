@@ -216,6 +216,8 @@ mod pprof {
         id: u64,
         #[prost(int64, tag = "2")]
         name: i64,
+        #[prost(int64, tag = "3")]
+        system_name: i64,
         #[prost(int64, tag = "4")]
         filename: i64,
     }
@@ -257,6 +259,8 @@ mod pprof {
             for function in &file.function {
                 let module = text(function.name).split_once('!').map_or("", |(module, _)| module);
                 assert_eq!(text(function.filename), module);
+                // Otherwise pprof takes the name for one of C++, and removes arguments.
+                assert_ne!(function.system_name, function.name);
             }
             let mut weights = Weights::new();
             for sample in &file.sample {

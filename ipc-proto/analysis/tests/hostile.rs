@@ -9,10 +9,13 @@
 
 mod runtime_events;
 
-use nettrace_analysis::call_tree::{CallTree, NodeId, Order};
-use nettrace_analysis::samples::{Clock, Samples};
+use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
+use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
+use nettrace_analysis::live::Live;
+use nettrace_analysis::samples::{Clock, Samples, Unit};
+use serde_json::Value;
 
-use crate::runtime_events::{each_event, path};
+use crate::runtime_events::{Written, each_event, path};
 
 #[test]
 fn changed_bytes() {
@@ -40,15 +43,30 @@ fn check(trace: &[u8]) {
         Clock::Cpu,
         Clock::Wall,
         Clock::ThreadTime,
+        Clock::SampledTime,
         Clock::Allocations,
         Clock::Exceptions,
         Clock::Contention,
         Clock::AllEvents,
     ];
     let mut samples = Samples::new(clocks.iter().cloned());
-    each_event(trace, |event| samples.event(event));
-    for clock in &clocks {
+    let mut timelines: Vec<_> = clocks.iter().cloned().map(Timeline::new).collect();
+    let mut live = Live::default();
+    each_event(trace, |event| {
+        live.event(event);
+        samples.event_with(event, &mut |clock, interval| {
+            timelines.iter_mut().for_each(|timeline| timeline.add(clock, interval));
+        });
+    });
+    let (period, total) = (live.next_period(), live.total());
+    assert_eq!((period.samples, period.functions.len()), (total.samples, total.functions.len()));
+    assert!((0.0..=1.0).contains(&period.paused_share()));
+    let of_threads = ThreadTree::new(&mut samples, &clocks);
+    assert!((1..).zip(of_threads.calls()).all(|(node, (caller, _))| caller.number() < node));
+    for (place, (clock, timeline)) in clocks.iter().zip(timelines).enumerate() {
         let tree = CallTree::new(&mut samples, clock, |_, weight| weight.total());
+        let weights = of_threads.weights(place).iter();
+        assert_eq!(weights.fold(0_u64, |sum, row| sum.saturating_add(row.exclusive)), tree.total());
         let top = tree.top(Order::Inclusive);
         assert!(
             top.iter().all(|entry| entry.exclusive <= entry.inclusive && entry.inclusive <= tree.total())
@@ -60,5 +78,146 @@ fn check(trace: &[u8]) {
         tree.write_folded(samples.names(), &mut folded).unwrap();
         let share = tree.unnamed_share(samples.names());
         assert!((0.0..=100.0).contains(&share));
+        // The other clocks have the same points and intervals.
+        if matches!(clock, Clock::Wall | Clock::ThreadTime) {
+            files(&mut samples, clock, timeline);
+        }
     }
+}
+
+/// What a trace becomes in each format of JSON.
+struct Files {
+    sampled: Value,
+    evented: Value,
+    chromium: Value,
+    #[cfg(feature = "firefox")]
+    firefox: Value,
+}
+
+/// Writes the files, and reads them: those of JSON are valid, and calls in the order of time are nested.
+fn files(samples: &mut Samples, clock: &Clock, timeline: Timeline) -> Files {
+    let mut text = String::new();
+    let profile = Profile::new(samples, clock, |_, weight| weight.total());
+    profile.write_speedscope("x", &mut text).unwrap();
+    let sampled: Value = serde_json::from_str(&text).unwrap();
+    #[cfg(feature = "pprof")]
+    profile.write_pprof(0, |_| Ok::<(), ()>(())).unwrap();
+    let profile = TimeProfile::new(samples, timeline);
+    text.clear();
+    profile.write_speedscope("x", &mut text).unwrap();
+    let evented: Value = serde_json::from_str(&text).unwrap();
+    let is_time = clock.unit() == Unit::Nanoseconds;
+    for thread in evented["profiles"].as_array().unwrap() {
+        assert!(is_time);
+        let (mut open, mut last) = (Vec::new(), thread["startValue"].as_f64().unwrap());
+        for event in thread["events"].as_array().unwrap() {
+            let at = event["at"].as_f64().unwrap();
+            assert!(at >= last);
+            last = at;
+            if event["type"] == "O" {
+                open.push(&event["frame"]);
+            } else {
+                assert_eq!(open.pop().unwrap(), &event["frame"]);
+            }
+        }
+        assert!(open.is_empty() && thread["endValue"].as_f64().unwrap() >= last);
+    }
+    text.clear();
+    profile.write_chromium("x", 0, &mut text).unwrap();
+    let chromium: Value = serde_json::from_str(&text).unwrap();
+    let events = chromium["traceEvents"].as_array().unwrap();
+    let count = |phase| events.iter().filter(|event| event["ph"] == phase).count();
+    assert_eq!(count("B"), count("E"));
+    Files {
+        sampled,
+        evented,
+        chromium,
+        #[cfg(feature = "firefox")]
+        firefox: serde_json::from_str(&profile.to_firefox("x", 0, 0).to_string()).unwrap(),
+    }
+}
+
+/// Returns the row of a method of 16 bytes of code.
+fn method(start: u64, name: &[u16]) -> Vec<u8> {
+    let mut payload: Vec<u8> = [1, 1, start].iter().flat_map(|number: &u64| number.to_le_bytes()).collect();
+    payload.extend([16_u32, 0, 0].iter().flat_map(|number| number.to_le_bytes()));
+    // The type, the name and the signature.
+    let texts = [&[0], name, &[0, 0]].concat();
+    payload.extend(texts.iter().flat_map(|unit| unit.to_le_bytes()));
+    payload
+}
+
+/// An allocation: it shows that its thread runs in its stack.
+const ALLOCATION: (u32, u32) = (10, 4);
+
+#[test]
+fn names_with_any_characters() {
+    let names = ["a\"b", "a\\b", "\u{1}\n\r\t\u{7f}\u{9f}", "\u{2028}</script>", "a;b", "\u{1f600}"];
+    let mut trace = Written::new();
+    for (start, name) in (1_u64..).zip(names) {
+        trace.event(start, 1, (143, 1), &method(start << 8, &name.encode_utf16().collect::<Vec<_>>()));
+    }
+    trace.event(9, 1, (143, 1), &method(9 << 8, &[0x61, 0xd800, 0x62]));
+    let addresses: Vec<u64> = [1, 2, 3, 4, 5, 6, 9].map(|start| (start << 8) + 1).into();
+    trace.event(10, 1, ALLOCATION, &[0; 50]).stack(&addresses);
+    trace.event(2_000_010, 1, ALLOCATION, &[0; 50]);
+    let clock = Clock::ThreadTime;
+    let (mut samples, mut timeline) = (Samples::new([clock.clone()]), Timeline::new(clock.clone()));
+    each_event(&trace.bytes(), |event| samples.event_with(event, &mut |clock, it| timeline.add(clock, it)));
+    let files = files(&mut samples, &clock, timeline);
+    let mut expected: Vec<String> = names.map(|name| format!("ManagedModule!{name}")).into();
+    expected.push("ManagedModule!a\u{fffd}b".to_owned());
+    expected.reverse();
+    let named = |file: &Value| -> Vec<String> {
+        let frames = file["shared"]["frames"].as_array().unwrap();
+        frames.iter().map(|frame| frame["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(named(&files.sampled), expected);
+    // A line of folded stacks is one stack.
+    let mut folded = String::new();
+    let tree = CallTree::new(&mut samples, &clock, |_, weight| weight.total());
+    tree.write_folded(samples.names(), &mut folded).unwrap();
+    let frames: Vec<_> =
+        expected.iter().map(|name| name.replace(';', ":").replace(['\n', '\r'], " ")).collect();
+    assert_eq!(folded, format!("{} 2000000\n", frames.join(";")));
+    expected.push("CPU_TIME".to_owned());
+    assert_eq!(named(&files.evented), expected);
+    let events = files.chromium["traceEvents"].as_array().unwrap();
+    let opened = events.iter().filter(|event| event["ph"] == "B");
+    assert!(opened.map(|event| event["name"].as_str().unwrap()).eq(&expected));
+    #[cfg(feature = "firefox")]
+    {
+        let strings = files.firefox["threads"][0]["stringArray"].as_array().unwrap();
+        assert!(expected.iter().all(|name| strings.iter().any(|string| string == name)));
+    }
+}
+
+/// Returns how many events of Chromium a trace has in which a thread is in two stacks of 100 other frames by turns.
+fn turns(count: u64) -> usize {
+    let mut trace = Written::new();
+    for (start, letter) in (0..200).zip((b'a'..=b'z').cycle()) {
+        trace.event(0, 1, (143, 1), &method(start << 8, &[letter.into()]));
+    }
+    let stacks: [Vec<u64>; 2] = [0, 100].map(|first| (first..first + 100).map(|frame| frame << 8).collect());
+    for time in 0..count {
+        trace.event(time + 1, 1, ALLOCATION, &[0; 50]).stack(&stacks[usize::from(time % 2 == 0)]);
+    }
+    // A thread without samples, and one that has a single one.
+    trace.event(1, 2, (85, 0), &[&[0; 16][..], &2_u32.to_le_bytes(), &[0; 4], &3_u32.to_le_bytes()].concat());
+    trace.event(2, 4, ALLOCATION, &[0; 50]).stack(&stacks[0]);
+    let clock = Clock::ThreadTime;
+    let (mut samples, mut timeline) = (Samples::new([clock.clone()]), Timeline::new(clock.clone()));
+    each_event(&trace.bytes(), |event| samples.event_with(event, &mut |clock, it| timeline.add(clock, it)));
+    assert_eq!(samples.threads().len(), 3);
+    let files = files(&mut samples, &clock, timeline);
+    // Only the thread of which a time is known.
+    let profiles = files.evented["profiles"].as_array().unwrap();
+    assert_eq!((profiles.len(), &profiles[0]["name"]), (1, &"Thread (1)".into()));
+    files.chromium["traceEvents"].as_array().unwrap().len()
+}
+
+#[test]
+fn the_length_of_a_file_is_proportional_to_that_of_the_trace() {
+    let [once, twice] = [250, 500].map(turns);
+    assert!(once > 250 * 200 - 1_000 && twice < once * 21 / 10, "{once} {twice}");
 }

@@ -97,7 +97,7 @@ fn compilations_inside_others_and_on_other_threads() {
         .event(100, 7, JITTING_STARTED, &started("Outer", 10))
         .event(110, 8, JITTING_STARTED, &started("Other", 20))
         .event(120, 7, JITTING_STARTED, &started("Inner", 30))
-        .event(125, 7, LOAD_VERBOSE, &loaded(Some("Precompiled"), 5, 0, 0))
+        .event(125, 7, LOAD_VERBOSE, &loaded(Some("Precompiled"), 5, 0x42, 0))
         .event(150, 7, LOAD_VERBOSE, &loaded(Some("Inner"), 300, flags(Tier::QUICK_JITTED), 0))
         .event(160, 8, LOAD_VERBOSE, &loaded(Some("Other"), 200, flags(Tier::OPTIMIZED_TIER1), 2))
         .event(190, 7, LOAD, &loaded(None, 100, flags(Tier::OPTIMIZED), 0))

@@ -5,12 +5,19 @@
     clippy::indexing_slicing,
     reason = "a test states what it expects by unwrapping it"
 )]
+mod runtime_events;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ipc_proto::nettrace::{EventAssembler, Limits, Progress, TraceEvent};
+use ipc_proto::nettrace::{
+    Event, EventAssembler, Fields, Limits, Metadata, Progress, Scalar, Trace, TraceEvent, TraceWriter,
+    Version,
+};
 use nettrace_analysis::names::Names;
 use nettrace_analysis::{KnownProvider, StackId, Stacks};
+
+use crate::runtime_events::Written;
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/analysis").join(name)
@@ -49,18 +56,29 @@ fn named_stacks(bytes: &[u8], in_order: bool) -> BTreeMap<String, u64> {
     for (stack, count) in events {
         let mut frames: Vec<_> = stacks.addresses(stack).map(|address| names.frame(address)).collect();
         frames.reverse();
-        let frames: Vec<_> = frames.iter().map(|frame| names.text(*frame)).collect();
+        let frames: Vec<_> = frames.iter().map(|frame| in_lower_case(names.text(*frame))).collect();
         *named.entry(frames.join(";")).or_default() += count;
     }
     assert_eq!((names.dropped(), stacks.cut()), (0, 0));
     named
 }
 
+/// TraceLog prints some names of modules in lower case.
+fn in_lower_case(frame: &str) -> String {
+    let (module, method) = frame.split_once('!').unwrap();
+    format!("{}!{method}", module.to_lowercase())
+}
+
 fn check(trace: &Path, stacks: &Path) {
     let bytes = std::fs::read(trace).unwrap();
     let expected: serde_json::Value = serde_json::from_slice(&std::fs::read(stacks).unwrap()).unwrap();
     let expected = expected["stacks"].as_object().unwrap().iter();
-    let expected: BTreeMap<_, _> = expected.map(|(stack, n)| (stack.clone(), n.as_u64().unwrap())).collect();
+    let expected: BTreeMap<_, _> = expected
+        .map(|(stack, n)| {
+            let frames: Vec<_> = stack.split(';').map(in_lower_case).collect();
+            (frames.join(";"), n.as_u64().unwrap())
+        })
+        .collect();
     for in_order in [true, false] {
         let named = named_stacks(&bytes, in_order);
         let missing: Vec<_> = expected.iter().filter(|(stack, n)| named.get(*stack) != Some(n)).collect();
@@ -71,7 +89,134 @@ fn check(trace: &Path, stacks: &Path) {
 
 #[test]
 fn every_stack_has_the_names_of_tracelog() {
-    for name in ["net10-startup", "net31-sampled"] {
+    for name in ["net10-startup", "net31-sampled", "net10-precompiled", "v6-symbols"] {
         check(&testdata(&format!("{name}.nettrace")), &testdata(&format!("{name}.stacks.json")));
+    }
+}
+
+/// Methods that differ in module or arguments only are one frame, and what is unknown stays as it is.
+#[test]
+fn short_names() {
+    let mut names = Names::default();
+    for line in [
+        "1000 10 A.B(int32) [one]",
+        "2000 10 int32 [one] A::B(int32)[Tier1]",
+        "3000 10 int32 [two] A::B()[Tier0]",
+    ] {
+        names.perf_map_line(0, line);
+    }
+    let addresses = [0x1000, 0x2000, 0x3000, 0x4000].map(|ip| names.address(0, ip));
+    let label = names.label("EventName: a!b(c)/d");
+    let full = addresses.map(|address| names.frame(address));
+    names.shorten();
+    let frames = addresses.map(|address| names.frame(address));
+    assert_eq!(frames.map(|frame| names.text(frame)), ["A.B", "A::B", "A::B", "?!?"]);
+    assert_eq!(frames[1], frames[2]);
+    assert_ne!(full[1], full[2]);
+    assert_eq!(frames.map(|frame| names.is_named(frame)), [true, true, true, false]);
+    let label = names.frame(label);
+    assert_eq!(names.text(label), "EventName: a!b(c)/d");
+}
+
+/// Returns the row of a method.
+fn method(start: u64, name: &str) -> Vec<u8> {
+    let mut payload: Vec<u8> = [1, 7, start].iter().flat_map(|number: &u64| number.to_le_bytes()).collect();
+    payload.extend([0x10_u32, 0, 8].iter().flat_map(|number| number.to_le_bytes()));
+    let texts = ["", name, "void ()"].map(|text| text.encode_utf16().chain([0]).collect::<Vec<u16>>());
+    payload.extend(texts.concat().iter().flat_map(|unit| unit.to_le_bytes()));
+    payload
+}
+
+/// Dynamic methods: the addresses of one are used again for another one.
+#[test]
+fn equal_stacks_of_different_code() {
+    const LOAD: (u32, u32) = (143, 1);
+    const UNLOAD: (u32, u32) = (144, 1);
+    const THROWN: (u32, u32) = (80, 1);
+    let mut trace = Written::new();
+    trace.event(1, 1, LOAD, &method(0x1000, "First"));
+    trace.event(2, 1, THROWN, &[]).stack(&[0x1004]);
+    trace.event(3, 1, THROWN, &[]).stack(&[0x1004]);
+    trace.event(4, 1, UNLOAD, &method(0x1000, "First"));
+    trace.event(5, 1, LOAD, &method(0x1000, "Second"));
+    trace.event(6, 1, THROWN, &[]).stack(&[0x1004]);
+    // Without an unload, a load at other boundaries replaces it too.
+    trace.event(7, 1, LOAD, &method(0xff8, "Third"));
+    trace.event(8, 1, THROWN, &[]).stack(&[0x1004]);
+    let named = named_stacks(&trace.bytes(), true);
+    let expected = [("First", 2), ("Second", 1), ("Third", 1)];
+    assert_eq!(named, expected.map(|(name, count)| (format!("managedmodule!{name}()"), count)).into());
+}
+
+/// A mapping or a symbol of a trace of the system.
+type Row<'a> = (&'a str, &'a [(&'a str, u64)], &'a str);
+
+/// Writes rows of `Universal.System`, in which numbers have eight bytes.
+fn system_trace(rows: &[Row<'_>]) -> Vec<u8> {
+    let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
+    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
+    while let Some(bytes) = writer.trace(&Trace::new(Version::V4)).unwrap() {
+        trace.extend_from_slice(bytes);
+    }
+    for (id, (name, numbers, _)) in (1..).zip(rows) {
+        let fields: Vec<_> = numbers.iter().map(|(name, _)| (*name, Scalar::UInt64)).collect();
+        let text = if *name == "ProcessMapping" { "FileName" } else { "Name" };
+        let fields = [&fields[..], &[(text, Scalar::Utf16String)]].concat();
+        let mut space = [0; 512];
+        let mut metadata = Metadata::default();
+        (metadata.id, metadata.provider, metadata.name) = (id, "Universal.System".into(), (*name).into());
+        metadata.fields = Fields::build(&fields, &mut space).unwrap();
+        while let Some(bytes) = writer.describe(&metadata).unwrap() {
+            trace.extend_from_slice(bytes);
+        }
+    }
+    for (id, (_, numbers, text)) in (1..).zip(rows) {
+        let mut payload: Vec<u8> = numbers.iter().flat_map(|(_, number)| number.to_le_bytes()).collect();
+        payload.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+        let event = Event { metadata_id: id, sequence: id, payload: &payload, ..Event::default() };
+        while let Some(bytes) = writer.event(&event).unwrap() {
+            trace.extend_from_slice(bytes);
+        }
+    }
+    while let Some(bytes) = writer.finish() {
+        trace.extend_from_slice(bytes);
+    }
+    trace
+}
+
+#[test]
+fn mappings_and_symbols() {
+    let at = |start, end| [("StartAddress", start), ("EndAddress", end)];
+    let mapping = |id, start, end| [&[("Id", id), ("FileOffset", 0x300)][..], &at(start, end)].concat();
+    let symbol = |id, start, end| [&[("MappingId", id)][..], &at(start, end)].concat();
+    let rows: [Row<'_>; 6] = [
+        ("ProcessMapping", &mapping(1, 0x1000, 0x1fff), "/usr/lib/libc.so.6"),
+        ("ProcessMapping", &mapping(2, 0x3000, 0x3fff), "/memfd:doublemapper (deleted)"),
+        ("ProcessSymbol", &symbol(1, 0x1100, 0x11ff), "malloc"),
+        ("ProcessSymbol", &symbol(2, 0x3100, 0x31ff), "stub"),
+        ("ProcessSymbol", &symbol(9, 0x5100, 0x51ff), "elsewhere"),
+        // A kernel without a table of symbols.
+        ("ProcessSymbol", &symbol(1, 0, u64::MAX), "kernel"),
+    ];
+    let mut names = Names::default();
+    for_each_event(&system_trace(&rows), false, |event| names.event(event));
+    for (ip, name, place) in [
+        (0xfff, "?!?", None),
+        (0x1000, "libc.so.6!?", Some(("libc.so.6", 0x300))),
+        (0x1fff, "libc.so.6!?", Some(("libc.so.6", 0x12ff))),
+        (0x2000, "?!?", None),
+        (0x1100, "libc.so.6!malloc", Some(("libc.so.6", 0x400))),
+        (0x11ff, "libc.so.6!malloc", Some(("libc.so.6", 0x4ff))),
+        // The return address of a call that is the end of malloc.
+        (0x1200, "libc.so.6!malloc", Some(("libc.so.6", 0x500))),
+        (0x1201, "libc.so.6!?", Some(("libc.so.6", 0x501))),
+        (0x3000, "?!?", None),
+        (0x3100, "unknown!stub", None),
+        (0x5100, "?!elsewhere", None),
+        (0x9000, "?!?", None),
+    ] {
+        let address = names.address(0, ip);
+        let frame = names.frame(address);
+        assert_eq!((names.text(frame), names.place(address)), (name, place), "{ip:x}");
     }
 }

@@ -83,8 +83,10 @@ fn threads_have_the_names_of_their_use() {
     for (flags, id) in [(0, 1), (2, 2), (4, 3)] {
         trace.event(u64::from(id), 1, (85, 0), &created(flags, id));
     }
+    // GCFinalizersBegin is an event of the finalizer.
+    trace.event(8, 4, (14, 1), &[0; 2]).event(8, 3, (14, 1), &[0; 2]);
     trace.event(9, 1, (85, 0), &[0; 20]).event(10, 1, (80, 1), &[]);
     let samples = read(&trace.bytes(), &[Clock::Exceptions]);
     let names: Vec<_> = samples.threads().iter().map(|thread| (thread.id, thread.name.as_str())).collect();
-    assert_eq!(names, [(2, ".NET Finalizer"), (3, ".NET ThreadPool"), (1, "")]);
+    assert_eq!(names, [(2, ".NET Finalizer"), (3, ".NET ThreadPool"), (4, ".NET Finalizer"), (1, "")]);
 }

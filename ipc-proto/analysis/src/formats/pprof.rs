@@ -70,14 +70,14 @@ struct Line {
     function_id: u64,
 }
 
+/// Without the name of the system (3): if that is the name too, pprof takes it for a name of C++, and removes arguments
+/// and generics.
 #[derive(Clone, Copy, Message)]
 struct Function {
     #[prost(uint64, tag = "1")]
     id: u64,
     #[prost(int64, tag = "2")]
     name: i64,
-    #[prost(int64, tag = "3")]
-    system_name: i64,
     #[prost(int64, tag = "4")]
     filename: i64,
 }
@@ -118,7 +118,7 @@ impl Written {
             }
         };
         let name = self.string(name, part);
-        part.function.push(Function { id, name, system_name: name, filename });
+        part.function.push(Function { id, name, filename });
         part.location.push(Location { id, line: [Line { function_id: id }].into() });
         id
     }
@@ -187,8 +187,8 @@ impl Profile<'_> {
         part: &mut Part,
     ) -> Sample {
         let mut path = Vec::new();
-        self.path(stack, &mut path);
-        let location = |frame: FrameId| written.location(frame, self.names().text(frame), part);
+        self.stacks.path(stack, &mut path);
+        let location = |frame: FrameId| written.location(frame, self.stacks.names().text(frame), part);
         Sample {
             location_id: path.into_iter().map(location).collect(),
             value: [i64::try_from(weight).unwrap_or(i64::MAX)].into(),

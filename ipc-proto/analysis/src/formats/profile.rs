@@ -1,9 +1,8 @@
 use alloc::vec::Vec;
 
-use crate::names::{FrameId, Names};
-use crate::place::at;
+use super::stack_frames::StackFrames;
+use crate::StackId;
 use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
-use crate::{StackId, Stacks};
 
 /// What a file shows: the stacks of each thread, with what they weigh by a clock.
 ///
@@ -32,16 +31,11 @@ use crate::{StackId, Stacks};
 /// ```
 #[derive(Debug)]
 pub struct Profile<'s> {
-    samples: &'s Samples,
+    pub(super) stacks: StackFrames<'s>,
     pub(super) unit: Unit,
-    /// The innermost frame of each stack but the empty one.
-    frames: Vec<FrameId>,
     /// Sorted by thread.
     rows: Vec<(ThreadNumber, StackId, u64)>,
 }
-
-/// The number of frames of a stack that are written.
-const MAX_DEPTH: usize = 1_024;
 
 impl<'s> Profile<'s> {
     /// Creates a profile. `weigh` returns how much of a weight of a thread counts: all of it, only the part in which the
@@ -52,37 +46,20 @@ impl<'s> Profile<'s> {
         clock: &Clock,
         mut weigh: impl FnMut(ThreadNumber, Weight) -> u64,
     ) -> Self {
-        let (names, stacks) = samples.names_and_stacks();
-        let frames = stacks.iter().map(|(_, address)| names.frame(address)).collect();
-        let weights =
-            samples.weights(clock).map(|(thread, stack, weight)| (thread, stack, weigh(thread, weight)));
+        let stacks = StackFrames::new(samples);
+        let weights = { stacks.samples.weights(clock) }
+            .map(|(thread, stack, weight)| (thread, stack, weigh(thread, weight)));
         let mut rows: Vec<_> = weights.filter(|(_, _, weight)| *weight > 0).collect();
         rows.sort_unstable_by_key(|(thread, stack, _)| (*thread, *stack));
-        Self { samples, unit: clock.unit(), frames, rows }
+        Self { stacks, unit: clock.unit(), rows }
     }
 
     /// Returns each thread that has stacks, with its stacks and what they weigh.
     pub(super) fn threads(&self) -> impl Iterator<Item = (&SampledThread, &[(ThreadNumber, StackId, u64)])> {
-        let threads = self.samples.threads();
+        let threads = self.stacks.samples.threads();
         self.rows.chunk_by(|(a, _, _), (b, _, _)| a == b).filter_map(|rows| {
             let (thread, _, _) = rows.first()?;
             Some((threads.get(thread.number())?, rows))
         })
-    }
-
-    /// Puts the frames of a stack into `path`, the innermost first.
-    pub(super) fn path(&self, stack: StackId, path: &mut Vec<FrameId>) {
-        path.clear();
-        let stacks: &Stacks = self.samples.stacks();
-        let mut stack = stack;
-        while stack != StackId::EMPTY && path.len() < MAX_DEPTH {
-            let frame = stack.0.checked_sub(1).and_then(|place| at(&self.frames, place));
-            path.push(frame.copied().unwrap_or(FrameId::UNKNOWN));
-            stack = stacks.caller(stack);
-        }
-    }
-
-    pub(super) const fn names(&self) -> &Names {
-        self.samples.names()
     }
 }

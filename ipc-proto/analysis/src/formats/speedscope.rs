@@ -2,93 +2,138 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-use super::Profile;
-use crate::names::FrameId;
-use crate::samples::Unit;
+use super::json::{write_string, write_text};
+use super::timeline::Change;
+use super::{Profile, TimeProfile};
+use crate::names::{FrameId, Names};
+use crate::samples::{SampledThread, Unit};
 
 impl Profile<'_> {
-    /// Writes a file of speedscope: for each thread a profile of the kind "sampled", named `Thread (ID)` and
+    /// Writes a file of speedscope: for each thread a profile of the kind "sampled", named `Thread (ID)` or
     /// `Thread (ID) (NAME)`.
     ///
     /// The order of the stacks is not that of time: use the views "Left Heavy" and "Sandwich", not "Time Order".
+    /// [`TimeProfile::write_speedscope`] writes that order.
     ///
     /// # Errors
     /// Returns the error of the writer.
     pub fn write_speedscope(&self, name: &str, out: &mut dyn Write) -> fmt::Result {
-        out.write_str("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":")?;
-        write_json_string(name, out)?;
-        out.write_str(",\"exporter\":\"nettrace-analysis\",\"activeProfileIndex\":0,\"profiles\":[")?;
         let unit = match self.unit {
             Unit::Nanoseconds => "nanoseconds",
             Unit::Bytes => "bytes",
             Unit::Samples | Unit::Events => "none",
         };
-        // Frames are numbered in the order of their first use, and named at the end.
-        let (mut frames, mut numbers) = (Vec::new(), BTreeMap::new());
+        let mut file = File::begin(name, out)?;
         let mut path = Vec::new();
-        for (i, (thread, rows)) in self.threads().enumerate() {
-            if i > 0 {
-                out.write_char(',')?;
-            }
-            write!(out, "\n{{\"type\":\"sampled\",\"name\":\"Thread ({})", thread.id)?;
-            if !thread.name.is_empty() {
-                out.write_str(" (")?;
-                write_json_text(&thread.name, out)?;
-                out.write_char(')')?;
-            }
+        for (thread, rows) in self.threads() {
+            file.begin_profile("sampled", thread, unit)?;
             let total = rows.iter().fold(0_u64, |sum, (_, _, weight)| sum.saturating_add(*weight));
-            write!(out, "\",\"unit\":\"{unit}\",\"startValue\":0,\"endValue\":{total},\"samples\":[")?;
+            write!(file.out, "\"startValue\":0,\"endValue\":{total},\"samples\":[")?;
             for (i, (_, stack, _)) in rows.iter().enumerate() {
-                self.path(*stack, &mut path);
-                out.write_str(if i > 0 { ",\n[" } else { "\n[" })?;
+                self.stacks.path(*stack, &mut path);
+                file.out.write_str(if i > 0 { ",\n[" } else { "\n[" })?;
                 for (i, frame) in path.iter().rev().enumerate() {
-                    let number = *numbers.entry(*frame).or_insert_with(|| {
-                        frames.push(*frame);
-                        frames.len().saturating_sub(1)
-                    });
-                    write!(out, "{}{number}", if i > 0 { "," } else { "" })?;
+                    let number = file.number(*frame);
+                    write!(file.out, "{}{number}", if i > 0 { "," } else { "" })?;
                 }
-                out.write_char(']')?;
+                file.out.write_char(']')?;
             }
-            out.write_str("],\"weights\":[")?;
+            file.out.write_str("],\"weights\":[")?;
             for (i, (_, _, weight)) in rows.iter().enumerate() {
-                write!(out, "{}{weight}", if i > 0 { "," } else { "" })?;
+                write!(file.out, "{}{weight}", if i > 0 { "," } else { "" })?;
             }
-            out.write_str("]}")?;
+            file.out.write_str("]}")?;
         }
-        out.write_str("],\n\"shared\":{\"frames\":[")?;
-        self.write_frames(&frames, out)?;
-        out.write_str("]}}\n")
+        file.end(self.stacks.names())
+    }
+}
+
+impl TimeProfile<'_> {
+    /// Writes a file of speedscope: for each thread a profile of the kind "evented", named `Thread (ID)` or
+    /// `Thread (ID) (NAME)`. The values are milliseconds since the start of the trace, with six decimals.
+    ///
+    /// Only clocks in nanoseconds have such a file: the points of other clocks have no duration, so that the file shows
+    /// no thread of them.
+    ///
+    /// # Errors
+    /// Returns the error of the writer.
+    pub fn write_speedscope(&self, name: &str, out: &mut dyn Write) -> fmt::Result {
+        let mut file = File::begin(name, out)?;
+        for (thread, entries) in self.intervals() {
+            file.begin_profile("evented", thread, "milliseconds")?;
+            let start = entries.first().map_or(0, |entry| entry.start);
+            let end = entries.last().map_or(0, |entry| entry.end());
+            write!(file.out, "\"startValue\":{},\"endValue\":{},\"events\":[", Ms(start), Ms(end))?;
+            let mut separator = "\n";
+            self.changes(entries, |time, change| {
+                let (kind, frame) = match change {
+                    Change::Open(frame) => ('O', frame),
+                    Change::Close(frame) => ('C', frame),
+                };
+                let number = file.number(frame);
+                let at = Ms(time);
+                write!(file.out, "{separator}{{\"type\":\"{kind}\",\"frame\":{number},\"at\":{at}}}")?;
+                separator = ",\n";
+                Ok(())
+            })?;
+            file.out.write_str("]}")?;
+        }
+        file.end(self.stacks.names())
+    }
+}
+
+/// Nanoseconds that are written as milliseconds.
+struct Ms(u64);
+
+impl fmt::Display for Ms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
+/// A file between its beginning and its end. Frames are numbered in the order of their first use, and named at the end.
+struct File<'o> {
+    out: &'o mut dyn Write,
+    frames: Vec<FrameId>,
+    numbers: BTreeMap<FrameId, usize>,
+    has_profiles: bool,
+}
+
+impl<'o> File<'o> {
+    fn begin(name: &str, out: &'o mut dyn Write) -> Result<Self, fmt::Error> {
+        out.write_str("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":")?;
+        write_string(name, out)?;
+        out.write_str(",\"exporter\":\"nettrace-analysis\",\"activeProfileIndex\":0,\"profiles\":[")?;
+        Ok(Self { out, frames: Vec::new(), numbers: BTreeMap::new(), has_profiles: false })
     }
 
-    fn write_frames(&self, frames: &[FrameId], out: &mut dyn Write) -> fmt::Result {
+    /// Writes the members of a profile up to its values.
+    fn begin_profile(&mut self, kind: &str, thread: &SampledThread, unit: &str) -> fmt::Result {
+        let separator = if core::mem::replace(&mut self.has_profiles, true) { "," } else { "" };
+        write!(self.out, "{separator}\n{{\"type\":\"{kind}\",\"name\":\"Thread ({})", thread.id)?;
+        if !thread.name.is_empty() {
+            self.out.write_str(" (")?;
+            write_text(&thread.name, self.out)?;
+            self.out.write_char(')')?;
+        }
+        write!(self.out, "\",\"unit\":\"{unit}\",")
+    }
+
+    fn number(&mut self, frame: FrameId) -> usize {
+        *self.numbers.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            self.frames.len().saturating_sub(1)
+        })
+    }
+
+    fn end(self, names: &Names) -> fmt::Result {
+        let Self { out, frames, .. } = self;
+        out.write_str("],\n\"shared\":{\"frames\":[")?;
         for (i, frame) in frames.iter().enumerate() {
             out.write_str(if i > 0 { ",\n{\"name\":" } else { "\n{\"name\":" })?;
-            write_json_string(self.names().text(*frame), out)?;
+            write_string(names.text(*frame), out)?;
             out.write_char('}')?;
         }
-        Ok(())
+        out.write_str("]}}\n")
     }
-}
-
-/// Writes a string of JSON.
-fn write_json_string(text: &str, out: &mut dyn Write) -> fmt::Result {
-    out.write_char('"')?;
-    write_json_text(text, out)?;
-    out.write_char('"')
-}
-
-/// Writes a string of JSON without its quotation marks.
-fn write_json_text(text: &str, out: &mut dyn Write) -> fmt::Result {
-    let needs_escape = |c: char| c == '"' || c == '\\' || c.is_control();
-    let mut rest = text;
-    while let Some((before, after)) = rest.find(needs_escape).and_then(|place| rest.split_at_checked(place)) {
-        out.write_str(before)?;
-        let mut chars = after.chars();
-        if let Some(c) = chars.next() {
-            write!(out, "\\u{:04x}", u32::from(c))?;
-        }
-        rest = chars.as_str();
-    }
-    out.write_str(rest)
 }

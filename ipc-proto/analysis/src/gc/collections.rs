@@ -91,10 +91,15 @@ impl Collections {
         let first = *self.first_time.get_or_insert(now);
         self.statistics.span = self.statistics.span.max(elapsed(first, now));
         let Some(metadata) = event.metadata() else { return };
-        if KnownProvider::of(metadata.provider) != Some(KnownProvider::Runtime) {
-            return;
+        if KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime) {
+            self.runtime_event(event, metadata.event_id);
         }
-        match metadata.event_id {
+    }
+
+    /// Takes an event of the runtime's provider. It does not count for the span.
+    pub(crate) fn runtime_event(&mut self, event: &TraceEvent<'_>, id: u32) {
+        let now = event.nanoseconds();
+        match id {
             id::SUSPEND_BEGIN => self.suspend_begin(event, now),
             id::SUSPEND_END => self.suspend_end(event.thread_id(), now),
             id::START => _ = self.start(event, now),

@@ -14,10 +14,11 @@ pub struct GcStatistics {
 }
 
 impl GcStatistics {
-    /// Returns the share of time in which the program was paused, between 0 and 1.
+    /// Returns the share of time in which the program was paused, between 0 and 1. Pauses can overlap: one of a younger
+    /// generation at the start of a background collection is a part of the pause of that.
     #[must_use]
     pub fn paused_share(&self) -> f64 {
-        if self.span == 0 { 0.0 } else { self.all.pauses.total() as f64 / self.span as f64 }
+        if self.span == 0 { 0.0 } else { (self.all.pauses.total() as f64 / self.span as f64).min(1.0) }
     }
 
     pub(super) fn add(&mut self, collection: &Collection) {

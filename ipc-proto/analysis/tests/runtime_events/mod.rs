@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use ipc_proto::nettrace::{
-    Event, EventAssembler, Limits, Metadata, Progress, Trace, TraceEvent, TraceWriter, Version,
+    Event, EventAssembler, Limits, Metadata, Progress, Stack, Trace, TraceEvent, TraceWriter, Version,
 };
 
 /// Returns the path of a file in `testdata`.
@@ -32,14 +32,16 @@ pub(crate) fn each_event(trace: &[u8], mut take: impl FnMut(&TraceEvent<'_>)) {
 pub(crate) struct Written {
     buf: Vec<u8>,
     trace: Vec<u8>,
-    events: Vec<(u64, u64, u32, Vec<u8>)>,
+    events: Vec<(u64, u64, u32, Vec<u8>, u32)>,
+    /// The stacks of events. The first one has the id 1.
+    stacks: Vec<Vec<u8>>,
     described: Vec<(u32, u32)>,
 }
 
 impl Written {
     pub(crate) fn new() -> Self {
         let buf = vec![0; TraceWriter::BUFFER];
-        Self { buf, trace: Vec::new(), events: Vec::new(), described: Vec::new() }
+        Self { buf, trace: Vec::new(), events: Vec::new(), stacks: Vec::new(), described: Vec::new() }
     }
 
     /// Adds an event by its id and version.
@@ -49,7 +51,19 @@ impl Written {
             self.described.push(id);
             self.described.len() - 1
         });
-        self.events.push((time, thread, u32::try_from(place + 1).unwrap(), payload.to_vec()));
+        self.events.push((time, thread, u32::try_from(place + 1).unwrap(), payload.to_vec(), 0));
+        self
+    }
+
+    /// Gives the last event a stack, the innermost address first.
+    pub(crate) fn stack(&mut self, addresses: &[u64]) -> &mut Self {
+        let bytes: Vec<u8> = addresses.iter().flat_map(|address| address.to_le_bytes()).collect();
+        let known = self.stacks.iter().position(|stack| *stack == bytes);
+        let place = known.unwrap_or_else(|| {
+            self.stacks.push(bytes);
+            self.stacks.len() - 1
+        });
+        self.events.last_mut().unwrap().4 = u32::try_from(place + 1).unwrap();
         self
     }
 
@@ -68,7 +82,12 @@ impl Written {
                 out.extend_from_slice(bytes);
             }
         }
-        for (sequence, (timestamp, thread, metadata_id, payload)) in (1..).zip(&self.events) {
+        for (id, bytes) in (1..).zip(&self.stacks) {
+            while let Some(bytes) = writer.stack(&Stack { id, bytes }).unwrap() {
+                out.extend_from_slice(bytes);
+            }
+        }
+        for (sequence, (timestamp, thread, metadata_id, payload, stack_id)) in (1..).zip(&self.events) {
             let event = Event {
                 metadata_id: *metadata_id,
                 sequence,
@@ -76,6 +95,7 @@ impl Written {
                 capture_thread: 1,
                 timestamp: *timestamp,
                 payload,
+                stack_id: *stack_id,
                 ..Event::default()
             };
             while let Some(bytes) = writer.event(&event).unwrap() {

@@ -1,0 +1,218 @@
+use core::fmt;
+
+use ipc_proto::nettrace::{FileTime, Str};
+
+use super::Sample;
+
+/// What an event states about counters and instruments.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum CounterEvent<'a> {
+    /// A counter or an instrument measured something in an interval.
+    Sample(Sample<'a>),
+    /// The session reports this instrument from now on.
+    Begin(Instrument<'a>),
+    /// The session reports this instrument no longer: its meter was disposed, or the session ended.
+    End(Instrument<'a>),
+    /// The process has this instrument. Sent if the session lists instruments.
+    Published(Instrument<'a>),
+    /// All instruments that exist have begun or were published.
+    EnumerationComplete,
+    /// An interval of the meters: samples come between its start and its stop.
+    Interval {
+        /// Whether the samples follow; otherwise they came before.
+        is_start: bool,
+        /// The time at which the interval began.
+        from: FileTime,
+        /// The time at which the interval ended.
+        to: FileTime,
+    },
+    /// The version of System.Diagnostics.DiagnosticSource: major, minor, patch.
+    Version([i32; 3]),
+    /// A message for people who debug the program.
+    Message(Str<'a>),
+    /// Samples are missing, and why.
+    Problem(Problem<'a>),
+}
+
+/// An instrument of a meter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Instrument<'a> {
+    /// The name of the meter.
+    pub meter: Str<'a>,
+    /// The version of the meter; empty if it has none.
+    pub meter_version: Str<'a>,
+    /// The name of the instrument.
+    pub name: Str<'a>,
+    /// The kind of instrument.
+    pub kind: InstrumentKind<'a>,
+    /// The unit; empty if the program states none.
+    pub unit: Str<'a>,
+    /// The description; empty if the program states none.
+    pub description: Str<'a>,
+    /// The tags of the instrument; see [`tags`](super::tags()).
+    pub instrument_tags: Str<'a>,
+    /// The tags of the meter; see [`tags`](super::tags()).
+    pub meter_tags: Str<'a>,
+    /// The number of the instrument, unique in its process. `None` before .NET 9.
+    pub id: Option<u32>,
+}
+
+/// A kind of instrument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InstrumentKind<'a> {
+    /// Counts what only grows.
+    Counter,
+    /// Counts what grows and shrinks.
+    UpDownCounter,
+    /// Measures values, of which quantiles are reported.
+    Histogram,
+    /// Has a current value.
+    Gauge,
+    /// As [`Counter`](Self::Counter), read once in each interval.
+    ObservableCounter,
+    /// As [`UpDownCounter`](Self::UpDownCounter), read once in each interval.
+    ObservableUpDownCounter,
+    /// As [`Gauge`](Self::Gauge), read once in each interval.
+    ObservableGauge,
+    /// Any other kind, by the name of its type.
+    Other(Str<'a>),
+}
+
+impl<'a> InstrumentKind<'a> {
+    /// Returns the kind by the name of its type, with or without a generic suffix: ``Counter`1``, `Counter`.
+    #[must_use]
+    pub fn of(type_name: Str<'a>) -> Self {
+        let name = match type_name {
+            Str::Utf16(bytes) => {
+                let end = bytes.chunks_exact(2).position(|unit| unit == [b'`', 0]);
+                let end = end.map_or(bytes.len(), |place| place.saturating_mul(2));
+                Str::Utf16(bytes.get(..end).unwrap_or(bytes))
+            }
+            Str::Utf8(bytes) => {
+                let end = bytes.iter().position(|byte| *byte == b'`').unwrap_or(bytes.len());
+                Str::Utf8(bytes.get(..end).unwrap_or(bytes))
+            }
+        };
+        let known = [
+            Self::Counter,
+            Self::UpDownCounter,
+            Self::Histogram,
+            Self::Gauge,
+            Self::ObservableCounter,
+            Self::ObservableUpDownCounter,
+            Self::ObservableGauge,
+        ];
+        known.into_iter().find(|kind| name == kind.known_name()).unwrap_or(Self::Other(name))
+    }
+
+    const fn known_name(&self) -> &'static str {
+        match self {
+            Self::Counter => "Counter",
+            Self::UpDownCounter => "UpDownCounter",
+            Self::Histogram => "Histogram",
+            Self::Gauge => "Gauge",
+            Self::ObservableCounter => "ObservableCounter",
+            Self::ObservableUpDownCounter => "ObservableUpDownCounter",
+            Self::ObservableGauge => "ObservableGauge",
+            Self::Other(_) => "",
+        }
+    }
+}
+
+/// The name of the type, without its generic suffix.
+impl fmt::Display for InstrumentKind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(name) => name.fmt(f),
+            known => f.write_str(known.known_name()),
+        }
+    }
+}
+
+/// Why samples are missing. Its `Display` is a sentence for people, without control characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem<'a> {
+    /// The process cannot report instruments.
+    Error(Str<'a>),
+    /// More series exist than the session reports: `MaxTimeSeries`.
+    TooManySeries,
+    /// More series of histograms exist than the session reports: `MaxHistograms`.
+    TooManyHistograms,
+    /// The callback of an observable instrument failed.
+    Callback(Str<'a>),
+    /// Another session, which is not shared, reads the meters of the process: its id.
+    OtherSession(Str<'a>),
+    /// The shared session has another configuration. The values are those that runs, and those of this session.
+    OtherConfiguration {
+        /// The limit of histograms of the shared session.
+        max_histograms: Str<'a>,
+        /// The limit of series of the shared session.
+        max_time_series: Str<'a>,
+        /// The seconds of an interval of the shared session.
+        interval: Str<'a>,
+    },
+    /// A field is not a number in the invariant culture of .NET.
+    NotANumber {
+        /// The field.
+        field: &'static str,
+        /// Its text.
+        text: Str<'a>,
+    },
+    /// An event lacks a field that all versions of it have.
+    MissingField {
+        /// The field.
+        field: &'static str,
+    },
+}
+
+impl fmt::Display for Problem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Error(message) => write!(f, "the process cannot report instruments: {}", Line(message)),
+            Self::TooManySeries => {
+                f.write_str("the process has more series than the session reports; further ones are missing")
+            }
+            Self::TooManyHistograms => f.write_str(
+                "the process has more histograms than the session reports; further ones are missing",
+            ),
+            Self::Callback(message) => {
+                write!(f, "the callback of an observable instrument failed: {}", Line(message))
+            }
+            Self::OtherSession(id) => {
+                write!(f, "another session reads the meters of the process, and only one can: {}", Line(id))
+            }
+            Self::OtherConfiguration { max_histograms, max_time_series, interval } => write!(
+                f,
+                "the shared session of the meters runs with another configuration: interval {} s, at most {} \
+                 series and {} histograms",
+                Line(interval),
+                Line(max_time_series),
+                Line(max_histograms)
+            ),
+            Self::NotANumber { field, text } => {
+                write!(f, "the field {field} of an event is not a number: {}", Line(text))
+            }
+            Self::MissingField { field } => write!(f, "an event lacks the number {field}"),
+        }
+    }
+}
+
+/// A text in one line of limited length.
+struct Line<'a>(Str<'a>);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LIMIT: usize = 512;
+        for (n, c) in self.0.chars().enumerate() {
+            if n == LIMIT {
+                return f.write_str("…");
+            }
+            fmt::Write::write_char(f, if c.is_control() { ' ' } else { c })?;
+        }
+        Ok(())
+    }
+}

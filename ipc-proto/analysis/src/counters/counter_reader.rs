@@ -1,0 +1,436 @@
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use ipc_proto::nettrace::{FileTime, Metadata, Str, TraceEvent};
+
+use super::fields::{Fields, seconds};
+use super::{
+    CounterEvent, ExponentialHistogram, Instrument, InstrumentKind, Measurement, Problem, Sample, Selection,
+    System,
+};
+
+/// Reads samples of counters and instruments from the events of a trace, in the order of the stream.
+///
+/// ```
+/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace_analysis::counters::{CounterEvent, CounterReader};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net8-meters.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut assembler = EventAssembler::new(Limits::default());
+/// assembler.push(&bytes);
+/// let mut counters = CounterReader::new();
+/// let mut samples = 0;
+/// while let Progress::Event = assembler.advance() {
+///     let Some(event) = assembler.event() else { break };
+///     if let Some(CounterEvent::Sample(sample)) = counters.event(&event) {
+///         println!("{} {} [{}] {:?}", sample.provider, sample.name, sample.tag_text, sample.value());
+///         samples += 1;
+///     }
+/// }
+/// assert_eq!(samples, 30);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// The reader of a session that [`CounterPlan`](super::CounterPlan) has planned comes from its
+/// [`reader`](super::CounterPlan::reader), which ignores what the session did not ask for. The runtime sends a session
+/// also the instruments of others: those of other ids, and those that other clients of the shared session selected.
+/// Event counters have no ids: the runtime has one timer for each provider, with the shortest interval that a session
+/// requested. All sessions get its samples, and [`Sample::interval`] states its interval.
+///
+/// Nothing of a sample is stored, so that the memory does not depend on the number of series. The names of at most 256
+/// meters of at most 256 characters are stored.
+#[derive(Debug, Clone, Default)]
+pub struct CounterReader {
+    /// Sessions with other ids are ignored.
+    session: Option<String>,
+    client: String,
+    /// All if empty.
+    selections: Vec<Selection>,
+    /// The length of the interval of the meters in seconds.
+    interval: Option<f64>,
+    /// Meters that have begun, whose event counters of the same name are ignored.
+    meters: BTreeSet<String>,
+    prefers_meters: bool,
+}
+
+/// The limits of `CounterReader::meters`.
+const MAX_METERS: usize = 256;
+const MAX_METER_LEN: usize = 256;
+
+/// The ids of the events of `System.Diagnostics.Metrics`.
+mod id {
+    pub(super) const MESSAGE: u32 = 1;
+    pub(super) const COLLECTION_START: u32 = 2;
+    pub(super) const COLLECTION_STOP: u32 = 3;
+    pub(super) const COUNTER: u32 = 4;
+    pub(super) const GAUGE: u32 = 5;
+    pub(super) const HISTOGRAM: u32 = 6;
+    pub(super) const BEGIN: u32 = 7;
+    pub(super) const END: u32 = 8;
+    pub(super) const ERROR: u32 = 9;
+    pub(super) const ENUMERATION_COMPLETE: u32 = 10;
+    pub(super) const PUBLISHED: u32 = 11;
+    pub(super) const TIME_SERIES_LIMIT: u32 = 12;
+    pub(super) const HISTOGRAM_LIMIT: u32 = 13;
+    pub(super) const CALLBACK_ERROR: u32 = 14;
+    pub(super) const OTHER_SESSION: u32 = 15;
+    pub(super) const UP_DOWN_COUNTER: u32 = 16;
+    pub(super) const OTHER_CONFIGURATION: u32 = 17;
+    pub(super) const VERSION: u32 = 18;
+    pub(super) const EXPONENTIAL_HISTOGRAM: u32 = 19;
+}
+
+/// What an event is about.
+enum Kind {
+    EventCounter,
+    /// An instrument or its samples.
+    Instrument,
+    Session,
+}
+
+impl Kind {
+    fn of(metadata: &Metadata<'_>) -> Option<Self> {
+        if metadata.name == "EventCounters" {
+            return Some(Self::EventCounter);
+        }
+        if metadata.provider != "System.Diagnostics.Metrics" {
+            return None;
+        }
+        Some(match metadata.event_id {
+            id::COUNTER
+            | id::GAUGE
+            | id::HISTOGRAM
+            | id::UP_DOWN_COUNTER
+            | id::EXPONENTIAL_HISTOGRAM
+            | id::BEGIN
+            | id::END
+            | id::PUBLISHED => Self::Instrument,
+            _ => Self::Session,
+        })
+    }
+}
+
+/// The fields of event counters: those of both shapes.
+const COUNTER_FIELDS: [&str; 14] = [
+    "Name",
+    "DisplayName",
+    "DisplayRateTimeScale",
+    "Increment",
+    "Mean",
+    "StandardDeviation",
+    "Count",
+    "Min",
+    "Max",
+    "IntervalSec",
+    "Series",
+    "CounterType",
+    "Metadata",
+    "DisplayUnits",
+];
+
+const METER_FIELDS: [&str; 22] = [
+    "sessionId",
+    "meterName",
+    "meterVersion",
+    "instrumentName",
+    "instrumentType",
+    "unit",
+    "description",
+    "tags",
+    "rate",
+    "lastValue",
+    "quantiles",
+    "value",
+    "scale",
+    "sum",
+    "count",
+    "zeroCount",
+    "minimum",
+    "maximum",
+    "buckets",
+    "instrumentTags",
+    "meterTags",
+    "instrumentId",
+];
+
+const SESSION_FIELDS: [&str; 14] = [
+    "sessionId",
+    "message",
+    "errorMessage",
+    "intervalStartTime",
+    "intervalEndTime",
+    "runningSessionId",
+    "clientId",
+    "expectedMaxHistograms",
+    "expectedMaxTimeSeries",
+    "expectedRefreshInterval",
+    "major",
+    "minor",
+    "patch",
+    "Message",
+];
+
+impl CounterReader {
+    /// Creates a reader of everything that a trace has, whatever session it is for.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ignores meters that are reported for other sessions.
+    #[must_use]
+    pub fn for_session(self, session_id: &str, client_id: &str) -> Self {
+        Self { session: Some(session_id.to_string()), client: client_id.to_string(), ..self }
+    }
+
+    /// Ignores counters and instruments that are in none of the selections. No selections stand for everything.
+    #[must_use]
+    pub fn only(self, selections: &[Selection]) -> Self {
+        Self { selections: selections.to_vec(), ..self }
+    }
+
+    /// Ignores the event counters of a provider, unless a selection names the counter or the system, as soon as a meter
+    /// of the same name reports an instrument. Otherwise a program with both has each value twice.
+    #[must_use]
+    pub fn preferring_meters(self) -> Self {
+        Self { prefers_meters: true, ..self }
+    }
+
+    /// Returns what the event states about counters and instruments, if anything. The same event can be passed again.
+    pub fn event<'a>(&mut self, event: &TraceEvent<'a>) -> Option<CounterEvent<'a>> {
+        let metadata = event.metadata()?;
+        match Kind::of(&metadata)? {
+            Kind::EventCounter => self.event_counter(event, &metadata),
+            Kind::Instrument => self.instrument(event, metadata.event_id),
+            Kind::Session => self.of_session(event, metadata.event_id),
+        }
+    }
+
+    /// Returns whether [`event`](Self::event) returns something, in less time: samples are not decoded.
+    pub fn has_event(&mut self, event: &TraceEvent<'_>) -> bool {
+        let Some(metadata) = event.metadata() else { return false };
+        match Kind::of(&metadata) {
+            None => false,
+            Some(Kind::EventCounter) => {
+                let name = Fields::read(event, &["Name"]).text("Name");
+                self.has_counter(metadata.provider, name)
+            }
+            Some(Kind::Instrument) => {
+                let fields = Fields::read(event, &["sessionId", "meterName", "instrumentName"]);
+                self.has_instrument(&fields)
+            }
+            Some(Kind::Session) => self.of_session(event, metadata.event_id).is_some(),
+        }
+    }
+
+    fn has_counter(&self, provider: Str<'_>, name: Str<'_>) -> bool {
+        !name.is_empty() && self.is_selected(System::EventCounter, provider, name)
+    }
+
+    fn has_instrument<const N: usize>(&self, fields: &Fields<'_, N>) -> bool {
+        let (meter, name) = (fields.text("meterName"), fields.text("instrumentName"));
+        self.is_own(fields.text("sessionId")) && self.is_selected(System::Meter, meter, name)
+    }
+
+    fn event_counter<'a>(&self, event: &TraceEvent<'a>, metadata: &Metadata<'a>) -> Option<CounterEvent<'a>> {
+        let fields = Fields::read(event, &COUNTER_FIELDS);
+        let (provider, name) = (metadata.provider, fields.text("Name"));
+        if !self.has_counter(provider, name) {
+            return None;
+        }
+        let read = || {
+            let measurement = if fields.float("Increment").is_ok() {
+                Measurement::Sum {
+                    increment: fields.float("Increment")?,
+                    time_scale: seconds(fields.text("DisplayRateTimeScale")),
+                }
+            } else {
+                Measurement::Mean {
+                    mean: fields.float("Mean")?,
+                    standard_deviation: fields.float("StandardDeviation")?,
+                    count: fields.unsigned("Count").unwrap_or_default(),
+                    min: fields.float("Min")?,
+                    max: fields.float("Max")?,
+                }
+            };
+            Ok(Sample {
+                nanoseconds: event.nanoseconds(),
+                unix_nanoseconds: event.unix_nanoseconds(),
+                system: System::EventCounter,
+                provider,
+                provider_version: Str::EMPTY,
+                name,
+                display_name: fields.text("DisplayName"),
+                unit: fields.text("DisplayUnits"),
+                tag_text: fields.text("Metadata"),
+                instrument_id: None,
+                interval: fields.float("IntervalSec").ok(),
+                measurement,
+            })
+        };
+        Some(read().map_or_else(CounterEvent::Problem, CounterEvent::Sample))
+    }
+
+    fn is_selected(&self, system: System, provider: Str<'_>, name: Str<'_>) -> bool {
+        let is_replaced = self.prefers_meters
+            && system == System::EventCounter
+            && self.meters.iter().any(|meter| provider == **meter);
+        let mut matching =
+            self.selections.iter().filter(|selection| selection.contains(system, provider, name));
+        if self.selections.is_empty() {
+            return !is_replaced;
+        }
+        matching.any(|selection| !is_replaced || selection.name.is_some() || selection.system.is_some())
+    }
+
+    fn is_own(&self, session_id: Str<'_>) -> bool {
+        self.session.as_deref().is_none_or(|own| session_id == *own)
+    }
+
+    fn instrument<'a>(&mut self, event: &TraceEvent<'a>, event_id: u32) -> Option<CounterEvent<'a>> {
+        let fields = Fields::read(event, &METER_FIELDS);
+        let (meter, name) = (fields.text("meterName"), fields.text("instrumentName"));
+        if !self.has_instrument(&fields) {
+            return None;
+        }
+        let instrument_id = fields.unsigned("instrumentId").and_then(|id| u32::try_from(id).ok());
+        let instrument_id = instrument_id.filter(|id| *id != 0);
+        if matches!(event_id, id::BEGIN | id::END | id::PUBLISHED) {
+            let instrument = Instrument {
+                meter,
+                meter_version: fields.text("meterVersion"),
+                name,
+                kind: InstrumentKind::of(fields.text("instrumentType")),
+                unit: fields.text("unit"),
+                description: fields.text("description"),
+                instrument_tags: fields.text("instrumentTags"),
+                meter_tags: fields.text("meterTags"),
+                id: instrument_id,
+            };
+            return Some(match event_id {
+                id::BEGIN => {
+                    self.add_meter(meter);
+                    CounterEvent::Begin(instrument)
+                }
+                id::END => CounterEvent::End(instrument),
+                _ => CounterEvent::Published(instrument),
+            });
+        }
+        let read = || {
+            let measurement = match event_id {
+                id::COUNTER => {
+                    Measurement::Counter { delta: fields.decimal("rate")?, value: fields.decimal("value")? }
+                }
+                id::UP_DOWN_COUNTER => Measurement::UpDownCounter {
+                    delta: fields.decimal("rate")?,
+                    value: fields.decimal("value")?,
+                },
+                id::GAUGE => Measurement::Gauge { value: fields.decimal("lastValue")? },
+                id::HISTOGRAM => Measurement::Histogram {
+                    quantiles: fields.quantiles("quantiles")?,
+                    count: fields.unsigned("count"),
+                    sum: fields.float("sum").ok(),
+                },
+                _ => Measurement::ExponentialHistogram(exponential(&fields)?),
+            };
+            Ok(Sample {
+                nanoseconds: event.nanoseconds(),
+                unix_nanoseconds: event.unix_nanoseconds(),
+                system: System::Meter,
+                provider: meter,
+                provider_version: fields.text("meterVersion"),
+                name,
+                display_name: Str::EMPTY,
+                unit: fields.text("unit"),
+                tag_text: fields.text("tags"),
+                instrument_id,
+                interval: self.interval,
+                measurement,
+            })
+        };
+        Some(read().map_or_else(CounterEvent::Problem, CounterEvent::Sample))
+    }
+
+    fn add_meter(&mut self, meter: Str<'_>) {
+        if self.prefers_meters
+            && self.meters.len() < MAX_METERS
+            && meter.units().take(MAX_METER_LEN.saturating_add(1)).count() <= MAX_METER_LEN
+            && !self.meters.iter().any(|known| meter == **known)
+        {
+            self.meters.insert(meter.to_string());
+        }
+    }
+
+    /// Reads the events about a session.
+    fn of_session<'a>(&mut self, event: &TraceEvent<'a>, event_id: u32) -> Option<CounterEvent<'a>> {
+        let fields = Fields::read(event, &SESSION_FIELDS);
+        match event_id {
+            id::MESSAGE => {
+                let message = [fields.text("Message"), fields.text("message")];
+                return message.into_iter().find(|text| !text.is_empty()).map(CounterEvent::Message);
+            }
+            id::VERSION => {
+                let part = |name| fields.signed(name).unwrap_or_default();
+                return Some(CounterEvent::Version([part("major"), part("minor"), part("patch")]));
+            }
+            id::OTHER_SESSION => {
+                let running = fields.text("runningSessionId");
+                let is_foreign = self.session.is_some() && !self.is_own(running);
+                return is_foreign.then_some(CounterEvent::Problem(Problem::OtherSession(running)));
+            }
+            id::OTHER_CONFIGURATION => {
+                let is_own = self.session.is_none() || fields.text("clientId") == *self.client;
+                let problem = Problem::OtherConfiguration {
+                    max_histograms: fields.text("expectedMaxHistograms"),
+                    max_time_series: fields.text("expectedMaxTimeSeries"),
+                    interval: fields.text("expectedRefreshInterval"),
+                };
+                return is_own.then_some(CounterEvent::Problem(problem));
+            }
+            _ if !self.is_own(fields.text("sessionId")) => return None,
+            _ => {}
+        }
+        let message = || {
+            let texts = [fields.text("errorMessage"), fields.text("message")];
+            texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+        };
+        Some(match event_id {
+            id::COLLECTION_START | id::COLLECTION_STOP => {
+                let (from, to) = (fields.time("intervalStartTime")?, fields.time("intervalEndTime")?);
+                self.interval = to.checked_sub(from).map(|units| units as f64 / 1e7);
+                let is_start = event_id == id::COLLECTION_START;
+                CounterEvent::Interval { is_start, from: FileTime(from), to: FileTime(to) }
+            }
+            id::ENUMERATION_COMPLETE => CounterEvent::EnumerationComplete,
+            id::ERROR => CounterEvent::Problem(Problem::Error(message())),
+            id::TIME_SERIES_LIMIT => CounterEvent::Problem(Problem::TooManySeries),
+            id::HISTOGRAM_LIMIT => CounterEvent::Problem(Problem::TooManyHistograms),
+            id::CALLBACK_ERROR => CounterEvent::Problem(Problem::Callback(message())),
+            _ => return None,
+        })
+    }
+}
+
+fn exponential<'a, const N: usize>(fields: &Fields<'a, N>) -> Result<ExponentialHistogram, Problem<'a>> {
+    let scale = fields.signed("scale").ok_or(Problem::MissingField { field: "scale" })?;
+    let count = |name| fields.unsigned(name).ok_or(Problem::MissingField { field: name });
+    let (count, zero_count) = (count("count")?, count("zeroCount")?);
+    let buckets = fields.list("buckets")?;
+    let max = fields.float("maximum")?;
+    let first_bucket = buckets.len().checked_sub(1).and_then(|before_last| {
+        let last = ExponentialHistogram::bucket(scale, max)?;
+        last.checked_sub(i32::try_from(before_last).ok()?)
+    });
+    Ok(ExponentialHistogram {
+        scale,
+        sum: fields.float("sum")?,
+        count,
+        zero_count,
+        min: fields.float("minimum")?,
+        max,
+        first_bucket,
+        buckets,
+    })
+}

@@ -1,0 +1,211 @@
+use alloc::vec::Vec;
+
+/// A histogram whose buckets grow by a constant factor, as OpenTelemetry defines it.
+///
+/// The factor is `2^(2^-scale)`. Bucket `k` counts the measurements above `factor^k` up to `factor^(k + 1)`.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ExponentialHistogram {
+    /// The scale, between -11 and 20. It never grows.
+    pub scale: i32,
+    /// The sum of the measurements.
+    pub sum: f64,
+    /// The number of measurements, with those that are 0.
+    pub count: u64,
+    /// The number of measurements that are 0.
+    pub zero_count: u64,
+    /// The smallest measurement; `f64::MAX` if there were none.
+    pub min: f64,
+    /// The largest measurement; `f64::MIN` if there were none.
+    pub max: f64,
+    /// The index of the first bucket.
+    ///
+    /// The event does not state it. The last bucket is that of [`max`](Self::max), so the index of the first one follows
+    /// from the number of buckets. `None` if there are no buckets, and if the event contradicts itself.
+    pub first_bucket: Option<i32>,
+    /// The numbers of measurements of the first bucket and of those after it.
+    pub buckets: Vec<u64>,
+}
+
+impl ExponentialHistogram {
+    /// Returns the index of the bucket for a measurement. `None` for numbers that no bucket counts: 0, negative and
+    /// infinite ones, NaN, and for a scale outside of -11 to 20.
+    ///
+    /// ```
+    /// use nettrace_analysis::counters::ExponentialHistogram;
+    ///
+    /// // With scale 0, the bounds are powers of two, and belong to the bucket below them.
+    /// assert_eq!(ExponentialHistogram::bucket(0, 4.0), Some(1));
+    /// assert_eq!(ExponentialHistogram::bucket(0, 4.5), Some(2));
+    /// assert_eq!(ExponentialHistogram::bucket(1, 4.5), Some(4));
+    /// ```
+    #[must_use]
+    pub fn bucket(scale: i32, measurement: f64) -> Option<i32> {
+        const FRACTION_BITS: u32 = 52;
+        if !measurement.is_finite() || measurement <= 0.0 || !(-11..=20).contains(&scale) {
+            return None;
+        }
+        let bits = measurement.to_bits();
+        let biased = i32::try_from(bits.wrapping_shr(FRACTION_BITS)).ok()?;
+        let fraction = bits & 0x000f_ffff_ffff_ffff;
+        // The measurement is `mantissa / 2^63 * 2^exponent`, the highest bit of the mantissa is set.
+        let (mantissa, exponent) = if biased == 0 {
+            let zeros = fraction.leading_zeros();
+            let mantissa = fraction.wrapping_shl(zeros);
+            // The exponent of the highest bit of a subnormal number is -1,023.
+            (mantissa, (-1_011_i32).checked_sub_unsigned(zeros)?)
+        } else {
+            let mantissa = (fraction | 1_u64.wrapping_shl(FRACTION_BITS)).wrapping_shl(11);
+            (mantissa, biased.checked_sub(1_023)?)
+        };
+        let is_power_of_two = mantissa == 1_u64.wrapping_shl(63);
+        if scale <= 0 {
+            let exponent = if is_power_of_two { exponent.checked_sub(1)? } else { exponent };
+            return exponent.checked_shr(scale.unsigned_abs());
+        }
+        let whole = exponent.checked_mul(1_i32.checked_shl(scale.unsigned_abs())?)?;
+        if is_power_of_two {
+            return whole.checked_sub(1);
+        }
+        // The bits of the logarithm of the mantissa, from the highest: to square a number doubles its logarithm.
+        let (mut mantissa, mut logarithm) = (u128::from(mantissa), 0_i32);
+        for _ in 0..scale {
+            mantissa = mantissa.checked_mul(mantissa)?.wrapping_shr(63);
+            logarithm = logarithm.checked_mul(2)?;
+            if mantissa.wrapping_shr(64) != 0 {
+                mantissa = mantissa.wrapping_shr(1);
+                logarithm = logarithm.checked_add(1)?;
+            }
+        }
+        whole.checked_add(logarithm)
+    }
+
+    /// Returns the number that `share` of the measurements do not exceed, between 0 and 1: the upper bound of its
+    /// bucket, limited to the smallest and the largest measurement. `None` without measurements, and if the index of the
+    /// first bucket is unknown.
+    ///
+    /// The result is not below the exact quantile, and above it by less than the width of the bucket.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let first = self.first_bucket?;
+        let wanted = share.clamp(0.0, 1.0) * self.count as f64;
+        let mut count = self.zero_count;
+        if count > 0 && count as f64 >= wanted {
+            return Some(0.0);
+        }
+        for (bucket, n) in (first..).zip(&self.buckets) {
+            count = count.saturating_add(*n);
+            if count as f64 >= wanted && *n > 0 {
+                return Some(Self::upper_bound(self.scale, bucket).min(self.max).max(self.min));
+            }
+        }
+        None
+    }
+
+    /// Returns the upper bound of a bucket: `2^((bucket + 1) / 2^scale)`.
+    #[must_use]
+    pub fn upper_bound(scale: i32, bucket: i32) -> f64 {
+        let index = i64::from(bucket).saturating_add(1);
+        let bits = scale.clamp(0, 20).unsigned_abs();
+        let exponent = if scale >= 0 {
+            index.checked_shr(bits).unwrap_or_default()
+        } else {
+            index.checked_mul(1_i64.wrapping_shl(scale.unsigned_abs().min(20))).unwrap_or(i64::MAX)
+        };
+        let mut bound = power_of_two(exponent);
+        // 2^(1/2), 2^(1/4), … for the bits of the fraction, from the highest.
+        let mut root = 2.0;
+        for bit in (0..bits).rev() {
+            root = square_root(root);
+            if index.wrapping_shr(bit) & 1 == 1 {
+                bound *= root;
+            }
+        }
+        bound
+    }
+}
+
+fn power_of_two(exponent: i64) -> f64 {
+    let exponent = exponent.clamp(-1_074, 1_024);
+    // A factor of 2 a time loses nothing; there are at most 1,074.
+    let factor = if exponent < 0 { 0.5 } else { 2.0 };
+    (0..exponent.unsigned_abs()).fold(1.0, |power, _| power * factor)
+}
+
+/// Returns the square root of a number between 1 and 2, by Newton's method.
+fn square_root(number: f64) -> f64 {
+    (0..5).fold(number, |root, _| 0.5 * (root + number / root))
+}
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::cast_possible_truncation, reason = "tests")]
+mod tests {
+    extern crate std;
+
+    use super::*;
+
+    /// The definition of the runtime, in floating-point numbers.
+    fn runtimes_bucket(scale: i32, measurement: f64) -> i32 {
+        let exponent = measurement.log2().floor() as i32;
+        let is_power_of_two = measurement == 2_f64.powi(exponent);
+        if scale > 0 {
+            if is_power_of_two {
+                return (exponent << scale) - 1;
+            }
+            let factor = f64::from(1 << scale) / core::f64::consts::LN_2;
+            (measurement.ln() * factor).ceil() as i32 - 1
+        } else {
+            (exponent - i32::from(is_power_of_two)) >> -scale
+        }
+    }
+
+    #[test]
+    fn buckets() {
+        let mut state = 1_u64;
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mantissa = 1.0 + ((state >> 12) as f64) / ((1_u64 << 52) as f64);
+            let measurement = mantissa * 2_f64.powi((state % 200) as i32 - 100);
+            for scale in -11..=20 {
+                let found = ExponentialHistogram::bucket(scale, measurement).unwrap();
+                let expected = runtimes_bucket(scale, measurement);
+                assert_eq!(found, expected, "{measurement:?} {scale}");
+                let (low, high) = (
+                    ExponentialHistogram::upper_bound(scale, found - 1),
+                    ExponentialHistogram::upper_bound(scale, found),
+                );
+                assert!(low < measurement * (1.0 + 1e-14) && measurement <= high * (1.0 + 1e-14), "{low}");
+            }
+        }
+        for power in -1_074..1_024 {
+            let measurement = power_of_two(power);
+            assert_eq!(ExponentialHistogram::bucket(0, measurement), Some(power as i32 - 1));
+            assert_eq!(ExponentialHistogram::bucket(3, measurement), Some(power as i32 * 8 - 1));
+            assert_eq!(ExponentialHistogram::upper_bound(3, power as i32 * 8 - 1), measurement);
+        }
+        for none in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(ExponentialHistogram::bucket(5, none), None);
+        }
+        assert_eq!(ExponentialHistogram::bucket(21, 1.5), None);
+        assert_eq!(ExponentialHistogram::bucket(i32::MIN, 1.5), None);
+        assert_eq!(ExponentialHistogram::bucket(20, f64::MAX), Some((1_024 << 20) - 1));
+    }
+
+    #[test]
+    fn quantiles() {
+        let histogram = ExponentialHistogram {
+            scale: 0,
+            sum: 20.0,
+            count: 10,
+            zero_count: 1,
+            min: 0.0,
+            max: 7.0,
+            first_bucket: Some(0),
+            buckets: [4, 0, 5].into(),
+        };
+        for (share, expected) in [(0.0, 0.0), (0.1, 0.0), (0.5, 2.0), (0.51, 7.0), (1.0, 7.0)] {
+            assert_eq!(histogram.quantile(share), Some(expected), "{share}");
+        }
+        assert_eq!(ExponentialHistogram { first_bucket: None, ..histogram }.quantile(0.5), None);
+    }
+}

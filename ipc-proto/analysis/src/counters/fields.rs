@@ -1,0 +1,222 @@
+use alloc::vec::Vec;
+
+use ipc_proto::nettrace::{Item, Str, TraceEvent, Value};
+
+use super::{Problem, Quantile};
+
+/// The fields of a payload by their names.
+pub(super) struct Fields<'a, const N: usize> {
+    names: &'static [&'static str; N],
+    values: [Option<Value<'a>>; N],
+}
+
+/// A payload has no more fields than this, with those of objects. The last fields of longer ones are not read.
+const MAX_ITEMS: usize = 64;
+
+impl<'a, const N: usize> Fields<'a, N> {
+    /// Reads the fields with these names, also inside of objects: the first of several with the same name.
+    pub(super) fn read(event: &TraceEvent<'a>, names: &'static [&'static str; N]) -> Self {
+        let (mut values, mut next, mut missing) = ([None; N], 0_usize, N);
+        for item in event.values().take(MAX_ITEMS) {
+            let Item::Value { name, value } = item else { continue };
+            // Names are in the order in which most events have them.
+            let is_next = names.get(next).is_some_and(|expected| name == *expected);
+            let place = if is_next { Some(next) } else { names.iter().position(|known| name == *known) };
+            let Some(place) = place else { continue };
+            next = place.saturating_add(1);
+            if let Some(slot @ None) = values.get_mut(place) {
+                *slot = Some(value);
+                missing = missing.saturating_sub(1);
+            }
+            if missing == 0 {
+                break;
+            }
+        }
+        Self { names, values }
+    }
+
+    fn get(&self, name: &str) -> Option<Value<'a>> {
+        let place = self.names.iter().position(|known| *known == name)?;
+        self.values.get(place).copied().flatten()
+    }
+
+    /// Returns a text; empty if the payload has none of this name.
+    pub(super) fn text(&self, name: &str) -> Str<'a> {
+        self.get(name).and_then(|value| value.as_str()).unwrap_or_default()
+    }
+
+    /// Returns an integer that is not negative.
+    pub(super) fn unsigned(&self, name: &str) -> Option<u64> {
+        self.get(name)?.as_u64()
+    }
+
+    pub(super) fn signed(&self, name: &str) -> Option<i32> {
+        self.get(name)?.as_i64()?.try_into().ok()
+    }
+
+    /// Returns a number that the payload has as a number.
+    pub(super) fn float(&self, name: &'static str) -> Result<f64, Problem<'a>> {
+        self.get(name).and_then(|value| value.as_f64()).ok_or(Problem::MissingField { field: name })
+    }
+
+    /// Returns a time in units of 100 ns.
+    pub(super) fn time(&self, name: &str) -> Option<u64> {
+        self.get(name)?.as_time().map(|time| time.0)
+    }
+
+    /// Returns a number that the payload has as a text. Events of earlier versions do not have all fields: that is no
+    /// number, as an empty text is.
+    pub(super) fn decimal(&self, name: &'static str) -> Result<Option<f64>, Problem<'a>> {
+        let text = match self.get(name) {
+            None => return Ok(None),
+            Some(value) => value.as_str().ok_or(Problem::MissingField { field: name })?,
+        };
+        if text.is_empty() {
+            return Ok(None);
+        }
+        parse(text).map(Some).ok_or(Problem::NotANumber { field: name, text })
+    }
+
+    /// Returns quantiles: `0.5=12.3;0.95=…`.
+    pub(super) fn quantiles(&self, name: &'static str) -> Result<Vec<Quantile>, Problem<'a>> {
+        let text = self.text(name);
+        let pairs = separated(text, b";").map(|pair| {
+            let mut sides = separated(pair, b"=");
+            let pair = (sides.next().and_then(parse), sides.next().and_then(parse), sides.next());
+            let (Some(quantile), Some(value), None) = pair else { return None };
+            Some(Quantile { quantile, value })
+        });
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        pairs.collect::<Option<_>>().ok_or(Problem::NotANumber { field: name, text })
+    }
+
+    /// Returns whole numbers: `1, 2, 3`.
+    pub(super) fn list(&self, name: &'static str) -> Result<Vec<u64>, Problem<'a>> {
+        let text = self.text(name);
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        let numbers = separated(text, b", ").filter(|part| !part.is_empty()).map(|part| {
+            let mut buffer = [0; MAX_DIGITS];
+            ascii(part, &mut buffer)?.parse().ok()
+        });
+        numbers.collect::<Option<_>>().ok_or(Problem::NotANumber { field: name, text })
+    }
+}
+
+/// The digits of a number with its sign and its exponent; runtimes write at most 24.
+const MAX_DIGITS: usize = 64;
+
+/// Returns the number of a text in the invariant culture of .NET.
+pub(super) fn parse(text: Str<'_>) -> Option<f64> {
+    let mut buffer = [0; MAX_DIGITS];
+    if let Some(ascii) = ascii(text, &mut buffer) {
+        return ascii.parse().ok();
+    }
+    // Symbols of other cultures that have one meaning.
+    match text {
+        _ if text == "∞" => Some(f64::INFINITY),
+        _ if text == "-∞" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
+/// Returns a text that is ASCII and fits into the buffer.
+fn ascii<'b>(text: Str<'_>, buffer: &'b mut [u8; MAX_DIGITS]) -> Option<&'b str> {
+    let mut len = 0_usize;
+    for unit in text.units() {
+        *buffer.get_mut(len)? = u8::try_from(unit).ok().filter(u8::is_ascii)?;
+        len = len.saturating_add(1);
+    }
+    core::str::from_utf8(buffer.get(..len)?).ok()
+}
+
+/// Returns the parts of a text between these ASCII characters.
+fn separated<'a>(text: Str<'a>, separators: &'static [u8]) -> impl Iterator<Item = Str<'a>> {
+    let (wide, narrow) = match text {
+        Str::Utf16(bytes) => (Some(bytes), None),
+        Str::Utf8(bytes) => (None, Some(bytes)),
+    };
+    let wide = wide.into_iter().flat_map(move |bytes| {
+        let mut rest = Some(bytes);
+        core::iter::from_fn(move || {
+            let bytes = rest?;
+            let is_separator = |unit: &[u8]| matches!(unit, [low, 0] if separators.contains(low));
+            let Some(place) = bytes.chunks_exact(2).position(is_separator) else {
+                rest = None;
+                return Some(Str::Utf16(bytes));
+            };
+            let offset = place.saturating_mul(2);
+            rest = bytes.get(offset.saturating_add(2)..);
+            bytes.get(..offset).map(Str::Utf16)
+        })
+    });
+    let narrow = narrow
+        .into_iter()
+        .flat_map(move |bytes| bytes.split(|byte| separators.contains(byte)).map(Str::Utf8));
+    wide.chain(narrow)
+}
+
+/// Returns the seconds of a .NET TimeSpan: `[-][days.]hh:mm:ss[.fraction]`.
+pub(super) fn seconds(text: Str<'_>) -> Option<f64> {
+    let mut buffer = [0; MAX_DIGITS];
+    let text = ascii(text, &mut buffer)?;
+    let (days_and_hours, rest) = text.split_once(':')?;
+    let (minutes, seconds) = rest.split_once(':')?;
+    let (days, hours) = days_and_hours.split_once('.').unwrap_or(("0", days_and_hours));
+    let number = |digits: &str| {
+        let is_digits =
+            !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit() || digit == b'.');
+        if is_digits { digits.parse::<f64>().ok() } else { None }
+    };
+    Some(number(days)? * 86_400.0 + number(hours)? * 3_600.0 + number(minutes)? * 60.0 + number(seconds)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        for (text, expected) in [
+            ("80", Some(80.0)),
+            ("1E+20", Some(1e20)),
+            ("-0.5", Some(-0.5)),
+            ("Infinity", Some(f64::INFINITY)),
+            ("-∞", Some(f64::NEG_INFINITY)),
+            ("1,5", None),
+            ("1 000", None),
+            ("٣", None),
+            ("", None),
+        ] {
+            assert_eq!(parse(text.into()), expected, "{text}");
+        }
+        assert!(parse("NaN".into()).unwrap().is_nan());
+        assert_eq!(parse("1".repeat(65).as_str().into()), None);
+    }
+
+    #[test]
+    fn time_spans() {
+        for (text, expected) in [
+            ("00:00:01", Some(1.0)),
+            ("00:01:00", Some(60.0)),
+            ("1.02:03:04.5000000", Some(93_784.5)),
+            ("", None),
+            ("00:01", None),
+            ("a:b:c", None),
+            ("00:00:inf", None),
+        ] {
+            assert_eq!(seconds(text.into()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn parts() {
+        for text in [Str::Utf8(b"a, b,"), Str::Utf16(b"a\0,\0 \0b\0,\0")] {
+            let parts: Vec<_> = separated(text, b", ").collect();
+            assert_eq!(parts, ["a", "", "b", ""].map(Str::from));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use core::fmt::Write;
+
+use ipc_proto::nettrace::Str;
+
+use super::{Measurement, Sample, System};
+
+/// The last sample of each series: of each counter, and of each set of tags of each instrument.
+///
+/// The memory has the limit of [`new`](Self::new), about; a million tag sets of hostile names too. Series beyond that are
+/// not stored, and [`dropped`](Self::dropped) counts their samples.
+///
+/// ```
+/// use nettrace_analysis::counters::LatestSamples;
+///
+/// let latest = LatestSamples::new(LatestSamples::DEFAULT_LIMIT);
+/// assert_eq!((latest.iter().count(), latest.dropped()), (0, 0));
+/// ```
+#[derive(Debug, Clone)]
+pub struct LatestSamples {
+    /// By provider, name, tags, version, system and number, each after a NUL, which no text contains.
+    series: BTreeMap<String, OwnedSample>,
+    key: String,
+    size: usize,
+    limit: usize,
+    dropped: u64,
+}
+
+/// A [`Sample`] with texts of its own; invalid characters are U+FFFD.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct OwnedSample {
+    /// See [`Sample::nanoseconds`].
+    pub nanoseconds: i64,
+    /// See [`Sample::unix_nanoseconds`].
+    pub unix_nanoseconds: i128,
+    /// See [`Sample::system`].
+    pub system: System,
+    /// See [`Sample::provider`].
+    pub provider: String,
+    /// See [`Sample::provider_version`].
+    pub provider_version: String,
+    /// See [`Sample::name`].
+    pub name: String,
+    /// See [`Sample::display_name`].
+    pub display_name: String,
+    /// See [`Sample::unit`].
+    pub unit: String,
+    /// See [`Sample::tag_text`].
+    pub tag_text: String,
+    /// See [`Sample::instrument_id`].
+    pub instrument_id: Option<u32>,
+    /// See [`Sample::interval`].
+    pub interval: Option<f64>,
+    /// See [`Sample::measurement`].
+    pub measurement: Measurement,
+}
+
+impl From<&Sample<'_>> for OwnedSample {
+    fn from(sample: &Sample<'_>) -> Self {
+        Self {
+            nanoseconds: sample.nanoseconds,
+            unix_nanoseconds: sample.unix_nanoseconds,
+            system: sample.system,
+            provider: sample.provider.to_string(),
+            provider_version: sample.provider_version.to_string(),
+            name: sample.name.to_string(),
+            display_name: sample.display_name.to_string(),
+            unit: sample.unit.to_string(),
+            tag_text: sample.tag_text.to_string(),
+            instrument_id: sample.instrument_id,
+            interval: sample.interval,
+            measurement: sample.measurement.clone(),
+        }
+    }
+}
+
+impl OwnedSample {
+    /// Returns the sample that borrows its texts from this one.
+    #[must_use]
+    pub fn sample(&self) -> Sample<'_> {
+        Sample {
+            nanoseconds: self.nanoseconds,
+            unix_nanoseconds: self.unix_nanoseconds,
+            system: self.system,
+            provider: (&*self.provider).into(),
+            provider_version: (&*self.provider_version).into(),
+            name: (&*self.name).into(),
+            display_name: (&*self.display_name).into(),
+            unit: (&*self.unit).into(),
+            tag_text: (&*self.tag_text).into(),
+            instrument_id: self.instrument_id,
+            interval: self.interval,
+            measurement: self.measurement.clone(),
+        }
+    }
+
+    /// Returns the memory of the sample and its key, about.
+    fn size(&self, key: &str) -> usize {
+        /// A number of a list, and the memory that an entry of the map takes in addition.
+        const NUMBER: usize = 16;
+        const ENTRY: usize = 128;
+        let texts = [
+            &self.provider,
+            &self.provider_version,
+            &self.name,
+            &self.display_name,
+            &self.unit,
+            &self.tag_text,
+        ];
+        let numbers = match &self.measurement {
+            Measurement::Histogram { quantiles, .. } => quantiles.len(),
+            Measurement::ExponentialHistogram(histogram) => histogram.buckets.len(),
+            _ => 0,
+        };
+        let texts = texts.into_iter().fold(key.len(), |size, text| size.saturating_add(text.len()));
+        texts
+            .saturating_add(numbers.saturating_mul(NUMBER))
+            .saturating_add(size_of::<Self>().saturating_add(ENTRY))
+    }
+}
+
+impl LatestSamples {
+    /// The limit that is enough for about 20,000 series: 16 MB.
+    pub const DEFAULT_LIMIT: usize = 16 << 20;
+
+    /// Creates a store of about this many bytes at most.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
+        Self { series: BTreeMap::new(), key: String::new(), size: 0, limit, dropped: 0 }
+    }
+
+    /// Stores a sample instead of the last one of its series. Returns whether the limit allows that.
+    pub fn insert(&mut self, sample: &Sample<'_>) -> bool {
+        self.set_key(sample);
+        if let Some(stored) = self.series.get_mut(&self.key) {
+            let before = stored.size(&self.key);
+            // The key has all texts but these, which are the same for each sample of most series.
+            stored.nanoseconds = sample.nanoseconds;
+            stored.unix_nanoseconds = sample.unix_nanoseconds;
+            stored.interval = sample.interval;
+            replace(&mut stored.display_name, sample.display_name);
+            replace(&mut stored.unit, sample.unit);
+            let last = core::mem::replace(&mut stored.measurement, sample.measurement.clone());
+            let after = stored.size(&self.key);
+            let size = self.size.saturating_sub(before).saturating_add(after);
+            if size > self.limit && after > before {
+                stored.measurement = last;
+                self.size = self.size.saturating_sub(before).saturating_add(stored.size(&self.key));
+                self.dropped = self.dropped.saturating_add(1);
+                return false;
+            }
+            self.size = size;
+            return true;
+        }
+        let owned = OwnedSample::from(sample);
+        let size = self.size.saturating_add(owned.size(&self.key));
+        if size > self.limit {
+            self.dropped = self.dropped.saturating_add(1);
+            return false;
+        }
+        self.size = size;
+        self.series.insert(self.key.clone(), owned);
+        true
+    }
+
+    /// Removes the series of an instrument that has ended, by its meter, name and [id](super::Instrument::id).
+    pub fn remove(&mut self, meter: Str<'_>, name: Str<'_>, instrument_id: Option<u32>) {
+        self.key.clear();
+        let _ = write!(self.key, "{meter}\0{name}\0");
+        let mut removed = 0_usize;
+        let prefix = core::mem::take(&mut self.key);
+        let keys =
+            self.series.range::<str, _>((core::ops::Bound::Included(&*prefix), core::ops::Bound::Unbounded));
+        let ended: alloc::vec::Vec<String> = keys
+            .take_while(|(key, _)| key.starts_with(&prefix))
+            .filter(|(_, sample)| sample.system == System::Meter && sample.instrument_id == instrument_id)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in ended {
+            if let Some(sample) = self.series.remove(&key) {
+                removed = removed.saturating_add(sample.size(&key));
+            }
+        }
+        self.size = self.size.saturating_sub(removed);
+    }
+
+    /// Returns the last samples, in the order of provider, name and tags.
+    pub fn iter(&self) -> impl Iterator<Item = &OwnedSample> {
+        self.series.values()
+    }
+
+    /// Returns how many samples were not stored because of the limit.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn set_key(&mut self, sample: &Sample<'_>) {
+        self.key.clear();
+        let Sample { provider, name, tag_text, provider_version, .. } = sample;
+        // Writing to a string cannot fail.
+        let _ = write!(
+            self.key,
+            "{provider}\0{name}\0{tag_text}\0{provider_version}\0{}\0{}",
+            sample.system.name(),
+            sample.instrument_id.unwrap_or_default()
+        );
+    }
+}
+
+fn replace(text: &mut String, new: Str<'_>) {
+    if new != **text {
+        *text = new.to_string();
+    }
+}

@@ -1,0 +1,188 @@
+use alloc::vec::Vec;
+
+use ipc_proto::nettrace::Str;
+
+use super::{ExponentialHistogram, Tags, tags};
+
+/// The system that a sample comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum System {
+    /// An event counter of an event source.
+    EventCounter,
+    /// An instrument of a meter of System.Diagnostics.Metrics.
+    Meter,
+}
+
+impl System {
+    /// Returns the name in machine formats: `event_counter` or `meter`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EventCounter => "event_counter",
+            Self::Meter => "meter",
+        }
+    }
+}
+
+/// What a counter or an instrument measured in one interval.
+///
+/// Texts are those of the event, and can have any characters.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Sample<'a> {
+    /// The nanoseconds from the start of the trace to the event.
+    pub nanoseconds: i64,
+    /// The nanoseconds from 1970-01-01 UTC to the event.
+    pub unix_nanoseconds: i128,
+    /// The system.
+    pub system: System,
+    /// The name of the event source or of the meter.
+    pub provider: Str<'a>,
+    /// The version of the meter; empty for event counters.
+    pub provider_version: Str<'a>,
+    /// The name of the counter or instrument.
+    pub name: Str<'a>,
+    /// The name for people; empty for instruments, and for counters without one.
+    pub display_name: Str<'a>,
+    /// The unit, as `B`, `%` or `{request}`; empty if the program states none.
+    pub unit: Str<'a>,
+    /// The tags as text, as `route=/a,status=200`; see [`tags`](Self::tags). For event counters, the metadata of the
+    /// counter, as `key:value,key:value`.
+    pub tag_text: Str<'a>,
+    /// The number of the instrument, unique in its process. `None` for event counters and before .NET 9.
+    pub instrument_id: Option<u32>,
+    /// The length of the interval in seconds. `None` if the trace does not state it, as at its start.
+    pub interval: Option<f64>,
+    /// The numbers.
+    pub measurement: Measurement,
+}
+
+impl<'a> Sample<'a> {
+    /// Returns the tags: names and values. See [`Tags`] for texts that have several readings.
+    #[must_use]
+    pub fn tags(&self) -> Tags<'a> {
+        tags(self.system, self.tag_text)
+    }
+
+    /// Returns the main number: the mean, the increment, or the value since the start of the process. `None` for
+    /// histograms, and if the event states none.
+    #[must_use]
+    pub const fn value(&self) -> Option<f64> {
+        self.measurement.value()
+    }
+
+    /// Returns the change for each second of the interval, for those that count.
+    ///
+    /// `None` for means, gauges and histograms, if there was no measurement, and if the length of the interval is
+    /// unknown or 0.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        self.measurement.rate(self.interval)
+    }
+}
+
+/// The numbers of a [`Sample`].
+///
+/// All are those of the event, also NaN and infinities. `None` stands for an empty text, which means that there was no
+/// measurement in the interval.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Measurement {
+    /// An event counter that measures: `EventCounter`, `PollingCounter`.
+    Mean {
+        /// The mean of the measurements.
+        mean: f64,
+        /// Their standard deviation.
+        standard_deviation: f64,
+        /// Their number; 1 for a `PollingCounter`.
+        count: u64,
+        /// The smallest one; infinity if there were none.
+        min: f64,
+        /// The largest one; negative infinity if there were none.
+        max: f64,
+    },
+    /// An event counter that counts: `IncrementingEventCounter`, `IncrementingPollingCounter`.
+    Sum {
+        /// The change in the interval. The first one covers the time since the counter was enabled.
+        increment: f64,
+        /// The seconds of the time unit in which the program wants the rate to be displayed.
+        time_scale: Option<f64>,
+    },
+    /// An instrument that only grows: `Counter`, `ObservableCounter`.
+    Counter {
+        /// The change in the interval.
+        delta: Option<f64>,
+        /// The sum since the start of the process or of the session. `None` before .NET 8.
+        value: Option<f64>,
+    },
+    /// An instrument that grows and shrinks: `UpDownCounter`, `ObservableUpDownCounter`.
+    UpDownCounter {
+        /// The change in the interval.
+        delta: Option<f64>,
+        /// The current value. `None` before .NET 8.
+        value: Option<f64>,
+    },
+    /// An instrument with a current value: `Gauge`, `ObservableGauge`.
+    Gauge {
+        /// The last value.
+        value: Option<f64>,
+    },
+    /// A histogram of the interval.
+    Histogram {
+        /// The quantiles in the order of the event, as 0.5, 0.95 and 0.99; empty if there were no measurements.
+        quantiles: Vec<Quantile>,
+        /// The number of measurements. `None` before .NET 8.
+        count: Option<u64>,
+        /// Their sum. `None` before .NET 8.
+        sum: Option<f64>,
+    },
+    /// A histogram with buckets; .NET 10, on request.
+    ExponentialHistogram(ExponentialHistogram),
+}
+
+impl Measurement {
+    /// Returns the name of the kind in machine formats, as `up_down_counter`.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Mean { .. } => "mean",
+            Self::Sum { .. } => "sum",
+            Self::Counter { .. } => "counter",
+            Self::UpDownCounter { .. } => "up_down_counter",
+            Self::Gauge { .. } => "gauge",
+            Self::Histogram { .. } => "histogram",
+            Self::ExponentialHistogram(_) => "exponential_histogram",
+        }
+    }
+
+    /// Returns the main number; see [`Sample::value`].
+    #[must_use]
+    pub const fn value(&self) -> Option<f64> {
+        match self {
+            Self::Mean { mean, .. } => Some(*mean),
+            Self::Sum { increment, .. } => Some(*increment),
+            Self::Counter { value, .. } | Self::UpDownCounter { value, .. } | Self::Gauge { value } => *value,
+            Self::Histogram { .. } | Self::ExponentialHistogram(_) => None,
+        }
+    }
+
+    /// Returns the change for each second of an interval; see [`Sample::rate`].
+    #[must_use]
+    pub fn rate(&self, interval: Option<f64>) -> Option<f64> {
+        let delta = match *self {
+            Self::Sum { increment, .. } => increment,
+            Self::Counter { delta, .. } | Self::UpDownCounter { delta, .. } => delta?,
+            _ => return None,
+        };
+        interval.filter(|seconds| *seconds > 0.0).map(|seconds| delta / seconds)
+    }
+}
+
+/// A quantile of a histogram: 95 % of its measurements are not above that of 0.95.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantile {
+    /// The share of the measurements, between 0 and 1.
+    pub quantile: f64,
+    /// The measurement.
+    pub value: f64,
+}

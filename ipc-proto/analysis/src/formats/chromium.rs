@@ -1,0 +1,65 @@
+//! See the "Trace Event Format" of Chromium.
+use alloc::collections::BTreeSet;
+use core::fmt::{self, Write};
+
+use super::TimeProfile;
+use super::json::{write_string, write_text};
+use super::timeline::Change;
+
+impl TimeProfile<'_> {
+    /// Writes trace events of Chromium: a pair of "B" and "E" for each call, and names of processes and threads. Perfetto,
+    /// `chrome://tracing` and speedscope open the file.
+    ///
+    /// `process_id` is the process of a trace of a runtime. Traces that have processes of their own have several in the
+    /// file. Times are microseconds since the start of the trace, with three decimals. A call begins a nanosecond after the
+    /// end of the one that it follows: some programs sort events of the same time in another order.
+    ///
+    /// Only clocks in nanoseconds have such a file: the points of other clocks have no duration, so that the file shows
+    /// no thread of them.
+    ///
+    /// # Errors
+    /// Returns the error of the writer.
+    pub fn write_chromium(&self, name: &str, process_id: u32, out: &mut dyn Write) -> fmt::Result {
+        out.write_str("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"name\":")?;
+        write_string(name, out)?;
+        out.write_str(",\"exporter\":\"nettrace-analysis\"},\n\"traceEvents\":[")?;
+        let names = self.stacks.names();
+        let (mut separator, mut processes) = ("\n", BTreeSet::new());
+        for (thread, entries) in self.intervals() {
+            let tid = thread.id;
+            let pid = if thread.process == 0 { process_id.into() } else { thread.process };
+            if processes.insert(pid) {
+                let event = "\"ph\":\"M\",\"name\":\"process_name\"";
+                write!(out, "{separator}{{{event},\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":")?;
+                write_string(name, out)?;
+                out.write_str("}}")?;
+                separator = ",\n";
+            }
+            let event = "\"ph\":\"M\",\"name\":\"thread_name\"";
+            write!(out, "{separator}{{{event},\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":\"")?;
+            if thread.name.is_empty() {
+                write!(out, "Thread ({tid})")?;
+            } else {
+                write_text(&thread.name, out)?;
+            }
+            out.write_str("\"}}")?;
+            let mut last_end = None;
+            self.changes(entries, |time, change| {
+                let (phase, frame, time) = match change {
+                    // An interval is not shorter than a nanosecond.
+                    Change::Open(frame) if last_end == Some(time) => ('B', frame, time.saturating_add(1)),
+                    Change::Open(frame) => ('B', frame, time),
+                    Change::Close(frame) => {
+                        last_end = Some(time);
+                        ('E', frame, time)
+                    }
+                };
+                write!(out, ",\n{{\"ph\":\"{phase}\",\"cat\":\"stack\",\"pid\":{pid},\"tid\":{tid},")?;
+                write!(out, "\"ts\":{}.{:03},\"name\":", time / 1_000, time % 1_000)?;
+                write_string(names.text(frame), out)?;
+                out.write_char('}')
+            })?;
+        }
+        out.write_str("]}\n")
+    }
+}

@@ -1,0 +1,112 @@
+//! See <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use fxprof_processed_profile as firefox;
+use fxprof_processed_profile::{
+    CategoryColor, CpuDelta, Frame, FrameFlags, FrameInfo, ReferenceTimestamp, SamplingInterval, StackHandle,
+    Timestamp, WeightType,
+};
+use serde_json::Value;
+
+use super::TimeProfile;
+use super::timeline::Entry;
+use crate::samples::Unit;
+
+/// The time between two samples of a runtime.
+const INTERVAL: u64 = 1_000_000;
+
+impl TimeProfile<'_> {
+    /// Returns a profile of the Firefox Profiler, as JSON.
+    ///
+    /// A point of the timeline is a sample. An interval is a sample at its start, which weighs its duration; a long one
+    /// has another sample at its end, which weighs nothing, so that the graph of the thread shows it. Frames have the
+    /// category `Running` or `Waiting`.
+    ///
+    /// `process_id` is the process of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds since
+    /// 1970. Memory: this is the one format that is not written piece by piece. An interval needs some hundred bytes.
+    #[cfg_attr(docsrs, doc(cfg(feature = "firefox")))]
+    #[must_use]
+    pub fn to_firefox(&self, name: &str, process_id: u32, unix_start: i128) -> Value {
+        let start = ReferenceTimestamp::from_millis_since_unix_epoch(unix_start as f64 / 1e6);
+        let mut profile = firefox::Profile::new(name, start, SamplingInterval::from_nanos(INTERVAL));
+        let running = profile.add_category("Running", CategoryColor::Green);
+        let waiting = profile.add_category("Waiting", CategoryColor::Gray);
+        let mut processes = BTreeMap::new();
+        // What each sample weighs. In its place the profile has a number first, because the weights of the crate are whole
+        // numbers of 32 bits.
+        let mut weights = Vec::new();
+        let is_time = self.clock.unit() == Unit::Nanoseconds;
+        for (thread, entries) in self.threads() {
+            let pid = if thread.process == 0 { process_id.into() } else { thread.process };
+            let first = entries.first().map_or(0, |entry| entry.start);
+            let at = Timestamp::from_nanos_since_reference;
+            let pid = u32::try_from(pid).unwrap_or(u32::MAX);
+            let process = *processes.entry(pid).or_insert_with(|| profile.add_process(name, pid, at(0)));
+            let tid = u32::try_from(thread.id).unwrap_or(u32::MAX);
+            let handle = profile.add_thread(process, tid, at(first), tid == pid);
+            if !thread.name.is_empty() {
+                profile.set_thread_name(handle, &thread.name);
+            }
+            profile.set_thread_samples_weight_type(handle, self.weight_type());
+            let mut stacks = BTreeMap::new();
+            let mut path = Vec::new();
+            let mut stack_of = |profile: &mut firefox::Profile, entry: &Entry| {
+                *stacks.entry((entry.stack, entry.runs)).or_insert_with(|| {
+                    self.path(entry, &mut path);
+                    let category = if entry.runs { running } else { waiting };
+                    path.iter().fold(None, |caller: Option<StackHandle>, frame| {
+                        let label = Frame::Label(profile.intern_string(self.stacks.names().text(*frame)));
+                        let flags = FrameFlags::empty();
+                        let frame = FrameInfo { frame: label, category_pair: category.into(), flags };
+                        let frame = profile.intern_frame(handle, frame);
+                        Some(profile.intern_stack(handle, caller, frame))
+                    })
+                })
+            };
+            let mut add = |profile: &mut firefox::Profile, time, stack, cpu, weight: Value| {
+                let number = i32::try_from(weights.len()).unwrap_or(i32::MAX);
+                profile.add_sample(handle, at(time), stack, CpuDelta::from_nanos(cpu), number);
+                weights.push(weight);
+            };
+            // The time on the processor since the last sample.
+            let mut cpu = 0;
+            for entry in entries {
+                let stack = stack_of(&mut profile, entry);
+                if !is_time {
+                    add(&mut profile, entry.start, stack, 0, entry.amount.into());
+                    continue;
+                }
+                add(&mut profile, entry.start, stack, cpu, (entry.amount as f64 / 1e6).into());
+                cpu = if entry.runs { entry.amount } else { 0 };
+                if entry.amount > 2 * INTERVAL {
+                    add(&mut profile, entry.end().saturating_sub(1), stack, cpu, 0.into());
+                    cpu = 0;
+                }
+            }
+            if let (true, Some(last)) = (is_time, entries.last()) {
+                add(&mut profile, last.end(), None, cpu, 0.into());
+            }
+        }
+        // All keys are strings, and no value is refused.
+        let mut profile = serde_json::to_value(&profile).unwrap_or_default();
+        // The crate writes threads in an order of its own.
+        let threads = profile.get_mut("threads").and_then(Value::as_array_mut);
+        let lists = threads.into_iter().flatten().filter_map(|thread| thread.pointer_mut("/samples/weight"));
+        for number in lists.filter_map(Value::as_array_mut).flatten() {
+            let place = number.as_u64().and_then(|number| usize::try_from(number).ok());
+            if let Some(weight) = place.and_then(|place| weights.get_mut(place)) {
+                *number = weight.take();
+            }
+        }
+        profile
+    }
+
+    const fn weight_type(&self) -> WeightType {
+        match self.clock.unit() {
+            Unit::Nanoseconds => WeightType::TracingMs,
+            Unit::Bytes => WeightType::Bytes,
+            Unit::Samples | Unit::Events => WeightType::Samples,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+use alloc::vec::Vec;
+
+use super::stack_frames::StackFrames;
+use crate::StackId;
+use crate::names::FrameId;
+use crate::place::{at_mut, index};
+use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
+
+/// What the threads of a trace do, in the order of time.
+///
+/// For a clock in nanoseconds, a thread is in a stack for some time, and intervals that continue each other are one. For
+/// other clocks, each event has its point in time. If the events of a thread are not in the order of time, the part of an
+/// interval that an earlier one covers is left out, and a point is moved to the one before it.
+///
+/// # Memory
+/// At most [`Timeline::LIMIT`] intervals of 24 bytes. Further ones are left out, and [`dropped`](Self::dropped) counts
+/// them: the file then has the beginning of the trace.
+///
+/// ```
+/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace_analysis::formats::{TimeProfile, Timeline};
+/// use nettrace_analysis::samples::{Clock, Samples};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+/// assembler.push(&bytes);
+/// let mut samples = Samples::new([Clock::SampledTime]);
+/// let mut timeline = Timeline::new(Clock::SampledTime);
+/// while let Progress::Event = assembler.advance() {
+///     let Some(event) = assembler.event() else { break };
+///     samples.event_with(&event, &mut |clock, interval| timeline.add(clock, interval));
+/// }
+/// let mut file = String::new();
+/// TimeProfile::new(&mut samples, timeline).write_speedscope("app.nettrace", &mut file)?;
+/// assert!(file.contains(r#""type":"evented","name":"Thread ("#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Timeline {
+    clock: Clock,
+    /// In the order in which they were added; those of a thread are in the order of time.
+    entries: Vec<Entry>,
+    /// The place of the last entry of each thread.
+    last: Vec<Option<u32>>,
+    dropped: u64,
+}
+
+// Entries have their threads in 16 bits.
+const _: () = assert!(Samples::THREADS <= 1 << 16);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    /// In nanoseconds.
+    pub(super) start: u64,
+    /// The duration, or what a point weighs.
+    pub(super) amount: u64,
+    pub(super) stack: StackId,
+    thread: u16,
+    pub(super) runs: bool,
+}
+
+impl Entry {
+    /// Returns the end of an interval.
+    pub(super) const fn end(&self) -> u64 {
+        self.start.saturating_add(self.amount)
+    }
+}
+
+impl Timeline {
+    /// The number of intervals that are stored at most. Viewers do not open the files of more.
+    pub const LIMIT: usize = 1 << 20;
+
+    /// Creates a timeline of a clock.
+    #[must_use]
+    pub const fn new(clock: Clock) -> Self {
+        Self { clock, entries: Vec::new(), last: Vec::new(), dropped: 0 }
+    }
+
+    /// Adds an interval, if it is of the timeline's clock. [`Samples::event_with`] passes them.
+    pub fn add(&mut self, clock: &Clock, interval: &Interval) {
+        let Ok(thread) = u16::try_from(interval.thread.number()) else { return };
+        if *clock != self.clock {
+            return;
+        }
+        let runs = interval.weight.running > 0;
+        let (start, amount) = (u64::try_from(interval.start).unwrap_or_default(), interval.weight.total());
+        let mut entry = Entry { start, amount, stack: interval.stack, thread, runs };
+        let (place, is_time) = (usize::from(thread), self.is_time());
+        let last = self.last.get(place).copied().flatten();
+        if let Some(last) = last.and_then(|last| at_mut(&mut self.entries, last)) {
+            let earliest = if is_time { last.end() } else { last.start };
+            entry.start = entry.start.max(earliest);
+            if is_time {
+                entry.amount = start.saturating_add(amount).saturating_sub(entry.start);
+                let is_same = (last.stack, last.runs, last.end()) == (entry.stack, entry.runs, entry.start);
+                if is_same {
+                    last.amount = last.amount.saturating_add(entry.amount);
+                    return;
+                }
+            }
+        }
+        if entry.amount == 0 {
+            return;
+        }
+        if self.entries.len() >= Self::LIMIT {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        if self.last.len() <= place {
+            self.last.resize(place.saturating_add(1), None);
+        }
+        if let Some(last) = self.last.get_mut(place) {
+            *last = Some(index(self.entries.len()));
+        }
+        self.entries.push(entry);
+    }
+
+    /// Returns how many intervals were left out because there was no room.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    const fn is_time(&self) -> bool {
+        matches!(self.clock.unit(), Unit::Nanoseconds)
+    }
+}
+
+/// What a file in the order of time shows: the stacks of each thread one after another. An example is at [`Timeline`].
+///
+/// Of a stack, a file has the innermost 1,024 frames, as that of a [`Profile`](super::Profile).
+///
+/// With [`Clock::SampledTime`], the file has the times of one that `dotnet-trace convert` writes. The innermost frame of
+/// that clock and of [`Clock::ThreadTime`] states what the thread did, as there: `CPU_TIME` if it ran,
+/// `UNMANAGED_CODE_TIME` if it waited or ran native code.
+#[derive(Debug)]
+pub struct TimeProfile<'s> {
+    pub(super) stacks: StackFrames<'s>,
+    pub(super) clock: Clock,
+    /// Sorted by thread.
+    entries: Vec<Entry>,
+    /// The innermost frames while a thread does not run, and while it does.
+    states: Option<[FrameId; 2]>,
+}
+
+/// What changes at a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Change {
+    /// A frame is called.
+    Open(FrameId),
+    /// The innermost frame returns.
+    Close(FrameId),
+}
+
+impl<'s> TimeProfile<'s> {
+    /// Creates a profile of a timeline, whose intervals come from these samples.
+    #[must_use]
+    pub fn new(samples: &'s mut Samples, timeline: Timeline) -> Self {
+        let Timeline { clock, mut entries, .. } = timeline;
+        entries.sort_by_key(|entry| entry.thread);
+        let states = matches!(clock, Clock::ThreadTime | Clock::SampledTime).then(|| {
+            let names = samples.names_and_stacks().0;
+            ["UNMANAGED_CODE_TIME", "CPU_TIME"].map(|text| {
+                let label = names.label(text);
+                names.frame(label)
+            })
+        });
+        Self { stacks: StackFrames::new(samples), clock, entries, states }
+    }
+
+    /// Returns each thread with its intervals or points, in the order of time.
+    pub(super) fn threads(&self) -> impl Iterator<Item = (&SampledThread, &[Entry])> {
+        let threads = self.stacks.samples.threads();
+        self.entries.chunk_by(|a, b| a.thread == b.thread).filter_map(|entries| {
+            let thread = entries.first()?.thread;
+            Some((threads.get(usize::from(thread))?, entries))
+        })
+    }
+
+    /// Returns each thread with its intervals, in the order of time; none if the clock has points.
+    pub(super) fn intervals(&self) -> impl Iterator<Item = (&SampledThread, &[Entry])> {
+        self.threads().filter(|_| self.clock.unit() == Unit::Nanoseconds)
+    }
+
+    /// Puts the frames of an interval into `path`, the outermost first.
+    pub(super) fn path(&self, entry: &Entry, path: &mut Vec<FrameId>) {
+        self.stacks.path(entry.stack, path);
+        path.reverse();
+        path.extend(self.states.map(|[waits, runs]| if entry.runs { runs } else { waits }));
+    }
+
+    /// Calls `each` with the time in nanoseconds at which a frame of a thread is called or returns. Times do not decrease,
+    /// and calls are nested.
+    pub(super) fn changes<E>(
+        &self,
+        entries: &[Entry],
+        mut each: impl FnMut(u64, Change) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut open, mut path) = (Vec::new(), Vec::new());
+        let mut end = 0;
+        for entry in entries {
+            self.path(entry, &mut path);
+            let continues = entry.start == end;
+            let common = open.iter().zip(&path).take_while(|(open, next)| continues && open == next).count();
+            while open.len() > common {
+                open.pop().map_or(Ok(()), |frame| each(end, Change::Close(frame)))?;
+            }
+            for frame in path.iter().skip(common) {
+                open.push(*frame);
+                each(entry.start, Change::Open(*frame))?;
+            }
+            end = entry.end();
+        }
+        while let Some(frame) = open.pop() {
+            each(end, Change::Close(frame))?;
+        }
+        Ok(())
+    }
+}

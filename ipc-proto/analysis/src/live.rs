@@ -1,0 +1,401 @@
+//! What a program does now: which functions and threads run, and how much is collected, allocated and thrown, in one
+//! period of a running session after the other.
+//!
+//! [`Live`] takes the events of a session in the order of time. [`Live::next_period`] ends a period, of a second for
+//! example, and returns its [`Activity`]; [`Live::total`] returns that of all periods.
+//!
+//! | number | events of the session | level |
+//! |---|---|---|
+//! | functions and threads | `Microsoft-DotNETCore-SampleProfiler` | informational |
+//! | their names | `Microsoft-Windows-DotNETRuntime`, keywords Loader (0x8), Jit (0x10) and NGen (0x20) | verbose |
+//! | collections and pauses | the same, keyword GC (0x1) | informational |
+//! | allocated bytes | the same, keyword GC (0x1) | verbose |
+//! | exceptions | the same, keyword Exception (0x8000) | error |
+//!
+//! A session sends only the names of code that is compiled or loaded while it runs. Pass the rows of the rundown of
+//! another session to [`Live::names_mut`] before.
+//!
+//! # Memory
+//!
+//! [`Samples`] and [`Names`] have their limits, and each period begins with empty [`Samples`]. The sums of all periods
+//! have [`Live::FUNCTIONS`] functions and [`Live::THREADS`] threads; further ones are not added, and
+//! [`Activity::omitted`] counts them once a period.
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use ipc_proto::nettrace::TraceEvent;
+
+use crate::KnownProvider;
+use crate::call_tree::{CallTree, Order};
+use crate::gc::Collections;
+use crate::names::{FrameId, Names};
+use crate::samples::{Clock, Samples, ThreadNumber, Weight};
+
+/// What a program did in a period of time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Activity {
+    /// The nanoseconds between the last event before the period and its own last event.
+    pub span: u64,
+    /// How often the runtime sampled its threads: the samples of the thread with most of them.
+    pub rounds: u64,
+    /// The samples of all threads. Those that run are in managed code.
+    pub samples: Weight,
+    /// The functions that were sampled, in no particular order.
+    pub functions: Vec<FunctionActivity>,
+    /// The threads that were sampled, in the order of their ids.
+    pub threads: Vec<ThreadActivity>,
+    /// The garbage collections that ended.
+    pub collections: u64,
+    /// The nanoseconds for which these collections paused the program.
+    pub paused: u64,
+    /// The allocated bytes. The runtime sends an event every 100 KB or so.
+    pub allocated: u64,
+    /// The thrown exceptions.
+    pub exceptions: u64,
+    /// The functions and threads for which there was no room.
+    pub omitted: u64,
+}
+
+/// The samples of a function.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FunctionActivity {
+    /// Its full name.
+    pub name: Arc<str>,
+    /// The samples in which it is the innermost function.
+    pub exclusive: Weight,
+    /// The samples that have it.
+    pub inclusive: Weight,
+}
+
+/// The samples of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ThreadActivity {
+    /// The operating system's id.
+    pub id: u64,
+    /// What the runtime uses it for; empty if that is not known.
+    pub name: String,
+    /// Its samples.
+    pub samples: Weight,
+    /// The function that was innermost in most of its samples in managed code, or, without any, in most of the others.
+    /// For all periods, that of the last one.
+    pub function: Arc<str>,
+}
+
+impl Activity {
+    /// Returns how many threads were in managed code on average.
+    #[must_use]
+    pub fn running_threads(&self) -> f64 {
+        if self.rounds == 0 { 0.0 } else { self.samples.running as f64 / self.rounds as f64 }
+    }
+
+    /// Returns the share of time in which collections paused the program, between 0 and 1. A pause counts in the period
+    /// in which its collection ends.
+    #[must_use]
+    pub fn paused_share(&self) -> f64 {
+        if self.span == 0 { 0.0 } else { (self.paused as f64 / self.span as f64).min(1.0) }
+    }
+
+    /// Returns a number of the period as a number per second.
+    #[must_use]
+    pub fn per_second(&self, count: u64) -> f64 {
+        if self.span == 0 { 0.0 } else { count as f64 * 1e9 / self.span as f64 }
+    }
+}
+
+/// Adds up what a program does. The [module](self) has the events that it needs.
+///
+/// ```
+/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace_analysis::live::Live;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+/// assembler.push(&bytes);
+/// let mut live = Live::default();
+/// while let Progress::Event = assembler.advance() {
+///     let Some(event) = assembler.event() else { break };
+///     live.event(&event);
+/// }
+/// let period = live.next_period();
+/// println!("{:.1} threads in managed code", period.running_threads());
+/// for function in &period.functions {
+///     println!("{} of {} samples: {}", function.exclusive.running, period.samples.running, function.name);
+/// }
+/// # assert!(!period.functions.is_empty() && !period.threads.is_empty());
+/// assert_eq!(live.next_period().samples.total(), 0);
+/// assert_eq!(live.total().samples, period.samples);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Live {
+    samples: Samples,
+    collections: Collections,
+    /// The numbers of the period that are not in `samples`.
+    counts: Counts,
+    /// The time of the last event.
+    now: Option<i64>,
+    /// The time of the last event before the period.
+    start: Option<i64>,
+    /// Whether the period has an event.
+    has_events: bool,
+    total: Total,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    collections: u64,
+    paused: u64,
+    allocated: u64,
+    exceptions: u64,
+}
+
+/// The sums of all periods.
+#[derive(Debug, Default)]
+struct Total {
+    /// Without functions and threads.
+    numbers: Activity,
+    functions: BTreeMap<Arc<str>, (Weight, Weight)>,
+    threads: BTreeMap<u64, ThreadActivity>,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self {
+            samples: Samples::new([Clock::Wall]),
+            collections: Collections::default(),
+            counts: Counts::default(),
+            now: None,
+            start: None,
+            has_events: false,
+            total: Total::default(),
+        }
+    }
+}
+
+impl Live {
+    /// How many functions the sums of all periods have at most.
+    pub const FUNCTIONS: usize = 1 << 14;
+    /// How many threads the sums of all periods have at most.
+    pub const THREADS: usize = 1 << 14;
+
+    /// Takes the next event of the session.
+    pub fn event(&mut self, event: &TraceEvent<'_>) {
+        const ALLOCATION_TICK: u32 = 10;
+        const EXCEPTION_THROWN: u32 = 80;
+        let time = event.nanoseconds();
+        let latest = self.now.map_or(time, |now| now.max(time));
+        self.now = Some(latest);
+        self.start.get_or_insert(time);
+        self.has_events = true;
+        self.samples.event(event);
+        let Some(metadata) = event.metadata() else { return };
+        if KnownProvider::of(metadata.provider) != Some(KnownProvider::Runtime) {
+            return;
+        }
+        match metadata.event_id {
+            ALLOCATION_TICK => {
+                let field = |name| event.field(name).and_then(|value| value.as_u64());
+                let amount = field("AllocationAmount64").or_else(|| field("AllocationAmount"));
+                self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
+            }
+            EXCEPTION_THROWN => self.counts.exceptions = self.counts.exceptions.saturating_add(1),
+            id => {
+                self.collections.runtime_event(event, id);
+                while let Some(collection) = self.collections.pop() {
+                    self.counts.collections = self.counts.collections.saturating_add(1);
+                    self.counts.paused = self.counts.paused.saturating_add(collection.pause);
+                }
+            }
+        }
+    }
+
+    /// Returns the names, to add those of a rundown or a perf map.
+    pub const fn names_mut(&mut self) -> &mut Names {
+        self.samples.names_mut()
+    }
+
+    /// Returns whether an event has arrived since the start of the period.
+    #[must_use]
+    pub const fn has_events(&self) -> bool {
+        self.has_events
+    }
+
+    /// Ends the period, and returns what the program did in it.
+    pub fn next_period(&mut self) -> Activity {
+        let mut period = self.sampled();
+        let Counts { collections, paused, allocated, exceptions } = core::mem::take(&mut self.counts);
+        if let (Some(start), Some(now)) = (self.start, self.now) {
+            period.span = u64::try_from(now.saturating_sub(start)).unwrap_or_default();
+        }
+        self.start = self.now;
+        self.has_events = false;
+        period.collections = collections;
+        period.paused = paused;
+        period.allocated = allocated;
+        period.exceptions = exceptions;
+        period.omitted = self.samples.dropped();
+        self.samples.clear();
+        self.total.add(&period);
+        period
+    }
+
+    /// Returns what the program did in all periods together.
+    #[must_use]
+    pub fn total(&self) -> Activity {
+        let functions = self.total.functions.iter().map(|(name, (exclusive, inclusive))| FunctionActivity {
+            name: name.clone(),
+            exclusive: *exclusive,
+            inclusive: *inclusive,
+        });
+        Activity {
+            functions: functions.collect(),
+            threads: self.total.threads.values().cloned().collect(),
+            ..self.total.numbers.clone()
+        }
+    }
+
+    /// Returns the functions and threads of the period.
+    fn sampled(&mut self) -> Activity {
+        let mut functions: BTreeMap<FrameId, (Weight, Weight)> = BTreeMap::new();
+        for is_running in [true, false] {
+            let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
+            let tree = CallTree::new(&mut self.samples, &Clock::Wall, |_, weight| part(weight));
+            for entry in tree.top(Order::Exclusive) {
+                let (exclusive, inclusive) = functions.entry(entry.frame).or_default();
+                exclusive.add(Weight::new(entry.exclusive, is_running));
+                inclusive.add(Weight::new(entry.inclusive, is_running));
+            }
+        }
+        let mut activity = Activity { threads: self.threads(), ..Activity::default() };
+        for thread in &activity.threads {
+            activity.samples.add(thread.samples);
+            activity.rounds = activity.rounds.max(thread.samples.total());
+        }
+        let names = self.samples.names();
+        activity.functions = { functions.into_iter() }
+            .map(|(frame, (exclusive, inclusive))| {
+                let name = names.shared_text(frame);
+                FunctionActivity { name, exclusive, inclusive }
+            })
+            .collect();
+        activity
+    }
+
+    /// Returns the threads of the period in the order of their ids.
+    fn threads(&mut self) -> Vec<ThreadActivity> {
+        let weights: Vec<_> = self.samples.weights(&Clock::Wall).collect();
+        let (names, stacks) = self.samples.names_and_stacks();
+        let mut innermost = BTreeMap::new();
+        let mut sums: BTreeMap<_, Weight> = BTreeMap::new();
+        for (thread, stack, weight) in weights {
+            sums.entry(thread).or_default().add(weight);
+            let address = stacks.addresses(stack).next();
+            let frame = address.map_or(FrameId::UNKNOWN, |address| names.frame(address));
+            let sum: &mut Weight = innermost.entry((thread, frame)).or_default();
+            sum.add(weight);
+        }
+        let mut heaviest = BTreeMap::new();
+        for ((thread, frame), weight) in innermost {
+            let (most, heaviest) = heaviest.entry(thread).or_insert(((0, 0), frame));
+            if (weight.running, weight.waiting) > *most {
+                (*most, *heaviest) = ((weight.running, weight.waiting), frame);
+            }
+        }
+        let names = self.samples.names();
+        let activity = |(thread, samples): (ThreadNumber, Weight)| {
+            let sampled = self.samples.threads().get(thread.number())?;
+            let frame = heaviest.get(&thread).map_or(FrameId::UNKNOWN, |(_, frame)| *frame);
+            let function = names.shared_text(frame);
+            Some(ThreadActivity { id: sampled.id, name: sampled.name.clone(), samples, function })
+        };
+        let mut threads: Vec<_> = sums.into_iter().filter_map(activity).collect();
+        threads.sort_by_key(|thread| thread.id);
+        threads
+    }
+}
+
+impl Total {
+    fn add(&mut self, period: &Activity) {
+        let Self { numbers, functions, threads } = self;
+        let add = |sum: &mut u64, number: u64| *sum = sum.saturating_add(number);
+        add(&mut numbers.span, period.span);
+        add(&mut numbers.rounds, period.rounds);
+        numbers.samples.add(period.samples);
+        add(&mut numbers.collections, period.collections);
+        add(&mut numbers.paused, period.paused);
+        add(&mut numbers.allocated, period.allocated);
+        add(&mut numbers.exceptions, period.exceptions);
+        add(&mut numbers.omitted, period.omitted);
+        for FunctionActivity { name, exclusive, inclusive } in &period.functions {
+            if functions.len() >= Live::FUNCTIONS && !functions.contains_key(name) {
+                add(&mut numbers.omitted, 1);
+                continue;
+            }
+            let sums = functions.entry(name.clone()).or_default();
+            sums.0.add(*exclusive);
+            sums.1.add(*inclusive);
+        }
+        for thread in &period.threads {
+            if threads.len() >= Live::THREADS && !threads.contains_key(&thread.id) {
+                add(&mut numbers.omitted, 1);
+                continue;
+            }
+            let empty = ThreadActivity { samples: Weight::default(), ..thread.clone() };
+            let sum = threads.entry(thread.id).or_insert(empty);
+            sum.samples.add(thread.samples);
+            sum.function.clone_from(&thread.function);
+            if !thread.name.is_empty() {
+                sum.name.clone_from(&thread.name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::index;
+
+    #[test]
+    fn many_addresses_do_not_remain() {
+        let mut live = Live::default();
+        assert!(live.names_mut().perf_map_line(0, "1000 10 int32 [app] Shop.Cart::Total()"));
+        for (count, remaining) in [(10, 10), (1 << 17, 0)] {
+            for ip in 0..count {
+                live.names_mut().address(0, ip);
+            }
+            live.next_period();
+            assert_eq!(live.samples.names().addresses(), remaining);
+        }
+        let names = live.names_mut();
+        let address = names.address(0, 0x1008);
+        let frame = names.frame(address);
+        assert_eq!(names.text(frame), "app!Shop.Cart::Total()");
+    }
+
+    #[test]
+    fn the_sums_have_a_limit() {
+        let mut total = Total::default();
+        let mut period = Activity::default();
+        for i in 0..Live::FUNCTIONS + 3 {
+            let name = alloc::format!("function{i}").into();
+            let weight = Weight::new(1, true);
+            period.functions.push(FunctionActivity { name, exclusive: weight, inclusive: weight });
+        }
+        for id in 0..5 + u64::from(index(Live::THREADS)) {
+            period.threads.push(ThreadActivity { id, samples: Weight::new(1, false), ..Default::default() });
+        }
+        total.add(&period);
+        total.add(&period);
+        assert_eq!((total.functions.len(), total.threads.len()), (Live::FUNCTIONS, Live::THREADS));
+        assert_eq!(total.numbers.omitted, 2 * (3 + 5));
+        assert_eq!(total.functions.get("function7"), Some(&(Weight::new(2, true), Weight::new(2, true))));
+        assert_eq!(total.threads.get(&7).map(|thread| thread.samples), Some(Weight::new(2, false)));
+    }
+}

@@ -1,0 +1,545 @@
+//! Counters and metrics: recorded ones against an independent decoder, and made ones for each rule and each version.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod runtime_events;
+
+use std::fs;
+
+use ipc_proto::nettrace::{
+    Event, EventAssembler, Fields, Limits, Metadata, Progress, Scalar, Trace, TraceEvent, TraceWriter,
+    Version,
+};
+use nettrace_analysis::counters::{
+    CounterConfig, CounterEvent, CounterPlan, CounterReader, ExponentialHistogram, LatestSamples,
+    Measurement, OwnedSample, Problem, Quantile,
+};
+use serde_json::{Value, json};
+
+use crate::runtime_events::path;
+
+/// Passes the events of a trace in the order of the stream.
+fn each_event(trace: &[u8], mut take: impl FnMut(&TraceEvent<'_>)) {
+    let mut assembler = EventAssembler::new(Limits::default());
+    assembler.push(trace);
+    while let Progress::Event = assembler.advance() {
+        take(&assembler.event().unwrap());
+    }
+}
+
+/// Returns the bits of a number, so that NaN and -0 compare, too.
+fn bits(number: f64) -> Value {
+    format!("{:016x}", number.to_bits()).into()
+}
+
+fn optional(number: Option<f64>) -> Value {
+    number.map_or(Value::Null, bits)
+}
+
+fn numbers(measurement: &Measurement) -> Value {
+    match measurement {
+        Measurement::Mean { mean, standard_deviation, count, min, max } => {
+            json!([bits(*mean), bits(*standard_deviation), count, bits(*min), bits(*max)])
+        }
+        Measurement::Sum { increment, time_scale } => json!([bits(*increment), optional(*time_scale)]),
+        Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value } => {
+            json!([optional(*delta), optional(*value)])
+        }
+        Measurement::Gauge { value } => json!([optional(*value)]),
+        Measurement::Histogram { quantiles, count, sum } => {
+            let quantiles: Vec<Value> =
+                quantiles.iter().map(|one| json!([bits(one.quantile), bits(one.value)])).collect();
+            json!([quantiles, count, optional(*sum)])
+        }
+        Measurement::ExponentialHistogram(histogram) => {
+            let ExponentialHistogram { scale, sum, count, zero_count, min, max, ref buckets, .. } =
+                *histogram;
+            json!([scale, bits(sum), count, zero_count, bits(min), bits(max), buckets])
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns what the independent decoder writes for an event.
+fn row(event: &CounterEvent<'_>, nanoseconds: i64) -> Option<Value> {
+    let instrument = match event {
+        CounterEvent::Sample(sample) => {
+            let mut row = json!({
+                "ns": sample.nanoseconds, "system": sample.system.name(), "provider": sample.provider.to_string(),
+                "name": sample.name.to_string(), "unit": sample.unit.to_string(),
+                "tags": sample.tag_text.to_string(), "interval": optional(sample.interval),
+                "kind": sample.measurement.kind(), "numbers": numbers(&sample.measurement),
+            });
+            if sample.system.name() == "meter" {
+                row["version"] = sample.provider_version.to_string().into();
+                row["id"] = json!(sample.instrument_id);
+            } else {
+                row["display"] = sample.display_name.to_string().into();
+            }
+            return Some(row);
+        }
+        CounterEvent::Begin(instrument) => ("begin", instrument),
+        CounterEvent::End(instrument) => ("end", instrument),
+        CounterEvent::Published(instrument) => ("published", instrument),
+        _ => return None,
+    };
+    let (event, instrument) = instrument;
+    Some(json!({
+        "event": event, "ns": nanoseconds, "provider": instrument.meter.to_string(), "name": instrument.name.to_string(),
+        "kind": instrument.kind.to_string(), "unit": instrument.unit.to_string(),
+        "description": instrument.description.to_string(), "id": instrument.id,
+    }))
+}
+
+#[test]
+fn recorded_samples() {
+    let mut files = 0;
+    for file in fs::read_dir(path("counters")).unwrap() {
+        let trace = file.unwrap().path();
+        if trace.extension().is_none_or(|extension| extension != "nettrace") {
+            continue;
+        }
+        let expected = fs::read_to_string(trace.with_extension("samples.jsonl")).unwrap();
+        let mut expected = expected.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut counters = CounterReader::new();
+        each_event(&fs::read(&trace).unwrap(), |event| {
+            let has_event = counters.has_event(event);
+            let found = counters.event(event);
+            assert_eq!(found.is_some(), has_event);
+            let Some(found) = found else { return };
+            assert!(!matches!(found, CounterEvent::Problem(_)), "{found:?}");
+            if let Some(row) = row(&found, event.nanoseconds()) {
+                assert_eq!(Some(row), expected.next(), "{}", trace.display());
+            }
+        });
+        assert_eq!(expected.next(), None, "{}", trace.display());
+        files += 1;
+    }
+    assert!(files >= 5);
+}
+
+/// Counts of the recorded program add up, and its tags and units are known.
+#[test]
+fn recorded_meaning() {
+    let mut counters = CounterReader::new().for_session("lab", "").only(&["Lab.Meter".parse().unwrap()]);
+    let (mut sum, mut last, mut latest) = (0.0, None, LatestSamples::new(LatestSamples::DEFAULT_LIMIT));
+    each_event(&fs::read(path("counters/net10-meters.nettrace")).unwrap(), |event| {
+        let Some(CounterEvent::Sample(sample)) = counters.event(event) else { return };
+        assert!(latest.insert(&sample));
+        assert_eq!(sample.interval, Some(1.0));
+        if sample.name == "lab.requests" && sample.tag_text == "route=/b" {
+            let Measurement::Counter { delta, value } = sample.measurement else { panic!() };
+            sum += delta.unwrap();
+            assert_eq!(sample.rate(), delta);
+            last = value;
+        }
+    });
+    assert_eq!(last, Some(sum));
+    assert!(sum > 0.0);
+    let series: Vec<_> =
+        latest.iter().map(|sample| (&*sample.name, &*sample.unit, &*sample.tag_text)).collect();
+    assert_eq!(
+        series,
+        [
+            ("lab.gauge", "%", "k=v"),
+            ("lab.latency", "s", "host=h1"),
+            ("lab.open", "", ""),
+            ("lab.requests", "{request}", "route=/a,b=\"c\",status=200"),
+            ("lab.requests", "{request}", "route=/b"),
+        ]
+    );
+}
+
+#[test]
+fn foreign_events() {
+    let trace = fs::read(path("counters/net10-meters.nettrace")).unwrap();
+    let count = |mut counters: CounterReader| {
+        let mut count = 0;
+        each_event(&trace, |event| count += usize::from(counters.event(event).is_some()));
+        count
+    };
+    assert!(count(CounterReader::new().for_session("lab", "")) > 0);
+    assert_eq!(count(CounterReader::new().for_session("other", "")), 0);
+    let plan = |selection: &str| {
+        let selections = vec![selection.parse().unwrap()];
+        CounterPlan::new(&CounterConfig { selections, ..CounterConfig::default() }, Some(10)).unwrap()
+    };
+    assert_eq!(count(plan("Lab.Meter").reader()), 0);
+    let gauges = CounterReader::new().only(&["Lab.Meter/lab.gauge".parse().unwrap()]);
+    let mut found = Vec::new();
+    let mut reader = gauges.for_session("lab", "");
+    each_event(&trace, |event| match reader.event(event) {
+        Some(CounterEvent::Sample(sample)) => found.push(sample.name.to_string()),
+        Some(CounterEvent::Begin(instrument)) => assert_eq!(instrument.name, "lab.gauge"),
+        _ => {}
+    });
+    assert_eq!(found, ["lab.gauge"; 6]);
+}
+
+/// A value of a payload.
+#[derive(Clone)]
+enum Field {
+    Text(String),
+    Double(f64),
+    Single(f32),
+    Int(i32),
+    Long(i64),
+    Time(u64),
+}
+
+use Field::{Double, Int, Long, Single, Time};
+
+fn text(text: &str) -> Field {
+    Field::Text(text.to_owned())
+}
+
+impl Field {
+    fn scalar(&self) -> Scalar {
+        match self {
+            Self::Text(_) => Scalar::Utf16String,
+            Self::Double(_) => Scalar::Double,
+            Self::Single(_) => Scalar::Single,
+            Self::Int(_) => Scalar::Int32,
+            Self::Long(_) => Scalar::Int64,
+            Self::Time(_) => Scalar::DateTime,
+        }
+    }
+
+    fn write(&self, payload: &mut Vec<u8>) {
+        match self {
+            Self::Text(text) => {
+                payload.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+            }
+            Self::Double(number) => payload.extend(number.to_le_bytes()),
+            Self::Single(number) => payload.extend(number.to_le_bytes()),
+            Self::Int(number) => payload.extend(number.to_le_bytes()),
+            Self::Long(number) => payload.extend(number.to_le_bytes()),
+            Self::Time(number) => payload.extend(number.to_le_bytes()),
+        }
+    }
+}
+
+type Row = (&'static str, u32, Vec<(&'static str, Field)>);
+
+/// Returns a trace of these events: provider, event id and fields. Event counters have the name of their event.
+fn trace(rows: &[Row]) -> Vec<u8> {
+    let (mut buf, mut out) = (vec![0; TraceWriter::BUFFER], Vec::new());
+    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
+    let trace = Trace { frequency: 1_000_000_000, pointer_size: 8, ..Trace::new(Version::V4) };
+    while let Some(bytes) = writer.trace(&trace).unwrap() {
+        out.extend_from_slice(bytes);
+    }
+    for (id, (provider, event_id, fields)) in (1..).zip(rows) {
+        let mut space = vec![0; 4096];
+        let described: Vec<_> = fields.iter().map(|(name, field)| (*name, field.scalar())).collect();
+        let mut metadata = Metadata::default();
+        (metadata.id, metadata.event_id, metadata.provider) = (id, *event_id, (*provider).into());
+        metadata.name = if *provider == METRICS { "Some" } else { "EventCounters" }.into();
+        metadata.fields = Fields::build(&described, &mut space).unwrap();
+        while let Some(bytes) = writer.describe(&metadata).unwrap() {
+            out.extend_from_slice(bytes);
+        }
+    }
+    for (id, (.., fields)) in (1..).zip(rows) {
+        let mut payload = Vec::new();
+        fields.iter().for_each(|(_, field)| field.write(&mut payload));
+        let event = Event {
+            metadata_id: id,
+            sequence: id,
+            thread: 1,
+            capture_thread: 1,
+            timestamp: id.into(),
+            payload: &payload,
+            ..Event::default()
+        };
+        while let Some(bytes) = writer.event(&event).unwrap() {
+            out.extend_from_slice(bytes);
+        }
+    }
+    while let Some(bytes) = writer.finish() {
+        out.extend_from_slice(bytes);
+    }
+    out
+}
+
+const METRICS: &str = "System.Diagnostics.Metrics";
+
+fn meter(event_id: u32, name: &str, fields: &[(&'static str, Field)]) -> Row {
+    let mut all = vec![
+        ("sessionId", text("lab")),
+        ("meterName", text("M")),
+        ("meterVersion", text("")),
+        ("instrumentName", text(name)),
+        ("unit", text("s")),
+        ("tags", text("k=v")),
+    ];
+    all.extend_from_slice(fields);
+    (METRICS, event_id, all)
+}
+
+fn session(event_id: u32, fields: &[(&'static str, Field)]) -> Row {
+    (METRICS, event_id, fields.to_vec())
+}
+
+/// Returns the samples and the sentences of the problems of a trace.
+fn read(mut counters: CounterReader, rows: &[Row]) -> (Vec<OwnedSample>, Vec<String>) {
+    let (mut samples, mut problems) = (Vec::new(), Vec::new());
+    each_event(&trace(rows), |event| match counters.event(event) {
+        Some(CounterEvent::Sample(sample)) => samples.push(OwnedSample::from(&sample)),
+        Some(CounterEvent::Problem(problem)) => problems.push(problem.to_string()),
+        _ => {}
+    });
+    (samples, problems)
+}
+
+fn one(row: Row) -> Measurement {
+    let (mut samples, problems) = read(CounterReader::new(), &[row]);
+    assert_eq!(problems, [""; 0]);
+    assert_eq!(samples.len(), 1);
+    samples.pop().unwrap().measurement
+}
+
+#[test]
+fn versions_of_events() {
+    // .NET 6 and 7.
+    let counter = one(meter(4, "c", &[("rate", text("2"))]));
+    assert_eq!(counter, Measurement::Counter { delta: Some(2.0), value: None });
+    let histogram = one(meter(6, "h", &[("quantiles", text("0.5=1;0.95=2.5"))]));
+    let quantiles = vec![Quantile { quantile: 0.5, value: 1.0 }, Quantile { quantile: 0.95, value: 2.5 }];
+    assert_eq!(histogram, Measurement::Histogram { quantiles, count: None, sum: None });
+    // Fields in another order, and unknown ones.
+    let (name, id, mut fields) =
+        meter(16, "u", &[("value", text("7")), ("new", Long(1)), ("rate", text("-3"))]);
+    fields.reverse();
+    let sample = one((name, id, fields));
+    assert_eq!(sample, Measurement::UpDownCounter { delta: Some(-3.0), value: Some(7.0) });
+    // No measurement in the interval.
+    assert_eq!(one(meter(5, "g", &[("lastValue", text(""))])), Measurement::Gauge { value: None });
+    let none = one(meter(6, "h", &[("quantiles", text("")), ("count", Int(0)), ("sum", Double(0.0))]));
+    assert_eq!(none, Measurement::Histogram { quantiles: Vec::new(), count: Some(0), sum: Some(0.0) });
+    // Event counters in the order of .NET Core 3.0 and in another one.
+    let mean = vec![("Max", Double(f64::NEG_INFINITY)), ("Min", Double(f64::INFINITY)), ("Count", Int(0))];
+    let rest = [("StandardDeviation", Double(0.0)), ("Mean", Double(f64::NAN)), ("Name", text("n"))];
+    let mean: Vec<_> = mean.into_iter().chain(rest).collect();
+    let Measurement::Mean { mean, count: 0, min: f64::INFINITY, max: f64::NEG_INFINITY, .. } =
+        one(("Source", 9, mean))
+    else {
+        panic!()
+    };
+    assert!(mean.is_nan());
+}
+
+#[test]
+fn numbers_in_texts() {
+    let gauge = |number: &str| read(CounterReader::new(), &[meter(5, "g", &[("lastValue", text(number))])]);
+    for (number, expected) in
+        [("1E-05", 1e-5), ("-0", -0.0), ("Infinity", f64::INFINITY), ("NaN", f64::NAN), ("∞", f64::INFINITY)]
+    {
+        let (samples, problems) = gauge(number);
+        assert_eq!(problems, [""; 0], "{number}");
+        let value = samples[0].measurement.value().unwrap();
+        assert_eq!(value.to_bits(), expected.to_bits(), "{number}");
+    }
+    for number in ["1,5", "1 000", "1\u{a0}000", "one", " 1", "\u{1b}[31m"] {
+        let (samples, problems) = gauge(number);
+        assert_eq!(samples, []);
+        let [problem] = &problems[..] else { panic!("{number}: {problems:?}") };
+        assert!(problem.starts_with("the field lastValue of an event is not a number: "), "{problem}");
+        assert!(!problem.contains('\u{1b}'));
+    }
+    for quantiles in ["0.5=1,5", "0.5", "0.5=1=2", ";", "0.5=1;", "=1"] {
+        let row = meter(6, "h", &[("quantiles", text(quantiles)), ("count", Int(1)), ("sum", Double(1.0))]);
+        let (samples, problems) = read(CounterReader::new(), &[row]);
+        assert_eq!((samples.len(), problems.len()), (0, 1), "{quantiles}");
+    }
+    let (_, problems) = read(CounterReader::new(), &[("Source", 3, vec![("Name", text("n"))])]);
+    assert_eq!(problems, ["an event lacks the number Mean"]);
+}
+
+fn exponential(scale: i32, zero: i64, max: f64, buckets: &str) -> Row {
+    meter(
+        19,
+        "e",
+        &[
+            ("scale", Int(scale)),
+            ("sum", Double(30.0)),
+            ("count", Long(6)),
+            ("zeroCount", Long(zero)),
+            ("minimum", Double(3.0)),
+            ("maximum", Double(max)),
+            ("buckets", text(buckets)),
+        ],
+    )
+}
+
+/// The index of the first bucket, which the event does not state, agrees with the smallest measurement.
+#[test]
+fn recorded_exponential_histograms() {
+    let (mut counters, mut counts) = (CounterReader::new(), Vec::new());
+    each_event(&fs::read(path("counters/net10-exponential.nettrace")).unwrap(), |event| {
+        let Some(CounterEvent::Sample(sample)) = counters.event(event) else { return };
+        let Measurement::ExponentialHistogram(histogram) = sample.measurement else { return };
+        let sum: u64 = histogram.buckets.iter().sum();
+        assert_eq!(sum + histogram.zero_count, histogram.count);
+        // The smallest measurement of the program that is not 0.
+        assert_eq!(histogram.first_bucket, ExponentialHistogram::bucket(histogram.scale, 0.01));
+        assert_eq!(histogram.quantile(1.0), Some(histogram.max));
+        let median = histogram.quantile(0.5).unwrap();
+        assert!(median > 0.04 && median < 0.12, "{median}");
+        counts.push(histogram.count);
+    });
+    assert_eq!(counts, [20, 40, 59]);
+}
+
+#[test]
+fn exponential_histograms() {
+    // 3 is in (2, 4], 9 in (8, 16].
+    let Measurement::ExponentialHistogram(histogram) = one(exponential(0, 1, 9.0, "3, 0, 2")) else {
+        panic!()
+    };
+    assert_eq!((histogram.first_bucket, &histogram.buckets[..]), (Some(1), &[3, 0, 2][..]));
+    assert_eq!((histogram.sum, histogram.count, histogram.zero_count), (30.0, 6, 1));
+    assert_eq!(histogram.quantile(0.5), Some(4.0));
+    assert_eq!(histogram.quantile(0.99), Some(9.0));
+    for row in
+        [exponential(0, 0, f64::MIN, ""), exponential(99, 0, 9.0, "1"), exponential(0, 0, f64::NAN, "1")]
+    {
+        let Measurement::ExponentialHistogram(histogram) = one(row) else { panic!() };
+        assert_eq!((histogram.first_bucket, histogram.quantile(0.5)), (None, None));
+    }
+    for bad in ["1, -1", "1; 2", "1.5", "x", "99999999999999999999"] {
+        let (samples, problems) = read(CounterReader::new(), &[exponential(0, 0, 9.0, bad)]);
+        assert_eq!((samples.len(), problems.len()), (0, 1), "{bad}");
+    }
+}
+
+#[test]
+fn intervals_and_problems() {
+    let interval = |id, to| {
+        let times = [("intervalStartTime", Time(10_000_000)), ("intervalEndTime", Time(to))];
+        let [from, to] = times;
+        session(id, &[("sessionId", text("lab")), from, to])
+    };
+    let counter = || meter(4, "c", &[("rate", text("3")), ("value", text("9")), ("instrumentId", Int(0))]);
+    let rows = [counter(), interval(2, 25_000_000), counter(), interval(2, 10_000_000), counter()];
+    let (samples, _) = read(CounterReader::new(), &rows);
+    let found: Vec<_> = samples.iter().map(|sample| (sample.interval, sample.sample().rate())).collect();
+    assert_eq!(found, [(None, None), (Some(1.5), Some(2.0)), (Some(0.0), None)]);
+    assert_eq!(samples[0].instrument_id, None);
+    let sum = [("Name", text("n")), ("Increment", Double(3.0)), ("IntervalSec", Single(0.5))];
+    let (samples, _) = read(CounterReader::new(), &[("Source", 3, sum.to_vec())]);
+    assert_eq!((samples[0].sample().rate(), samples[0].sample().value()), (Some(6.0), Some(3.0)));
+
+    let rows = [
+        session(9, &[("sessionId", text("lab")), ("message", text("no\nwasm"))]),
+        session(12, &[("sessionId", text("lab"))]),
+        session(13, &[("sessionId", text("lab"))]),
+        session(14, &[("sessionId", text("lab")), ("errorMessage", text("thrown"))]),
+        session(15, &[("runningSessionId", text("x"))]),
+        session(
+            17,
+            &[
+                ("clientId", text("me")),
+                ("expectedMaxHistograms", text("20")),
+                ("expectedMaxTimeSeries", text("1000")),
+                ("expectedRefreshInterval", text("5")),
+            ],
+        ),
+    ];
+    let (_, problems) = read(CounterReader::new().for_session("lab", "me"), &rows);
+    assert_eq!(problems.len(), 6, "{problems:?}");
+    assert_eq!(problems[0], "the process cannot report instruments: no wasm");
+    assert!(problems[5].contains("interval 5 s, at most 1000 series and 20 histograms"), "{}", problems[5]);
+    // The problems of other clients.
+    let (_, problems) = read(CounterReader::new().for_session("x", "you"), &rows);
+    assert_eq!(problems, [""; 0]);
+}
+
+/// A meter replaces the event counters of its name, but not those that a selection names.
+#[test]
+fn both_systems() {
+    let counter = |name: &str| {
+        let fields = [("Name", text(name)), ("Increment", Double(1.0)), ("IntervalSec", Single(1.0))];
+        ("M", 3, fields.to_vec())
+    };
+    let begin = meter(7, "c", &[("instrumentType", text("Counter`1"))]);
+    let rows = [counter("before"), begin, counter("named"), counter("after")];
+    let names = |reader: CounterReader| {
+        read(reader, &rows).0.into_iter().map(|sample| sample.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(CounterReader::new()), ["before", "named", "after"]);
+    assert_eq!(names(CounterReader::new().preferring_meters()), ["before"]);
+    let named = ["M".parse().unwrap(), "M/named".parse().unwrap()];
+    assert_eq!(names(CounterReader::new().only(&named).preferring_meters()), ["before", "named"]);
+}
+
+/// The limit holds for many series and for growing ones, and samples of stored series are always stored.
+#[test]
+fn limit_of_series() {
+    const LIMIT: usize = 64 << 10;
+    let mut latest = LatestSamples::new(LIMIT);
+    let mut counters = CounterReader::new();
+    each_event(&trace(&[meter(4, "c", &[("rate", text("1")), ("value", text("1"))])]), |event| {
+        let Some(CounterEvent::Sample(sample)) = counters.event(event) else { panic!() };
+        let (mut stored, mut sample) = (0, sample);
+        for n in 0..1_000_000_u32 {
+            let tags = format!("k={n}");
+            let mut other = sample.clone();
+            other.tag_text = (&*tags).into();
+            stored += u64::from(latest.insert(&other));
+        }
+        assert!(stored > 50 && stored < 1_000, "{stored}");
+        assert_eq!((latest.iter().count() as u64, latest.dropped()), (stored, 1_000_000 - stored));
+        (sample.tag_text, sample.nanoseconds) = ("k=0".into(), 7);
+        assert!(latest.insert(&sample));
+        assert!(latest.iter().any(|sample| sample.nanoseconds == 7));
+        sample.measurement = Measurement::Histogram {
+            quantiles: vec![Quantile { quantile: 0.5, value: 1.0 }; LIMIT / 16],
+            count: None,
+            sum: None,
+        };
+        assert!(!latest.insert(&sample));
+    });
+    let instrument = meter(8, "c", &[("instrumentType", text("Counter`1"))]);
+    each_event(&trace(&[instrument]), |event| {
+        let Some(CounterEvent::End(instrument)) = counters.event(event) else { panic!() };
+        latest.remove(instrument.meter, instrument.name, instrument.id);
+    });
+    assert_eq!(latest.iter().count(), 0);
+}
+
+#[test]
+fn changed_bytes() {
+    for name in ["counters/net10-meters.nettrace", "counters/net31-eventcounters.nettrace"] {
+        let original = fs::read(path(name)).unwrap();
+        let mut state = 1_u64;
+        for round in 0..64 {
+            let mut changed = original.clone();
+            for _ in 0..1 << (round % 8) {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let place = (state >> 33) as usize % changed.len();
+                changed[place] = (state >> 20) as u8;
+            }
+            let (mut counters, mut latest) =
+                (CounterReader::new().preferring_meters(), LatestSamples::new(1 << 16));
+            each_event(&changed, |event| {
+                match counters.has_event(event).then(|| counters.event(event).unwrap()) {
+                    Some(CounterEvent::Sample(sample)) => {
+                        latest.insert(&sample);
+                        assert!(sample.tags().count() <= sample.tag_text.units().count() + 1);
+                    }
+                    Some(CounterEvent::Problem(problem @ Problem::NotANumber { .. })) => {
+                        assert!(!problem.to_string().contains(char::is_control));
+                    }
+                    _ => {}
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a program does now, against analyses of the whole trace.
+#![allow(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "a test states what it expects by unwrapping it"
+)]
+
+mod runtime_events;
+
+use std::collections::BTreeMap;
+
+use nettrace_analysis::call_tree::{CallTree, Order};
+use nettrace_analysis::gc::Collections;
+use nettrace_analysis::live::{Activity, Live};
+use nettrace_analysis::samples::{Clock, Samples, Weight};
+
+use crate::runtime_events::{Written, each_event, path};
+
+/// Names, and what they weigh alone and together.
+fn functions(activity: &Activity) -> BTreeMap<String, (Weight, Weight)> {
+    let functions = activity.functions.iter();
+    functions.map(|function| (function.name.to_string(), (function.exclusive, function.inclusive))).collect()
+}
+
+/// All names come first, as a rundown before the session.
+fn live(trace: &[u8]) -> Live {
+    let mut live = Live::default();
+    each_event(trace, |event| live.names_mut().event(event));
+    live
+}
+
+#[test]
+fn shares_are_those_of_the_call_tree() {
+    for name in ["analysis/net31-sampled.nettrace", "analysis/net10-startup.nettrace"] {
+        let trace = std::fs::read(path(name)).unwrap();
+        let mut live = live(&trace);
+        let mut samples = Samples::new([Clock::Wall]);
+        each_event(&trace, |event| {
+            live.event(event);
+            samples.event(event);
+        });
+        let period = live.next_period();
+        for is_running in [true, false] {
+            let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
+            let tree = CallTree::new(&mut samples, &Clock::Wall, |_, weight| part(weight));
+            let top = tree.top(Order::Exclusive);
+            let mut expected = BTreeMap::new();
+            for entry in top {
+                let name = samples.names().text(entry.frame).to_owned();
+                expected.insert(name, (entry.exclusive, entry.inclusive));
+            }
+            let found: BTreeMap<_, _> = { functions(&period).into_iter() }
+                .map(|(name, (exclusive, inclusive))| (name, (part(exclusive), part(inclusive))))
+                .filter(|(_, (_, inclusive))| *inclusive > 0)
+                .collect();
+            assert_eq!(found, expected, "{name} {is_running}");
+            assert_eq!(part(period.samples), tree.total(), "{name} {is_running}");
+        }
+        assert!(period.rounds > 10 && period.running_threads() <= period.threads.len() as f64);
+        assert_eq!(period.samples.total(), samples.samples());
+    }
+}
+
+#[test]
+fn periods_add_up_to_the_total() {
+    let trace = std::fs::read(path("analysis/net10-startup.nettrace")).unwrap();
+    let (mut whole, mut parts) = (live(&trace), live(&trace));
+    let (mut count, mut periods) = (0, Vec::new());
+    each_event(&trace, |event| {
+        whole.event(event);
+        parts.event(event);
+        count += 1;
+        if count % 500 == 0 {
+            periods.push(parts.next_period());
+        }
+    });
+    periods.push(parts.next_period());
+    let (whole, total) = (whole.next_period(), parts.total());
+    assert!(periods.len() > 5, "{}", periods.len());
+    assert_eq!(functions(&total), functions(&whole));
+    let sum = |number: fn(&Activity) -> u64| periods.iter().map(number).sum::<u64>();
+    for number in [
+        |activity: &Activity| activity.samples.running,
+        |activity: &Activity| activity.samples.waiting,
+        |activity: &Activity| activity.span,
+        |activity: &Activity| activity.allocated,
+        |activity: &Activity| activity.collections,
+        |activity: &Activity| activity.exceptions,
+    ] {
+        assert_eq!((sum(number), number(&total)), (number(&whole), number(&whole)));
+    }
+    let of_threads = |activity: &Activity| -> BTreeMap<u64, Weight> {
+        activity.threads.iter().map(|thread| (thread.id, thread.samples)).collect()
+    };
+    assert_eq!(of_threads(&total), of_threads(&whole));
+    assert!(whole.threads.iter().all(|thread| whole.functions.iter().any(|f| f.name == thread.function)));
+}
+
+#[test]
+fn pauses_are_those_of_the_collections() {
+    let trace = std::fs::read(path("analysis/net10-collections.nettrace")).unwrap();
+    let mut live = Live::default();
+    let (mut collections, mut count, mut paused) = (Collections::default(), 0, 0);
+    each_event(&trace, |event| {
+        live.event(event);
+        collections.event(event);
+        while let Some(collection) = collections.pop() {
+            count += 1;
+            paused += collection.pause;
+        }
+    });
+    let period = live.next_period();
+    assert!(count > 3 && paused > 0);
+    assert_eq!((period.collections, period.paused), (count, paused));
+    assert_eq!(period.span, collections.statistics().span);
+    let share = paused as f64 / period.span as f64;
+    assert!(share < 1.0 && (period.paused_share() - share).abs() < 1e-9);
+    assert!((period.per_second(period.collections) - count as f64 * 1e9 / period.span as f64).abs() < 1e-6);
+}
+
+#[test]
+fn allocations_and_exceptions_of_a_period() {
+    // AllocationTick: amount, kind, instance, the amount again in 64 bits.
+    let mut tick = vec![0; 10];
+    tick.extend_from_slice(&100_000_u64.to_le_bytes());
+    tick.extend_from_slice(&[0; 32]);
+    let mut trace = Written::new();
+    trace.event(1_000, 1, (10, 4), &tick).event(2_000, 1, (10, 4), &tick).event(3_000, 1, (80, 1), &[0; 20]);
+    let mut live = Live::default();
+    assert!(!live.has_events());
+    each_event(&trace.bytes(), |event| live.event(event));
+    assert!(live.has_events());
+    let period = live.next_period();
+    assert_eq!((period.allocated, period.exceptions), (200_000, 1));
+    assert!(!live.has_events());
+    // Nothing is counted twice, and nothing is divided by zero.
+    let empty = live.next_period();
+    assert_eq!((empty.allocated, empty.exceptions, empty.span), (0, 0, 0));
+    assert_eq!((empty.per_second(1), empty.paused_share(), empty.running_threads()), (0.0, 0.0, 0.0));
+    assert_eq!(live.total().allocated, 200_000);
+}
