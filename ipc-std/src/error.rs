@@ -187,6 +187,10 @@ pub enum Error {
         /// The violation.
         violation: Violation,
     },
+    /// The session of counters cannot be planned. Nothing was sent.
+    #[cfg(feature = "counters")]
+    #[error("{0}")]
+    CounterPlan(#[from] nettrace_analysis::counters::PlanError),
     /// The command does not fit a message.
     #[error("the command cannot be sent: {0}")]
     Encode(#[from] EncodeError),
@@ -218,6 +222,8 @@ impl Error {
             Self::Refused { .. } | Self::TooManySessions { .. } => ErrorKind::Refused,
             Self::Cancelled { .. } => ErrorKind::Cancelled,
             Self::Invalid { .. } => ErrorKind::Invalid,
+            #[cfg(feature = "counters")]
+            Self::CounterPlan(_) => ErrorKind::Invalid,
             Self::Encode(_)
             | Self::Io { .. }
             | Self::InUse { .. }

@@ -8,6 +8,7 @@ use ipc_proto::plan::{self, Flavour, Hazard, Runtime};
 
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
+use crate::process_info::ProcessInfo;
 #[cfg(unix)]
 use crate::procfs;
 
@@ -21,19 +22,8 @@ impl Client {
         if plan::hazard(request, &Runtime::default(), None).is_none() {
             return Ok(None);
         }
-        let info = match self.process_info() {
-            Err(e) if e.kind() == ErrorKind::Unsupported => None,
-            info => Some(info?),
-        };
-        let version = match &info {
-            // .NET Core 3 has no process information, and .NET 5 reports no version.
-            None => Some(3),
-            Some(info) if info.clr_product_version.as_text().is_null() => Some(5),
-            Some(info) => {
-                let version = info.clr_product_version.to_string();
-                version.split('.').next().and_then(|major| major.parse().ok())
-            }
-        };
+        let info = self.process_info_if_known()?;
+        let version = major_version(info.as_ref());
         let linux = info.as_ref().map(|info| info.os == "Linux");
         let (flavour, suspended) = self.inspect_local_process();
         let runtime = Runtime { version, flavour, linux, suspended };
@@ -42,6 +32,20 @@ impl Client {
             _ => None,
         };
         Ok(plan::hazard(request, &runtime, file_exists))
+    }
+
+    /// Returns the major version of the runtime; `None` if it reports a version that is no number.
+    #[cfg(feature = "counters")]
+    pub(crate) fn runtime_version(&self) -> Result<Option<u8>, Error> {
+        Ok(major_version(self.process_info_if_known()?.as_ref()))
+    }
+
+    /// Returns the process information; `None` from .NET Core 3, which does not know the command.
+    fn process_info_if_known(&self) -> Result<Option<ProcessInfo>, Error> {
+        match self.process_info() {
+            Err(e) if e.kind() == ErrorKind::Unsupported => Ok(None),
+            info => info.map(Some),
+        }
     }
 
     /// Returns whether the runtime may be suspended at startup: `Some(false)` if its environment does not request that,
@@ -82,5 +86,17 @@ impl Client {
     fn has_file(&self, path: &str) -> Option<bool> {
         let path = Path::new(path);
         path.is_absolute().then(|| path.is_file())
+    }
+}
+
+/// Returns the major version in process information. .NET Core 3 has none, and .NET 5 reports no version.
+fn major_version(info: Option<&ProcessInfo>) -> Option<u8> {
+    match info {
+        None => Some(3),
+        Some(info) if info.clr_product_version.as_text().is_null() => Some(5),
+        Some(info) => {
+            let version = info.clr_product_version.to_string();
+            version.split('.').next().and_then(|major| major.parse().ok())
+        }
     }
 }

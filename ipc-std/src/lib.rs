@@ -18,6 +18,8 @@ mod trace_reader;
 mod client;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(feature = "counters")]
+mod counter_stream;
 pub mod discover;
 #[cfg(feature = "fake")]
 pub mod fake;
@@ -41,6 +43,9 @@ pub use process_info::ProcessInfo;
 pub use record_reader::RecordReader;
 pub use timeouts::Timeouts;
 pub use trace_reader::{TraceReader, system_time};
+
+#[cfg(feature = "counters")]
+pub use counter_stream::CounterStream;
 
 pub use client::{Client, DumpConfig, DumpOutcome};
 pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};

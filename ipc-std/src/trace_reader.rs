@@ -173,6 +173,12 @@ impl<R: Read> TraceReader<R> {
         self.reader
     }
 
+    /// Returns the event that was returned last, again.
+    #[cfg(feature = "counters")]
+    pub(crate) fn event(&self) -> Option<TraceEvent<'_>> {
+        self.assembler.event()
+    }
+
     /// Reads up to the next event, or up to the end.
     #[inline]
     fn advance(&mut self) -> io::Result<()> {
