@@ -32,6 +32,14 @@ enum Target {
 }
 
 impl AtomicOutput {
+    /// Fails if [`open`](Self::open) would, and leaves nothing.
+    pub(crate) fn check(path: &Path, overwrite: &OverwriteArgs) -> Result<(), Failure> {
+        let is_stream =
+            path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        // To open and close a pipe would be the end of the file for its reader.
+        if is_stream { Ok(()) } else { Self::open(path, overwrite).map(drop) }
+    }
+
     /// Creates a temporary file beside `path`, which a signal removes. `-` is standard output.
     pub(crate) fn open(path: &Path, overwrite: &OverwriteArgs) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {

@@ -1,11 +1,12 @@
 //! Clocks: what counts in a trace.
-use std::path::Path;
-
 use nettrace_analysis::samples::Clock;
 
 use crate::failure::{Failure, Kind};
 use crate::only_arg::OnlyArg;
-use crate::source;
+use crate::trace_target::TraceTarget;
+
+pub(crate) const NO_STACK: &str = "no event has a stack";
+pub(crate) const WHY_NO_STACK: &str = "a program that was compiled ahead of time sends none before .NET 10, and `trace --no-stacks` leaves them out";
 
 /// The choice of a clock.
 #[derive(Debug, clap::Args)]
@@ -35,6 +36,12 @@ pub(crate) struct ClockArgs {
 }
 
 impl ClockArgs {
+    /// Returns whether no clock was chosen.
+    pub(crate) const fn is_default(&self) -> bool {
+        let Self { cpu, wall, thread_time, allocations, exceptions, contention, event } = self;
+        !(*cpu || *wall || *thread_time || *allocations || *exceptions || *contention || event.is_some())
+    }
+
     /// Returns the clock, and its name.
     pub(crate) fn clock(&self) -> Result<(Clock, &'static str), Failure> {
         Ok(match self {
@@ -58,10 +65,17 @@ impl ClockArgs {
     }
 }
 
-/// Returns the failure of a trace that has nothing for a clock, and how to record it.
-pub(crate) fn missing(clock: &Clock, file: &Path) -> Failure {
+/// Returns the failure of a trace or a process that has nothing for a clock, and how to record it.
+pub(crate) fn missing(clock: &Clock, target: TraceTarget<'_>) -> Failure {
+    match target {
+        TraceTarget::File(_) => missing_in_file(clock, target),
+        TraceTarget::Process(_) => missing_in_process(clock, target),
+    }
+}
+
+fn missing_in_file(clock: &Clock, file: TraceTarget<'_>) -> Failure {
     let (what, how) = match clock {
-        Clock::Cpu | Clock::Wall | Clock::ThreadTime => (
+        Clock::Cpu | Clock::Wall | Clock::ThreadTime | Clock::SampledTime => (
             "no samples of threads: the provider Microsoft-DotNETCore-SampleProfiler was not recorded",
             "record them with `dotnet-ipc trace PID -o FILE --profile dotnet-sampled-thread-time`",
         ),
@@ -79,5 +93,28 @@ pub(crate) fn missing(clock: &Clock, file: &Path) -> Failure {
         ),
         _ => ("no such events", "`dotnet-ipc stats FILE` lists the events of a trace"),
     };
-    Failure::new(Kind::Other, format!("{}: the trace has {what}", source::name(file))).with_hint(how)
+    Failure::new(Kind::Other, format!("{file}: the trace has {what}")).with_hint(how)
+}
+
+fn missing_in_process(clock: &Clock, process: TraceTarget<'_>) -> Failure {
+    const LONGER: &str = "record for longer with --duration";
+    let (what, how) = match clock {
+        Clock::Cpu | Clock::Wall | Clock::ThreadTime | Clock::SampledTime => (
+            "sent no samples of threads",
+            "a program that was compiled ahead of time sends them since .NET 10; --allocations, --exceptions, \
+             --contention and --event need no samples",
+        ),
+        Clock::Allocations => (
+            "sent no allocation, which it does every 100 KB or so",
+            "record for longer with --duration; a program that was compiled ahead of time sends them since .NET 9",
+        ),
+        Clock::Exceptions => ("threw no exception", LONGER),
+        Clock::Contention => ("did not wait for a lock", LONGER),
+        Clock::Events { .. } => (
+            "sent no such event",
+            "check the name of the provider and the ID, or record for longer with --duration",
+        ),
+        _ => ("sent no event with a stack", LONGER),
+    };
+    Failure::new(Kind::Other, format!("{process} {what}")).with_hint(how)
 }

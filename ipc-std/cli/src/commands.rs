@@ -11,6 +11,7 @@ mod clean;
 mod completions;
 mod conformance;
 mod convert;
+mod counters;
 mod decode;
 mod demo;
 mod dump;
@@ -18,6 +19,7 @@ mod env;
 mod events;
 mod fake_runtime;
 mod find;
+mod flame;
 mod gc;
 mod info;
 mod jit;
@@ -34,6 +36,7 @@ mod set_env;
 mod stack;
 mod startup_hook;
 mod stats;
+mod top;
 mod trace;
 
 /// A command and its arguments.
@@ -47,6 +50,8 @@ pub(crate) enum Command {
     Env(env::Args),
     Trace(trace::Args),
     Stack(stack::Args),
+    Top(top::Args),
+    Counters(counters::Args),
     ListProfiles(list_profiles::Args),
     Dump(dump::Args),
     SetEnv(set_env::Args),
@@ -61,7 +66,7 @@ pub(crate) enum Command {
     Events(events::Args),
     Stats(stats::Args),
     Report(report::Args),
-    #[command(visible_alias = "flame")]
+    Flame(flame::Args),
     Convert(convert::Args),
     Gc(gc::Args),
     Jit(jit::Args),
@@ -86,6 +91,8 @@ impl Command {
             Self::Env(args) => env::run(&args, globals),
             Self::Trace(args) => trace::run(&args, globals),
             Self::Stack(args) => stack::run(&args, globals),
+            Self::Top(args) => top::run(&args, globals),
+            Self::Counters(args) => counters::run(&args, globals),
             Self::ListProfiles(args) => list_profiles::run(&args, globals),
             Self::Dump(args) => dump::run(&args, globals),
             Self::SetEnv(args) => set_env::run(&args, globals),
@@ -103,6 +110,7 @@ impl Command {
             Self::Events(args) => events::run(&args, globals),
             Self::Stats(args) => stats::run(&args, globals),
             Self::Report(args) => report::run(&args, globals),
+            Self::Flame(args) => flame::run(&args, globals),
             Self::Convert(args) => convert::run(&args, globals),
             Self::Gc(args) => gc::run(&args, globals),
             Self::Jit(args) => jit::run(&args, globals),

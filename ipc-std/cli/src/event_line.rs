@@ -8,7 +8,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{Item, Metadata, Str, TraceEvent, Value, Values};
 
-use crate::printable::{NAME_LIMIT, is_control};
+use crate::printable::{NAME_LIMIT, is_control, printable_name};
+use crate::stack_names::{NamedStack, STACK_LIMIT};
 
 /// A buffer of lines.
 #[derive(Debug)]
@@ -43,12 +44,12 @@ struct Open {
     first_key: usize,
 }
 
-/// The number of addresses of a stack in a line. Runtimes record at most 100, `perf` 127 by default.
-const STACK_LIMIT: usize = 256;
-
 /// The length of the fields in a line: so many bytes, and so many for each byte of the payload. A field has at least
 /// one byte, unless a trace is made to have names without values.
 const FIELDS_LIMIT: (usize, usize) = (4096, 64);
+
+/// The length of the names of a stack in a line: no more frames follow. 100 frames have about 15 KiB.
+const NAMES_LIMIT: usize = 64 << 10;
 
 /// Up to this number, keys are compared one by one, which is enough for nearly every object.
 const FEW: usize = 16;
@@ -59,24 +60,34 @@ impl Lines {
         Self { bytes: Vec::new(), json, keys, many, open, is_cut: false }
     }
 
-    /// Returns whether lines show the stacks of events.
-    pub(crate) const fn shows_stacks(&self) -> bool {
+    /// Returns whether lines show the addresses of stacks without names.
+    pub(crate) const fn shows_addresses(&self) -> bool {
         self.json
     }
 
-    /// Adds an event. The length of its line is limited by that of the event, and not by that of the names and the
-    /// stack that it refers to.
-    pub(crate) fn add(&mut self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) {
+    /// Adds an event, and the names of its stack if there are any. The length of its line is limited by that of the
+    /// event, and not by that of the names and the stack that it refers to.
+    pub(crate) fn add(
+        &mut self,
+        event: &TraceEvent<'_>,
+        metadata: Option<&Metadata<'_>>,
+        stack: Option<NamedStack<'_>>,
+    ) {
         self.is_cut = false;
         if self.json {
-            self.json(event, metadata);
+            self.json(event, metadata, stack);
         } else {
-            self.text(event, metadata);
+            self.text(event, metadata, stack);
         }
         self.bytes.push(b'\n');
     }
 
-    fn json(&mut self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) {
+    fn json(
+        &mut self,
+        event: &TraceEvent<'_>,
+        metadata: Option<&Metadata<'_>>,
+        stack: Option<NamedStack<'_>>,
+    ) {
         self.raw(b"{\"time_ns\":");
         self.signed(event.nanoseconds());
         self.raw(b",\"thread_id\":");
@@ -110,15 +121,19 @@ impl Lines {
         self.raw(b",\"related_activity_id\":");
         self.guid_or_null(event.related_activity_id());
         self.raw(b",\"stack\":[");
+        let (mut names, start) = (stack.into_iter().flat_map(NamedStack::names), self.bytes.len());
         for (n, address) in event.stack().enumerate() {
-            if n == STACK_LIMIT {
+            if n == STACK_LIMIT || self.is_longer(start, NAMES_LIMIT) {
                 self.is_cut = true;
                 break;
             }
             if n > 0 {
                 self.raw(b",");
             }
-            self.hexadecimal(address);
+            match names.next().flatten() {
+                Some(name) => self.string(name.into()),
+                None => self.hexadecimal(address),
+            }
         }
         self.raw(b"]");
         let payload = event.header.payload;
@@ -144,7 +159,12 @@ impl Lines {
         self.raw(if self.is_cut { b",\"cut\":true}" } else { b"}" });
     }
 
-    fn text(&mut self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) {
+    fn text(
+        &mut self,
+        event: &TraceEvent<'_>,
+        metadata: Option<&Metadata<'_>>,
+        stack: Option<NamedStack<'_>>,
+    ) {
         let nanoseconds = event.nanoseconds();
         let seconds = nanoseconds.unsigned_abs() / 1_000_000_000;
         let fraction = nanoseconds.unsigned_abs() % 1_000_000_000;
@@ -190,6 +210,22 @@ impl Lines {
         if self.is_cut {
             self.raw(b" (cut)");
         }
+        let (names, start) = (stack.into_iter().flat_map(NamedStack::names), self.bytes.len());
+        for (address, name) in event.stack().zip(names) {
+            self.raw(b"\n    ");
+            if self.is_longer(start, NAMES_LIMIT) {
+                return self.raw(b"(cut)");
+            }
+            match name {
+                Some(name) => _ = write!(self.bytes, "{}", printable_name(name)),
+                None => _ = write!(self.bytes, "{address:#x}"),
+            }
+        }
+    }
+
+    /// Returns whether more than `limit` bytes follow `start`.
+    fn is_longer(&self, start: usize, limit: usize) -> bool {
+        self.bytes.len().saturating_sub(start) > limit
     }
 
     /// Adds the fields of a payload, without braces around them. Returns the bytes of the payload after the fields, and
@@ -372,19 +408,8 @@ impl Lines {
         self.number(number.unsigned_abs());
     }
 
-    fn number(&mut self, mut number: u64) {
-        // The last digit comes first.
-        let mut digits = [b'0'; 20];
-        let mut len = 0_usize;
-        for digit in digits.iter_mut().rev() {
-            *digit = b'0' | u8::try_from(number % 10).unwrap_or_default();
-            number /= 10;
-            len = len.saturating_add(1);
-            if number == 0 {
-                break;
-            }
-        }
-        self.raw(digits.get(digits.len().saturating_sub(len)..).unwrap_or_default());
+    fn number(&mut self, number: u64) {
+        self.raw(itoa::Buffer::new().format(number).as_bytes());
     }
 
     fn number_or_null(&mut self, number: Option<u32>) {
@@ -394,15 +419,19 @@ impl Lines {
         }
     }
 
-    /// Adds `"0x2a"`.
+    /// Adds `"0x2a"`: digits without leading zeros, at least one.
     fn hexadecimal(&mut self, number: u64) {
-        self.raw(b"\"0x");
-        // Digits without leading zeros, at least one.
-        let digits = (67_u32.saturating_sub(number.leading_zeros()) / 4).max(1);
-        for digit in (0..digits).rev() {
-            let nibble = number.checked_shr(digit.saturating_mul(4)).unwrap_or_default() & 15;
-            self.raw(&[hex_digit(u8::try_from(nibble).unwrap_or_default())]);
+        let zeros = (number.leading_zeros() / 4).min(15);
+        // All 16 digits are copied, which is faster than some, and those of the zeros, which are last now, are cut off.
+        let shifted = number.checked_shl(zeros.saturating_mul(4)).unwrap_or_default();
+        let mut digits = *b"\"0x0000000000000000";
+        if let Some(digits) = digits.get_mut(3..) {
+            // The slice has two digits for each byte.
+            let _ = const_hex::encode_to_slice(shifted.to_be_bytes(), digits);
         }
+        self.raw(&digits);
+        let end = self.bytes.len().saturating_sub(usize::try_from(zeros).unwrap_or_default());
+        self.bytes.truncate(end);
         self.raw(b"\"");
     }
 

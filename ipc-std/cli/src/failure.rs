@@ -155,6 +155,11 @@ impl Failure {
         Self { kind, message: message.into(), command: None, hresult: None, hint: advice(kind) }
     }
 
+    /// Returns what failed, without the hint.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Returns an I/O failure: the action that failed, and the reason.
     pub(crate) fn io(action: impl fmt::Display, e: &io::Error) -> Self {
         let failure = Self::new(Kind::Io, format!("{action}: {e}"));

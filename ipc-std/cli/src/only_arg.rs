@@ -1,4 +1,4 @@
-//! `--only`: the events to show or to keep.
+//! `--only` and `--until`: the events to show or to keep, and those to stop at.
 use ipc_proto::nettrace::{self, Metadata};
 
 use crate::unsigned::unsigned;
@@ -23,6 +23,10 @@ impl OnlyArg {
             return Err("the name of the provider is missing".to_owned());
         }
         Ok(Self { provider: provider.to_owned(), event_id })
+    }
+
+    pub(crate) fn provider(&self) -> &str {
+        &self.provider
     }
 
     /// Returns the filter as the library has it.

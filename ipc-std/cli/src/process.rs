@@ -17,9 +17,14 @@ pub(crate) fn name(search: &Search, found: Option<&Found>) -> Option<String> {
     visible.and_then(system_name).or_else(|| reported_name(found?))
 }
 
+/// Returns the name of a process that this system shows.
+pub(crate) fn name_of_visible(process_id: u32) -> Option<String> {
+    system_name(process_id)
+}
+
 /// Returns the name of a process, as dotnet-trace shows it: the file name of the executable, unless the process changed
 /// it. Systems without a Linux `/proc` return nothing.
-fn system_name(process_id: u32) -> Option<String> {
+pub(crate) fn system_name(process_id: u32) -> Option<String> {
     let comm = fs::read(format!("/proc/{process_id}/comm")).ok()?;
     let comm = String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm)).into_owned();
     if comm.len() < COMM_LEN {
@@ -27,6 +32,12 @@ fn system_name(process_id: u32) -> Option<String> {
     }
     let whole = arguments(process_id).and_then(|arguments| file_name(arguments.first()?));
     Some(whole.filter(|whole| whole.starts_with(&comm)).unwrap_or(comm))
+}
+
+/// Returns the name that the operating system has for a thread. Linux stores 15 bytes of it.
+pub(crate) fn thread_name(process_id: u32, thread_id: u64) -> Option<String> {
+    let name = fs::read(format!("/proc/{process_id}/task/{thread_id}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
 }
 
 fn arguments(process_id: u32) -> Option<Vec<String>> {

@@ -1,4 +1,4 @@
-//! Recording: what `trace`, `events` and `monitor` have in common.
+//! Recording: what `trace`, `events`, `monitor` and the analyses of a process have in common.
 use core::fmt;
 use core::time::Duration;
 use std::io::{self, Read};
@@ -13,26 +13,30 @@ pub(crate) mod args;
 mod counter;
 mod event_ids;
 pub(crate) mod keywords;
-mod narrow_terminal;
+pub(crate) mod names_first;
+pub(crate) mod narrow_terminal;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod provider;
+pub(crate) mod rundown;
 pub(crate) mod session;
 pub(crate) mod trace_profile;
 
-pub(crate) use args::{RecordingArgs, SessionArgs, SessionPlan};
+pub(crate) use args::{LiveArgs, RecordingArgs, SessionArgs, SessionPlan};
+use names_first::NamesFirst;
 pub(crate) use output::TraceOutput;
 
 /// How often the tool checks a session that sends nothing.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
-/// Copies the session to the output until its end.
+/// Copies the session to the output until its end, or to `names` if they came first.
 ///
 /// Calls `check` after each read, and at least every [`TICK`] if that is the client's
 /// [`silence`](ipc_std::Timeouts::silence).
 pub(crate) fn record(
     session: &mut TraceSession,
     output: &mut TraceOutput,
+    mut names: Option<&mut NamesFirst<'_>>,
     mut check: impl FnMut(&TraceSession, &TraceOutput),
 ) -> Result<(), Failure> {
     let mut buf = vec![0; 64 << 10];
@@ -41,7 +45,11 @@ pub(crate) fn record(
         match session.read(&mut buf) {
             Ok(0) => return written,
             Ok(n) if written.is_ok() => {
-                written = output.write(buf.get(..n).unwrap_or_default());
+                let bytes = buf.get(..n).unwrap_or_default();
+                written = match &mut names {
+                    Some(names) => names.write(bytes, output),
+                    None => output.write(bytes),
+                };
                 if written.is_err() {
                     session.stop();
                 }

@@ -12,14 +12,15 @@ use crate::stdout::to_stdout;
 pub(crate) type Row<const N: usize> = [(&'static str, Value); N];
 
 /// Writes the rows that `read` passes to its argument to standard output, as lines of JSON or as CSV. That breaks if no
-/// more can be written.
+/// more can be written. Rows that are `live` are visible at once.
 pub(crate) fn rows_to_stdout<const N: usize>(
     is_csv: bool,
+    is_live: bool,
     read: impl FnOnce(&mut dyn FnMut(Row<N>) -> ControlFlow<()>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut result = Ok(());
     to_stdout(|out| {
-        let mut rows = Rows::new(out, is_csv);
+        let mut rows = Rows::new(out, is_csv, is_live);
         result = read(&mut |row| rows.add(row));
         rows.finish()
     })?;
@@ -30,6 +31,7 @@ pub(crate) fn rows_to_stdout<const N: usize>(
 struct Rows<'o> {
     output: Format<'o>,
     has_header: bool,
+    is_live: bool,
     /// The first error; nothing is written after it.
     written: io::Result<()>,
 }
@@ -40,28 +42,35 @@ enum Format<'o> {
 }
 
 impl<'o> Rows<'o> {
-    fn new(output: &'o mut dyn Write, is_csv: bool) -> Self {
+    fn new(output: &'o mut dyn Write, is_csv: bool, is_live: bool) -> Self {
         let output = if is_csv {
             Format::Csv(Box::new(csv::Writer::from_writer(output)))
         } else {
             Format::Json(output)
         };
-        Self { output, has_header: false, written: Ok(()) }
+        Self { output, has_header: false, is_live, written: Ok(()) }
     }
 
     /// Writes a row, in CSV the first time after a header. Breaks if no more can be written.
     fn add<const N: usize>(&mut self, row: Row<N>) -> ControlFlow<()> {
         if self.written.is_ok() {
             self.written = self.write(row);
+            if self.is_live && self.written.is_ok() {
+                self.written = self.flush();
+            }
         }
         if self.written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     /// Returns the error of the first row that could not be written.
     fn finish(mut self) -> io::Result<()> {
-        self.written?;
+        core::mem::replace(&mut self.written, Ok(()))?;
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         match &mut self.output {
-            Format::Json(_) => Ok(()),
+            Format::Json(out) => out.flush(),
             Format::Csv(csv) => csv.flush(),
         }
     }

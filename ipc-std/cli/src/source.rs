@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use ipc_proto::nettrace::End;
 
 use crate::failure::{Failure, Kind};
+use crate::reading_progress::ReadingProgress;
 
 /// A trace to read.
 #[derive(Debug)]
@@ -18,13 +19,14 @@ pub(crate) struct Source {
     /// `-` is standard input.
     path: PathBuf,
     file: File,
+    progress: Option<ReadingProgress>,
 }
 
 impl Source {
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let file = if path.as_os_str() == "-" { stdin() } else { File::open(path) };
         match file {
-            Ok(file) => Ok(Self { path: path.to_owned(), file }),
+            Ok(file) => Ok(Self { path: path.to_owned(), file, progress: None }),
             Err(e) => Err(Failure::io(format_args!("cannot read {}", Name(path)), &e)),
         }
     }
@@ -32,6 +34,22 @@ impl Source {
     /// Returns the name for messages.
     pub(crate) fn name(&self) -> impl fmt::Display {
         name(&self.path)
+    }
+
+    /// Returns whether the trace can be read twice: it is a file with a name.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.path.as_os_str() != "-" && self.file.metadata().is_ok_and(|metadata| metadata.is_file())
+    }
+
+    /// Returns the trace, which shows how much of it was read if standard error is a terminal.
+    pub(crate) fn with_progress(self) -> Self {
+        let metadata = self.file.metadata().ok().filter(|metadata| metadata.is_file());
+        Self { progress: Some(ReadingProgress::new(metadata.map(|metadata| metadata.len()))), ..self }
+    }
+
+    /// Removes what [`with_progress`](Self::with_progress) shows, for other output.
+    pub(crate) fn hide_progress(&mut self) {
+        self.progress = None;
     }
 
     pub(crate) fn failed(&self, e: &io::Error) -> Failure {
@@ -50,7 +68,11 @@ fn stdin() -> io::Result<File> {
 
 impl Read for Source {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.file.read(buf)
+        let read = self.file.read(buf)?;
+        if let Some(progress) = &mut self.progress {
+            progress.add(read);
+        }
+        Ok(read)
     }
 }
 

@@ -3,6 +3,13 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 
+/// Returns a table whose columns are texts.
+pub(crate) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    table
+}
+
 /// Returns a table whose columns are numbers, but for those of these places.
 pub(crate) fn table_of_numbers(header: &[&str], texts: &[usize]) -> Table {
     let mut table = Table::new();

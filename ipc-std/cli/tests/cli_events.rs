@@ -12,6 +12,7 @@
 mod tool;
 mod traces;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
@@ -24,7 +25,7 @@ use ipc_proto::nettrace::{
 use serde_json::{Value, json};
 
 use crate::tool::{finish, run, run_with, tool};
-use crate::traces::{Kinds, expected_end, identity, kinds, made, path, put, traces};
+use crate::traces::{Kinds, analysed, expected_end, identity, kinds, made, path, put, traces};
 
 #[test]
 fn help_has_examples() {
@@ -194,6 +195,99 @@ fn properties_of_events() {
     assert_eq!(all["stack"], json!(["0x1000", "0x2000"]));
 }
 
+/// Returns the stacks by name, root first, with the number of events that have each.
+fn named_stacks(events: &[Value]) -> BTreeMap<String, u64> {
+    let mut stacks = BTreeMap::new();
+    for event in events {
+        // MethodILToNativeMap of the runtime, which TraceEvent leaves out.
+        if event["provider"] == "Microsoft-Windows-DotNETRuntime" && event["id"] == 190 {
+            continue;
+        }
+        let frames = event["stack"].as_array().unwrap().iter().rev().map(|frame| frame.as_str().unwrap());
+        let name = |frame| if str::starts_with(frame, "0x") { "?!?" } else { frame };
+        let stack = frames.map(name).collect::<Vec<_>>().join(";");
+        if !stack.is_empty() {
+            *stacks.entry(stack).or_default() += 1;
+        }
+    }
+    stacks
+}
+
+#[test]
+fn stacks_have_the_names_of_the_trace() {
+    for name in ["net10-startup", "net31-sampled"] {
+        let expected: Value =
+            serde_json::from_slice(&fs::read(analysed(&format!("{name}.stacks.json"))).unwrap()).unwrap();
+        let expected: BTreeMap<String, u64> = serde_json::from_value(expected["stacks"].clone()).unwrap();
+        let file = analysed(&format!("{name}.nettrace"));
+        let events = run(&["events", &file, "--stacks", "--json"]).well().lines();
+        assert!(named_stacks(&events) == expected, "{name}");
+        assert!(events.is_sorted_by_key(|event| event["time_ns"].as_i64().unwrap()));
+        // The same names for a part of the trace.
+        let (from, to) = (events.len() / 2, events.len() / 2 + 100);
+        let time = |at: usize| format!("{:.9}", events[at]["time_ns"].as_i64().unwrap() as f64 / 1e9);
+        let part = ["events", &file, "--stacks", "--json", "--from", &time(from), "--to", &time(to)];
+        let part = run(&part).well().lines();
+        assert!(part.len() > 90 && events.windows(part.len()).any(|window| *window == part), "{name}");
+        // The names that follow the stacks of a pipe come too late.
+        let piped = run_with(&["events", "-", "--stacks", "--json"], fs::read(&file).unwrap()).well().lines();
+        let named = |events: &[Value]| {
+            let frames = events.iter().flat_map(|event| event["stack"].as_array().unwrap());
+            frames.filter(|frame| !frame.as_str().unwrap().starts_with("0x")).count()
+        };
+        let (piped, all) = (named(&piped), named(&events));
+        assert!(piped < all, "{name}: {piped} of {all}");
+    }
+}
+
+#[test]
+fn text_has_a_line_for_each_frame() {
+    let file = analysed("net10-startup.nettrace");
+    let only = ["events", &file, "--stacks", "--only", "Microsoft-DotNETCore-SampleProfiler"];
+    let samples = run(&[&only[..], &["--json"]].concat()).well().lines();
+    let text = run(&only).well().into_text();
+    let mut lines = text.lines();
+    for sample in samples {
+        let line = lines.next().unwrap();
+        assert!(line.contains(" Microsoft-DotNETCore-SampleProfiler/0"), "{line}");
+        for frame in sample["stack"].as_array().unwrap() {
+            let name: String = frame.as_str().unwrap().chars().take(256).collect();
+            let line = lines.next().unwrap();
+            assert!(line.starts_with("    ") && line[4..].starts_with(&name), "{line}");
+        }
+    }
+    assert_eq!(lines.next(), None);
+}
+
+/// A few bytes can refer to a stack whose names are long.
+#[test]
+fn long_stacks_of_names_are_cut() {
+    let utf16 = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
+    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
+    put!(trace, writer.trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let mut metadata = Metadata::default();
+    (metadata.id, metadata.provider) = (1, "Microsoft-Windows-DotNETRuntime".into());
+    metadata.event_id = 143;
+    put!(trace, writer.describe(&metadata));
+    let addresses: Vec<u8> = [0x1000_u64; 100].iter().flat_map(|ip| ip.to_le_bytes()).collect();
+    put!(trace, writer.stack(&Stack { id: 1, bytes: &addresses }));
+    let numbers = [1_u64, 7, 0x1000].iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+    let more = [0x10_u32, 0, 0].iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+    let row = [numbers, more, utf16(&"T".repeat(2000)), utf16("Run"), utf16("void ()")].concat();
+    let event = Event { metadata_id: 1, stack_id: 1, sequence: 1, payload: &row, ..Event::default() };
+    put!(trace, writer.event(&event));
+    while let Some(bytes) = writer.finish() {
+        trace.extend_from_slice(bytes);
+    }
+    let event = &run_with(&["events", "-", "--stacks", "--json"], trace.clone()).well().lines()[0];
+    let frames = event["stack"].as_array().unwrap();
+    assert_eq!(frames[0], format!("ManagedModule!{}.Run()", "T".repeat(2000)));
+    assert_eq!((frames.len(), &event["cut"]), (33, &json!(true)));
+    let text = run_with(&["events", "-", "--stacks"], trace).well().into_text();
+    assert_eq!(text.lines().filter(|line| line.starts_with("    ManagedModule!TTT")).count(), 100);
+}
+
 /// An event with many fields takes no longer for each field than one with few.
 #[test]
 fn many_fields() {
@@ -288,6 +382,143 @@ fn long_stacks_and_names_are_cut() {
     // A table has a column of the width of the longest name.
     let text = run_with(&["stats", "-"], trace).well().into_text();
     assert!(text.contains(&cut) && text.len() < 2500, "{} bytes", text.len());
+}
+
+#[test]
+fn conditions() {
+    let file = analysed("net10-startup.nettrace");
+    let all = run(&["events", &file, "--json"]).well().lines();
+    let text = |event: &Value, key: &str| event["fields"][key].as_str().map(str::to_owned);
+    let number = |event: &Value, key: &str| event["fields"][key].as_u64();
+    let thread = all[0]["thread_id"].as_u64().unwrap();
+    let of_thread = format!("thread_id = {thread}");
+    type Expected<'a> = &'a dyn Fn(&Value) -> bool;
+    let cases: [(&[&str], Expected<'_>); 6] = [
+        (&["ExceptionType = System.InvalidOperationException"], &|event| {
+            text(event, "ExceptionType").is_some_and(|name| name == "System.InvalidOperationException")
+        }),
+        (&["ExceptionMessage ~ LAB"], &|event| {
+            text(event, "ExceptionMessage").is_some_and(|message| message.contains("lab"))
+        }),
+        (&["MethodSize > 0x100"], &|event| number(event, "MethodSize").is_some_and(|size| size > 0x100)),
+        (&["MethodSize>100", "MethodSize<=200"], &|event| {
+            number(event, "MethodSize").is_some_and(|size| size > 100 && size <= 200)
+        }),
+        (&["id != 144", &of_thread], &|event| event["id"] != 144 && event["thread_id"] == thread),
+        (&["name ~ gcrestart", "level<5"], &|event| {
+            event["name"].as_str().is_some_and(|name| name.starts_with("GCRestart"))
+        }),
+    ];
+    for (conditions, expected) in cases {
+        let wheres: Vec<&str> = conditions.iter().flat_map(|condition| ["--where", condition]).collect();
+        let args = [&["events", &file, "--json"], &wheres[..]].concat();
+        let expected: Vec<_> = all.iter().filter(|event| expected(event)).cloned().collect();
+        assert!(!expected.is_empty() && expected.len() < all.len(), "{conditions:?}");
+        assert!(run(&args).well().lines() == expected, "{conditions:?}");
+    }
+    run(&["events", &file, "--where", "MethodSize"]).fails(2, "the operator is missing");
+}
+
+#[test]
+fn columns() {
+    let file = analysed("net10-startup.nettrace");
+    let args = ["events", &file, "--only", "Microsoft-Windows-DotNETRuntime", "--json"];
+    let all = run(&args).well().lines();
+    let names = ["time_ns", "name", "ExceptionType", "GenerationNumber", "activity_id"];
+    let (args, columns) = (&args[..4], names.join(","));
+    let rows = run(&[args, &["--json", "--columns", &columns]].concat()).well().lines();
+    assert_eq!(rows.len(), all.len());
+    let text = run(&[args, &["--columns", &columns]].concat()).well().into_text();
+    for ((event, row), line) in all.iter().zip(&rows).zip(text.lines()) {
+        let expected = names.map(|name| event["fields"].get(name).unwrap_or_else(|| &event[name]).clone());
+        assert!(row.as_object().unwrap().keys().eq(names));
+        assert_eq!(names.map(|name| row[name].clone()), expected);
+        let texts = expected.map(|value| match value {
+            Value::Null => "-".to_owned(),
+            Value::String(text) => text,
+            value => value.to_string(),
+        });
+        assert_eq!(line, texts.join("\t"));
+    }
+    assert_eq!(text.lines().count(), all.len());
+    assert!(rows.iter().any(|row| row["ExceptionType"].is_string()));
+}
+
+#[test]
+fn counts_by_field() {
+    let file = analysed("net10-startup.nettrace");
+    let all = run(&["events", &file, "--json"]).well().lines();
+    let rundown = "Microsoft-Windows-DotNETRuntimeRundown/144";
+    let only = ["events", &file, "--only", rundown, "--count-by", "MethodNamespace"];
+    let mut expected = BTreeMap::<String, u64>::new();
+    for event in all.iter().filter(|event| event["id"] == 144 && event["version"].as_u64() > Some(0)) {
+        if event["provider"] == "Microsoft-Windows-DotNETRuntimeRundown" {
+            *expected.entry(event["fields"]["MethodNamespace"].as_str().unwrap().to_owned()).or_default() +=
+                1;
+        }
+    }
+    let rows = run(&[&only[..], &["--json"]].concat()).well().lines();
+    let counts: Vec<u64> = rows.iter().map(|row| row["count"].as_u64().unwrap()).collect();
+    assert!(counts.len() > 100 && counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
+    let actual =
+        rows.iter().map(|row| (row["value"].as_str().unwrap().to_owned(), row["count"].as_u64().unwrap()));
+    assert_eq!(actual.collect::<BTreeMap<_, _>>(), expected);
+    let text = run(&only).well().into_text();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("    EVENTS  MethodNamespace"));
+    assert_eq!(lines.next(), Some(&*format!("{:>10}  {}", counts[0], rows[0]["value"].as_str().unwrap())));
+    assert_eq!(lines.count(), rows.len() - 1);
+
+    // A property of every event, and a field of some.
+    let providers = run(&["events", &file, "--count-by", "provider", "--json"]).well().lines();
+    let sum: u64 = providers.iter().map(|row| row["count"].as_u64().unwrap()).sum();
+    assert_eq!(sum, all.len() as u64);
+    let ran = run(&["events", &file, "--count-by", "ExceptionType"]);
+    let with = all.iter().filter(|event| event["fields"].get("ExceptionType").is_some()).count();
+    assert!(
+        ran.text().contains(&format!("{with:>10}  System.InvalidOperationException\n")),
+        "{}",
+        ran.text()
+    );
+    assert_eq!(ran.stderr, format!("note: {} events have no field ExceptionType\n", all.len() - with));
+}
+
+#[test]
+fn histograms() {
+    let file = analysed("net10-startup.nettrace");
+    let all = run(&["events", &file, "--json", "--where", "MethodSize >= 0"]).well().lines();
+    let size = |event: &Value| event["fields"]["MethodSize"].as_f64().unwrap();
+    let args = ["events", &file, "--hist", "MethodSize", "--where", "MethodSize >= 0"];
+    let rows = run(&[&args[..], &["--json"]].concat()).well().lines();
+    let mut sum = 0;
+    for row in &rows {
+        let (from, to) = (row["from"].as_f64().unwrap(), row["to"].as_f64().unwrap());
+        assert_eq!(from * 2.0, to);
+        let within = all.iter().filter(|event| (from..to).contains(&size(event))).count();
+        assert_eq!(row["count"].as_u64(), Some(within as u64), "{row}");
+        sum += within;
+    }
+    assert!(rows.len() > 5 && sum == all.len());
+    let text = run(&args).well().into_text();
+    assert_eq!(text.lines().count(), rows.len() + 1);
+    assert_eq!(text.matches(&format!("  {}\n", "#".repeat(50))).count(), 1, "{text}");
+    let ran = run(&["events", &file, "--hist", "MethodNamespace"]);
+    assert!(ran.stderr.contains(" events have no number in the field MethodNamespace"), "{}", ran.stderr);
+    run(&["events", &file, "--hist", "a", "--count-by", "b"]).fails(2, "cannot be used with");
+}
+
+#[test]
+fn until() {
+    let file = path("gen-net10-small-mixed.nettrace");
+    let all = run(&["events", &file, "--json"]).well().lines();
+    let at = all.iter().position(|event| event["name"] == "TaskCompleted").unwrap();
+    let provider = all[at]["provider"].as_str().unwrap();
+    let event = format!("{provider}/{}", all[at]["id"]);
+    let shown = run(&["events", &file, "--json", "--until", "Other", "--until", &event]).well().lines();
+    assert!(at > 0 && at < all.len() - 1 && shown == all[..=at]);
+    // The event ends the output also if it is not shown itself.
+    let only = ["events", &file, "--json", "--until", &event, "--where", "id < 0"];
+    assert!(run(&only).well().lines().is_empty());
 }
 
 #[test]

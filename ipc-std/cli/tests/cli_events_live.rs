@@ -20,17 +20,18 @@ use std::os::fd::OwnedFd;
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 
-use ipc_proto::Code;
+use ipc_proto::{Code, CollectTracing2, CollectTracing4};
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::tool::{Ran, finish, run, tool};
-use crate::traces::{lossy, path};
+use crate::traces::{analysed, lossy, path};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
 const COLLECT_TRACING_3: Code = Code(0x0204);
+const COLLECT_TRACING_4: Code = Code(0x0205);
 const STOP_TRACING: Code = Code(0x0201);
 
 /// Starts a runtime that sends this trace, and its last byte only after the request to stop.
@@ -84,6 +85,7 @@ fn a_session_for_events_to_show() {
     for (args, code, flags) in
         [(&[][..], COLLECT_TRACING_3, &[0, 0][..]), (&["--stacks"], COLLECT_TRACING_2, &[0])]
     {
+        runtime.on(COLLECT_TRACING_4, |_| Response::Trace(Vec::new()));
         runtime.on(code, |_| Response::Trace(fs::read(path("gen-net10-lab-small.nettrace")).unwrap()));
         let before = runtime.requests().len();
         run(&[&["events", "--socket", socket, "--duration", "0"], args].concat()).well();
@@ -96,6 +98,61 @@ fn a_session_for_events_to_show() {
         let sampler: Vec<u8> = "SampleProfiler".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert!(!bytes.windows(sampler.len()).any(|window| window == sampler), "{args:?}");
     }
+}
+
+#[test]
+fn names_of_stacks_come_first() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let socket = runtime.path().to_str().unwrap();
+    let startup = fs::read(analysed("net10-startup.nettrace")).unwrap();
+    for code in [COLLECT_TRACING_2, COLLECT_TRACING_4] {
+        let startup = startup.clone();
+        runtime.on(code, move |_| Response::Trace(startup.clone()));
+    }
+    let sampler = "Microsoft-DotNETCore-SampleProfiler";
+    let args = ["events", "--socket", socket, "--stacks", "--json", "--duration", "300ms"];
+    let events = run(&[&args[..], &["--provider", &format!("{sampler}:0")]].concat()).well().lines();
+    assert!(!events.is_empty() && events.iter().all(|event| event["provider"] == sampler));
+    // Precompiled methods are in the rundown only, which ends the trace.
+    let names = |event: &Value| event["stack"].as_array().unwrap().iter().all(|frame| frame != "?!?");
+    assert!(events.iter().all(names));
+    let first = events[0]["stack"].as_array().unwrap();
+    assert!(first.iter().all(|frame| !frame.as_str().unwrap().starts_with("0x")), "{first:?}");
+
+    let requests = runtime.requests();
+    let sessions: Vec<_> = requests.iter().filter(|request| request.code() != Some(STOP_TRACING)).collect();
+    let rundown: CollectTracing4<'_> = sessions[0].message().unwrap().decode().unwrap();
+    assert_eq!((rundown.rundown_keyword, rundown.providers.iter().count()), (0x138, 1));
+    let session: CollectTracing2<'_> = sessions[1].message().unwrap().decode().unwrap();
+    let providers: Vec<_> =
+        session.providers.iter().map(|p| (p.name.to_string(), p.keywords, p.level.0)).collect();
+    let runtime_provider = "Microsoft-Windows-DotNETRuntime";
+    assert_eq!(providers, [(sampler.to_owned(), 0, 4), (runtime_provider.to_owned(), 0x18, 5)]);
+
+    // The methods that are compiled meanwhile are not shown, unless they were asked for.
+    let of = |events: &[Value], id| {
+        events.iter().filter(|event| event["provider"] == runtime_provider && event["id"] == id).count()
+    };
+    let exceptions = run(&[&args[..], &["--clr-events", "exception"]].concat()).well().lines();
+    let all = run(&[&args[..], &["--clr-events", "exception+jit"]].concat()).well().lines();
+    assert!(of(&exceptions, 80) > 0 && of(&exceptions, 80) == of(&all, 80));
+    assert!(of(&exceptions, 144) == 0 && of(&all, 144) > 0);
+}
+
+#[test]
+fn an_event_ends_the_session() {
+    let stream = fs::read(path("gen-net10-small-mixed.nettrace")).unwrap();
+    let runtime = traced(stream);
+    let socket = runtime.path().to_str().unwrap();
+    // Without --duration: the event ends it.
+    let args = ["events", "--socket", socket, "--json", "--clr-events", "gc"];
+    let ended = [&args[..], &["--until", "Microsoft-Windows-DotNETRuntime/13"]].concat();
+    let events = run(&ended).well().lines();
+    assert_eq!(events.last().unwrap()["id"], 13);
+    assert_eq!(events.iter().filter(|event| event["id"] == 13).count(), 1);
+    assert!(asked(&runtime, STOP_TRACING));
+    run(&[&args[..], &["--until", "Other/1"]].concat())
+        .fails(2, "the provider Other of --until is not enabled");
 }
 
 /// .NET 8 cannot leave out stacks, which is no reason for a note.

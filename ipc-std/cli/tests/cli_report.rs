@@ -16,7 +16,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::tool::{run, run_with};
-use crate::traces::{analysed, path};
+use crate::traces::{analysed, lossy, path};
 
 fn startup() -> String {
     analysed("net10-startup.nettrace")
@@ -126,6 +126,16 @@ fn what_is_missing() {
     run(&["report", &collections, "--event", "A/x"]).fails(2, "not a number");
     run(&["report", &collections, "--cpu", "--wall"]).fails(2, "cannot be used with");
     run(&["report", &path("no-such-file")]).fails(1, "cannot read");
+}
+
+#[test]
+fn events_without_stacks() {
+    let args = ["report", "-", "--event", "Demo"];
+    let ran = run_with(&args, lossy());
+    assert!(ran.text().starts_with("Events of Demo\n3 events, 6 events lost"), "{ran:?}");
+    assert!(ran.text().contains("\nno event has a stack: ") && !ran.text().contains("FUNCTION"), "{ran:?}");
+    let ran = run_with(&[&args[..], &["--json"]].concat(), lossy());
+    assert_eq!(ran.json()["frames"], Value::Array(Vec::new()));
 }
 
 /// A trace that was cut is reported as far as it goes, and standard input is a trace too.

@@ -28,7 +28,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::tool::{Ran, TOOL, finish, run, tool, unhex, until};
-use crate::traces::{expected_end, lossy, made, traces};
+use crate::traces::{expected_end, lossy, made, path, traces};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
 const RESUME_RUNTIME: Code = Code(0x0401);
@@ -529,4 +529,24 @@ fn unknown_keywords_and_levels_are_usage_errors() {
     ] {
         run(&[&["trace", "1"], args].concat()).fails(2, words);
     }
+}
+
+#[test]
+fn an_event_ends_the_trace() {
+    let trace = fs::read(path("gen-net10-small-mixed.nettrace")).unwrap();
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let stream = trace.clone();
+    runtime.on(Code(0x0203), move |_| Response::Trace(stream.clone()));
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, file) = (runtime.path().to_str().unwrap(), folder.path().join("until.nettrace"));
+    let args = ["trace", "--socket", socket, "-o", file.to_str().unwrap(), "--until"];
+    // Without --duration: the event ends it, as the fake runtime does not before it is stopped.
+    for until in ["Microsoft-Windows-DotNETRuntime/2", "microsoft-windows-dotnetruntime"] {
+        let ran = run(&[&args[..], &[until, "--overwrite"]].concat());
+        assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("exited"), "{}", ran.stderr);
+        assert_eq!(fs::read(&file).unwrap(), trace);
+    }
+    let ran = run(&[&args[..], &["Other", "--overwrite"]].concat());
+    ran.fails(2, "the provider Other of --until is not enabled");
 }

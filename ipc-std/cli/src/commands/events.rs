@@ -3,24 +3,30 @@ use core::cell::RefCell;
 use core::ops::RangeInclusive;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use ipc_proto::nettrace::{End, EventAssembler, Metadata, TraceEvent};
-use ipc_std::{Timeouts, TraceReader, TraceSession};
+use ipc_std::{Client, Timeouts, TraceReader, TraceSession};
+use nettrace_analysis::names::Names;
 
+use crate::event_field::{self, Condition};
 use crate::event_line::Lines;
-use crate::failure::{Failure, Kind};
+use crate::event_summary::Summary;
+use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::only_arg::OnlyArg;
-use crate::recording::session::{self, LiveSession};
-use crate::recording::{self, SessionArgs, SessionPlan, TICK};
-use crate::socket_path;
+use crate::printable::{json_line, printable_name};
+use crate::recording::session::{self, LiveEvents, LiveSession};
+use crate::recording::{self, SessionArgs, SessionPlan, TICK, rundown};
 use crate::source::{self, Source};
-use crate::stdout::unbuffered_stdout;
+use crate::stack_names::{NamedStack, StackNames};
+use crate::stdout::{to_stdout, unbuffered_stdout};
 use crate::target::Target;
 use crate::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::timeout_args::TimeoutArgs;
+use crate::trace_file;
+use crate::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::wire_log::WireLogArgs;
 
 /// Show the events of a process as they happen, or of a trace
@@ -47,38 +53,67 @@ description has \"payload\", its bytes in base64, instead of \"fields\". Bytes
 after the last field are \"rest\"; if a field does not fit, \"error\" describes
 why. A second field of the same name is \"name#2\". Byte arrays are base64,
 infinite numbers are strings. \"cut\": true marks a line without all parts: a
-name has 256 characters at most, a stack 256 addresses, and the fields 4 KiB
-and 64 bytes for each byte of the payload.
+name has 256 characters at most, a stack 256 addresses or 64 KiB of names, and
+the fields 4 KiB and 64 bytes for each byte of the payload.
+
+--where compares numbers, and texts by their characters; a path of names such as
+Payload.Mean is a field in a field. An event without the field is not shown.
+Events also have time_ns, provider, id, version, name, level, thread_id,
+processor and activity_id, which --columns shows too. A field that the event does
+not have is - there, and null with --json.
+--until shows its event, and then stops the session of a process.
+
+--count-by counts up to 100,000 different values; with --json, a line is
+{\"value\", \"count\"}. --hist has a row from each power of two to the next, for
+negative numbers to the one before; with --json, {\"from\", \"to\", \"count\"}.
+
+With --stacks, each frame has its name, or its address where the name is not
+known: in lines that follow the event, innermost first, and with --json in
+\"stack\". A file is read twice, because its names follow the stacks; a pipe is
+read once, and has the names of the events before. A process is asked for its
+names first, and sends those of methods that it compiles later.
 
 Examples:
   dotnet-ipc events 4242
   dotnet-ipc events 4242 --provider System.Net.Http
   dotnet-ipc events 4242 --profile gc-verbose --duration 10s --json
+  dotnet-ipc events 4242 --clr-events exception --stacks
   dotnet-ipc events app.nettrace --only System.Net.Http/1 --ordered
+  dotnet-ipc events 4242 --clr-events gc --where 'Depth = 2'
+  dotnet-ipc events app.nettrace --where 'ExceptionType ~ timeout' --stacks
+  dotnet-ipc events app.nettrace --columns time_ns,thread_id,ExceptionType
+  dotnet-ipc events app.nettrace --count-by ExceptionType
+  dotnet-ipc events app.nettrace --hist MethodSize --where 'MethodSize > 0'
+  dotnet-ipc events 4242 --until Microsoft-Windows-DotNETRuntime/80
   dotnet-ipc events app.nettrace --from 00:10:00 --to 00:10:05
   xz -dc app.nettrace.xz | dotnet-ipc events - --json | jq .fields")]
 pub(crate) struct Args {
-    /// A process ID, or a trace; `-` for standard input
-    #[arg(value_name = "PID|FILE", required_unless_present_any = ["name", "socket"], conflicts_with_all = ["name", "socket"])]
-    target: Option<PathBuf>,
-    /// Name of the process, or its unique beginning, instead of a process ID
-    #[arg(long, value_name = "NAME", conflicts_with = "socket")]
-    name: Option<String>,
-    /// Path of the runtime's diagnostic socket, instead of a process ID
-    #[arg(long, value_name = "PATH", value_parser = socket_path::parser())]
-    socket: Option<PathBuf>,
-    /// Read PID|FILE as a file even if it is a number
-    #[arg(long, conflicts_with_all = ["name", "socket"])]
-    file: bool,
+    #[command(flatten)]
+    target: TraceTargetArgs,
     /// Show only the events of a provider, or only the one with this ID; repeatable
     #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
     only: Vec<OnlyArg>,
+    /// Show only events with such a field; repeatable: all conditions must hold. OP is =, !=, <, <=, >, >= or ~ (contains)
+    #[arg(long = "where", value_name = "FIELD OP VALUE", value_parser = Condition::parse)]
+    conditions: Vec<Condition>,
+    /// Show only these fields of each event, separated by tabs; repeatable, or separated by commas
+    #[arg(long, value_name = "FIELD", value_delimiter = ',', conflicts_with_all = ["count_by", "hist", "stacks"])]
+    columns: Vec<String>,
+    /// Show how many events have each value of this field, at the end, instead of the events
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["hist", "stacks"])]
+    count_by: Option<String>,
+    /// Show how many events have a number of each size in this field, at the end, instead of the events
+    #[arg(long, value_name = "FIELD", conflicts_with = "stacks")]
+    hist: Option<String>,
+    /// End with this event; repeatable: with the first of them
+    #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
+    until: Vec<OnlyArg>,
     #[command(flatten)]
     times: TimeRangeArgs,
     /// Sort the events by time, instead of showing them in the order of the trace, thread by thread
     #[arg(long)]
     ordered: bool,
-    /// Record the stacks of events of a process, for --json
+    /// Show the stacks of events with the names of methods; sorts the events of a file by time
     #[arg(long)]
     stacks: bool,
     #[command(flatten)]
@@ -90,51 +125,46 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    match (&args.target, args.process_id()) {
-        (Some(file), None) => show_file(file, args, globals),
-        (_, process_id) => show_process(process_id.transpose()?, args, globals),
+    match args.target.target(args.is_about_sessions())? {
+        TraceTarget::File(file) => show_file(file, args, globals),
+        TraceTarget::Process(target) => show_process(target, args, globals),
     }
 }
 
 impl Args {
-    /// Returns the process ID, if the target is one.
-    fn process_id(&self) -> Option<Result<u32, Failure>> {
-        let digits = self.target.as_ref()?.to_str().filter(|target| !self.file && is_number(target))?;
-        let not_found = |_| Failure::new(Kind::NotFound, format!("there is no process {digits}"));
-        Some(digits.parse().map_err(not_found))
+    /// Returns the summary to show instead of the events.
+    fn summary(&self) -> Option<Summary> {
+        let counts = self.count_by.as_deref().map(Summary::counts);
+        counts.or_else(|| self.hist.as_deref().map(Summary::histogram))
     }
 
     /// Returns whether there is an option that only applies to a process.
     fn is_about_sessions(&self) -> bool {
-        self.session.is_used() || self.session.no_resume || self.stacks || self.wire_log.is_wanted()
+        self.session.is_used() || self.session.live.no_resume || self.wire_log.is_wanted()
     }
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure> {
-    if args.is_about_sessions() {
-        let message = format!("{} is a file, so options for sessions do not apply", file.display());
-        return Err(Failure::new(Kind::Usage, message)
-            .with_hint("use them with a process ID or --socket, or filter the file with --only"));
-    }
     let source = Source::open(file)?;
     let name = source.name().to_string();
+    let names = match args.stacks {
+        true if source.is_regular() => Some(StackNames::of_file(file)?),
+        true => Some(StackNames::default()),
+        false => None,
+    };
     let output = Output::new(globals)?;
-    let mut events = Events::new(source, args, None, &output);
+    let mut events = Events::new(source, args, None, names, &output);
     let end = loop {
         match events.show_next() {
             Ok(Some(end)) => break Ok(end),
             Ok(None) => {}
             Err(e) => break Err(events.source().failed(&e)),
         }
-        if output.borrow().is_closed() {
+        if events.has_ended || output.borrow().is_closed() {
             break Ok(End::Complete);
         }
     };
-    output.borrow_mut().finish()?;
+    events.finish(&output, globals)?;
     if let lost @ 1.. = events.trace.lost().saturating_add(events.trace.lost_at_start()) {
         globals
             .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
@@ -143,73 +173,57 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
     source::check(end?, name)
 }
 
-fn show_process(process_id: Option<u32>, args: &Args, globals: &Globals) -> Result<(), Failure> {
+fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<(), Failure> {
     let plan = args.session.live_plan(args.stacks)?;
+    plan.check_until(&args.until)?;
     let wire_log = args.wire_log.open()?;
     let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
-    let client = Target::new(args.socket.as_deref(), args.name.as_deref(), process_id.unwrap_or_default())
-        .client(timeouts, &wire_log)?;
+    let client = target.client(timeouts, &wire_log)?;
     let output = Output::new(globals)?;
+    let names = args.stacks.then(|| names_of(&client)).transpose()?;
 
     let LiveSession { session, resumed, .. } = session::start(client, &plan, None, globals)?;
-    let mut events = Events::new(session, args, Some(&plan), &output);
-    let mut end = None;
-    let read = loop {
-        let shown = match end {
-            None => events.show_next(),
-            // The session must still end, also after a corrupt trace.
-            Some(_) => match events.source().read(&mut [0; 4096]) {
-                Ok(0) => break Ok(()),
-                other => other.map(|_| None),
-            },
-        };
-        match shown {
-            Ok(None) => {}
-            Ok(found) => end = found,
-            Err(e) => {
-                if let Err(e) = recording::read_failure(events.source(), e) {
-                    break Err(e);
-                }
-            }
-        }
-        // The session ends properly also when no more events can be shown.
-        if output.borrow().is_closed() || matches!(end, Some(End::Corrupt { .. })) {
-            events.source().stop();
-        }
-    };
-    let written = output.borrow_mut().finish();
+    let mut events = Events::new(session, args, Some(&plan), names, &output);
+    let (end, read) = session::read_events(&mut events);
+    let written = events.finish(&output, globals);
     let (lost, at_start) = (events.trace.lost(), events.trace.lost_at_start());
-    if let Some(warning) = recording::lost_warning(lost, at_start, events.read, plan.args.buffer) {
+    if let Some(warning) = recording::lost_warning(lost, at_start, events.read, plan.buffer_mb) {
         globals.note(&warning);
     }
     events.report(globals);
     resumed.and(written).and(read)?;
     let session = events.source();
-    check_end(end, session, plan.args.no_resume)?;
+    session::check_end(end, session, plan.no_resume)?;
     session::report_end(session, globals);
     wire_log.check()
 }
 
-/// Fails if the events of a process have no end.
-fn check_end(end: Option<End>, session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
-    match end {
-        Some(End::Truncated { .. }) => {
-            recording::check_resumed(session, no_resume)?;
-            Err(Failure::new(Kind::Gone, "events incomplete: the process exited while recording"))
-        }
-        end => source::check(end.unwrap_or(End::Complete), "the runtime"),
-    }
+/// Returns the names of a process that it has now.
+fn names_of(client: &Client) -> Result<StackNames, Failure> {
+    let mut names = Names::default();
+    rundown::read(client, |event| names.event(event))?;
+    Ok(StackNames::of_process(names))
 }
 
 /// The events of a trace, and the output that shows them.
 struct Events<'a, R> {
     trace: TraceReader<FlushingReader<R>>,
     only: &'a [OnlyArg],
+    conditions: &'a [Condition],
+    until: &'a [OnlyArg],
+    /// Whether an event of `until` was read.
+    has_ended: bool,
+    /// The fields to show instead of the events.
+    columns: &'a [String],
+    /// Counts the events instead of showing them.
+    summary: Option<Summary>,
     time_args: TimeRangeArgs,
     /// The ticks of the events to show, once the clock of the trace is known.
     times: Option<RangeInclusive<u64>>,
     /// The session of a process, which shows only the providers that it enables.
     plan: Option<&'a SessionPlan<'a>>,
+    /// For --stacks.
+    names: Option<StackNames>,
     /// The number of events that were read.
     read: u64,
 }
@@ -219,42 +233,84 @@ impl<'a, R: Read> Events<'a, R> {
         reader: R,
         args: &'a Args,
         plan: Option<&'a SessionPlan<'a>>,
+        names: Option<StackNames>,
         output: &Rc<RefCell<Output>>,
     ) -> Self {
         let reader = FlushingReader { reader, output: Rc::clone(output) };
         let mut trace = TraceReader::new(reader);
-        if !output.borrow().lines.shows_stacks() || (plan.is_some() && !args.stacks) {
+        // A process sends stacks if --stacks asks for them, or if it is too old to leave them out.
+        let shows_addresses = output.borrow().lines.shows_addresses() && plan.is_none();
+        if names.is_none() && !shows_addresses {
             trace = trace.without_stacks();
         }
-        if args.ordered {
+        // Code has its name at a time: its memory can be used again.
+        if args.ordered || (names.is_some() && plan.is_none()) {
             trace = trace.in_order(EventAssembler::ORDER_LIMIT);
         }
-        Self { trace, only: &args.only, time_args: args.times, times: None, plan, read: 0 }
+        Self {
+            trace,
+            only: &args.only,
+            conditions: &args.conditions,
+            until: &args.until,
+            has_ended: false,
+            columns: &args.columns,
+            summary: args.summary(),
+            time_args: args.times,
+            times: None,
+            plan,
+            names,
+            read: 0,
+        }
     }
 
     /// Reads the next event, and shows it unless it is filtered out. Returns the end of the trace instead of an event.
     fn show_next(&mut self) -> io::Result<Option<End>> {
         let output = Rc::clone(&self.trace.get_ref().output);
-        if let (Some(times), None, true) = (&self.times, self.trace.times(), self.time_args.is_used()) {
+        // The skipped events can have names.
+        let can_skip = self.time_args.is_used() && self.names.is_none();
+        if let (Some(times), None, true) = (&self.times, self.trace.times(), can_skip) {
             self.trace.skip_outside(*times.start(), *times.end());
         }
         let Some(event) = self.trace.next_event()? else { return Ok(self.trace.end()) };
         self.read = self.read.saturating_add(1);
+        if let Some(names) = &mut self.names {
+            names.event(&event);
+        }
         let times = self.times.get_or_insert_with(|| self.time_args.ticks(event.clock()));
         if !times.contains(&event.header.timestamp) {
             return Ok(None);
         }
         let metadata = event.metadata();
         let is_shown = match (&metadata, self.only, self.plan) {
-            (Some(metadata), [], Some(plan)) => plan.enables(&metadata.provider.to_string()),
+            (Some(metadata), [], Some(plan)) => plan.enables(metadata),
             (_, [], _) => true,
             (Some(metadata), only, _) => only.iter().any(|only| only.includes(metadata)),
             (None, _, _) => false,
         };
-        if is_shown {
-            output.borrow_mut().add(&event, metadata.as_ref());
+        let is_shown = is_shown && self.conditions.iter().all(|it| it.holds(&event, metadata.as_ref()));
+        match &mut self.summary {
+            _ if !is_shown || self.has_ended => {}
+            Some(summary) => summary.add(&event, metadata.as_ref()),
+            None if !self.columns.is_empty() => {
+                let line = columns(&event, metadata.as_ref(), self.columns, &output.borrow());
+                output.borrow_mut().add_line(&line);
+            }
+            None => {
+                let stack = self.names.as_mut().map(StackNames::stack);
+                output.borrow_mut().add(&event, metadata.as_ref(), stack);
+            }
         }
+        self.has_ended |= metadata.is_some_and(|metadata| self.until.iter().any(|it| it.includes(&metadata)));
         Ok(None)
+    }
+
+    /// Writes the summary, if there is one.
+    fn finish(&self, output: &RefCell<Output>, globals: &Globals) -> Result<(), Failure> {
+        output.borrow_mut().finish()?;
+        let Some(summary) = &self.summary else { return Ok(()) };
+        to_stdout(|out| summary.write(out, globals))?;
+        summary.report(globals);
+        Ok(())
     }
 
     /// Reports events that could not be sorted, or may be missing.
@@ -262,13 +318,25 @@ impl<'a, R: Read> Events<'a, R> {
         if let Some(times) = self.trace.times() {
             report_skipped(times, globals);
         }
-        if let late @ 1.. = self.trace.late() {
-            globals.note(&format!("{late} events are out of order: sorting them needs too much memory"));
-        }
+        trace_file::report_late(&self.trace, globals);
     }
 
     const fn source(&mut self) -> &mut R {
         &mut self.trace.get_mut().reader
+    }
+}
+
+impl LiveEvents for Events<'_, TraceSession> {
+    fn advance(&mut self) -> io::Result<Option<End>> {
+        self.show_next()
+    }
+
+    fn is_done(&self) -> bool {
+        self.has_ended || self.trace.get_ref().output.borrow().is_closed()
+    }
+
+    fn session(&mut self) -> &mut TraceSession {
+        self.source()
     }
 }
 
@@ -287,6 +355,7 @@ impl<R: Read> Read for FlushingReader<R> {
 
 /// Standard output, without the line buffer of [`io::Stdout`].
 struct Output {
+    json: bool,
     lines: Lines,
     stdout: io::Result<File>,
 }
@@ -297,11 +366,31 @@ impl Output {
 
     fn new(globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
         let stdout = unbuffered_stdout().map_err(|e| cannot_write(&e))?;
-        Ok(Rc::new(RefCell::new(Self { lines: Lines::new(globals.json), stdout: Ok(stdout) })))
+        Ok(Rc::new(RefCell::new(Self {
+            json: globals.json,
+            lines: Lines::new(globals.json),
+            stdout: Ok(stdout),
+        })))
     }
 
-    fn add(&mut self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) {
-        self.lines.add(event, metadata);
+    fn add(
+        &mut self,
+        event: &TraceEvent<'_>,
+        metadata: Option<&Metadata<'_>>,
+        stack: Option<NamedStack<'_>>,
+    ) {
+        self.lines.add(event, metadata, stack);
+        self.flush_full();
+    }
+
+    /// Adds a line without its end.
+    fn add_line(&mut self, line: &str) {
+        self.lines.bytes.extend_from_slice(line.as_bytes());
+        self.lines.bytes.push(b'\n');
+        self.flush_full();
+    }
+
+    fn flush_full(&mut self) {
         if self.lines.bytes.len() >= Self::FULL {
             self.flush();
         }
@@ -329,6 +418,26 @@ impl Output {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the line of an event that has these fields.
+fn columns(
+    event: &TraceEvent<'_>,
+    metadata: Option<&Metadata<'_>>,
+    names: &[String],
+    output: &Output,
+) -> String {
+    let values = names.iter().map(|name| event_field::value(event, metadata, name).map(event_field::to_json));
+    if output.json {
+        let fields = names.iter().cloned().zip(values.map(Option::unwrap_or_default));
+        return json_line(&serde_json::Value::Object(fields.collect()));
+    }
+    let text = |value: Option<serde_json::Value>| match value {
+        Some(serde_json::Value::String(text)) => printable_name(&text),
+        Some(value) => value.to_string(),
+        None => "-".to_owned(),
+    };
+    values.map(text).collect::<Vec<_>>().join("\t")
 }
 
 fn cannot_write(e: &io::Error) -> Failure {

@@ -1,23 +1,28 @@
-//! `gc`: the garbage collections of a trace.
+//! `gc`: the garbage collections of a process or of a trace.
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
 use serde_json::{Value, json};
 
+use crate::analysis_input::{AnalysisArgs, AnalysisInput, Needs};
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::rows::{Row, milliseconds, milliseconds_at, rows_to_stdout};
-use crate::source;
 use crate::stdout::{json_to_stdout, to_stdout};
 use crate::tables::{table_of_numbers, write_table};
-use crate::trace_file::read_in_order;
+use crate::trace_target::TraceTargetArgs;
 
-/// Show the garbage collections of a trace: pauses, reasons and heap sizes
+/// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+A number is a process ID, anything else a file; --file makes a number a file. A
+process is recorded for --duration or until Ctrl-C. With --json and --csv a row
+is written as soon as the collection is complete, otherwise the tables at the
+end. A suspended runtime is resumed. If the process exits meanwhile, what came
+is shown, and the exit status is 7.
+
 A collection blocks the program (NonConcurrentGC, or ForegroundGC while a
 background collection runs) or pauses it at times (BackgroundGC). PAUSE is the
 time of all its pauses together, and SUSPEND the part of it that stopping the
@@ -33,14 +38,15 @@ the trace. The end of a collection with \"complete\": false is not in the trace.
 What the trace does not have is null. With --summary, --json is one object.
 
 Examples:
+  dotnet-ipc gc 4242 --duration 1m
+  dotnet-ipc gc 4242 --json --duration 1h | jq 'select(.generation == 2)'
   dotnet-ipc trace 4242 --profile gc-collect -o app.nettrace
   dotnet-ipc gc app.nettrace
   dotnet-ipc gc app.nettrace --csv > collections.csv
   dotnet-ipc gc app.nettrace --json | jq 'select(.pause_ms > 10)'")]
 pub(crate) struct Args {
-    /// The trace; `-` for standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[command(flatten)]
+    target: TraceTargetArgs,
     /// Show the N collections with the longest pauses, in the order of time
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "csv")]
     top: usize,
@@ -50,14 +56,20 @@ pub(crate) struct Args {
     /// Write all collections as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let input = args.analysis.input(&args.target)?;
+    let is_live = input.is_live();
     let mut found = Found { limit: args.top, ..Found::default() };
     if args.csv || (globals.json && !args.summary) {
-        rows_to_stdout(args.csv, |add| found.read(args, globals, |collection| add(row(collection))))?;
+        rows_to_stdout(args.csv, is_live, |add| {
+            found.read(&input, true, globals, |collection| add(row(collection)))
+        })?;
     } else {
-        let read = found.read(args, globals, |_| ControlFlow::Continue(()));
+        let read = found.read(&input, false, globals, |_| ControlFlow::Continue(()));
         if globals.json {
             json_to_stdout(&found.to_json())?;
         } else if found.count > 0 {
@@ -69,11 +81,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         globals.note(&format!("{incomplete} more collections are not complete in the trace"));
     }
     if found.count == 0 {
-        let name = source::name(&args.file);
-        return Err(Failure::new(Kind::Other, format!("{name}: the trace has no garbage collection"))
-            .with_hint(
+        let target = input.target;
+        let (message, hint) = if is_live {
+            (format!("{target} ran no garbage collection"), "record for longer with --duration")
+        } else {
+            (
+                format!("{target}: the trace has no garbage collection"),
                 "if the program ran one, record it with `dotnet-ipc trace PID --profile gc-collect`",
-            ));
+            )
+        };
+        return Err(Failure::new(Kind::Other, message).with_hint(hint));
     }
     Ok(())
 }
@@ -90,21 +107,22 @@ struct Found {
 }
 
 impl Found {
-    /// Reads the trace, and passes each collection to `take` until that breaks.
+    /// Reads the events, and passes each collection to `take` until that breaks.
     fn read(
         &mut self,
-        args: &Args,
+        input: &AnalysisInput<'_>,
+        is_output: bool,
         globals: &Globals,
         mut take: impl FnMut(&Collection) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
-        let read = read_in_order(&args.file, globals, |event| {
+        let read = input.read(Needs::of_collections(), is_output, globals, |event| {
             self.collections.event(event);
             self.take(&mut take)
         });
         self.collections.finish();
         // The output reports its error itself.
         let _ = self.take(&mut take);
-        read
+        read?.result
     }
 
     fn take(&mut self, take: &mut impl FnMut(&Collection) -> ControlFlow<()>) -> ControlFlow<()> {

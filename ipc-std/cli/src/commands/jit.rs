@@ -1,25 +1,30 @@
-//! `jit`: the methods that the runtime compiled during a trace.
+//! `jit`: the methods that a process compiles, or did during a trace.
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
 use serde_json::{Value, json};
 
+use crate::analysis_input::{AnalysisArgs, AnalysisInput, Needs};
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::printable::printable_name;
 use crate::rows::{Row, milliseconds, milliseconds_at, rows_to_stdout};
-use crate::source;
 use crate::stdout::{json_to_stdout, to_stdout};
 use crate::tables::{table_of_numbers, write_table};
-use crate::trace_file::read_in_order;
+use crate::trace_target::TraceTargetArgs;
 
-/// Show the methods that were compiled during a trace: times, tiers and sizes
+/// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+A number is a process ID, anything else a file; --file makes a number a file. A
+process is recorded for --duration or until Ctrl-C. With --json and --csv a row
+is written as soon as the compilation is complete, otherwise the tables at the
+end. A suspended runtime is resumed. If the process exits meanwhile, what came
+is shown, and the exit status is 7.
+
 JIT is the time from the start of a compilation to its end, with that of others
 that it required on the same thread. A method is compiled again for a higher
 tier, so it can have several rows. Precompiled methods do not appear. The
@@ -31,14 +36,14 @@ are since the start of the trace, sizes are bytes. What the trace does not have
 is null. With --summary, --json is one object.
 
 Examples:
+  dotnet-ipc jit 4242
   dotnet-ipc trace 4242 --clr-events jit --clr-event-level verbose
   dotnet-ipc jit app.nettrace
   dotnet-ipc jit app.nettrace --csv > methods.csv
   dotnet-ipc jit app.nettrace --json | jq 'select(.jit_ms > 10).method'")]
 pub(crate) struct Args {
-    /// The trace; `-` for standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[command(flatten)]
+    target: TraceTargetArgs,
     /// Show the N compilations that took longest
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "csv")]
     top: usize,
@@ -48,14 +53,20 @@ pub(crate) struct Args {
     /// Write all compilations as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let input = args.analysis.input(&args.target)?;
+    let is_live = input.is_live();
     let mut found = Found { limit: args.top, ..Found::default() };
     if args.csv || (globals.json && !args.summary) {
-        rows_to_stdout(args.csv, |add| found.read(args, globals, |compilation| add(row(compilation))))?;
+        rows_to_stdout(args.csv, is_live, |add| {
+            found.read(&input, true, globals, |compilation| add(row(compilation)))
+        })?;
     } else {
-        let read = found.read(args, globals, |_| ControlFlow::Continue(()));
+        let read = found.read(&input, false, globals, |_| ControlFlow::Continue(()));
         if globals.json {
             json_to_stdout(&found.to_json())?;
         } else if found.count > 0 {
@@ -64,12 +75,20 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         read?;
     }
     if found.count == 0 {
-        let name = source::name(&args.file);
-        return Err(Failure::new(Kind::Other, format!("{name}: the trace has no compiled method"))
-            .with_hint(
+        let target = input.target;
+        let (message, hint) = if is_live {
+            (
+                format!("{target} compiled no method"),
+                "record for longer with --duration; a program that was compiled ahead of time compiles none",
+            )
+        } else {
+            (
+                format!("{target}: the trace has no compiled method"),
                 "if the program compiled one, record it with \
-             `dotnet-ipc trace PID --clr-events jit --clr-event-level verbose`",
-            ));
+                 `dotnet-ipc trace PID --clr-events jit --clr-event-level verbose`",
+            )
+        };
+        return Err(Failure::new(Kind::Other, message).with_hint(hint));
     }
     Ok(())
 }
@@ -86,21 +105,22 @@ struct Found {
 }
 
 impl Found {
-    /// Reads the trace, and passes each compilation to `take` until that breaks.
+    /// Reads the events, and passes each compilation to `take` until that breaks.
     fn read(
         &mut self,
-        args: &Args,
+        input: &AnalysisInput<'_>,
+        is_output: bool,
         globals: &Globals,
         mut take: impl FnMut(&Compilation) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
-        let read = read_in_order(&args.file, globals, |event| {
+        let read = input.read(Needs::of_compilations(), is_output, globals, |event| {
             self.compilations.event(event);
             self.take(&mut take)
         });
         self.compilations.finish();
         // The output reports its error itself.
         let _ = self.take(&mut take);
-        read
+        read?.result
     }
 
     fn take(&mut self, take: &mut impl FnMut(&Compilation) -> ControlFlow<()>) -> ControlFlow<()> {

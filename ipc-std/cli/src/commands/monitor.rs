@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
     let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
     let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
     // With --no-resume a suspended runtime would stay suspended.
-    let suspend = !args.options.session.no_resume;
+    let suspend = !args.options.session.live.no_resume;
     let (name, value) = monitor.variable(suspend)?;
 
     let (sender, notices) = mpsc::channel();

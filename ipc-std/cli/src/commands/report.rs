@@ -1,24 +1,32 @@
-//! `report`: where a program spends its time, by the samples and events of a trace.
+//! `report`: where a program spends its time, by the samples and events of a process or of a trace.
 use core::ops::ControlFlow;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use indicatif::HumanCount;
-use nettrace_analysis::call_tree::{CallTree, NodeId, Order};
+use nettrace_analysis::call_tree::{CallTree, Change, NodeId, Order};
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::clock_args::{ClockArgs, missing};
+use crate::analysis_input::{AnalysisArgs, InputRead, Needs};
+use crate::clock_args::{self, ClockArgs};
 use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::printable::printable_name;
 use crate::stdout::{json_to_stdout, to_stdout};
 use crate::terminal::{self, cut};
 use crate::trace_file;
+use crate::trace_target::{TraceTarget, TraceTargetArgs};
 
-/// Show the functions of a trace that take the most time, or allocate, throw or wait
+/// Show the functions of a process or of a trace that take the most time, or allocate, throw or wait
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+A number is a process ID, anything else a file; --file makes a number a file. A
+process is recorded for --duration or until Ctrl-C, with the events that the
+clock needs and then the names of its methods. A suspended runtime is resumed.
+If the process exits meanwhile, what came is shown, but not all of it has names,
+and the exit status is 7.
+
 A clock decides what counts:
   --cpu          samples of threads in managed code (the default)
   --wall         all samples: of threads that wait or run native code, too
@@ -36,17 +44,19 @@ trace does not name.
 With --json, the result is {\"clock\", \"unit\", \"total\", \"samples\", \"lost\",
 \"unnamed_frames\", \"frames\"}; a frame is {\"name\", \"exclusive\", \"inclusive\"}.
 Shares are in percent. --threads adds \"threads\", and --tree adds \"tree\", whose
-nodes have a \"depth\" and follow their caller.
+nodes have a \"depth\" and follow their caller. --diff adds \"total_before\" and
+\"samples_before\", and to a frame \"exclusive_before\" and \"inclusive_before\".
 
 Examples:
+  dotnet-ipc report 4242
+  dotnet-ipc report --name Shop --allocations --duration 1m
   dotnet-ipc trace 4242 -o app.nettrace --duration 10s
-  dotnet-ipc report app.nettrace
   dotnet-ipc report app.nettrace --wall --by inclusive --threads
+  dotnet-ipc report new.nettrace --diff old.nettrace
   dotnet-ipc report app.nettrace --event Microsoft-Windows-DotNETRuntime/80")]
 pub(crate) struct Args {
-    /// The trace; `-` for standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[command(flatten)]
+    target: TraceTargetArgs,
     /// Show N functions
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
@@ -61,6 +71,14 @@ pub(crate) struct Args {
     /// Show the calls from the root, down to 1 % of the total, in up to 5 N lines; `+` is one of several callees
     #[arg(long)]
     tree: bool,
+    /// Leave out modules and arguments of functions
+    #[arg(long)]
+    short: bool,
+    /// Show the functions whose shares differ most from those in OLD
+    #[arg(long, value_name = "OLD", conflicts_with_all = ["threads", "tree"])]
+    diff: Option<PathBuf>,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -73,21 +91,25 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (clock, clock_name) = args.clock.clock()?;
     // The default view also says how many threads only wait.
     let also = (clock == Clock::Cpu).then_some(Clock::Wall);
+    let old = args.diff.as_deref().map(|trace| Old::read(trace, &clock, args.short, globals)).transpose()?;
     let mut samples = Samples::new([clock.clone()].into_iter().chain(also));
-    let mut trace = trace_file::open(&args.file)?;
-    let read = trace_file::read_all(&mut trace, globals, |event| {
-        samples.event(event);
-        ControlFlow::Continue(())
-    });
-    let lost = trace.lost().saturating_add(trace.lost_at_start());
+    if args.short {
+        samples.names_mut().shorten();
+    }
+    let input = args.analysis.input(&args.target)?;
+    let InputRead { lost, result: read, .. } =
+        input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
+            samples.event(event);
+            ControlFlow::Continue(())
+        })?;
     let is_missing = samples.count(&clock) == 0 && (clock != Clock::Cpu || samples.samples() == 0);
     if is_missing {
         // A trace that cannot be read is the reason why nothing was found.
         read?;
-        return Err(missing(&clock, &args.file));
+        return Err(clock_args::missing(&clock, input.target));
     }
     let tree = CallTree::new(&mut samples, &clock, |_, weight| weight.total());
-    let report = Report { args, clock, clock_name, tree, lost };
+    let report = Report { args, clock, clock_name, tree, lost, old };
     if globals.json {
         json_to_stdout(&report.to_json(&mut samples))?;
     } else {
@@ -102,6 +124,34 @@ struct Report<'a> {
     clock_name: &'static str,
     tree: CallTree,
     lost: u64,
+    old: Option<Old<'a>>,
+}
+
+/// The older trace that the trace is compared with.
+struct Old<'a> {
+    trace: TraceTarget<'a>,
+    samples: Samples,
+    tree: CallTree,
+}
+
+impl<'a> Old<'a> {
+    fn read(path: &'a Path, clock: &Clock, is_short: bool, globals: &Globals) -> Result<Self, Failure> {
+        let mut samples = Samples::new([clock.clone()]);
+        if is_short {
+            samples.names_mut().shorten();
+        }
+        trace_file::read_all(&mut trace_file::open(path)?, globals, |event| {
+            samples.event(event);
+            ControlFlow::Continue(())
+        })?;
+        let trace = TraceTarget::File(path);
+        let tree = CallTree::new(&mut samples, clock, |_, weight| weight.total());
+        if tree.total() == 0 {
+            Err(clock_args::missing(clock, trace))
+        } else {
+            Ok(Self { trace, samples, tree })
+        }
+    }
 }
 
 /// A line of the tree.
@@ -158,6 +208,23 @@ impl Report<'_> {
         let top = { self.tree.top(self.order()).into_iter() }.take(self.args.top);
         let frame = |name: &str, exclusive, inclusive| json!({ "name": name, "exclusive": share(exclusive), "inclusive": share(inclusive) });
         let frames = top.map(|entry| frame(names.text(entry.frame), entry.exclusive, entry.inclusive));
+        let frames = match &self.old {
+            Some(old) => {
+                let change = |change: Change<'_>| {
+                    let ([exclusive_before, exclusive], [inclusive_before, inclusive]) =
+                        (change.exclusive, change.inclusive);
+                    json!({
+                        "name": change.name,
+                        "exclusive": exclusive,
+                        "inclusive": inclusive,
+                        "exclusive_before": exclusive_before,
+                        "inclusive_before": inclusive_before,
+                    })
+                };
+                self.changes(samples, old).into_iter().take(self.args.top).map(change).collect()
+            }
+            None => frames.collect(),
+        };
         let mut object = Map::new();
         let mut add = |name: &str, value: Value| _ = object.insert(name.to_owned(), value);
         add("clock", self.clock_name.into());
@@ -166,7 +233,11 @@ impl Report<'_> {
         add("samples", samples.count(&self.clock).into());
         add("lost", self.lost.into());
         add("unnamed_frames", self.tree.unnamed_share(names).into());
-        add("frames", frames.collect());
+        if let Some(old) = &self.old {
+            add("total_before", old.tree.total().into());
+            add("samples_before", old.samples.count(&self.clock).into());
+        }
+        add("frames", frames);
         if let Some(threads) = threads {
             add("threads", threads);
         }
@@ -222,6 +293,9 @@ impl Report<'_> {
                 HumanCount(dropped)
             )?;
         }
+        if let Some(old) = &self.old {
+            return self.write_changes(samples, old, width, out);
+        }
         if self.tree.total() > 0 {
             self.write_top(samples, width, out)?;
         }
@@ -239,6 +313,9 @@ impl Report<'_> {
 
     fn write_top(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
         let top = self.tree.top(self.order());
+        if top.is_empty() {
+            return writeln!(out, "\n{}: {}", clock_args::NO_STACK, clock_args::WHY_NO_STACK);
+        }
         writeln!(out, "\n{:>9} {:>9}  FUNCTION", "EXCLUSIVE", "INCLUSIVE")?;
         for entry in top.iter().take(self.args.top) {
             let [exclusive, inclusive] =
@@ -248,6 +325,50 @@ impl Report<'_> {
         }
         if let more @ 1.. = top.len().saturating_sub(self.args.top) {
             writeln!(out, "{more} more functions; --top {} shows all", top.len())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the functions whose shares differ, the largest change first.
+    fn changes<'n>(&self, samples: &'n Samples, old: &'n Old<'_>) -> Vec<Change<'n>> {
+        let mut changes = self.tree.difference(samples.names(), &old.tree, old.samples.names());
+        if let By::Inclusive = self.args.by {
+            let size = |change: &Change<'_>| (change.inclusive[1] - change.inclusive[0]).abs();
+            changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        }
+        changes
+    }
+
+    fn write_changes(
+        &self,
+        samples: &Samples,
+        old: &Old<'_>,
+        width: usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let count = HumanCount(old.samples.count(&self.clock));
+        let what = if self.clock.unit() == Unit::Samples { "samples" } else { "events" };
+        writeln!(out, "Before: {}, {count} {what}", old.trace)?;
+        let changes = self.changes(samples, old);
+        if changes.is_empty() {
+            return writeln!(out, "\nAll shares are equal");
+        }
+        let kind = match self.args.by {
+            By::Exclusive => "EXCLUSIVE",
+            By::Inclusive => "INCLUSIVE",
+        };
+        writeln!(out, "\n{:>9} {:>9} {:>9}  FUNCTION, BY {kind} SHARE", "BEFORE", "AFTER", "CHANGE")?;
+        for change in changes.iter().take(self.args.top) {
+            let [before, after] = match self.args.by {
+                By::Exclusive => change.exclusive,
+                By::Inclusive => change.inclusive,
+            };
+            let (difference, name) = (after - before, printable_name(change.name));
+            let line = format!("{before:>7.2} % {after:>7.2} % {difference:>+7.2} %  {name}");
+            writeln!(out, "{}", cut(&line, width))?;
+        }
+        if let more @ 1.. = changes.len().saturating_sub(self.args.top) {
+            writeln!(out, "{more} more functions; --top {} shows all", changes.len())?;
         }
         Ok(())
     }

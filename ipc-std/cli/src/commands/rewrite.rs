@@ -88,7 +88,7 @@ const LABELS: usize = 1 << 16;
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let only: Vec<EventSelector<'_>> = args.only.iter().map(OnlyArg::as_filter).collect();
-    let mut records = RecordReader::new(Source::open(&args.file)?);
+    let mut records = RecordReader::new(Source::open(&args.file)?.with_progress());
     let mut output = AtomicOutput::open(&args.output, &args.overwrite)?;
     let mut buffer = vec![0; BUFFER];
     let (mut metadata, mut threads) = (vec![Slot::default(); SLOTS], vec![Slot::default(); SLOTS]);
@@ -137,6 +137,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             _ => {}
         }
     };
+    records.get_mut().hide_progress();
     let name = records.get_ref().name().to_string();
     let Some(mut rewrite) = rewrite else {
         // Without a valid part there is nothing to write.

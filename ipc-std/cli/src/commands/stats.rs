@@ -37,7 +37,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let mut steps = RecordReader::new(Source::open(&args.file)?);
+    let mut steps = RecordReader::new(Source::open(&args.file)?.with_progress());
     let mut stats = Stats::default();
     let end = loop {
         match steps.next_record() {
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             step => stats.step(&step),
         }
     };
+    steps.get_mut().hide_progress();
     stats.number = match end {
         End::Corrupt { reason: Corruption::Version(version), .. } => Some(version),
         _ => (steps.offset() > 0).then(|| steps.version().number()),

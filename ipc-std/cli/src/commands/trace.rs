@@ -2,12 +2,15 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use ipc_proto::types::EventLevel;
 use ipc_proto::wire::TextBuf;
 use ipc_std::{Client, Timeouts, TraceSession};
 use serde_json::{Value, json};
 
 use crate::failure::{self, Failure};
 use crate::globals::Globals;
+use crate::only_arg::OnlyArg;
+use crate::recording::names_first::{CompiledNames, NamesFirst, Space};
 use crate::recording::progress::Progress;
 use crate::recording::session::{self, LiveSession};
 use crate::recording::{self, RecordingArgs, Summary, TICK, TraceOutput};
@@ -27,9 +30,17 @@ profiles. A --provider or --clr-events replaces the provider of that name in a
 profile.
 
 --duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
-writes the rest, with the method names, and the file is complete. A second
+writes the rest, with the method names, and the file is complete. So does an
+event of --until, which is in the trace, as are those shortly after. A second
 signal ends the tool immediately. A runtime that is suspended at startup is
 resumed. An option that the runtime is too old for is ignored, with a note.
+
+The names of methods are at the end of a trace, which a process that is killed
+does not send. With --names-first, the tool takes them at the start too, and
+writes them when the process ends; they need some megabytes of memory. Methods
+that are compiled later have names in events, but precompiled methods that the
+process first calls later have none. With --no-rundown, these are the only names,
+and the trace ends sooner.
 
 The runtime drops events when its buffer is full. The tool counts them while it
 records; a larger --buffer, or fewer events, help.
@@ -38,6 +49,8 @@ Examples:
   dotnet-ipc trace 4242
   dotnet-ipc trace 4242 -o gc.nettrace --profile gc-verbose --duration 1m30s
   dotnet-ipc trace 4242 -o http.nettrace --provider System.Net.Http::verbose
+  dotnet-ipc trace 4242 --until Microsoft-Windows-DotNETRuntime/80
+  dotnet-ipc trace 4242 --names-first --duration 1h
   dotnet-ipc trace 4242 --clr-events gc+jit --clr-event-level verbose
   dotnet-ipc trace 4242 -o - --duration 5s --provider \\
       'System.Runtime:0:4:EventCounterIntervalSec=1' | xz > counters.xz
@@ -51,6 +64,12 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     recording: RecordingArgs,
+    /// End with this event; repeatable: with the first of them
+    #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
+    until: Vec<OnlyArg>,
+    /// Take the names of methods at the start too, for stacks of a process that is killed
+    #[arg(long)]
+    names_first: bool,
     #[command(flatten)]
     timeout: TimeoutArgs,
     #[command(flatten)]
@@ -59,25 +78,47 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let plan = args.recording.plan()?;
+    let plan = if args.names_first { plan.with_names(EventLevel::INFORMATIONAL)? } else { plan };
+    plan.check_until(&args.until)?;
     let wire_log = args.wire_log.open()?;
     let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
     let client = args.target.client(timeouts, &wire_log)?;
     let path = args.output.clone().map_or_else(|| default_path(&client), Ok)?;
+    let mut space = args.names_first.then(Space::new);
     let mut output = TraceOutput::open(&path, &args.wire_log.overwrite)?;
+    output.counter_mut().wait_until(&args.until);
 
-    let live = session::start(client, &plan, Some(&output), globals).inspect_err(|_| output.abandon())?;
+    let start = || -> Result<_, Failure> {
+        let compiled = args.names_first.then(|| CompiledNames::start(&client)).transpose()?;
+        Ok((compiled, session::start(client.clone(), &plan, Some(&output), globals)?))
+    };
+    let (compiled, live) = start().inspect_err(|_| output.abandon())?;
     let LiveSession { mut session, started, resumed, stopping } = live;
-    let progress = Progress::start(started, plan.args.duration, stopping);
-    let recorded = recording::record(&mut session, &mut output, |_, output| progress.update(output));
+    // The session has started, so that no method is compiled in between.
+    let names = space.as_mut().map(|space| NamesFirst::new(&client, space, globals));
+    let mut names = names.transpose()?;
+    let progress = Progress::start(started, plan.duration, stopping);
+    let recorded = recording::record(&mut session, &mut output, names.as_mut(), |session, output| {
+        if output.counter().has_until() {
+            session.stop();
+        }
+        progress.update(output.bytes(), output.counter().events(), output.counter().lost());
+    });
+    drop(compiled);
+    // Also after the session has failed, but not after the output.
+    let named = match names {
+        Some(mut names) if !output.has_failed() => names.finish(&mut output),
+        _ => Ok(()),
+    };
     progress.finish();
     let is_complete = session.is_complete() && recorded.is_ok();
     let summary = Summary::new(&output, started.elapsed());
     report(&summary, &session, &output, is_complete, globals)?;
-    if let Some(warning) = summary.warning(plan.args.buffer) {
+    if let Some(warning) = summary.warning(plan.buffer_mb) {
         globals.note(&warning);
     }
-    resumed.and(recorded)?;
-    recording::check_end(&session, plan.args.no_resume, &output)?;
+    resumed.and(recorded).and(named)?;
+    recording::check_end(&session, plan.no_resume, &output)?;
     session::report_end(&session, globals);
     wire_log.check()
 }

@@ -2,6 +2,7 @@
 use core::time::Duration;
 
 use clap::ValueEnum;
+use ipc_proto::nettrace::Metadata;
 use ipc_proto::plan::LostFeature;
 use ipc_proto::types::{EventFilter, EventLevel, Provider, SessionBufferMode};
 use ipc_std::{Client, TraceConfig, TraceSession};
@@ -9,19 +10,31 @@ use ipc_std::{Client, TraceConfig, TraceSession};
 use super::event_ids::{self, EventIds};
 use super::keywords::{self, RUNTIME_PROVIDER};
 use super::provider::{self, ProviderList, ProviderSpec};
+use super::rundown;
 use super::trace_profile::{self, TraceProfile};
 use crate::durations;
 use crate::failure::{Failure, Kind};
+use crate::only_arg::OnlyArg;
 
 /// Options of every command that starts a session.
 #[derive(Debug, clap::Args)]
-pub(crate) struct SessionArgs {
+pub(crate) struct LiveArgs {
     /// Stop after DURATION [default: at Ctrl-C]
     #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
     pub(crate) duration: Option<Duration>,
     /// Size of the runtime's event buffer in MB
     #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) buffer: u32,
+    /// Keep a runtime suspended that is suspended at startup
+    #[arg(long)]
+    pub(crate) no_resume: bool,
+}
+
+/// Options of the commands whose user says what to record.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionArgs {
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     /// Enable the providers of this profile; repeatable
     #[arg(long = "profile", value_name = "P", value_enum, value_delimiter = ',')]
     profiles: Vec<TraceProfile>,
@@ -42,9 +55,6 @@ pub(crate) struct SessionArgs {
     /// What happens when the event buffer is full
     #[arg(long, value_enum, value_name = "MODE", default_value = "drop")]
     buffering: Buffering,
-    /// Keep a runtime suspended that is suspended at startup
-    #[arg(long)]
-    pub(crate) no_resume: bool,
 }
 
 /// Options of the commands that record to a file.
@@ -84,19 +94,52 @@ impl From<Buffering> for SessionBufferMode {
 /// The session to start: the options, checked.
 #[derive(Debug)]
 pub(crate) struct SessionPlan<'o> {
-    pub(crate) args: &'o SessionArgs,
+    /// When the session ends, unless the user ends it.
+    pub(crate) duration: Option<Duration>,
+    pub(crate) buffer_mb: u32,
+    pub(crate) no_resume: bool,
     providers: Vec<ProviderSpec>,
+    event_ids: &'o [EventIds],
+    buffering: Buffering,
     rundown_keyword: u64,
     stackwalk: bool,
-    /// Whether the user asked for a trace without stacks, so that stacks are worth a note.
-    reports_stacks: bool,
+    /// The features whose absence is worth a note: those that the user asked for.
+    reported: fn(&LostFeature) -> bool,
+    /// The runtime's own provider as the user enables it, if the session also has [`NAMES`].
+    shown_runtime: Option<ProviderSpec>,
 }
+
+impl LiveArgs {
+    /// Returns whether there is an option that does not apply to a file.
+    pub(crate) const fn is_used(&self) -> bool {
+        self.duration.is_some() || self.no_resume
+    }
+
+    /// Returns a session of these providers, without stacks and rundown.
+    pub(crate) fn plan(&self, providers: Vec<ProviderSpec>) -> SessionPlan<'_> {
+        SessionPlan {
+            duration: self.duration,
+            buffer_mb: self.buffer,
+            no_resume: self.no_resume,
+            providers,
+            event_ids: &[],
+            buffering: Buffering::Drop,
+            rundown_keyword: 0,
+            stackwalk: false,
+            reported: |_| false,
+            shown_runtime: None,
+        }
+    }
+}
+
+/// The events that name the methods that are compiled during a session: Loader and Jit.
+pub(super) const NAMES: ProviderSpec = ProviderSpec::new(RUNTIME_PROVIDER, 0x18, EventLevel::VERBOSE, "");
 
 impl SessionArgs {
     /// Returns whether there is an option that says what to record.
     pub(crate) fn is_used(&self) -> bool {
-        let Self { duration, profiles, providers, clr_events, event_ids, .. } = self;
-        duration.is_some()
+        let Self { live, profiles, providers, clr_events, event_ids, .. } = self;
+        live.duration.is_some()
             || !profiles.is_empty()
             || !providers.is_empty()
             || clr_events.is_some()
@@ -117,13 +160,27 @@ impl SessionArgs {
         // A mistake is reported before a runtime is involved.
         event_ids::filters(&providers, &self.event_ids).map_err(usage)?;
         let rundown_keyword = trace_profile::rundown_keyword(profiles);
-        Ok(SessionPlan { args: self, providers, rundown_keyword, stackwalk: true, reports_stacks: true })
+        Ok(SessionPlan {
+            event_ids: &self.event_ids,
+            buffering: self.buffering,
+            rundown_keyword,
+            stackwalk: true,
+            reported: |_| true,
+            ..self.live.plan(providers)
+        })
     }
 
-    /// Returns a session for events to show: without rundown, sampler and, unless `stackwalk`, without stacks.
+    /// Returns a session for events to show, without rundown and sampler: with stacks and the names of later methods, or
+    /// without both.
     pub(crate) fn live_plan(&self, stackwalk: bool) -> Result<SessionPlan<'_>, Failure> {
-        let plan = self.plan(&[TraceProfile::DotnetCommon])?;
-        Ok(SessionPlan { rundown_keyword: 0, stackwalk, reports_stacks: false, ..plan })
+        let mut plan = self.plan(&[TraceProfile::DotnetCommon])?;
+        if stackwalk {
+            let runtime = plan.providers.iter().find(|spec| spec.is_named(RUNTIME_PROVIDER));
+            plan.shown_runtime = runtime.cloned();
+            plan = plan.with_names(EventLevel::VERBOSE)?;
+        }
+        let reported = |lost: &LostFeature| *lost != LostFeature::Stackwalk;
+        Ok(SessionPlan { rundown_keyword: 0, stackwalk, reported, ..plan })
     }
 }
 
@@ -143,30 +200,58 @@ impl RecordingArgs {
 }
 
 impl SessionPlan<'_> {
+    /// Adds the stacks of events, and the names of their frames: those of code that is unloaded before the end, or of a
+    /// process that exits, are not in the rundown.
+    pub(crate) fn with_named_stacks(mut self) -> Self {
+        // This cannot fail: the provider has no arguments.
+        let _ = provider::add(&mut self.providers, &NAMES);
+        Self { stackwalk: true, rundown_keyword: rundown::KEYWORDS, ..self }
+    }
+
     /// Starts the session.
     pub(crate) fn start(&self, client: &Client) -> Result<TraceSession, Failure> {
         let providers: Vec<Provider<'_>> = self.providers.iter().map(ProviderSpec::to_provider).collect();
-        let filters: Vec<EventFilter<'_>> = event_ids::filters(&self.providers, &self.args.event_ids)
+        let filters: Vec<EventFilter<'_>> = event_ids::filters(&self.providers, self.event_ids)
             .map_err(|message| Failure::new(Kind::Usage, message))?;
         let config = TraceConfig {
-            buffer_mb: self.args.buffer,
+            buffer_mb: self.buffer_mb,
             rundown_keyword: self.rundown_keyword,
             stackwalk: self.stackwalk,
-            buffer_mode: self.args.buffering.into(),
+            buffer_mode: self.buffering.into(),
             providers: &providers,
             filters: &filters,
         };
         Ok(client.start_tracing(&config)?)
     }
 
-    /// Returns whether the session enables this provider.
-    pub(crate) fn enables(&self, provider: &str) -> bool {
-        self.providers.iter().any(|spec| spec.is_named(provider))
+    /// Returns the session with the events that name the methods that are compiled during it. Level informational needs
+    /// another session of level verbose.
+    pub(crate) fn with_names(mut self, level: EventLevel) -> Result<Self, Failure> {
+        let usage = |message| Failure::new(Kind::Usage, message);
+        provider::add(&mut self.providers, &ProviderSpec { level, ..NAMES }).map_err(usage)?;
+        Ok(self)
+    }
+
+    /// Fails if the session cannot have an event that is to end it.
+    pub(crate) fn check_until(&self, until: &[OnlyArg]) -> Result<(), Failure> {
+        let is_missing =
+            |until: &&OnlyArg| !self.providers.iter().any(|spec| spec.is_named(until.provider()));
+        let Some(missing) = until.iter().find(is_missing) else { return Ok(()) };
+        let message = format!("the provider {} of --until is not enabled", missing.provider());
+        Err(Failure::new(Kind::Usage, message).with_hint("enable it with --provider"))
+    }
+
+    /// Returns whether the user enables an event of the session.
+    pub(crate) fn enables(&self, event: &Metadata<'_>) -> bool {
+        let provider = event.provider.to_string();
+        if self.stackwalk && NAMES.is_named(&provider) {
+            return self.shown_runtime.as_ref().is_some_and(|spec| spec.enables(event));
+        }
+        self.providers.iter().any(|spec| spec.is_named(&provider))
     }
 
     /// Returns what the runtime is too old for, as sentences.
     pub(crate) fn limitations(&self, session: &TraceSession) -> Vec<String> {
-        let is_expected = |lost: &LostFeature| *lost == LostFeature::Stackwalk && !self.reports_stacks;
-        session.lost().iter().filter(|lost| !is_expected(lost)).map(|lost| lost.to_string()).collect()
+        session.lost().iter().filter(self.reported).map(|lost| lost.to_string()).collect()
     }
 }

@@ -1,5 +1,9 @@
 //! Counts the events in a trace while it is recorded.
-use ipc_proto::nettrace::{End, Limits, LossBuf, Parser, Record};
+use std::collections::BTreeSet;
+
+use ipc_proto::nettrace::{End, Limits, LossBuf, Metadata, Parser, Record};
+
+use crate::only_arg::OnlyArg;
 
 /// Counts the events in a trace, and those that the runtime lost, from the bytes as they arrive.
 ///
@@ -12,6 +16,11 @@ pub(crate) struct EventCounter {
     events: u64,
     loss: LossBuf,
     end: Option<End>,
+    /// The events to wait for.
+    until: Vec<OnlyArg>,
+    /// The ids of the metadata records that describe them.
+    until_ids: BTreeSet<u32>,
+    has_until: bool,
 }
 
 impl EventCounter {
@@ -22,7 +31,20 @@ impl EventCounter {
             events: 0,
             loss: LossBuf::default(),
             end: None,
+            until: Vec::new(),
+            until_ids: BTreeSet::new(),
+            has_until: false,
         }
+    }
+
+    /// Waits for one of these events.
+    pub(crate) fn wait_until(&mut self, until: &[OnlyArg]) {
+        self.until = until.to_vec();
+    }
+
+    /// Returns whether one of the events of [`wait_until`](Self::wait_until) was counted.
+    pub(crate) const fn has_until(&self) -> bool {
+        self.has_until
     }
 
     /// Counts the events in the next bytes of the trace.
@@ -32,10 +54,20 @@ impl EventCounter {
         }
         self.window.extend_from_slice(bytes);
         loop {
+            let version = self.parser.version();
             let record = self.parser.next(&self.window);
             self.loss.record(&record);
             match record {
-                Record::Event(_) => self.events = self.events.saturating_add(1),
+                Record::Event(event) => {
+                    self.events = self.events.saturating_add(1);
+                    self.has_until |= self.until_ids.contains(&event.metadata_id);
+                }
+                Record::Metadata(record) if !self.until.is_empty() => {
+                    if let Ok(metadata) = Metadata::decode(version, record.payload) {
+                        let is_until = self.until.iter().any(|until| until.includes(&metadata));
+                        self.until_ids.extend(is_until.then_some(metadata.id));
+                    }
+                }
                 Record::More { .. } => break,
                 Record::End(end) => {
                     self.end = Some(end);

@@ -4,6 +4,15 @@ use crate::unsigned::unsigned;
 /// The provider of the runtime's own events.
 pub(crate) const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 
+/// Garbage collections; allocations at level verbose.
+pub(crate) const GC: u64 = 0x1;
+/// Compilations; their starts at level verbose.
+pub(crate) const JIT: u64 = 0x10;
+pub(crate) const CONTENTION: u64 = 0x4000;
+pub(crate) const EXCEPTION: u64 = 0x8000;
+/// All keywords but those that make the runtime walk its heap or its methods, or report each allocation.
+pub(crate) const MODERATE: u64 = !0x3f0_00c0;
+
 /// Names and values of the runtime's keywords. The names are those of dotnet-trace's `--clrevents`, the values those of
 /// the runtime's manifest (ClrEtwAll.man). `fusion` and `managedheadcollect` are older names that dotnet-trace accepts.
 pub(crate) const CLR_KEYWORDS: [(&str, u64); 42] = [

@@ -15,7 +15,7 @@ struct NarrowTerminal<T>(T);
 const ECHO: u16 = 2;
 
 /// Returns standard error as the target of a progress bar, which shows nothing if it is no terminal.
-pub(super) fn stderr() -> ProgressDrawTarget {
+pub(crate) fn stderr() -> ProgressDrawTarget {
     let stderr = Term::stderr();
     if stderr.is_term() {
         return ProgressDrawTarget::term_like(Box::new(NarrowTerminal(stderr)));

@@ -21,6 +21,7 @@ pub(crate) struct TraceOutput {
     /// Bytes that were written.
     bytes: u64,
     counter: EventCounter,
+    has_failed: bool,
 }
 
 impl TraceOutput {
@@ -40,7 +41,15 @@ impl TraceOutput {
             (output.into_file(), created)
         };
         let is_regular = !is_stdout && file.metadata().is_ok_and(|metadata| metadata.is_file());
-        Ok(Self { path: path.to_owned(), file, created, is_regular, bytes: 0, counter: EventCounter::new() })
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            created,
+            is_regular,
+            bytes: 0,
+            counter: EventCounter::new(),
+            has_failed: false,
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -59,6 +68,10 @@ impl TraceOutput {
         &self.counter
     }
 
+    pub(crate) const fn counter_mut(&mut self) -> &mut EventCounter {
+        &mut self.counter
+    }
+
     /// Returns the path, if the file did not exist before.
     pub(crate) fn created(&self) -> Option<&Path> {
         self.created.as_deref()
@@ -69,8 +82,19 @@ impl TraceOutput {
         if self.is_regular { self.file.set_len(0).map_err(|e| self.failed(&e)) } else { Ok(()) }
     }
 
+    /// Returns whether a write has failed.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     /// Writes bytes of the trace, and counts those that were written.
-    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.write_all(bytes);
+        self.has_failed |= written.is_err();
+        written
+    }
+
+    fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
         while !bytes.is_empty() {
             match self.file.write(bytes) {
                 Ok(0) => return Err(self.failed(&ErrorKind::WriteZero.into())),

@@ -8,7 +8,6 @@ use std::time::Instant;
 use indicatif::{DecimalBytes, HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 use super::narrow_terminal;
-use super::output::TraceOutput;
 
 /// Shows the state of a recording in one line of standard error, if that is a terminal.
 ///
@@ -47,11 +46,10 @@ impl Progress {
     }
 
     /// Updates the counts.
-    pub(crate) fn update(&self, output: &TraceOutput) {
-        let Counts { bytes, events, lost } = &*self.counts;
-        bytes.store(output.bytes(), Ordering::Relaxed);
-        events.store(output.counter().events(), Ordering::Relaxed);
-        lost.store(output.counter().lost(), Ordering::Relaxed);
+    pub(crate) fn update(&self, bytes: u64, events: u64, lost: u64) {
+        self.counts.bytes.store(bytes, Ordering::Relaxed);
+        self.counts.events.store(events, Ordering::Relaxed);
+        self.counts.lost.store(lost, Ordering::Relaxed);
     }
 
     /// Removes the line.

@@ -2,6 +2,7 @@
 use core::str::FromStr;
 use std::borrow::Cow;
 
+use ipc_proto::nettrace::Metadata;
 use ipc_proto::types::{EventLevel, Provider};
 
 use super::keywords;
@@ -39,6 +40,12 @@ impl ProviderSpec {
     /// Returns whether the provider has this name. Like dotnet-trace, ignores the case.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// Returns whether keywords and level enable an event of the provider, by the rule of the runtime.
+    pub(crate) const fn enables(&self, event: &Metadata<'_>) -> bool {
+        let is_level = self.level.0 == EventLevel::LOG_ALWAYS.0 || event.level <= self.level.0;
+        is_level && (event.keywords == 0 || event.keywords & self.keywords != 0)
     }
 
     /// Adds the keywords, the level and the arguments of `other`, a provider of the same name.

@@ -2,18 +2,20 @@
 use core::mem;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use ipc_proto::nettrace::End;
 use ipc_std::{Client, ErrorKind, Stopper, TraceSession};
 
 use super::args::SessionPlan;
 use super::output::{self, TraceOutput};
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
-use crate::{signals, timeout_args};
+use crate::{signals, source, timeout_args};
 
 /// A session that has started.
 #[derive(Debug)]
@@ -48,9 +50,9 @@ pub(crate) fn start(
     // Before the thread that stops it, so that a session never seems shorter than its duration.
     let started = Instant::now();
     output.map_or(Ok(()), TraceOutput::truncate)?;
-    stop_later(started, plan.args.duration, session.stopper(), Arc::clone(&stopping))?;
+    stop_later(started, plan.duration, session.stopper(), Arc::clone(&stopping))?;
     *lock(&stage) = Stage::Recording(session.stopper());
-    let resumed = if plan.args.no_resume { Ok(()) } else { resume(client, began) };
+    let resumed = if plan.no_resume { Ok(()) } else { resume(client, began) };
     if resumed.is_err() {
         // The trace still gets its end.
         session.stop();
@@ -68,6 +70,56 @@ pub(crate) fn report_end(session: &TraceSession, globals: &Globals) {
     }
     if let Some(e) = session.stop_error() {
         globals.note(&format!("the trace is complete, but the runtime did not confirm its end: {e}"));
+    }
+}
+
+/// Events of a session that are used as they come.
+pub(crate) trait LiveEvents {
+    /// Uses the next event. Returns the end of the trace instead of an event.
+    fn advance(&mut self) -> io::Result<Option<End>>;
+    /// Returns whether no more events are wanted.
+    fn is_done(&self) -> bool;
+    fn session(&mut self) -> &mut TraceSession;
+}
+
+/// Reads the events up to the end of the session. Returns the end of the trace, if it was read.
+///
+/// The client's [`silence`](ipc_std::Timeouts::silence) is [`TICK`](super::TICK).
+pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<(), Failure>) {
+    let mut end = None;
+    loop {
+        let advanced = match end {
+            None => events.advance(),
+            // The session must still end, also after a corrupt trace.
+            Some(_) => match events.session().read(&mut [0; 4096]) {
+                Ok(0) => return (end, Ok(())),
+                other => other.map(|_| None),
+            },
+        };
+        match advanced {
+            Ok(None) => {}
+            Ok(found) => end = found,
+            Err(e) => {
+                if let Err(e) = super::read_failure(events.session(), e) {
+                    return (end, Err(e));
+                }
+            }
+        }
+        // The session ends properly also when no more events can be used.
+        if events.is_done() || matches!(end, Some(End::Corrupt { .. })) {
+            events.session().stop();
+        }
+    }
+}
+
+/// Fails if the events of a process have no end.
+pub(crate) fn check_end(end: Option<End>, session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
+    match end {
+        Some(End::Truncated { .. }) => {
+            super::check_resumed(session, no_resume)?;
+            Err(Failure::new(Kind::Gone, "events incomplete: the process exited while recording"))
+        }
+        end => source::check(end.unwrap_or(End::Complete), "the runtime"),
     }
 }
 

@@ -15,6 +15,7 @@
     reason = "a test reports a fault by a panic"
 )]
 
+mod analyses;
 mod mutations;
 mod ports;
 mod runtime;
@@ -27,13 +28,15 @@ mod user_events;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Output, Stdio};
 use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::runtime::{Runtime, with_runtimes};
+use crate::runtime::{Runtime, each_runtime, with_runtimes};
 
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object")
@@ -158,6 +161,143 @@ fn stack_names_what_each_thread_does() {
                 _ => assert!(Instant::now() < deadline, "{}: {stdout}", runtime.name),
             }
         }
+    });
+}
+
+#[test]
+fn the_next_stack_needs_no_names() {
+    with_runtimes(|runtime| {
+        let pid = runtime.process_id.to_string();
+        let folder = runtime.directory.path().join("dotnet-ipc");
+        let cached = || {
+            let files = std::fs::read_dir(&folder).into_iter().flatten();
+            let inodes = files.map(|file| file.unwrap().metadata().unwrap().ino());
+            inodes.collect::<Vec<_>>()
+        };
+        let stack = || runtime.dotnet_ipc(&["stack", &pid, "--json", "--timeout", "60s"]).output().unwrap();
+        if !runtime.knows(4, 0) {
+            // .NET Core 3.1 has no cookie.
+            assert!(stack().status.success());
+            assert!(cached().is_empty());
+            return;
+        }
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let stdout = loop {
+            let before = cached();
+            let output = stack();
+            if output.status.code() == Some(1) {
+                // Compiled ahead of time.
+                return;
+            }
+            if !before.is_empty() && before == cached() {
+                break String::from_utf8(output.stdout).unwrap();
+            }
+            // The rundown was taken again, because a thread ran code that was new.
+            assert!(Instant::now() < deadline, "{}", runtime.name);
+        };
+        assert_eq!(cached().len(), 1);
+        let threads = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let main = threads.into_iter().find(|thread| thread["thread_id"] == runtime.process_id).unwrap();
+        let frames = main["frames"].as_array().unwrap();
+        let is_main = |frame: &Value| frame.as_str().unwrap().contains("Main");
+        assert!(frames.iter().any(is_main), "{frames:?}");
+        assert!(main["thread_name"].is_string());
+    });
+}
+
+#[test]
+fn a_killed_process_keeps_its_names() {
+    each_runtime(|start| {
+        let mut runtime = start(&[]);
+        runtime.wait_for_socket();
+        let (pid, file) = (runtime.process_id.to_string(), runtime.directory.path().join("killed.nettrace"));
+        // A program that has just started is still being compiled.
+        let args = ["trace", &pid, "--names-first", "--timeout", "60s", "-o", file.to_str().unwrap()];
+        let mut child = runtime.dotnet_ipc(&args).stderr(Stdio::piped()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while std::fs::metadata(&file).map_or(0, |metadata| metadata.len()) < 10_000 {
+            assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "{}", runtime.name);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        runtime.kill();
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(7), "{}: {error}", runtime.name);
+        assert_complete(&runtime, &std::fs::read(&file).unwrap());
+        let report = runtime
+            .dotnet_ipc(&["report", file.to_str().unwrap(), "--wall", "--top", "9999", "--json"])
+            .output()
+            .unwrap();
+        if runtime.name.contains("aot") && report.status.code() == Some(1) {
+            return;
+        }
+        let report = json(&report);
+        let frames = report["frames"].as_array().unwrap();
+        let is_named =
+            |frame: &Value| frame["name"].as_str().unwrap().starts_with("System.Private.CoreLib!System.");
+        assert!(frames.iter().any(is_named), "{}: {report}", runtime.name);
+        // The host above Main has no name, and neither have precompiled methods that were first called later.
+        assert!(report["unnamed_frames"].as_f64().unwrap() < 50.0, "{}: {report}", runtime.name);
+    });
+}
+
+#[test]
+fn events_have_stacks_by_name() {
+    with_runtimes(|runtime| {
+        let pid = runtime.process_id.to_string();
+        let options = ["--json", "--stacks", "--provider", "Microsoft-DotNETCore-SampleProfiler:0:4"];
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let args = [&["events", &pid, "--duration", "300ms", "--timeout", "60s"], &options[..]].concat();
+            let output = runtime.run(&args, 0);
+            let stdout = String::from_utf8(output.stdout).unwrap();
+            let samples = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let mut stacks = samples.map(|sample| sample["stack"].as_array().unwrap().clone()).peekable();
+            // Compiled ahead of time.
+            let is_native = stacks.peek().is_none() && runtime.name.contains("aot");
+            let is_main = |frame: &Value| frame.as_str().unwrap().contains(".Main(");
+            if is_native || stacks.any(|stack| stack.iter().any(is_main)) {
+                break;
+            }
+            // It starts.
+            assert!(Instant::now() < deadline, "{}: {stdout}", runtime.name);
+        }
+    });
+}
+
+#[test]
+fn top_shows_functions_and_threads_by_name() {
+    with_runtimes(|runtime| {
+        let pid = runtime.process_id.to_string();
+        let mut command = runtime.dotnet_ipc(&["top", &pid, "--json", "--wall", "--top", "1000"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let runs_main = |period: &Value| {
+            let functions = period["functions"].as_array().unwrap();
+            let main = functions.iter().find(|f| f["name"].as_str().unwrap().contains(".Main("));
+            main.is_some_and(|main| main["inclusive"].as_f64().unwrap() > 1.0)
+        };
+        let mut allocates = false;
+        // A program that was compiled ahead of time has no names, and has samples since .NET 10 only.
+        for (number, line) in (1..=20).zip(lines) {
+            let period: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            assert_eq!(period["lost"], 0, "{}: {period}", runtime.name);
+            allocates |= period["allocated_bytes_per_second"].as_f64().unwrap() > 0.0;
+            let threads = period["threads"].as_array().unwrap();
+            if number > 2 && runs_main(&period) {
+                let main = threads.iter().find(|thread| thread["thread_id"] == runtime.process_id);
+                assert!(main.unwrap()["thread_name"].is_string(), "{}: {period}", runtime.name);
+                break;
+            }
+            if number > 4 && threads.is_empty() {
+                break;
+            }
+            assert!(number < 20, "{}: {period}", runtime.name);
+        }
+        eprintln!("{}: allocations: {allocates}", runtime.name);
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+            .unwrap();
+        assert!(child.wait().unwrap().success(), "{}", runtime.name);
     });
 }
 

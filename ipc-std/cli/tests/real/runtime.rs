@@ -123,6 +123,7 @@ impl Runtime {
     pub(crate) fn dotnet_ipc(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dotnet-ipc"));
         command.args(args).env("TMPDIR", self.directory.path()).stdin(Stdio::null());
+        command.env("XDG_CACHE_HOME", self.directory.path());
         command
     }
 

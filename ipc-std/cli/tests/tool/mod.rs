@@ -51,6 +51,10 @@ pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_dotnet-ipc");
 pub(crate) fn tool(args: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Without a cache folder.
+    for variable in ["HOME", "LOCALAPPDATA", "XDG_CACHE_HOME"] {
+        command.env_remove(variable);
+    }
     command
 }
 

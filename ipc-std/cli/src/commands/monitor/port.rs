@@ -194,7 +194,7 @@ impl<'p> Port<'p> {
     fn set_up(&self, runtime: &AdvertisedRuntime) -> Result<(), Failure> {
         let client = self.monitor.client(runtime.runtime_cookie);
         let recording = self.prepare(&client, runtime);
-        if !self.args.options.session.no_resume {
+        if !self.args.options.session.live.no_resume {
             self.resume(&client, runtime);
         }
         recording.map_or(Ok(()), |(session, file)| self.record(runtime, session, file))
@@ -298,10 +298,10 @@ impl<'p> Port<'p> {
         mut session: TraceSession,
         mut output: TraceOutput,
     ) -> Result<(), Failure> {
-        let options = &self.args.options.session;
+        let options = &self.args.options.session.live;
         let started = Instant::now();
         let end = options.duration.and_then(|duration| started.checked_add(duration));
-        let recorded = recording::record(&mut session, &mut output, |session, _| {
+        let recorded = recording::record(&mut session, &mut output, None, |session, _| {
             let over = end.is_some_and(|end| end <= Instant::now());
             if over || self.ending.load(Ordering::Relaxed) {
                 session.stop();

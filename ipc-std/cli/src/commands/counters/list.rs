@@ -1,0 +1,130 @@
+//! `counters list`: what a process publishes.
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection};
+use serde_json::json;
+
+use super::{Args, Subject};
+use crate::counters::feed::{Feed, Next, OwnedInstrument, Report};
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::printable::{json_line, printable_name};
+use crate::stdout::to_stdout;
+use crate::tables::write_table;
+
+/// Providers of event counters in .NET and its libraries. A process does not list its event sources.
+const WELL_KNOWN: [&str; 10] = [
+    "System.Runtime",
+    "Microsoft.AspNetCore.Hosting",
+    "Microsoft-AspNetCore-Server-Kestrel",
+    "Microsoft.AspNetCore.Http.Connections",
+    "Microsoft.EntityFrameworkCore",
+    "Microsoft.Data.SqlClient.EventSource",
+    "System.Net.Http",
+    "System.Net.NameResolution",
+    "System.Net.Security",
+    "System.Net.Sockets",
+];
+
+/// A counter or an instrument.
+struct Row {
+    system: &'static str,
+    kind: String,
+    unit: String,
+    description: String,
+}
+
+/// How long the first samples of event counters may take after their interval.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+
+pub(super) fn run(
+    args: &Args,
+    subject: Subject<'_>,
+    selections: Vec<Selection>,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    let Subject::Process(target) = subject else {
+        return Err(Failure::new(Kind::Usage, "`counters list` requires a process ID, --name or --socket"));
+    };
+    let mut event_counters = selections.clone();
+    if selections.is_empty() {
+        event_counters.extend(WELL_KNOWN.iter().flat_map(|name| name.parse()));
+    }
+    event_counters
+        .iter_mut()
+        .for_each(|one| one.system = Some(nettrace_analysis::counters::System::EventCounter));
+    let meters = if selections.is_empty() { "Meters\\*".parse().into_iter().collect() } else { selections };
+    let wire_log = args.wire_log.open()?;
+    let timeouts = args.timeout.timeouts();
+    let mut rows: BTreeMap<(String, String), Row> = BTreeMap::new();
+    let configs = [
+        CounterConfig { lists_instruments: true, ..args.config(meters) },
+        CounterConfig { interval: Duration::from_secs(1), ..args.config(event_counters) },
+    ];
+    for config in configs {
+        let (is_meters, interval) = (config.lists_instruments, config.interval);
+        let mut feed = Feed::new(config, timeouts)?;
+        feed.add(args.process(target), target.client(timeouts, &wire_log)?)?;
+        let end = Instant::now().checked_add(interval.saturating_add(PATIENCE));
+        loop {
+            match feed.next(end)? {
+                Next::Report(_, Report::Published(instrument)) => add_instrument(&mut rows, *instrument),
+                Next::Report(_, Report::Sample(sample)) => add_counter(&mut rows, *sample),
+                Next::Report(_, Report::EnumerationComplete) if is_meters => break,
+                Next::Report(_, Report::Problem(problem)) => globals.note(&problem),
+                Next::Report(_, Report::Ended(ended)) => ended?,
+                Next::Report(..) => {}
+                Next::Deadline | Next::Finished => break,
+            }
+        }
+    }
+    wire_log.check()?;
+    if globals.json {
+        return to_stdout(|out| {
+            rows.iter().try_for_each(|((provider, name), row)| {
+                let Row { system, kind, unit, description } = row;
+                let line = json!({
+                    "system": system, "provider": provider, "name": name, "kind": kind, "unit": unit,
+                    "description": description,
+                });
+                writeln!(out, "{}", json_line(&line))
+            })
+        });
+    }
+    if rows.is_empty() {
+        globals
+            .note("the process publishes no counters that are known by name; name a provider to ask for it");
+        return Ok(());
+    }
+    let mut table = crate::tables::table(&["PROVIDER", "NAME", "KIND", "UNIT", "DESCRIPTION"]);
+    for ((provider, name), row) in &rows {
+        let cells = [provider, name, &row.kind, &row.unit, &row.description];
+        table.add_row(cells.map(|cell| printable_name(cell)));
+    }
+    to_stdout(|out| write_table(&table, out))
+}
+
+/// The rows that a list has at most.
+const MAX_ROWS: usize = 100_000;
+
+fn add_instrument(rows: &mut BTreeMap<(String, String), Row>, instrument: OwnedInstrument) {
+    let OwnedInstrument { meter, name, kind, unit, description, .. } = instrument;
+    if rows.len() < MAX_ROWS {
+        rows.insert((meter, name), Row { system: "meter", kind, unit, description });
+    }
+}
+
+fn add_counter(rows: &mut BTreeMap<(String, String), Row>, sample: OwnedSample) {
+    let OwnedSample { system, provider, name, unit, display_name, measurement, .. } = sample;
+    if rows.len() < MAX_ROWS {
+        let row = Row {
+            system: system.name(),
+            kind: measurement.kind().to_owned(),
+            unit,
+            description: display_name,
+        };
+        rows.entry((provider, name)).or_insert(row);
+    }
+}

@@ -1,0 +1,187 @@
+//! Sessions that record the stack of each thread, and the rundown on request.
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::thread;
+
+use ipc_proto::nettrace::{End, TraceEvent};
+use ipc_proto::types::{EventLevel, Provider};
+use ipc_std::{Client, TraceConfig, TraceReader};
+use nettrace_analysis::KnownProvider;
+use nettrace_analysis::names::FrameId;
+
+use super::rundown::Rundown;
+use crate::failure::{Failure, Kind};
+use crate::globals::Globals;
+use crate::recording::rundown::KEYWORDS;
+use crate::{process, recording, rundown_cache, source};
+
+/// What a thread did when it was sampled. Its frames are addresses, or named.
+#[derive(Debug)]
+pub(super) struct Stack<F> {
+    pub(super) thread_id: u64,
+    pub(super) thread_name: Option<String>,
+    pub(super) is_managed: bool,
+    /// The innermost first.
+    pub(super) frames: Vec<F>,
+}
+
+impl Stack<u64> {
+    pub(super) fn map(self, name: impl FnMut(u64) -> FrameId) -> Stack<FrameId> {
+        let Self { thread_id, thread_name, is_managed, frames } = self;
+        Stack { thread_id, thread_name, is_managed, frames: frames.into_iter().map(name).collect() }
+    }
+}
+
+/// Records the stacks of a process.
+pub(super) struct Sampler<'g> {
+    pub(super) client: Client,
+    /// The process of the command line, if it has one.
+    pub(super) process_id: Option<u32>,
+    pub(super) globals: &'g Globals,
+}
+
+/// What a session recorded.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    /// The first stack of each thread.
+    stacks: BTreeMap<u64, Stack<u64>>,
+    pub(super) rundown: Rundown,
+    /// The trace, if it has a rundown and is not too long for the cache.
+    pub(super) trace: Option<Vec<u8>>,
+}
+
+impl Recorded {
+    const MAX_THREADS: usize = 1 << 14;
+    /// Runtimes record at most 100.
+    const MAX_FRAMES: usize = 256;
+
+    /// Reads a trace of the cache. `None` if it is not a complete one.
+    pub(super) fn read(trace: impl Read) -> Option<Self> {
+        let (mut trace, mut recorded) = (TraceReader::new(trace), Self::default());
+        while let Some(event) = trace.next_event().ok()? {
+            recorded.rundown.event(&event);
+            recorded.event(&event);
+        }
+        (trace.end() == Some(End::Complete)).then_some(recorded)
+    }
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        let has_room = self.stacks.len() < Self::MAX_THREADS;
+        if let Some(is_managed) = sampled(event).filter(|_| has_room) {
+            let thread_id = event.thread_id();
+            self.stacks.entry(thread_id).or_insert_with(|| Stack {
+                thread_id,
+                thread_name: None,
+                is_managed,
+                frames: event.stack().take(Self::MAX_FRAMES).collect(),
+            });
+        }
+    }
+
+    pub(super) fn take_stacks(&mut self) -> Vec<Stack<u64>> {
+        core::mem::take(&mut self.stacks).into_values().collect()
+    }
+}
+
+impl Sampler<'_> {
+    /// How long the runtime samples. It needs a millisecond, .NET 11 ten, and more on a busy machine.
+    const DURATIONS: [Duration; 3] =
+        [Duration::from_millis(30), Duration::from_millis(300), Duration::from_secs(3)];
+
+    /// Returns the stack of each thread, of which there is at least one, and the rundown if it is wanted.
+    pub(super) fn sample(&self, with_rundown: bool) -> Result<Recorded, Failure> {
+        for duration in Self::DURATIONS {
+            let recorded = self.sample_for(duration, with_rundown)?;
+            if !recorded.stacks.is_empty() {
+                return Ok(recorded);
+            }
+        }
+        let failure = Failure::new(Kind::Other, "the runtime sent no stacks");
+        Err(failure.with_hint("a program that was compiled ahead of time sends them since .NET 10"))
+    }
+
+    fn sample_for(&self, duration: Duration, with_rundown: bool) -> Result<Recorded, Failure> {
+        let providers = [Provider {
+            keywords: 0,
+            level: EventLevel::INFORMATIONAL,
+            name: KnownProvider::SampleProfiler.name().into(),
+            arguments: "".into(),
+        }];
+        let session = self.client.start_tracing(&TraceConfig {
+            rundown_keyword: if with_rundown { KEYWORDS } else { 0 },
+            ..TraceConfig::new(&providers)
+        })?;
+        let stopper = session.stopper();
+        thread::sleep(duration);
+        stopper.stop();
+        let copy = with_rundown.then(Vec::new);
+        let (mut trace, mut recorded) =
+            (TraceReader::new(Copied { reader: session, copy }), Recorded::default());
+        loop {
+            let event = match trace.next_event() {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(e) => {
+                    recording::read_failure(&trace.get_ref().reader, e)?;
+                    continue;
+                }
+            };
+            if with_rundown {
+                recorded.rundown.event(&event);
+            }
+            recorded.event(&event);
+        }
+        let lost = trace.lost().saturating_add(trace.lost_at_start());
+        if lost > 0 {
+            self.globals.note(&format!("{lost} events were lost, so that threads or names may be missing"));
+        }
+        let is_here = trace.trace().is_some_and(|trace| trace.process_id == self.process_id);
+        match trace.end() {
+            Some(End::Truncated { offset: 0, .. }) if trace.get_ref().reader.stop_error().is_none() => {
+                let failure = Failure::new(Kind::Other, "the runtime is suspended: it has no threads yet");
+                return Err(failure.with_hint("start the program with `dotnet-ipc resume`"));
+            }
+            Some(End::Truncated { .. }) => return Err(Failure::new(Kind::Gone, "the process exited")),
+            end => source::check(end.unwrap_or(End::Complete), "the runtime")?,
+        }
+        recorded.trace = trace.into_inner().copy.filter(|_| lost == 0);
+        if let (true, Some(process_id)) = (is_here, self.process_id) {
+            for stack in recorded.stacks.values_mut() {
+                stack.thread_name = process::thread_name(process_id, stack.thread_id);
+            }
+        }
+        Ok(recorded)
+    }
+}
+
+/// A reader that copies what it reads, unless that is too long for the cache.
+struct Copied<R> {
+    reader: R,
+    copy: Option<Vec<u8>>,
+}
+
+impl<R: Read> Read for Copied<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(buf)?;
+        if let Some(copy) = &mut self.copy {
+            copy.extend_from_slice(buf.get(..n).unwrap_or_default());
+        }
+        self.copy = self.copy.take().filter(|copy| copy.len() <= rundown_cache::MAX_LEN);
+        Ok(n)
+    }
+}
+
+/// Returns whether the thread of a sample runs managed code; `None` for other events.
+fn sampled(event: &TraceEvent<'_>) -> Option<bool> {
+    const EXTERNAL: [u8; 4] = [1, 0, 0, 0];
+    const MANAGED: [u8; 4] = [2, 0, 0, 0];
+    if KnownProvider::of(event.metadata()?.provider)? != KnownProvider::SampleProfiler {
+        return None;
+    }
+    match *event.header.payload.first_chunk()? {
+        EXTERNAL => Some(false),
+        MANAGED => Some(true),
+        _ => None,
+    }
+}

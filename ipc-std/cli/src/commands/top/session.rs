@@ -1,0 +1,157 @@
+//! The session that `top` shows: a thread reads its events, and sends a period each second.
+use core::time::Duration;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Instant;
+
+use ipc_proto::nettrace::{End, EventAssembler};
+use ipc_proto::types::{EventLevel, Provider};
+use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
+use nettrace_analysis::KnownProvider;
+use nettrace_analysis::live::{Activity, Live};
+
+use super::Message;
+use crate::failure::{Failure, Kind};
+use crate::recording::rundown;
+use crate::{recording, source};
+
+/// The length of a period.
+pub(super) const PERIOD: Duration = Duration::from_secs(1);
+/// The last period can be as short as this.
+const HALF: Duration = Duration::from_millis(500);
+
+/// What a process did in a period, and since the start.
+#[derive(Debug, Default)]
+pub(super) struct Period {
+    pub(super) last: Activity,
+    pub(super) total: Activity,
+    /// The events that the runtime dropped because its buffer was full, in this period and since the start.
+    pub(super) lost: [u64; 2],
+    /// The process of the session, in its own PID namespace.
+    pub(super) process_id: Option<u32>,
+}
+
+/// The keywords GC, Loader, Jit, NGen and Exception.
+const KEYWORDS: u64 = 0x8039;
+
+/// Starts the session.
+///
+/// It has no event filter: .NET 10 sends no allocations any more after the first collection if other events of the
+/// collector are filtered out.
+pub(super) fn start(client: &Client) -> Result<TraceSession, Failure> {
+    let provider = |provider: KnownProvider, keywords, level| Provider {
+        keywords,
+        level,
+        name: provider.name().into(),
+        arguments: "".into(),
+    };
+    let providers = [
+        provider(KnownProvider::SampleProfiler, 0, EventLevel::INFORMATIONAL),
+        // .NET 10 sends names of methods only at this level, and allocations have it on all runtimes.
+        provider(KnownProvider::Runtime, KEYWORDS, EventLevel::VERBOSE),
+    ];
+    let config = TraceConfig { rundown_keyword: 0, ..TraceConfig::new(&providers) };
+    Ok(client.start_tracing(&config)?)
+}
+
+/// Reads the names of the process, and then the session, on a thread of its own. Its last message is the end.
+pub(super) fn read_in_background(
+    client: Client,
+    session: TraceSession,
+    messages: Sender<Message>,
+) -> Result<(), Failure> {
+    let reader = thread::Builder::new().name("reader".to_owned()).spawn(move || {
+        let stopper = session.stopper();
+        let mut reader = Reader {
+            trace: TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT),
+            live: Live::default(),
+            lost: 0,
+            messages,
+        };
+        // The session has begun, so that no method is compiled between both.
+        let named = rundown::read(&client, |row| reader.live.names_mut().event(row));
+        match named {
+            Ok(()) => reader.send(Message::Named),
+            Err(_) => stopper.stop(),
+        }
+        let read = reader.read();
+        // The main thread waits for it.
+        let _ = reader.messages.send(Message::Ended(named.and(read)));
+    });
+    reader.map(|_| ()).map_err(|e| Failure::io("cannot start a thread", &e))
+}
+
+struct Reader {
+    trace: TraceReader<TraceSession>,
+    live: Live,
+    /// The events that were lost before the period.
+    lost: u64,
+    messages: Sender<Message>,
+}
+
+impl Reader {
+    /// Reads up to the end of the session.
+    fn read(&mut self) -> Result<(), Failure> {
+        /// The clock is read once for so many events.
+        const EVENTS: u32 = 64;
+        let (mut began, mut count) = (Instant::now(), 0_u32);
+        let mut is_first = true;
+        loop {
+            match self.trace.next_event() {
+                Ok(Some(event)) => {
+                    self.live.event(&event);
+                    count = count.wrapping_add(1);
+                    if count % EVENTS != 0 {
+                        continue;
+                    }
+                }
+                Ok(None) => break,
+                Err(e) => recording::read_failure(self.trace.get_ref(), e)?,
+            }
+            let elapsed = began.elapsed();
+            if elapsed < PERIOD {
+                continue;
+            }
+            if self.live.has_events() {
+                self.send_period();
+                is_first = false;
+                began = Instant::now();
+            } else {
+                self.send(Message::Silent(elapsed));
+            }
+        }
+        if self.live.has_events() && (is_first || began.elapsed() >= HALF) {
+            self.send_period();
+        }
+        let session = self.trace.get_ref();
+        let exited = || Failure::new(Kind::Gone, "the process exited");
+        match self.trace.end() {
+            Some(End::Truncated { offset: 0, .. })
+                if session.is_stopping() && session.stop_error().is_none() =>
+            {
+                let failure = Failure::new(Kind::Other, "the runtime is suspended: it has no threads yet");
+                Err(failure.with_hint("start the program with `dotnet-ipc resume`"))
+            }
+            Some(End::Truncated { .. }) => Err(exited()),
+            Some(End::Complete) if !session.is_stopping() => Err(exited()),
+            end => source::check(end.unwrap_or(End::Complete), "the runtime"),
+        }
+    }
+
+    fn send_period(&mut self) {
+        let last = self.live.next_period();
+        let lost = self.trace.lost().saturating_add(self.trace.lost_at_start());
+        let before = core::mem::replace(&mut self.lost, lost);
+        self.send(Message::Period(Box::new(Period {
+            last,
+            total: self.live.total(),
+            lost: [lost.saturating_sub(before), lost],
+            process_id: self.trace.trace().and_then(|trace| trace.process_id),
+        })));
+    }
+
+    fn send(&self, message: Message) {
+        // Without a receiver the tool ends.
+        let _ = self.messages.send(message);
+    }
+}

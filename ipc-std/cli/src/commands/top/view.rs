@@ -1,0 +1,544 @@
+//! What `top` shows of a period, and its keys. It needs no terminal.
+use core::cmp::Reverse;
+use core::time::Duration;
+use std::sync::Arc;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use indicatif::{DecimalBytes, HumanCount};
+use nettrace_analysis::live::{Activity, ThreadActivity};
+use nettrace_analysis::samples::Weight;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::session::Period;
+use crate::full_screen::{Line, Style};
+use crate::printable::printable;
+use crate::process;
+
+/// What to show of a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct View {
+    /// Threads instead of functions.
+    pub(super) threads: bool,
+    /// Sorted by the total share instead of the own one; threads: by id.
+    pub(super) by_total: bool,
+    /// All samples instead of those in managed code.
+    pub(super) wall: bool,
+    /// Since the start instead of the last second.
+    pub(super) since_start: bool,
+    /// Methods without module and arguments.
+    pub(super) short: bool,
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    /// Functions: the own and the total share. Threads: the share of time in managed code, and the share in all samples
+    /// there. In percent.
+    pub(super) shares: [f64; 2],
+    /// Of threads.
+    pub(super) id: Option<u64>,
+    pub(super) name: Option<String>,
+    /// The function. Its name has the characters of the program.
+    pub(super) function: Arc<str>,
+}
+
+impl View {
+    /// Returns the numbers to show.
+    pub(super) const fn activity(self, period: &Period) -> &Activity {
+        if self.since_start { &period.total } else { &period.last }
+    }
+
+    /// Returns up to `len` rows after the first `skip` ones.
+    pub(super) fn rows(self, period: &Period, local: bool, skip: usize, len: usize) -> Vec<Row> {
+        let activity = self.activity(period);
+        let weigh = |weight: Weight| if self.wall { weight.total() } else { weight.running };
+        if self.threads {
+            let mut threads: Vec<_> = activity.threads.iter().collect();
+            if !self.by_total {
+                threads.sort_by_key(|thread| Reverse((weigh(thread.samples), thread.samples.running)));
+            }
+            let process_id = period.process_id.filter(|_| local);
+            let row = |thread: &&ThreadActivity| self.thread(thread, activity, process_id);
+            return threads.iter().skip(skip).take(len).map(row).collect();
+        }
+        let total = weigh(activity.samples);
+        let mut functions: Vec<_> = { activity.functions.iter() }
+            .map(|function| (weigh(function.exclusive), weigh(function.inclusive), &function.name))
+            .filter(|(_, inclusive, _)| *inclusive > 0)
+            .collect();
+        functions.sort_by_key(|(exclusive, inclusive, name)| {
+            let shares = if self.by_total { (*inclusive, *exclusive) } else { (*exclusive, *inclusive) };
+            (Reverse(shares), Arc::clone(name))
+        });
+        let row = |(exclusive, inclusive, name): &(u64, u64, &Arc<str>)| Row {
+            shares: [percent(*exclusive, total), percent(*inclusive, total)],
+            id: None,
+            name: None,
+            function: self.name(name),
+        };
+        functions.iter().skip(skip).take(len).map(row).collect()
+    }
+
+    /// Returns the number of rows.
+    pub(super) fn len(self, period: &Period) -> usize {
+        let activity = self.activity(period);
+        if self.threads { activity.threads.len() } else { activity.functions.len() }
+    }
+
+    fn thread(self, thread: &ThreadActivity, activity: &Activity, process_id: Option<u32>) -> Row {
+        let ThreadActivity { id, name, samples, function, .. } = thread;
+        let name = Some(name.clone()).filter(|name| !name.is_empty());
+        Row {
+            shares: [
+                percent(samples.running, samples.total()),
+                percent(samples.running, activity.samples.running),
+            ],
+            id: Some(*id),
+            name: process_id.and_then(|process| process::thread_name(process, *id)).or(name),
+            function: self.name(function),
+        }
+    }
+
+    fn name(self, name: &Arc<str>) -> Arc<str> {
+        if self.short { nettrace_analysis::names::short_name(name).into() } else { Arc::clone(name) }
+    }
+
+    /// Returns the headings of the columns.
+    pub(super) const fn header(self) -> &'static str {
+        if self.threads { "   RUN %  SHARE %  THREAD" } else { "  SELF %  TOTAL %  FUNCTION" }
+    }
+
+    /// Returns what the shares are of.
+    pub(super) fn basis(self) -> String {
+        let of = if self.wall { "all samples" } else { "samples in managed code" };
+        format!("{of}, {}", if self.since_start { "since the start" } else { "last second" })
+    }
+}
+
+fn percent(part: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { part as f64 * 100.0 / all as f64 }
+}
+
+/// Returns the numbers of a period that are no shares of functions.
+pub(super) fn rates(activity: &Activity) -> Vec<String> {
+    let per_second = |count| activity.per_second(count);
+    vec![
+        format!("{:.2} of {} threads run", activity.running_threads(), activity.threads.len()),
+        format!(
+            "GC paused {:.1} %, {:.1}/s",
+            activity.paused_share() * 100.0,
+            per_second(activity.collections)
+        ),
+        format!("{}/s allocated", DecimalBytes(allocated_per_second(activity))),
+        format!("{:.0} exceptions/s", per_second(activity.exceptions)),
+    ]
+}
+
+/// The width below which threads are shown without names.
+const NARROW: usize = 80;
+
+fn allocated_per_second(activity: &Activity) -> u64 {
+    let bytes = u128::from(activity.allocated).saturating_mul(1_000_000_000);
+    u64::try_from(bytes.checked_div(activity.span.into()).unwrap_or_default()).unwrap_or(u64::MAX)
+}
+
+/// Returns a row as a line of this width.
+pub(super) fn row_line(row: &Row, width: usize) -> String {
+    let [first, second] = row.shares;
+    let mut line = format!("{first:8.2} {second:8.2}  ");
+    if let Some(id) = row.id {
+        match row.name.as_ref().filter(|_| width >= NARROW) {
+            Some(name) => line += &format!("{:24}  ", format!("{id} ({})", printable(name))),
+            None => line += &format!("{id:<8}  "),
+        }
+    }
+    let rest = width.saturating_sub(line.width());
+    line += &cut_middle(&printable(&row.function), rest);
+    cut_end(&line, width)
+}
+
+/// Cuts a text to a width, with an ellipsis at its end.
+pub(super) fn cut_end(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    format!("{}{}", start_of(text.chars(), width.saturating_sub(1)), ellipsis(width))
+}
+
+/// Cuts a name to a width, with an ellipsis instead of its middle: its end has the method.
+pub(super) fn cut_middle(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let rest = width.saturating_sub(1);
+    let start = start_of(text.chars(), rest / 2);
+    let end = start_of(text.chars().rev(), rest.saturating_sub(start.width()));
+    format!("{start}{}{}", ellipsis(width), end.chars().rev().collect::<String>())
+}
+
+const fn ellipsis(width: usize) -> &'static str {
+    if width == 0 { "" } else { "…" }
+}
+
+/// Returns the first characters that fit in a width.
+fn start_of(chars: impl Iterator<Item = char>, width: usize) -> String {
+    let mut used = 0_usize;
+    let fits = |c: &char| {
+        used = used.saturating_add(c.width().unwrap_or(0));
+        used <= width
+    };
+    chars.take_while(fits).collect()
+}
+
+/// What a key requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Request {
+    Quit,
+    Redraw,
+    Nothing,
+}
+
+/// The screen of `top`.
+#[derive(Debug, Default)]
+pub(super) struct Screen {
+    pub(super) view: View,
+    /// The name of the process.
+    pub(super) title: String,
+    /// Whether the process is visible to this one, by the same number.
+    pub(super) local: bool,
+    pub(super) period: Option<Period>,
+    /// How long no event has arrived, if that is longer than a period.
+    pub(super) silent: Option<Duration>,
+    /// Periods are not shown.
+    pub(super) is_paused: bool,
+    /// The rows above the first one on the screen.
+    pub(super) skip: usize,
+}
+
+impl Screen {
+    /// Takes the numbers of the next period, unless the screen is paused.
+    pub(super) fn take(&mut self, period: Period) {
+        self.silent = None;
+        if !self.is_paused {
+            self.period = Some(period);
+        }
+    }
+
+    /// Applies a key.
+    pub(super) fn key(&mut self, key: KeyEvent) -> Request {
+        const PAGE: usize = 10;
+        if key.kind == KeyEventKind::Release {
+            return Request::Nothing;
+        }
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let (view, skip) = (&mut self.view, &mut self.skip);
+        match key.code {
+            KeyCode::Char('c' | 'd') if is_control => return Request::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => return Request::Quit,
+            KeyCode::Char('l') if is_control => return Request::Redraw,
+            KeyCode::Char('f') => (view.threads, *skip) = (false, 0),
+            KeyCode::Char('t') => (view.threads, *skip) = (true, 0),
+            KeyCode::Tab => (view.threads, *skip) = (!view.threads, 0),
+            KeyCode::Char('s') => view.by_total = !view.by_total,
+            KeyCode::Char('w') => view.wall = !view.wall,
+            KeyCode::Char('a') => view.since_start = !view.since_start,
+            KeyCode::Char('n') => view.short = !view.short,
+            KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
+            KeyCode::Up => *skip = skip.saturating_sub(1),
+            KeyCode::Down => *skip = skip.saturating_add(1),
+            KeyCode::PageUp => *skip = skip.saturating_sub(PAGE),
+            KeyCode::PageDown => *skip = skip.saturating_add(PAGE),
+            KeyCode::Home => *skip = 0,
+            _ => return Request::Nothing,
+        }
+        Request::Redraw
+    }
+
+    /// Returns the lines of a screen of this size: at most `height`, none wider than `width`.
+    pub(super) fn lines(&mut self, width: usize, height: usize) -> Vec<Line> {
+        /// Lines that are shown only if so many lines remain for the table.
+        const TABLE: usize = 5;
+        let mut lines = Vec::new();
+        let mut head = vec![printable(&self.title).into_owned()];
+        let Some(period) = &self.period else {
+            let wait = match self.silent {
+                Some(_) => SILENT,
+                None => "Reading the names of methods",
+            };
+            lines.extend([
+                (Style::Bold, cut_end(&head.concat(), width)),
+                (Style::Plain, cut_end(wait, width)),
+            ]);
+            lines.truncate(height);
+            return lines;
+        };
+        head.extend(rates(self.view.activity(period)));
+        if let Some(silent) = self.silent {
+            head.insert(1, format!("no events for {} s", silent.as_secs()));
+        }
+        if self.is_paused {
+            head.insert(1, "PAUSED".to_owned());
+        }
+        let most = height.saturating_sub(TABLE).clamp(if height < TABLE { 1 } else { 2 }, 4);
+        lines.extend(wrapped(&head, width, most).into_iter().map(|line| (Style::Bold, line)));
+        let [lost, all] = period.lost;
+        if all > 0 {
+            let (lost, all) = (HumanCount(lost), HumanCount(all));
+            let line = format!("LOST EVENTS: {lost}, {all} since the start. The numbers are too low");
+            lines.push((Style::Reverse, cut_end(&line, width)));
+        }
+        if height > lines.len().saturating_add(TABLE) {
+            lines.push((Style::Plain, String::new()));
+        }
+        let header = self.view.header();
+        let basis = self.view.basis();
+        let space = width.saturating_sub(header.width()).saturating_sub(basis.width());
+        let header =
+            if space > 1 { format!("{header}{}{basis}", " ".repeat(space)) } else { header.to_owned() };
+        lines.push((Style::Reverse, cut_end(&header, width)));
+        let has_footer = height > lines.len().saturating_add(TABLE - 2);
+        let room = height.saturating_sub(lines.len()).saturating_sub(usize::from(has_footer));
+        self.skip = self.skip.min(self.view.len(period).saturating_sub(room));
+        let rows = self.view.rows(period, self.local, self.skip, room);
+        lines.extend(rows.iter().map(|row| (Style::Plain, row_line(row, width))));
+        if has_footer {
+            lines.resize(height.saturating_sub(1), (Style::Plain, String::new()));
+            let footer = wrapped(&self.footer(), width, 1);
+            lines.extend(footer.into_iter().map(|line| (Style::Dim, line)));
+        }
+        lines.truncate(height);
+        lines
+    }
+
+    /// Returns the keys with what they do now.
+    fn footer(&self) -> Vec<String> {
+        let View { threads, by_total, wall, since_start, short } = self.view;
+        let sort = match (threads, by_total) {
+            (false, false) => "s by total",
+            (false, true) => "s by self",
+            (true, false) => "s by thread",
+            (true, true) => "s by run",
+        };
+        let keys = [
+            "q quit",
+            if threads { "f functions" } else { "t threads" },
+            sort,
+            if since_start { "a last second" } else { "a since start" },
+            if wall { "w managed only" } else { "w with waits" },
+            if self.is_paused { "p continue" } else { "p pause" },
+            if short { "n full names" } else { "n short names" },
+        ];
+        keys.map(ToOwned::to_owned).into()
+    }
+}
+
+/// What the user reads while nothing arrives.
+pub(super) const SILENT: &str =
+    "The runtime sends no events: it is suspended, stopped in a debugger, or compiled ahead of time";
+
+/// Joins parts to lines of this width. Parts that do not fit are left out, but for the first one.
+fn wrapped(parts: &[String], width: usize, most: usize) -> Vec<String> {
+    const SPACE: &str = "   ";
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        let has_room = lines.len() < most;
+        match lines.last_mut() {
+            Some(line) if line.width().saturating_add(part.width()) <= width.saturating_sub(SPACE.len()) => {
+                line.push_str(SPACE);
+                line.push_str(part);
+            }
+            Some(_) if !has_room => {}
+            _ => lines.push(cut_end(part, width)),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nettrace_analysis::live::FunctionActivity;
+
+    fn weight(running: u64, waiting: u64) -> Weight {
+        Weight { running, waiting }
+    }
+
+    fn function(name: &str, exclusive: Weight, inclusive: Weight) -> FunctionActivity {
+        let mut function = FunctionActivity::default();
+        (function.name, function.exclusive, function.inclusive) = (name.into(), exclusive, inclusive);
+        function
+    }
+
+    fn thread(id: u64, samples: Weight, function: &str) -> ThreadActivity {
+        let mut thread = ThreadActivity::default();
+        (thread.id, thread.samples, thread.function) = (id, samples, function.into());
+        thread
+    }
+
+    const SPIN: &str = "Shop!Shop.Engine.Spin(int32)";
+    const LONG: &str = "System.Private.CoreLib!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart(class System.Object)";
+    const HOSTILE: &str = "Evil!\u{1b}[2J\u{202e}.\u{597d}\u{597d}()";
+
+    /// Ten threads, each sampled 100 times in half a second.
+    fn screen() -> Screen {
+        let mut last = Activity::default();
+        (last.span, last.rounds, last.samples) = (500_000_000, 100, weight(200, 800));
+        last.functions = vec![
+            function(LONG, weight(0, 0), weight(160, 700)),
+            function(SPIN, weight(150, 0), weight(150, 0)),
+            function("Shop!Shop.Queue.Wait()", weight(0, 700), weight(0, 700)),
+            function(HOSTILE, weight(50, 100), weight(50, 100)),
+        ];
+        last.threads = (1..=10)
+            .zip((90..100).rev())
+            .map(|(id, waiting)| thread(id, weight(id, waiting), SPIN))
+            .collect();
+        (last.collections, last.paused) = (3, 10_000_000);
+        (last.allocated, last.exceptions) = (5_000_000, 7);
+        let mut total = last.clone();
+        (total.span, total.samples) = (5_000_000_000, weight(2_000, 8_000));
+        let period = Period { last, total, lost: [0, 0], process_id: Some(4242) };
+        Screen { title: "Shop (4242)".to_owned(), period: Some(period), ..Screen::default() }
+    }
+
+    fn text(screen: &mut Screen, width: usize, height: usize) -> String {
+        let lines = screen.lines(width, height);
+        assert!(lines.len() <= height, "{lines:?}");
+        for (_, line) in &lines {
+            assert!(line.width() <= width, "{line}");
+            assert!(!line.chars().any(crate::printable::is_control), "{line:?}");
+        }
+        lines.iter().map(|(_, line)| format!("{}\n", line.trim_end())).collect()
+    }
+
+    fn press(screen: &mut Screen, key: char) -> Request {
+        screen.key(KeyCode::Char(key).into())
+    }
+
+    #[test]
+    fn a_usual_screen() {
+        let mut screen = screen();
+        assert_eq!(
+            text(&mut screen, 80, 24),
+            "\
+Shop (4242)   2.00 of 10 threads run   GC paused 2.0 %, 6.0/s
+10.00 MB/s allocated   14 exceptions/s
+
+  SELF %  TOTAL %  FUNCTION                 samples in managed code, last second
+   75.00    75.00  Shop!Shop.Engine.Spin(int32)
+   25.00    25.00  Evil!\\u{1b}[2J\\u{202e}.\u{597d}\u{597d}()
+    0.00    80.00  System.Private.CoreLib!System.…readStart(class System.Object)
+"
+            .to_owned()
+                + &"\n".repeat(16)
+                + "q quit   t threads   s by total   a since start   w with waits   p pause\n"
+        );
+        press(&mut screen, 't');
+        let threads = text(&mut screen, 80, 24);
+        assert!(threads.contains("   RUN %  SHARE %  THREAD"), "{threads}");
+        assert!(threads.contains("   10.00     5.00  10        Shop!Shop.Engine.Spin(int32)"), "{threads}");
+    }
+
+    #[test]
+    fn small_screens() {
+        let mut screen = screen();
+        assert_eq!(
+            text(&mut screen, 40, 8),
+            "\
+Shop (4242)   2.00 of 10 threads run
+GC paused 2.0 %, 6.0/s
+10.00 MB/s allocated   14 exceptions/s
+  SELF %  TOTAL %  FUNCTION
+   75.00    75.00  Shop!Shop.…pin(int32)
+   25.00    25.00  Evil!\\u{1b…2e}.\u{597d}\u{597d}()
+    0.00    80.00  System.Pri…em.Object)
+q quit   t threads   s by total
+"
+        );
+        assert_eq!(
+            text(&mut screen, 40, 5),
+            "\
+Shop (4242)   2.00 of 10 threads run
+GC paused 2.0 %, 6.0/s   14 exceptions/s
+  SELF %  TOTAL %  FUNCTION
+   75.00    75.00  Shop!Shop.…pin(int32)
+   25.00    25.00  Evil!\\u{1b…2e}.\u{597d}\u{597d}()
+"
+        );
+        for (width, height) in [(0, 0), (1, 1), (2, 3), (10, 2), (19, 9), (500, 200)] {
+            for key in "ftswanp".chars() {
+                press(&mut screen, key);
+                text(&mut screen, width, height);
+            }
+        }
+        screen.period = None;
+        assert_eq!(text(&mut screen, 12, 1), "Shop (4242)\n");
+    }
+
+    #[test]
+    fn keys_change_the_view() {
+        let mut screen = screen();
+        let first = |screen: &mut Screen| {
+            let text = text(screen, 200, 24);
+            text.lines().nth(3).unwrap().to_owned()
+        };
+        let spin = "   75.00    75.00  Shop!Shop.Engine.Spin(int32)";
+        assert_eq!(first(&mut screen), spin);
+        press(&mut screen, 'n');
+        assert_eq!(first(&mut screen), "   75.00    75.00  Shop.Engine.Spin");
+        press(&mut screen, 'n');
+        press(&mut screen, 's');
+        assert_eq!(first(&mut screen), format!("    0.00    80.00  {LONG}"));
+        press(&mut screen, 's');
+        press(&mut screen, 'w');
+        assert_eq!(first(&mut screen), "   70.00    70.00  Shop!Shop.Queue.Wait()");
+        press(&mut screen, 'w');
+        press(&mut screen, 'a');
+        assert_eq!(first(&mut screen), "    7.50     7.50  Shop!Shop.Engine.Spin(int32)");
+        press(&mut screen, 'a');
+        screen.key(KeyCode::Tab.into());
+        assert_eq!(first(&mut screen), "   10.00     5.00  10        Shop!Shop.Engine.Spin(int32)");
+        press(&mut screen, 's');
+        assert_eq!(first(&mut screen), "    1.00     0.50  1         Shop!Shop.Engine.Spin(int32)");
+        // The last rows are as far as it goes.
+        for _ in 0..100 {
+            screen.key(KeyCode::Down.into());
+        }
+        assert!(text(&mut screen, 80, 9).contains("\n   10.00     5.00  10  "));
+        screen.key(KeyCode::Home.into());
+        assert!(text(&mut screen, 80, 9).contains("\n    1.00     0.50  1  "));
+        for key in [KeyCode::Esc.into(), KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)] {
+            assert_eq!(screen.key(key), Request::Quit);
+        }
+        assert_eq!((press(&mut screen, 'q'), press(&mut screen, 'x')), (Request::Quit, Request::Nothing));
+    }
+
+    #[test]
+    fn lost_events_silence_and_pauses_are_shown() {
+        let mut screen = screen();
+        let other = || Period { lost: [1_000, 2_000], ..Period::default() };
+        screen.take(other());
+        let lost = "LOST EVENTS: 1,000, 2,000 since the start. The numbers are too low\n";
+        assert!(text(&mut screen, 80, 24).contains(lost));
+        assert!(text(&mut screen, 40, 6).contains("LOST EVENTS: 1,000, 2,000 since the sta…\n"));
+        screen.silent = Some(Duration::from_secs(3));
+        assert!(text(&mut screen, 80, 24).contains("no events for 3 s"));
+        press(&mut screen, 'p');
+        screen.take(Period::default());
+        let paused = text(&mut screen, 80, 24);
+        assert!(paused.contains(lost) && paused.contains("PAUSED") && !paused.contains("no events"));
+        press(&mut screen, 'p');
+        screen.take(Period::default());
+        assert!(!text(&mut screen, 80, 24).contains("LOST"));
+    }
+
+    #[test]
+    fn names_are_cut_in_the_middle() {
+        for (width, cut) in [(6, "abcdef"), (5, "ab…ef"), (4, "a…ef"), (2, "…f"), (1, "…"), (0, "")] {
+            assert_eq!(cut_middle("abcdef", width), cut);
+        }
+        // Each of them has two columns.
+        assert_eq!(cut_middle("\u{597d}\u{597d}\u{597d}\u{597d}", 6), "\u{597d}…\u{597d}");
+        assert_eq!(cut_end("\u{597d}\u{597d}\u{597d}", 5), "\u{597d}\u{597d}…");
+    }
+}

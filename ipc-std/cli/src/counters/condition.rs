@@ -1,0 +1,302 @@
+//! `--until`: conditions about counters.
+use core::fmt;
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use nettrace_analysis::counters::{Measurement, OwnedSample, Selection};
+
+use super::feed::Process;
+use crate::durations;
+
+/// Comparisons that all hold in one process.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Condition {
+    text: String,
+    terms: Vec<Term>,
+}
+
+/// A comparison of a counter: `rate(PROVIDER/NAME[TAGS]) > 80 for 10s`.
+#[derive(Debug, Clone, PartialEq)]
+struct Term {
+    part: Part,
+    selection: Selection,
+    /// `name=value` of tags that a series must have.
+    tags: Vec<(String, String)>,
+    comparison: Comparison,
+    number: f64,
+    hold: Duration,
+}
+
+/// The number of a sample that is compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Part {
+    Value,
+    Rate,
+    Count,
+    Sum,
+    Min,
+    Max,
+    Quantile(f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+    Equal,
+    NotEqual,
+}
+
+const COMPARISONS: [(&str, Comparison); 6] = [
+    (">=", Comparison::AtLeast),
+    ("<=", Comparison::AtMost),
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    (">", Comparison::Above),
+    ("<", Comparison::Below),
+];
+
+/// Parses `[PART(]PROVIDER/NAME[TAGS][)] OP NUMBER [for DURATION]`, several joined by ` and `.
+pub(crate) fn parse(text: &str) -> Result<Condition, String> {
+    let terms = text.split(" and ").map(term).collect::<Option<Vec<_>>>();
+    let terms = terms.ok_or_else(|| {
+        "not a condition such as 'System.Runtime/cpu-usage > 80 for 10s' or 'p95(My.Meter/latency[host=a]) >= 0.5'"
+            .to_owned()
+    })?;
+    Ok(Condition { text: text.to_owned(), terms })
+}
+
+fn term(text: &str) -> Option<Term> {
+    // An operator in a tag is between its brackets.
+    let start = text.rfind([']', ')']).unwrap_or(0);
+    let operators = text.get(start..)?;
+    let place = operators.find(['<', '>', '=', '!'])?.checked_add(start)?;
+    let (name, rest) = text.split_at_checked(place)?;
+    let (operator, comparison) = COMPARISONS.iter().find(|(operator, _)| rest.starts_with(operator))?;
+    let rest = rest.strip_prefix(operator)?.trim();
+    let (number, hold) = match rest.split_once(" for ") {
+        Some((number, hold)) => (number, durations::parse(hold.trim()).ok()?),
+        None => (rest, Duration::ZERO),
+    };
+    let number = number.trim().parse::<f64>().ok().filter(|number| !number.is_nan())?;
+    let name = name.trim();
+    let (part, name) = match name.strip_suffix(')') {
+        Some(name) => {
+            let (part, name) = name.split_once('(')?;
+            (parse_part(part)?, name.trim())
+        }
+        None => (Part::Value, name),
+    };
+    let (name, tags) = match name.strip_suffix(']') {
+        Some(name) => {
+            let (name, tags) = name.split_once('[')?;
+            let tags = tags.split(',').map(|tag| tag.split_once('='));
+            let tags = tags.map(|tag| tag.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            (name, tags.collect::<Option<Vec<_>>>()?)
+        }
+        None => (name, Vec::new()),
+    };
+    let selection = name.parse::<Selection>().ok().filter(|selection| selection.name.is_some())?;
+    Some(Term { part, selection, tags, comparison: *comparison, number, hold })
+}
+
+fn parse_part(text: &str) -> Option<Part> {
+    Some(match text {
+        "value" => Part::Value,
+        "rate" => Part::Rate,
+        "count" => Part::Count,
+        "sum" => Part::Sum,
+        "min" => Part::Min,
+        "max" => Part::Max,
+        _ => {
+            let percent = text.strip_prefix('p')?.parse::<f64>().ok()?;
+            Part::Quantile(percent / 100.0).check()?
+        }
+    })
+}
+
+impl Part {
+    fn check(self) -> Option<Self> {
+        match self {
+            Self::Quantile(share) if !(0.0..=1.0).contains(&share) => None,
+            part => Some(part),
+        }
+    }
+
+    /// Returns the number of a sample; `None` if it has none at this time.
+    fn of(self, sample: &OwnedSample) -> Option<f64> {
+        match (self, &sample.measurement) {
+            (Self::Value, measurement) => measurement.value(),
+            (Self::Rate, measurement) => measurement.rate(sample.interval),
+            (Self::Count, Measurement::Mean { count, .. }) => Some(*count as f64),
+            (Self::Count, Measurement::Histogram { count, .. }) => count.map(|count| count as f64),
+            (Self::Count, Measurement::ExponentialHistogram(histogram)) => Some(histogram.count as f64),
+            (Self::Sum, Measurement::Histogram { sum, .. }) => *sum,
+            (Self::Sum, Measurement::ExponentialHistogram(histogram)) => Some(histogram.sum),
+            (Self::Min, Measurement::Mean { min, .. }) => Some(*min),
+            (Self::Min, Measurement::ExponentialHistogram(histogram)) => Some(histogram.min),
+            (Self::Max, Measurement::Mean { max, .. }) => Some(*max),
+            (Self::Max, Measurement::ExponentialHistogram(histogram)) => Some(histogram.max),
+            (Self::Quantile(share), Measurement::Histogram { quantiles, .. }) => {
+                let found = quantiles.iter().find(|one| (one.quantile - share).abs() < 1e-9);
+                found.map(|one| one.value)
+            }
+            (Self::Quantile(share), Measurement::ExponentialHistogram(histogram)) => {
+                histogram.quantile(share)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns why no sample of this kind has the number.
+    fn contradiction(self, measurement: &Measurement) -> Option<&'static str> {
+        let is_mean = matches!(measurement, Measurement::Mean { .. });
+        let is_exponential = matches!(measurement, Measurement::ExponentialHistogram(_));
+        let is_histogram = is_exponential || matches!(measurement, Measurement::Histogram { .. });
+        let counts = matches!(
+            measurement,
+            Measurement::Sum { .. } | Measurement::Counter { .. } | Measurement::UpDownCounter { .. }
+        );
+        let quantile_is_missing = |share: f64| match measurement {
+            Measurement::Histogram { quantiles, .. } if !quantiles.is_empty() => {
+                !quantiles.iter().any(|one| (one.quantile - share).abs() < 1e-9)
+            }
+            _ => false,
+        };
+        match self {
+            Self::Value if is_histogram => {
+                Some("a histogram has no value; use p50(…), p95(…), p99(…), count(…) or sum(…)")
+            }
+            Self::Rate if !counts => Some("only what counts has a rate"),
+            Self::Count if !is_mean && !is_histogram => Some("only means and histograms have a count"),
+            Self::Sum if !is_histogram => Some("only histograms have a sum"),
+            Self::Min | Self::Max if !is_mean && !is_exponential => {
+                Some("only means and histograms with buckets have a minimum and a maximum")
+            }
+            Self::Quantile(_) if !is_histogram => Some("only histograms have percentiles"),
+            Self::Quantile(share) if quantile_is_missing(share) => {
+                Some("the runtime reports p50, p95 and p99")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Self::Above => left > right,
+            Self::AtLeast => left >= right,
+            Self::Below => left < right,
+            Self::AtMost => left <= right,
+            Self::Equal => left.total_cmp(&right).is_eq() || left - right == 0.0,
+            Self::NotEqual => !Self::Equal.holds(left, right),
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Condition {
+    /// Returns the counters that the condition compares.
+    pub(crate) fn selections(&self) -> impl Iterator<Item = &Selection> {
+        self.terms.iter().map(|term| &term.selection)
+    }
+}
+
+/// The state of a condition over the samples so far.
+pub(crate) struct Watch {
+    condition: Condition,
+    /// By term and process: the series that satisfy the term, with the times since when and until when.
+    holding: BTreeMap<(usize, Process), BTreeMap<String, (i128, i128)>>,
+    /// The terms whose counter exists.
+    seen: BTreeSet<usize>,
+    /// Why a term can never hold.
+    contradiction: Option<String>,
+}
+
+/// The series of a term in a process that are observed at most.
+const MAX_SERIES: usize = 10_000;
+/// A series that was silent for so many intervals satisfies nothing.
+const SILENT: f64 = 3.5;
+
+impl Watch {
+    pub(crate) const fn new(condition: Condition) -> Self {
+        Self { condition, holding: BTreeMap::new(), seen: BTreeSet::new(), contradiction: None }
+    }
+
+    pub(crate) const fn condition(&self) -> &Condition {
+        &self.condition
+    }
+
+    /// Takes the name of an instrument that exists, which may have no samples yet.
+    pub(crate) fn exists(&mut self, meter: &str, name: &str) {
+        for (n, term) in self.condition.terms.iter().enumerate() {
+            if term.selection.contains(nettrace_analysis::counters::System::Meter, meter.into(), name.into())
+            {
+                self.seen.insert(n);
+            }
+        }
+    }
+
+    /// Takes a sample. Returns whether the condition holds with it.
+    pub(crate) fn holds(&mut self, process: &Process, sample: &OwnedSample) -> bool {
+        let mut is_about = false;
+        let (provider, name) = (&*sample.provider, &*sample.name);
+        for (n, term) in self.condition.terms.iter().enumerate() {
+            if !term.selection.contains(sample.system, provider.into(), name.into()) {
+                continue;
+            }
+            self.seen.insert(n);
+            if let Some(why) = term.part.contradiction(&sample.measurement) {
+                self.contradiction.get_or_insert_with(|| format!("{provider}/{name}: {why}"));
+            }
+            let has_tag = |(name, value): &(String, String)| {
+                sample.sample().tags().any(|(known, other)| known == **name && other == **value)
+            };
+            if !term.tags.iter().all(has_tag) {
+                continue;
+            }
+            is_about = true;
+            let is_satisfied =
+                term.part.of(sample).is_some_and(|number| term.comparison.holds(number, term.number));
+            let series = self.holding.entry((n, process.clone())).or_default();
+            if !is_satisfied {
+                series.remove(&sample.tag_text);
+            } else if let Some((_, until)) = series.get_mut(&sample.tag_text) {
+                *until = sample.unix_nanoseconds;
+            } else if series.len() < MAX_SERIES {
+                series.insert(sample.tag_text.clone(), (sample.unix_nanoseconds, sample.unix_nanoseconds));
+            }
+        }
+        is_about && self.holds_in(process, sample)
+    }
+
+    fn holds_in(&mut self, process: &Process, sample: &OwnedSample) -> bool {
+        let now = sample.unix_nanoseconds;
+        let silent = sample.interval.unwrap_or(1.0) * SILENT * 1e9;
+        let holding = &mut self.holding;
+        self.condition.terms.iter().enumerate().all(|(n, term)| {
+            let Some(series) = holding.get_mut(&(n, process.clone())) else { return false };
+            series.retain(|_, (_, until)| now.saturating_sub(*until) as f64 <= silent);
+            let hold = i128::try_from(term.hold.as_nanos()).unwrap_or(i128::MAX);
+            series.values().any(|(since, until)| until.saturating_sub(*since) >= hold)
+        })
+    }
+
+    /// Returns why the condition can never hold, as far as that is known after the first intervals.
+    pub(crate) fn impossible(&self, is_after_first_intervals: bool) -> Option<String> {
+        if self.contradiction.is_some() {
+            return self.contradiction.clone();
+        }
+        let terms = self.condition.terms.iter().enumerate();
+        let mut missing = terms.filter(|(n, _)| is_after_first_intervals && !self.seen.contains(n));
+        missing.next().map(|(_, term)| format!("no process reports {}", term.selection))
+    }
+}

@@ -1,0 +1,321 @@
+//! The samples of processes, each read by a thread, and of traces.
+use core::ops::ControlFlow;
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use ipc_proto::nettrace::End;
+use ipc_std::discover::{self, ScanConfig};
+use ipc_std::{Client, CounterStream, Stopper, Timeouts, TraceReader};
+use nettrace_analysis::counters::{
+    CounterConfig, CounterEvent, CounterReader, Instrument, OwnedSample, Selection,
+};
+
+use crate::failure::{Failure, Kind};
+use crate::source::{self, Source};
+use crate::{full_screen, process, recording, signals};
+
+/// The process that a sample comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Process {
+    /// `None` if it is unknown, as for a socket.
+    pub(crate) id: Option<u32>,
+    /// The name of the process; empty if it is unknown.
+    pub(crate) name: String,
+}
+
+/// What happens at a process.
+#[derive(Debug)]
+pub(crate) enum Report {
+    Sample(Box<OwnedSample>),
+    Begin(Box<OwnedInstrument>),
+    End(Box<OwnedInstrument>),
+    Published(Box<OwnedInstrument>),
+    /// All instruments that exist were published.
+    EnumerationComplete,
+    /// Samples are missing, and why.
+    Problem(String),
+    /// The last report of the process.
+    Ended(Result<(), Failure>),
+}
+
+/// An instrument with texts of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnedInstrument {
+    pub(crate) meter: String,
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) unit: String,
+    pub(crate) description: String,
+    pub(crate) id: Option<u32>,
+}
+
+impl From<&Instrument<'_>> for OwnedInstrument {
+    fn from(instrument: &Instrument<'_>) -> Self {
+        Self {
+            meter: instrument.meter.to_string(),
+            name: instrument.name.to_string(),
+            kind: instrument.kind.to_string(),
+            unit: instrument.unit.to_string(),
+            description: instrument.description.to_string(),
+            id: instrument.id,
+        }
+    }
+}
+
+impl Report {
+    fn of(event: &CounterEvent<'_>) -> Option<Self> {
+        Some(match event {
+            CounterEvent::Sample(sample) => Self::Sample(Box::new(sample.into())),
+            CounterEvent::Begin(instrument) => Self::Begin(Box::new(instrument.into())),
+            CounterEvent::End(instrument) => Self::End(Box::new(instrument.into())),
+            CounterEvent::Published(instrument) => Self::Published(Box::new(instrument.into())),
+            CounterEvent::EnumerationComplete => Self::EnumerationComplete,
+            CounterEvent::Problem(problem) => Self::Problem(problem.to_string()),
+            _ => return None,
+        })
+    }
+}
+
+/// The sessions of processes.
+pub(crate) struct Feed {
+    shared: Arc<Shared>,
+    receiver: Receiver<(Arc<Process>, Report)>,
+    sender: SyncSender<(Arc<Process>, Report)>,
+    /// The processes that have not ended.
+    running: usize,
+    /// The sockets of all processes so far, if the feed follows all processes.
+    known: Option<BTreeSet<PathBuf>>,
+    next_scan: Instant,
+    timeouts: Timeouts,
+    config: CounterConfig,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_stopping: bool,
+    stoppers: Vec<Stopper>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops all sessions. Returns whether that was requested before.
+    fn stop(&self) -> bool {
+        let mut state = self.lock();
+        state.stoppers.drain(..).for_each(|stopper| stopper.stop());
+        core::mem::replace(&mut state.is_stopping, true)
+    }
+}
+
+/// The reports that wait at most, over all processes.
+const WAITING: usize = 4_096;
+/// The time between two searches for new processes.
+const SCAN_INTERVAL: Duration = Duration::from_secs(2);
+/// A thread needs little: the state of a session is on the heap.
+const STACK_SIZE: usize = 256 << 10;
+
+impl Feed {
+    /// Creates a feed without processes. A signal stops all of its sessions, a second one ends the tool.
+    pub(crate) fn new(config: CounterConfig, timeouts: Timeouts) -> Result<Self, Failure> {
+        let shared = Arc::new(Shared::default());
+        signals::handle({
+            let shared = Arc::clone(&shared);
+            move |signal| {
+                if shared.stop() {
+                    full_screen::restore();
+                    signals::obey(signal);
+                }
+            }
+        })?;
+        let (sender, receiver) = sync_channel(WAITING);
+        let next_scan = Instant::now();
+        Ok(Self { shared, receiver, sender, running: 0, known: None, next_scan, timeouts, config })
+    }
+
+    /// Starts a session of a process, on a thread of its own.
+    pub(crate) fn add(&mut self, process: Process, client: Client) -> Result<(), Failure> {
+        let (config, sender) = (self.config.clone(), self.sender.clone());
+        let (process, shared) = (Arc::new(process), Arc::clone(&self.shared));
+        let spawned =
+            thread::Builder::new().name("counters".to_owned()).stack_size(STACK_SIZE).spawn(move || {
+                let mut process = process;
+                let ended = watch(&client, &config, &shared, |id, report| {
+                    if process.id.is_none() && id.is_some() {
+                        process = Arc::new(Process { id, ..(*process).clone() });
+                    }
+                    sender.send((Arc::clone(&process), report)).is_ok()
+                });
+                // The receiver lives as long as the tool wants reports.
+                let _ = sender.send((process, Report::Ended(ended)));
+            });
+        spawned.map_err(|e| Failure::io("cannot start a thread", &e))?;
+        self.running = self.running.saturating_add(1);
+        Ok(())
+    }
+
+    /// Starts a session of each process, and of those that start later.
+    pub(crate) fn follow_all(&mut self) {
+        self.known = Some(BTreeSet::new());
+    }
+
+    fn scan(&mut self) -> Result<(), Failure> {
+        let Some(mut known) = self.known.take() else { return Ok(()) };
+        let mut added = Ok(());
+        for search in discover::scan(&ScanConfig::default()).searches {
+            let Some(path) = search.path().map(Path::to_owned) else { continue };
+            if known.contains(&path) {
+                continue;
+            }
+            known.insert(path);
+            let id = search.process_id();
+            let process = Process { id: Some(id), name: process::name(&search, None).unwrap_or_default() };
+            // A process whose socket cannot be used is none to report: `ps --why` does.
+            if let Ok(client) = search.client(&self.timeouts) {
+                let result = self.add(process, client);
+                added = added.and(result);
+            }
+        }
+        self.known = Some(known);
+        added
+    }
+
+    /// Stops all sessions. Their remaining reports follow.
+    pub(crate) fn stop(&mut self) {
+        self.shared.stop();
+        self.known = None;
+    }
+
+    /// Returns the next report, until `deadline` at the latest; `None` at the deadline.
+    pub(crate) fn next(&mut self, deadline: Option<Instant>) -> Result<Next, Failure> {
+        loop {
+            if self.shared.lock().is_stopping {
+                self.known = None;
+            }
+            if self.known.is_none() && self.running == 0 {
+                return Ok(Next::Finished);
+            }
+            let now = Instant::now();
+            if deadline.is_some_and(|deadline| now >= deadline) {
+                return Ok(Next::Deadline);
+            }
+            if self.known.is_some() && now >= self.next_scan {
+                self.scan()?;
+                self.next_scan = Instant::now().checked_add(SCAN_INTERVAL).unwrap_or(now);
+            }
+            // A signal shows in the state within this time if no process runs.
+            let scan = self.known.is_some().then_some(self.next_scan);
+            let due = [deadline, scan].into_iter().flatten().min();
+            let wait = due.map_or(SCAN_INTERVAL, |due| due.saturating_duration_since(now).min(SCAN_INTERVAL));
+            match self.receiver.recv_timeout(wait) {
+                Ok((process, report)) => {
+                    if matches!(report, Report::Ended(_)) {
+                        self.running = self.running.saturating_sub(1);
+                    }
+                    return Ok(Next::Report(process, report));
+                }
+                // The feed itself has a sender.
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
+    }
+}
+
+/// Sessions that are still running are stopped properly, without more reports.
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.stop();
+        while let Ok(Next::Report(..)) = self.next(None) {}
+    }
+}
+
+/// What [`Feed::next`] returns.
+pub(crate) enum Next {
+    Report(Arc<Process>, Report),
+    Deadline,
+    /// All processes have ended.
+    Finished,
+}
+
+/// Reads a session until it ends, or until no reports are wanted. Reports come with the process ID of the trace.
+fn watch(
+    client: &Client,
+    config: &CounterConfig,
+    shared: &Shared,
+    mut report: impl FnMut(Option<u32>, Report) -> bool,
+) -> Result<(), Failure> {
+    let mut stream = client.start_counters(config)?;
+    {
+        let mut state = shared.lock();
+        if state.is_stopping {
+            stream.session().stop();
+        } else {
+            state.stoppers.push(stream.session().stopper());
+        }
+    }
+    loop {
+        let id = stream.trace().trace().and_then(|trace| trace.process_id);
+        let wanted = match stream.next_event() {
+            Ok(Some(event)) => Report::of(&event).is_none_or(|event| report(id, event)),
+            Ok(None) => return end(&stream),
+            Err(e) => {
+                recording::read_failure(stream.session(), e)?;
+                true
+            }
+        };
+        if !wanted {
+            return Ok(());
+        }
+    }
+}
+
+fn end(stream: &CounterStream) -> Result<(), Failure> {
+    let session = stream.session();
+    if session.is_stopping() {
+        return Ok(());
+    }
+    match stream.trace().end() {
+        // A runtime that exits ends its sessions in order, or is killed.
+        Some(End::Complete | End::Truncated { .. }) | None => {
+            Err(Failure::new(Kind::Gone, "the process exited"))
+        }
+        Some(end) => source::check(end, "the runtime"),
+    }
+}
+
+/// Passes the reports of a trace to `take`, until that breaks.
+pub(crate) fn read_file(
+    file: &Path,
+    selections: &[Selection],
+    mut take: impl FnMut(&Process, Report) -> ControlFlow<()>,
+) -> Result<(), Failure> {
+    let mut trace = TraceReader::new(Source::open(file)?).without_stacks();
+    let mut counters = CounterReader::new().only(selections).preferring_meters();
+    let mut process: Option<Process> = None;
+    loop {
+        let id = trace.trace().and_then(|trace| trace.process_id);
+        let event = match trace.next_event() {
+            Ok(Some(event)) => event,
+            Ok(None) => break,
+            Err(e) => return Err(trace.get_ref().failed(&e)),
+        };
+        let process = process.get_or_insert(Process { id: None, name: String::new() });
+        process.id = process.id.or(id);
+        let report = counters.event(&event).and_then(|event| Report::of(&event));
+        if report.is_some_and(|report| take(process, report).is_break()) {
+            return Ok(());
+        }
+    }
+    source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())
+}

@@ -1,0 +1,401 @@
+//! The live table: a row for each series, with its last minute. It needs no terminal.
+use std::collections::{BTreeMap, VecDeque};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use nettrace_analysis::counters::{Measurement, OwnedSample, System};
+
+use super::feed::{OwnedInstrument, Process};
+use super::units::{plain, with_unit};
+use crate::full_screen::{Line, Style};
+use crate::printable::{printable, printable_name};
+
+/// The rows of the table, and what the keys have selected.
+#[derive(Default)]
+pub(crate) struct Table {
+    rows: BTreeMap<Key, Row>,
+    shows_process: bool,
+    sort: Sort,
+    filter: String,
+    is_typing: bool,
+    is_paused: bool,
+    scroll: usize,
+    note: String,
+    dropped: u64,
+}
+
+/// Process, provider, name and tags, system and instrument.
+type Key = (Process, String, String, String, System, u32);
+
+struct Row {
+    unit: String,
+    measurement: Measurement,
+    interval: Option<f64>,
+    /// The numbers of the last minute.
+    history: VecDeque<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Sort {
+    #[default]
+    Name,
+    Value,
+    Rate,
+}
+
+/// The rows at most. More series are counted.
+const MAX_ROWS: usize = 5_000;
+/// The samples of a row at most: a minute of an interval of a second.
+const MAX_HISTORY: usize = 60;
+/// The lines that are not rows: title, header and keys.
+const OTHER_LINES: usize = 3;
+/// The width of a number, and of both with a space between.
+const NUMBER: usize = 14;
+const NUMBERS: usize = 29;
+
+impl Table {
+    pub(crate) fn new(shows_process: bool) -> Self {
+        Self { shows_process, ..Self::default() }
+    }
+
+    pub(crate) fn note(&mut self, note: &str) {
+        self.note = printable(note).into_owned();
+    }
+
+    /// Takes a sample, unless the table is paused.
+    pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) {
+        if self.is_paused {
+            return;
+        }
+        let id = sample.instrument_id.unwrap_or_default();
+        let texts = [&sample.provider, &sample.name, &sample.tag_text];
+        let [provider, name, tags] = texts.map(|text| printable_name(text));
+        let key = (process.clone(), provider, name, tags, sample.system, id);
+        if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&key) {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        let row = self.rows.entry(key).or_insert_with(|| Row {
+            // Annotations, as {request}, are in the name already.
+            unit: if sample.unit.starts_with('{') { String::new() } else { printable_name(&sample.unit) },
+            measurement: sample.measurement.clone(),
+            interval: None,
+            history: VecDeque::new(),
+        });
+        row.measurement = sample.measurement.clone();
+        row.interval = sample.interval;
+        if let Some(number) = row.rate().or_else(|| row.value()) {
+            row.history.push_back(number);
+        }
+        if row.history.len() > MAX_HISTORY {
+            row.history.pop_front();
+        }
+    }
+
+    /// Removes the rows of an instrument that has ended, or else of the process.
+    pub(crate) fn remove(&mut self, process: &Process, instrument: Option<&OwnedInstrument>) {
+        self.rows.retain(|(owner, provider, name, _, system, id), _| {
+            let is_ended = instrument.is_none_or(|ended| {
+                let names = (printable_name(&ended.meter), printable_name(&ended.name));
+                *system == System::Meter
+                    && *id == ended.id.unwrap_or_default()
+                    && (&*names.0, &*names.1) == (&**provider, &**name)
+            });
+            owner != process || !is_ended
+        });
+    }
+
+    /// Handles a key. Returns whether the table is to end.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> bool {
+        if key.kind == KeyEventKind::Release {
+            return false;
+        }
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return key.code == KeyCode::Char('c');
+        }
+        if self.is_typing {
+            match key.code {
+                KeyCode::Enter => self.is_typing = false,
+                KeyCode::Esc => {
+                    self.is_typing = false;
+                    self.filter.clear();
+                }
+                KeyCode::Backspace => _ = self.filter.pop(),
+                KeyCode::Char(c) => self.filter.push(c),
+                _ => {}
+            }
+            self.scroll = 0;
+            return false;
+        }
+        const PAGE: usize = 10;
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return true,
+            KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
+            KeyCode::Char('/') => self.is_typing = true,
+            KeyCode::Char('s') => {
+                self.sort = match self.sort {
+                    Sort::Name => Sort::Value,
+                    Sort::Value => Sort::Rate,
+                    Sort::Rate => Sort::Name,
+                }
+            }
+            KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::Down => self.scroll = self.scroll.saturating_add(1),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
+            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(PAGE),
+            KeyCode::Home => self.scroll = 0,
+            _ => {}
+        }
+        false
+    }
+
+    /// Returns the lines for a terminal of this size.
+    pub(crate) fn lines(&mut self, width: usize, height: usize) -> Vec<Line> {
+        let filter = self.filter.to_lowercase();
+        // A name, and a shorter one for a narrow terminal.
+        let mut rows: Vec<((String, String), &Row)> = self
+            .rows
+            .iter()
+            .map(|((process, provider, name, tags, system, _), row)| {
+                let process = match process.id {
+                    Some(id) if self.shows_process => format!("{id} "),
+                    _ => String::new(),
+                };
+                let name = format!("{process}{provider}/{name}");
+                let names = match system {
+                    System::Meter if !tags.is_empty() => {
+                        (format!("{name}[{tags}]"), format!("{name}[{}]", values(tags)))
+                    }
+                    _ => (name.clone(), name),
+                };
+                (names, row)
+            })
+            .filter(|((name, _), _)| filter.is_empty() || name.to_lowercase().contains(&filter))
+            .collect();
+        let by = |number: fn(&Row) -> Option<f64>| {
+            move |(_, a): &((String, String), &Row), (_, b): &((String, String), &Row)| {
+                let of =
+                    |row: &Row| number(row).filter(|number| !number.is_nan()).unwrap_or(f64::NEG_INFINITY);
+                of(b).total_cmp(&of(a))
+            }
+        };
+        match self.sort {
+            Sort::Name => {}
+            Sort::Value => rows.sort_by(by(Row::value)),
+            Sort::Rate => rows.sort_by(by(Row::rate)),
+        }
+        let space = height.saturating_sub(OTHER_LINES);
+        self.scroll = self.scroll.min(rows.len().saturating_sub(space.max(1)));
+        let spark = (width / 5).min(MAX_HISTORY);
+        let name_width = width.saturating_sub(spark).saturating_sub(NUMBERS).saturating_sub(2).max(8);
+        let line = |name: &str, numbers: &str, spark: &str| {
+            let name = cut_middle(name, name_width);
+            let line = format!("{name:name_width$} {numbers:>NUMBERS$} {spark}");
+            line.chars().take(width).collect::<String>()
+        };
+        let numbers = format!("{:>NUMBER$} {:>NUMBER$}", "VALUE", "RATE");
+        let mut lines = vec![(Style::Bold, line(&self.title(rows.len()), "", ""))];
+        lines.push((Style::Reverse, line("COUNTER", &numbers, "LAST MINUTE")));
+        for ((name, short), row) in rows.into_iter().skip(self.scroll).take(space) {
+            let name = if name.chars().count() > name_width { short } else { name };
+            lines.push((Style::Plain, line(&name, &row.numbers(), &sparkline(&row.history, spark))));
+        }
+        let last = if self.is_typing {
+            format!("filter: {}_", printable(&self.filter))
+        } else if self.note.is_empty() {
+            "q quit  p pause  / filter  s sort  ↑↓ scroll  histograms: p50 p95 p99, n".to_owned()
+        } else {
+            self.note.clone()
+        };
+        lines.push((Style::Dim, last.chars().take(width).collect()));
+        lines.truncate(height);
+        lines
+    }
+
+    fn title(&self, shown: usize) -> String {
+        let mut title = format!("{shown} series");
+        if shown != self.rows.len() {
+            title = format!("{shown} of {} series", self.rows.len());
+        }
+        match self.sort {
+            Sort::Name => {}
+            Sort::Value => title.push_str(", by value"),
+            Sort::Rate => title.push_str(", by rate"),
+        }
+        if !self.filter.is_empty() {
+            title.push_str(&format!(", with '{}'", printable(&self.filter)));
+        }
+        if self.dropped > 0 {
+            title.push_str(", more are not shown");
+        }
+        if self.is_paused {
+            title.push_str(", paused");
+        }
+        title
+    }
+}
+
+impl Row {
+    /// Returns the main number; of a histogram, its median.
+    fn value(&self) -> Option<f64> {
+        match &self.measurement {
+            Measurement::Histogram { quantiles, .. } => quantiles.first().map(|one| one.value),
+            Measurement::ExponentialHistogram(histogram) => histogram.quantile(0.5),
+            measurement => measurement.value(),
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        match self.measurement {
+            Measurement::UpDownCounter { .. } => None,
+            _ => self.measurement.rate(self.interval),
+        }
+    }
+
+    fn numbers(&self) -> String {
+        let shown = |number: f64| with_unit(number, &self.unit);
+        let quantiles: Vec<f64> = match &self.measurement {
+            Measurement::Histogram { quantiles, .. } => {
+                quantiles.iter().take(3).map(|one| one.value).collect()
+            }
+            Measurement::ExponentialHistogram(histogram) => {
+                [0.5, 0.95, 0.99].into_iter().filter_map(|share| histogram.quantile(share)).collect()
+            }
+            _ => {
+                let rate = self.rate().map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
+                let value = self.value().map_or_else(|| "-".to_owned(), shown);
+                let [value, rate] = [value, rate].map(|text| cut_middle(&text, NUMBER));
+                return format!("{value:>NUMBER$} {rate:>NUMBER$}");
+            }
+        };
+        let count = match &self.measurement {
+            Measurement::Histogram { count, .. } => *count,
+            Measurement::ExponentialHistogram(histogram) => Some(histogram.count),
+            _ => None,
+        };
+        let mut parts: Vec<String> =
+            quantiles.into_iter().map(|number| shown(number).replace(' ', "")).collect();
+        parts.extend(count.map(|count| format!("n={}", plain(count as f64))));
+        cut_middle(&parts.join(" "), NUMBERS)
+    }
+}
+
+/// Cuts a text to a width, with an ellipsis in its middle: the end of a name says most.
+fn cut_middle(text: &str, width: usize) -> String {
+    let len = text.chars().count();
+    if len <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let start = kept / 2;
+    let end = kept.saturating_sub(start);
+    text.chars().take(start).chain(['…']).chain(text.chars().skip(len.saturating_sub(end))).collect()
+}
+
+/// Returns the values of tags without their keys, which instruments of one name have in common.
+fn values(tags: &str) -> String {
+    let values: Vec<_> =
+        tags.split(',').map(|tag| tag.split_once('=').map_or(tag, |(_, value)| value)).collect();
+    values.join(",")
+}
+
+/// Returns the last numbers as bars between the smallest and the largest of them.
+fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let skipped = history.len().saturating_sub(width);
+    let last = || history.iter().skip(skipped).copied();
+    let (min, max) = last()
+        .filter(|number| number.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), number| (min.min(number), max.max(number)));
+    let bar = |number: f64| {
+        let share = (number - min) / (max - min);
+        if !number.is_finite() {
+            return ' ';
+        }
+        let step =
+            [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0].iter().filter(|step| share * 7.0 >= **step - 0.5).count();
+        BARS.get(step).copied().unwrap_or('█')
+    };
+    last().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_in_the_middle() {
+        for (text, width, expected) in [
+            ("System.Runtime/cpu", 18, "System.Runtime/cpu"),
+            ("System.Runtime/cpu", 9, "Syst…/cpu"),
+            ("abc", 1, "…"),
+            ("abc", 0, "…"),
+        ] {
+            assert_eq!(cut_middle(text, width), expected);
+        }
+    }
+
+    #[test]
+    fn bars() {
+        let bars = |numbers: &[f64], width| sparkline(&numbers.iter().copied().collect(), width);
+        assert_eq!(bars(&[0.0, 1.0, 2.0, 3.5, 7.0], 9), "▁▂▃▅█");
+        assert_eq!(bars(&[9.0, 0.0, 7.0], 2), "▁█");
+        assert_eq!(bars(&[5.0, 5.0], 9), "▁▁");
+        assert_eq!(bars(&[1.0, f64::NAN, 2.0], 9), "▁ █");
+    }
+
+    /// The rows of a recorded program, 300 of them, and what the keys do.
+    #[test]
+    fn rows() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net10-meters.nettrace");
+        let mut table = Table::new(false);
+        let mut samples = 0;
+        let read = super::super::feed::read_file(file.as_ref(), &[], |process, report| {
+            if let super::super::feed::Report::Sample(sample) = report {
+                samples += 1;
+                table.add(process, &sample);
+            }
+            core::ops::ControlFlow::Continue(())
+        });
+        assert!(read.is_ok() && samples == 210);
+        let lines = table.lines(80, 50);
+        assert_eq!(lines.len(), 38);
+        let found: Vec<&str> = lines.iter().take(7).map(|(_, line)| line.trim_end()).collect();
+        let expected = [
+            "35 series",
+            "COUNTER                                    VALUE           RATE LAST MINUTE",
+            "Lab.Meter/lab.gauge[k=v]                    76 %                █▁▁▁▁▁",
+            "Lab.Meter/lab.latency[host=h1]     89.97ms 149.9ms 159.9ms n=74 ▂█▁▇▁▅",
+            "Lab.Meter/lab.open                             1                ▅▅▁█▁▁",
+            "Lab.Meter/lab.re…ests[/a,\"c\",200]            443           74/s ▆▁█▆▆▆",
+            "Lab.Meter/lab.requests[route=/b]             886          148/s ▆▁█▆▆▆",
+        ];
+        assert_eq!(found, expected);
+        let mut press = |code| table.key(KeyEvent::new(code, KeyModifiers::NONE));
+        for code in
+            [KeyCode::Char('/'), KeyCode::Char('G'), KeyCode::Char('E'), KeyCode::Char('N'), KeyCode::Enter]
+        {
+            press(code);
+        }
+        press(KeyCode::PageDown);
+        let lines = table.lines(200, 5);
+        assert_eq!(lines.len(), 5);
+        assert!(lines.iter().skip(2).take(2).all(|(_, line)| line.contains("generation")), "{lines:#?}");
+    }
+
+    #[test]
+    fn keys() {
+        let mut table = Table::new(false);
+        let mut key = |code| table.key(KeyEvent::new(code, KeyModifiers::NONE));
+        for code in
+            [KeyCode::Char('p'), KeyCode::Char('s'), KeyCode::Char('/'), KeyCode::Char('q'), KeyCode::Enter]
+        {
+            assert!(!key(code), "{code:?}");
+        }
+        assert!(key(KeyCode::Char('q')));
+        assert!(table.is_paused && table.filter == "q" && table.sort == Sort::Value);
+        for (width, height) in [(0, 0), (1, 1), (80, 24), (200, 3)] {
+            let lines = table.lines(width, height);
+            assert!(lines.len() <= height && lines.iter().all(|(_, line)| line.chars().count() <= width));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Numbers with their units, as people read them: `12.3 MB`, `4.1 ms`.
+
+/// A unit that numbers are converted to, and the factor.
+struct Known {
+    /// How programs write it.
+    names: &'static [&'static str],
+    base: &'static str,
+    factor: f64,
+}
+
+const KNOWN: [Known; 10] = [
+    Known { names: &["By", "B", "b", "bytes", "byte"], base: "B", factor: 1.0 },
+    Known { names: &["kB", "KB", "kBy", "KBy"], base: "B", factor: 1e3 },
+    Known { names: &["MB", "MBy"], base: "B", factor: 1e6 },
+    Known { names: &["GB", "GBy"], base: "B", factor: 1e9 },
+    Known { names: &["KiBy", "KiB"], base: "B", factor: 1_024.0 },
+    Known { names: &["MiBy", "MiB"], base: "B", factor: 1_048_576.0 },
+    Known { names: &["s", "sec", "seconds", "second"], base: "s", factor: 1.0 },
+    Known { names: &["ms", "msec", "milliseconds", "millisecond"], base: "s", factor: 1e-3 },
+    Known { names: &["us", "µs", "microseconds"], base: "s", factor: 1e-6 },
+    Known { names: &["ns", "nanoseconds"], base: "s", factor: 1e-9 },
+];
+
+/// Returns the base unit of a unit, and the factor of its numbers; the unit itself if it is unknown.
+pub(crate) fn base(unit: &str) -> (&str, f64) {
+    let known = KNOWN.iter().find(|known| known.names.contains(&unit));
+    known.map_or((unit, 1.0), |known| (known.base, known.factor))
+}
+
+/// Returns a number with its unit.
+pub(crate) fn with_unit(number: f64, unit: &str) -> String {
+    let (base, factor) = base(unit);
+    let number = number * factor;
+    match base {
+        "B" => scaled(number, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)]),
+        "s" => scaled(number, &[("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)]),
+        "" | "1" => plain(number),
+        "%" => format!("{} %", plain(number)),
+        unit => format!("{} {}", plain(number), unit.trim_matches(['{', '}'])),
+    }
+}
+
+/// Returns a number in the largest unit of these that is not above it.
+fn scaled(number: f64, units: &[(&str, f64)]) -> String {
+    if number == 0.0 || !number.is_finite() {
+        let unit = units.iter().find(|(_, size)| size.to_bits() == 1_f64.to_bits());
+        return format!("{} {}", plain(number), unit.map_or("", |(unit, _)| unit));
+    }
+    // What rounds to 1000 is 1 of the next unit.
+    let fits = |(_, size): &&(&str, f64)| number.abs() >= size * 0.9995;
+    let (unit, size) = units.iter().rev().find(fits).or_else(|| units.first()).copied().unwrap_or(("", 1.0));
+    format!("{} {unit}", plain(number / size))
+}
+
+/// Returns a number with at least three significant digits, and with commas between thousands.
+pub(crate) fn plain(number: f64) -> String {
+    if !number.is_finite() {
+        return if number.is_nan() {
+            "NaN"
+        } else if number > 0.0 {
+            "∞"
+        } else {
+            "-∞"
+        }
+        .to_owned();
+    }
+    let size = number.abs();
+    if number != 0.0 && !(1e-3..1e15).contains(&size) {
+        return format!("{number:.3e}");
+    }
+    let decimals = match size {
+        _ if number.fract() == 0.0 => 0,
+        100.0.. => 1,
+        10.0.. => 2,
+        _ => 3,
+    };
+    let text = format!("{number:.decimals$}");
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut grouped = String::from(sign);
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && whole.len().saturating_sub(place) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if !fraction.is_empty() {
+        grouped.push('.');
+        grouped.push_str(fraction);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        for (number, unit, expected) in [
+            (12_345_678.0, "By", "12.35 MB"),
+            (39.7, "MB", "39.7 MB"),
+            (0.0041, "s", "4.1 ms"),
+            (4.1, "ms", "4.1 ms"),
+            (0.0, "s", "0 s"),
+            (999.7, "B", "1 kB"),
+            (1.5e-12, "s", "0.002 ns"),
+            (90.0, "s", "90 s"),
+            (42.25, "%", "42.25 %"),
+            (1560.0, "{request}", "1,560 request"),
+            (1_234_567.0, "", "1,234,567"),
+            (-1234.5, "", "-1,234.5"),
+            (0.5, "1", "0.5"),
+            (0.00001, "", "1.000e-5"),
+            (f64::NAN, "s", "NaN s"),
+            (f64::INFINITY, "By", "∞ B"),
+            (3.0, "cups", "3 cups"),
+        ] {
+            assert_eq!(with_unit(number, unit), expected, "{number} {unit}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Fields of events by name, and conditions on them: `--where`.
+use core::cmp::Ordering;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ipc_proto::Guid;
+use ipc_proto::nettrace::{Metadata, Str, TraceEvent, Value};
+use serde_json::json;
+
+use crate::printable::NAME_LIMIT;
+
+/// Returns the field of an event, by its name or by a path of names. Without such a field, the name can be that of a
+/// property that every event has.
+pub(crate) fn value<'e>(
+    event: &TraceEvent<'e>,
+    metadata: Option<&Metadata<'e>>,
+    name: &str,
+) -> Option<Value<'e>> {
+    event.field(name).or_else(|| {
+        let number = |number: u32| Value::UInt(number.into());
+        match (name, metadata?) {
+            ("provider", metadata) => Some(Value::Text(metadata.provider)),
+            ("id", metadata) => Some(number(metadata.event_id)),
+            ("version", metadata) => Some(number(metadata.version)),
+            ("name", metadata) => Some(Value::Text(metadata.name)),
+            ("level", metadata) => Some(number(metadata.level)),
+            ("time_ns", _) => Some(Value::Int(event.nanoseconds())),
+            ("thread_id", _) => Some(Value::UInt(event.thread_id())),
+            ("activity_id", _) => {
+                Some(Value::Guid(event.activity_id())).filter(|id| *id != Value::Guid(Guid::NIL))
+            }
+            ("processor", _) => event.header.known_processor().map(number),
+            _ => None,
+        }
+    })
+}
+
+/// Returns a value as JSON, as in the lines of events. Long ones are cut.
+pub(crate) fn to_json(value: Value<'_>) -> serde_json::Value {
+    match value {
+        Value::Boolean(value) => json!(value),
+        Value::CodeUnit(unit) => text(Str::Utf16(&unit.to_le_bytes())),
+        Value::Int(number) => json!(number),
+        Value::UInt(number) => json!(number),
+        Value::Single(number) if number.is_finite() => json!(number),
+        Value::Double(number) if number.is_finite() => json!(number),
+        Value::Single(number) => json!(number.to_string()),
+        Value::Double(number) => json!(number.to_string()),
+        Value::DateTime(time) => json!(time.to_string()),
+        Value::Guid(guid) => json!(guid.to_string()),
+        Value::Text(value) => text(value),
+        Value::Bytes(bytes) => json!(BASE64.encode(bytes.get(..NAME_LIMIT).unwrap_or(bytes))),
+        Value::Decimal(bytes) => json!(BASE64.encode(bytes)),
+        _ => serde_json::Value::Null,
+    }
+}
+
+fn text(text: Str<'_>) -> serde_json::Value {
+    let mut chars = text.chars();
+    let mut value: String = chars.by_ref().take(NAME_LIMIT).collect();
+    if chars.next().is_some() {
+        value.push('…');
+    }
+    value.into()
+}
+
+/// A condition: `FIELD OP VALUE`.
+#[derive(Debug, Clone)]
+pub(crate) struct Condition {
+    field: String,
+    operator: Operator,
+    text: String,
+    /// The value in lower case, for [`Operator::Contains`].
+    lower_case: String,
+    integer: Option<i128>,
+    number: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Contains,
+}
+
+impl Operator {
+    /// Those of two characters first.
+    const ALL: [(&'static str, Self); 8] = [
+        ("==", Self::Equal),
+        ("!=", Self::NotEqual),
+        ("<=", Self::LessOrEqual),
+        (">=", Self::GreaterOrEqual),
+        ("=", Self::Equal),
+        ("<", Self::Less),
+        (">", Self::Greater),
+        ("~", Self::Contains),
+    ];
+
+    const fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Equal => ordering.is_eq(),
+            Self::NotEqual => ordering.is_ne(),
+            Self::Less => ordering.is_lt(),
+            Self::LessOrEqual => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::GreaterOrEqual => ordering.is_ge(),
+            Self::Contains => false,
+        }
+    }
+}
+
+impl Condition {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let at = text.find(['=', '!', '<', '>', '~']).unwrap_or(text.len());
+        let (field, rest) = text.split_at(at);
+        let found =
+            Operator::ALL.iter().find_map(|(name, operator)| Some((*operator, rest.strip_prefix(name)?)));
+        let Some((operator, value)) = found else {
+            return Err("the operator is missing: use = != < <= > >= or ~ (contains)".to_owned());
+        };
+        let (field, value) = (field.trim(), value.trim());
+        if field.is_empty() {
+            return Err("the name of the field is missing".to_owned());
+        }
+        let quoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+        let integer = match value.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok().map(i128::from),
+            None => value.parse().ok(),
+        };
+        let value = quoted.unwrap_or(value);
+        Ok(Self {
+            field: field.to_owned(),
+            operator,
+            text: value.to_owned(),
+            lower_case: value.to_lowercase(),
+            integer,
+            number: value.parse().ok(),
+        })
+    }
+
+    /// Returns whether the event has the field, with a value of the condition's type for which the condition is true.
+    pub(crate) fn holds(&self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) -> bool {
+        let Some(value) = value(event, metadata, &self.field) else { return false };
+        match (self.operator, value) {
+            (Operator::Contains, Value::Text(text)) => {
+                text.chars().flat_map(char::to_lowercase).collect::<String>().contains(&self.lower_case)
+            }
+            (operator, value) => self.compare(value).is_some_and(|ordering| operator.accepts(ordering)),
+        }
+    }
+
+    /// Compares a value with that of the condition, if it has the same type.
+    fn compare(&self, value: Value<'_>) -> Option<Ordering> {
+        let number = |integer: i128| match self.integer {
+            Some(other) => Some(integer.cmp(&other)),
+            None => (integer as f64).partial_cmp(&self.number?),
+        };
+        match value {
+            Value::Boolean(value) => Some(value.cmp(&self.text.parse().ok()?)),
+            Value::Int(value) => number(value.into()),
+            Value::UInt(value) => number(value.into()),
+            Value::Single(value) => f64::from(value).partial_cmp(&self.number?),
+            Value::Double(value) => value.partial_cmp(&self.number?),
+            Value::Text(text) => Some(text.chars().cmp(self.text.chars())),
+            Value::CodeUnit(unit) => Some(Str::Utf16(&unit.to_le_bytes()).chars().cmp(self.text.chars())),
+            Value::Guid(guid) => Some(guid.to_string().cmp(&self.lower_case)),
+            Value::DateTime(time) => Some(time.to_string().cmp(&self.text)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(condition: &str, value: Value<'_>) -> bool {
+        let condition = Condition::parse(condition).unwrap();
+        assert_eq!(condition.field, "a");
+        condition.compare(value).is_some_and(|ordering| condition.operator.accepts(ordering))
+    }
+
+    #[test]
+    fn values_are_compared_by_their_type() {
+        let text = Value::Text("Über".into());
+        for (condition, value, expected) in [
+            ("a=5", Value::UInt(5), true),
+            ("a == 0x10", Value::Int(16), true),
+            ("a != 5", Value::Int(-5), true),
+            ("a<-4", Value::Int(-5), true),
+            ("a <= 5.5", Value::UInt(5), true),
+            ("a > 5.5", Value::UInt(5), false),
+            ("a>=18446744073709551615", Value::UInt(u64::MAX), true),
+            ("a > 9223372036854775807", Value::UInt(1 << 63), true),
+            ("a > 1e3", Value::Double(1000.5), true),
+            ("a < 0.25", Value::Single(0.125), true),
+            ("a > 0", Value::Double(f64::NAN), false),
+            ("a != 0", Value::Double(f64::NAN), false),
+            ("a = true", Value::Boolean(true), true),
+            ("a != true", Value::Boolean(false), true),
+            ("a = Über", text, true),
+            ("a = \"Über\"", text, true),
+            ("a = \" Über\"", text, false),
+            ("a >= Über", text, true),
+            ("a = x = y", Value::Text("x = y".into()), true),
+            ("a =", Value::Text("".into()), true),
+            ("a = A", Value::CodeUnit(65), true),
+            // Of another type.
+            ("a = 5", Value::Text("five".into()), false),
+            ("a != five", Value::Int(5), false),
+            ("a = 1", Value::Boolean(true), false),
+            ("a = 1", Value::Bytes(&[1]), false),
+        ] {
+            assert_eq!(holds(condition, value), expected, "{condition} {value:?}");
+        }
+        for condition in ["", "a", "=5", " = 5", "a ! 5", "a 5"] {
+            assert!(Condition::parse(condition).is_err(), "{condition}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The names of a process: its rundown, without any event.
+use ipc_proto::nettrace::{End, TraceEvent};
+use ipc_proto::types::{EventLevel, Provider};
+use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
+
+use crate::failure::{Failure, Kind};
+use crate::{recording, source};
+
+/// The keywords Loader, Jit, NGen and ForceEndRundown: methods and modules without maps of their instructions. Runtimes
+/// before .NET 9 send the default rundown, which has the maps.
+pub(crate) const KEYWORDS: u64 = 0x138;
+
+/// Starts a session that records only the rundown, and stops it: its stream has the names of all methods and modules.
+pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {
+    // A session needs a provider. This one describes the process, which every session does.
+    let providers = [Provider {
+        keywords: 0,
+        level: EventLevel::CRITICAL,
+        name: "Microsoft-DotNETCore-EventPipe".into(),
+        arguments: "".into(),
+    }];
+    let config = TraceConfig { rundown_keyword: KEYWORDS, ..TraceConfig::new(&providers) };
+    let session = client.start_tracing(&config)?;
+    session.stop();
+    Ok(session)
+}
+
+/// Passes each row of the rundown of a process to `take`. A suspended runtime sends none.
+pub(crate) fn read(client: &Client, mut take: impl FnMut(&TraceEvent<'_>)) -> Result<(), Failure> {
+    let mut trace = TraceReader::new(start(client)?).without_stacks();
+    loop {
+        match trace.next_event() {
+            Ok(Some(event)) => take(&event),
+            Ok(None) => break,
+            Err(e) => recording::read_failure(trace.get_ref(), e)?,
+        }
+    }
+    match trace.end() {
+        Some(End::Truncated { offset: 0, .. }) if trace.get_ref().stop_error().is_none() => Ok(()),
+        Some(End::Truncated { .. }) => Err(Failure::new(Kind::Gone, "the process exited")),
+        end => source::check(end.unwrap_or(End::Complete), "the runtime"),
+    }
+}

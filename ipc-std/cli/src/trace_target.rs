@@ -1,0 +1,71 @@
+//! A trace or a process, as the commands take that analyse either.
+use core::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Kind};
+use crate::target::Target;
+use crate::{socket_path, source};
+
+/// The trace or the process that a command reads.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TraceTargetArgs {
+    /// A process ID, or a trace; `-` for standard input
+    #[arg(value_name = "PID|FILE", required_unless_present_any = ["name", "socket"], conflicts_with_all = ["name", "socket"])]
+    target: Option<PathBuf>,
+    /// Name of the process, or its unique beginning, instead of a process ID
+    #[arg(long, value_name = "NAME", conflicts_with = "socket")]
+    name: Option<String>,
+    /// Path of the runtime's diagnostic socket, instead of a process ID
+    #[arg(long, value_name = "PATH", value_parser = socket_path::parser())]
+    socket: Option<PathBuf>,
+    /// Read PID|FILE as a file even if it is a number
+    #[arg(long, conflicts_with_all = ["name", "socket"])]
+    file: bool,
+}
+
+/// The trace or the process that a command reads. Its text names it in messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TraceTarget<'a> {
+    /// The path of a trace; `-` is standard input.
+    File(&'a Path),
+    /// A process to record.
+    Process(Target<'a>),
+}
+
+impl TraceTargetArgs {
+    /// Returns the target: a number is a process ID unless `--file` says otherwise, and anything else a file.
+    ///
+    /// A file fails if `is_about_sessions`: if there are options that do not apply to it.
+    pub(crate) fn target(&self, is_about_sessions: bool) -> Result<TraceTarget<'_>, Failure> {
+        let process = |process_id| {
+            TraceTarget::Process(Target::new(self.socket.as_deref(), self.name.as_deref(), process_id))
+        };
+        let Some(target) = self.target.as_deref() else { return Ok(process(0)) };
+        if let Some(digits) = target.to_str().filter(|target| !self.file && is_number(target)) {
+            let not_found = |_| Failure::new(Kind::NotFound, format!("there is no process {digits}"));
+            return digits.parse().map(process).map_err(not_found);
+        }
+        if is_about_sessions {
+            let message = format!("{} is a file, so options for sessions do not apply", target.display());
+            return Err(
+                Failure::new(Kind::Usage, message).with_hint("use them with a process ID or --socket")
+            );
+        }
+        Ok(TraceTarget::File(target))
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl fmt::Display for TraceTarget<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => source::name(path).fmt(f),
+            Self::Process(Target::ProcessId(process_id)) => write!(f, "process {process_id}"),
+            Self::Process(Target::Name(name)) => write!(f, "process {name}"),
+            Self::Process(Target::Socket(path)) => path.display().fmt(f),
+        }
+    }
+}

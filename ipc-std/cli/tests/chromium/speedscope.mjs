@@ -1,0 +1,46 @@
+// Opens files of `dotnet-ipc convert` in speedscope: speedscope.mjs SPEEDSCOPE FOLDER. SPEEDSCOPE is the folder of its
+// page. The other one is that of the test in cli_convert.rs: one trace in each format that speedscope reads.
+import assert from "node:assert/strict";
+import { join, resolve } from "node:path";
+import { call, evaluate, open, problems, run, until } from "../../../../ipc-proto/wasm/tests/chromium.mjs";
+
+const [speedscope, folder] = process.argv.slice(2);
+
+/** Returns the total of each thread, and the total and the own part of each visible function of the first one. */
+async function load(file) {
+    await open(join(speedscope, "index.html"));
+    await evaluate("window.warnings = []; console.warn = console.error = (...texts) => warnings.push(texts.join(' '));");
+    await until("document.querySelector('input[type=file]') !== null");
+    const { root } = await call("DOM.getDocument");
+    const { nodeId } = await call("DOM.querySelector", { nodeId: root.nodeId, selector: "input[type=file]" });
+    await call("DOM.setFileInputFiles", { nodeId, files: [resolve(join(folder, file))] });
+    await until("document.body.innerText.includes('Time Order')");
+    // The view "Sandwich" has a table of functions.
+    for (const type of ["keyDown", "keyUp"]) {
+        await call("Input.dispatchKeyEvent", { type, key: "3", text: type === "keyDown" ? "3" : undefined });
+    }
+    await until("document.querySelectorAll('table').length > 1");
+    const rows = await evaluate("[...document.querySelectorAll('table tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.innerText))");
+    assert.deepEqual(await evaluate("window.warnings"), [], file);
+    const cells = rows.filter((row) => row.length === 3);
+    const isThread = ([number]) => /^\d+$/.test(number);
+    const threads = cells.filter(isThread).map(([, , total]) => total).sort();
+    const functions = cells.filter((row) => !isThread(row)).map(([total, own, name]) => [name, { total, own }]);
+    return { threads, functions: new Map(functions) };
+}
+
+await run(async () => {
+    const evented = await load("evented.speedscope.json");
+    assert.deepEqual(evented.threads, ["1.05s", "419.84ms", "809.48ms", "819.31ms"]);
+    assert.equal(evented.functions.get("CPU_TIME").own, "31.72ms (3.0%)");
+    const chromium = await load("trace.chromium.json");
+    assert.deepEqual(chromium.threads, evented.threads);
+    assert.deepEqual(chromium.functions.get("CPU_TIME"), evented.functions.get("CPU_TIME"));
+    const sampled = await load("sampled.speedscope.json");
+    assert.deepEqual(sampled.threads, ["1.05s", "419.84ms", "809.48ms", "819.31ms"]);
+    const [[name, { total }]] = sampled.functions;
+    assert.match(name, /^System.Private.CoreLib!System.Threading.Thread.Sleep/);
+    assert.match(total, /ms/);
+    assert.deepEqual(problems.filter((problem) => !problem.includes('"source":"rendering"')), []);
+});
+console.log("files in speedscope: ok");

@@ -1,0 +1,402 @@
+//! `dotnet-ipc counters`.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod tool;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+use ipc_proto::Code;
+use ipc_std::fake::{FakeRuntime, Profile, Response};
+use serde_json::Value;
+
+#[cfg(target_os = "linux")]
+use crate::tool::{FakeProcess, until};
+use crate::tool::{Ran, run, tool, until_some};
+
+/// The commands that start a session without rundown.
+const COLLECT_TRACING: [Code; 2] = [Code(0x0203), Code(0x0204)];
+
+fn recorded(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/counters")
+        .join(name)
+        .to_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// Starts a runtime whose program repeats four seconds with counters and meters.
+fn running() -> FakeRuntime {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    for code in COLLECT_TRACING {
+        let recording = fs::read(recorded("net10-shared.nettrace")).unwrap();
+        runtime.on(code, move |_| Response::Replay(recording.clone()));
+    }
+    runtime
+}
+
+fn counters(runtime: &FakeRuntime, options: &[&str]) -> Ran {
+    run(&[&["counters", "--socket", runtime.path().to_str().unwrap()], options].concat())
+}
+
+/// Returns the number whose bits are these hexadecimal digits, as the parser of the lines reads its shortest text.
+fn number(bits: &Value) -> Value {
+    let Some(bits) = bits.as_str() else { return Value::Null };
+    let number = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
+    serde_json::from_str(&Value::from(number).to_string()).unwrap()
+}
+
+#[test]
+fn json_is_what_an_independent_decoder_finds() {
+    for name in
+        ["net8-meters", "net10-meters", "net31-eventcounters", "net9-aot-eventcounters", "net10-exponential"]
+    {
+        let expected = fs::read_to_string(recorded(&format!("{name}.samples.jsonl"))).unwrap();
+        let expected = expected.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let expected: Vec<Value> = expected.filter(|sample| sample["system"].is_string()).collect();
+        let found = run(&["counters", &recorded(&format!("{name}.nettrace")), "--json"]).well().lines();
+        assert_eq!(found.len(), expected.len(), "{name}");
+        for (found, expected) in found.iter().zip(&expected) {
+            for key in ["system", "provider", "name", "unit", "kind"] {
+                assert_eq!(found[key], expected[key], "{found}");
+            }
+            assert!(found["process_id"].is_u64() || found["process_id"].is_null(), "{found}");
+            assert!(found["time"].as_str().unwrap().starts_with("2026-11-2"), "{found}");
+            assert_eq!(found["interval"], number(&expected["interval"]), "{found}");
+            let numbers = &expected["numbers"];
+            match found["kind"].as_str().unwrap() {
+                "mean" => {
+                    let keys = [&found["value"], &found["count"], &found["min"], &found["max"]];
+                    let expected =
+                        [&number(&numbers[0]), &numbers[2], &number(&numbers[3]), &number(&numbers[4])];
+                    assert_eq!(keys, expected, "{found}");
+                }
+                "sum" | "gauge" => assert_eq!(found["value"], number(&numbers[0]), "{found}"),
+                "counter" | "up_down_counter" => {
+                    // The interval is a second.
+                    assert_eq!(
+                        [&found["rate"], &found["value"]],
+                        [&number(&numbers[0]), &number(&numbers[1])]
+                    );
+                }
+                "histogram" => {
+                    assert_eq!([&found["count"], &found["sum"]], [&numbers[1], &number(&numbers[2])]);
+                    let quantiles: Vec<Value> =
+                        found["quantiles"].as_object().unwrap().values().cloned().collect();
+                    let pairs = numbers[0].as_array().unwrap();
+                    assert_eq!(quantiles, pairs.iter().map(|pair| number(&pair[1])).collect::<Vec<_>>());
+                }
+                "exponential_histogram" => {
+                    let keys = ["scale", "sum", "count", "zero_count", "min", "max", "buckets"];
+                    let keys = keys.map(|key| found[key].clone());
+                    let of = |place: usize| numbers[place].clone();
+                    let bits = |place: usize| number(&numbers[place]);
+                    assert_eq!(keys, [of(0), bits(1), of(2), of(3), bits(4), bits(5), of(6)], "{found}");
+                    assert!(found["first_bucket"].is_i64(), "{found}");
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_keys_of_a_line() {
+    let found =
+        run(&["counters", &recorded("net10-meters.nettrace"), "Lab.Meter/lab.requests", "--json"]).well();
+    let first = &found.lines()[0];
+    let keys: Vec<_> = first.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "time",
+        "process_id",
+        "system",
+        "provider",
+        "name",
+        "unit",
+        "tags",
+        "kind",
+        "value",
+        "interval",
+        "rate",
+        "instrument_id",
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!(first["tags"], serde_json::json!({ "route": "/b" }));
+    assert_eq!(found.lines().len(), 12);
+}
+
+#[test]
+fn lines_for_people() {
+    let found = run(&["counters", &recorded("net8-meters.nettrace")]).well();
+    let lines: Vec<_> = found.text().lines().map(|line| line.split_once(' ').unwrap().1).take(5).collect();
+    let expected = [
+        "Lab.Meter/lab.gauge[k=v] 52 %",
+        "Lab.Meter/lab.open 0",
+        "Lab.Meter/lab.latency[host=h1] p50 69.95 ms, p95 149.9 ms, p99 159.9 ms, count 72",
+        "Lab.Meter/lab.requests[route=/b] 146 request (146 request/s)",
+        "Lab.Meter/lab.requests[route=/a,b=\"c\",status=200] 73 request (73 request/s)",
+    ];
+    assert_eq!(lines, expected);
+    let found = run(&[
+        "counters",
+        &recorded("net10-eventcounters.nettrace"),
+        "Lab-Counters",
+        "System.Runtime/working-set",
+    ]);
+    let text = found.well().into_text();
+    assert!(text.contains(" System.Runtime/working-set 39.72 MB\n"), "{text}");
+    assert!(text.contains(" Lab-Counters/sizes 9.5 B (min 0 B, max 19 B, count 1560)\n"), "{text}");
+    assert!(!text.contains("cpu-usage"));
+}
+
+#[test]
+fn csv_has_the_columns_of_dotnet_counters() {
+    let found =
+        run(&["counters", &recorded("net10-shared.nettrace"), "Lab.Meter", "Lab-Counters", "--csv"]).well();
+    let text = found.into_text();
+    assert!(
+        text.starts_with("Timestamp,Provider,Counter Name,Counter Type,Mean/Increment\n2026-11-23 "),
+        "{text}"
+    );
+    let mut csv = csv::Reader::from_reader(text.as_bytes());
+    let rows: Vec<_> = csv.records().map(|row| row.unwrap()).collect();
+    let has = |provider: &str, name: &str, kind: &str| {
+        rows.iter().any(|row| row.len() == 5 && &row[1] == provider && &row[2] == name && &row[3] == kind)
+    };
+    assert!(has("Lab-Counters", "Sizes, with a comma (B)[key:value]", "Metric"), "{text}");
+    assert!(has("Lab-Counters", "Rate (Count / 1 sec)", "Rate"), "{text}");
+    assert!(
+        has("Lab.Meter", "lab.requests ({request} / 1 sec)[route=/a,b=\"c\",status=200]", "Rate"),
+        "{text}"
+    );
+    assert!(has("Lab.Meter", "lab.latency (s)[host=h1,Percentile=95]", "Metric"), "{text}");
+    assert!(rows.iter().all(|row| row[4].parse::<f64>().is_ok()));
+}
+
+#[test]
+fn prometheus_text() {
+    let found = run(&["counters", &recorded("net8-meters.nettrace"), "--format", "prometheus"]).well();
+    let text = found.into_text();
+    for line in [
+        "# HELP lab_requests_total Requests served",
+        "# TYPE lab_requests_total counter",
+        "# TYPE lab_latency_seconds summary",
+        "# TYPE lab_open gauge",
+        // The conventions forbid the name of a type in a name.
+        "# TYPE lab_value_percent gauge",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    let tags = "route=\"/a\",b=\"\\\"c\\\"\",status=\"200\"} ";
+    assert_eq!(text.matches(tags).count(), 1, "{text}");
+    // The counts of a histogram are those of an interval, in the trace; here they are the sum.
+    let counts = fs::read_to_string(recorded("net8-meters.samples.jsonl")).unwrap();
+    let counts = counts.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let sum: u64 = counts.filter_map(|sample| sample["numbers"][1].as_u64()).sum();
+    assert!(text.contains(&format!("host=\"h1\"}} {sum}\n")), "{sum}: {text}");
+    let found = run(&["counters", &recorded("net10-exponential.nettrace"), "--format", "prometheus"]).well();
+    let text = found.into_text();
+    assert!(text.contains("# TYPE lab_latency_seconds histogram\n"), "{text}");
+    assert!(text.contains(",le=\"+Inf\"} 59\n"), "{text}");
+}
+
+#[test]
+fn otlp() {
+    let found = run(&["counters", &recorded("net10-exponential.nettrace"), "--format", "otlp-json"]).well();
+    let [request] = &found.lines()[..] else { panic!("{found:?}") };
+    let scope = &request["resourceMetrics"][0]["scopeMetrics"][0];
+    assert_eq!(scope["scope"], serde_json::json!({ "name": "Lab.Meter", "version": "1.2.3" }));
+    let metrics = scope["metrics"].as_array().unwrap();
+    let metric = |name: &str| metrics.iter().find(|metric| metric["name"] == name).unwrap();
+    let histogram = &metric("lab.latency")["exponentialHistogram"];
+    let last = histogram["dataPoints"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["count"], &last["scale"], &histogram["aggregationTemporality"]),
+        (&"59".into(), &5.into(), &2.into())
+    );
+    assert_eq!(last["positive"]["offset"], -213);
+    let requests = &metric("lab.requests")["sum"];
+    assert_eq!((&requests["isMonotonic"], &requests["aggregationTemporality"]), (&true.into(), &2.into()));
+    assert_eq!(metric("lab.open")["sum"]["isMonotonic"], false);
+    let found = run(&["counters", &recorded("net8-meters.nettrace"), "--format", "otlp-json"]).well();
+    let text = found.into_text();
+    assert!(
+        text.contains("\"summary\":{\"dataPoints\":[{\"count\":\"72\",\"sum\":5.339999999999999,"),
+        "{text}"
+    );
+}
+
+#[test]
+fn samples_of_a_process() {
+    let runtime = running();
+    let found = counters(&runtime, &["Lab.Meter", "Lab-Counters/poll", "--json", "--duration", "3s"]).well();
+    let lines = found.lines();
+    let names: std::collections::BTreeSet<_> =
+        lines.iter().map(|line| line["name"].as_str().unwrap()).collect();
+    let expected = ["lab.gauge", "lab.latency", "lab.open", "lab.requests", "poll"];
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), expected);
+    assert!(lines.iter().all(|line| line["name"] != "poll" || line["value"] == 42.25));
+    assert!(lines.iter().all(|line| line["process_id"] == runtime.process_id()), "{lines:?}");
+}
+
+#[test]
+fn conditions_about_a_process() {
+    let runtime = running();
+    let held = |condition: &str| {
+        let ran = counters(&runtime, &["--duration", "30s", "--until", condition]);
+        assert_eq!(
+            (ran.status, &*ran.stderr),
+            (Some(0), &*format!("note: '{condition}' holds\n")),
+            "{ran:?}"
+        );
+    };
+    held("Lab-Counters/poll > 42");
+    held("p95(Lab.Meter/lab.latency[host=h1]) >= 0.01 and Lab-Counters/poll <= 42.25");
+    held("System.Runtime/working-set > 1 for 1s");
+    held("rate(Lab.Meter/lab.requests[route=/b]) > 0");
+    let two =
+        ["--duration", "30s", "--until", "Lab-Counters/poll > 99", "--until", "Lab-Counters/poll == 42.25"];
+    assert_eq!(counters(&runtime, &two).status, Some(0));
+    counters(&runtime, &["--duration", "2s", "--until", "Lab-Counters/poll > 99"])
+        .fails(4, "'Lab-Counters/poll > 99' did not hold");
+    // The limit of the test would end these otherwise.
+    counters(&runtime, &["--until", "Lab-Counters/pol > 1"])
+        .fails(2, "can never hold: no process reports Lab-Counters/pol");
+    counters(&runtime, &["--until", "Lab.Meter/lab.latency > 1"]).fails(2, "a histogram has no value");
+    counters(&runtime, &["--until", "p50(Lab-Counters/poll) > 1"])
+        .fails(2, "only histograms have percentiles");
+    for bad in
+        ["", "a", "a > 1", "a/b > x", "a/b ~ 1", "p(a/b) > 1", "p101(a/b) > 1", "a/b > 1 for x", "a/b[c] > 1"]
+    {
+        counters(&runtime, &["--until", bad]).fails(2, "not a condition such as");
+    }
+}
+
+/// The text is served, and a file always has a complete one.
+#[test]
+fn prometheus_of_a_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, runtime) = (folder.path().join("metrics.prom"), running());
+    let (path, socket) = (file.to_str().unwrap(), runtime.path().to_str().unwrap());
+    let args = ["Lab-Counters", "--format", "prometheus", "-o", path, "--duration", "3s"];
+    counters(&runtime, &args).well();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("# TYPE dotnet_lab_counters_poll gauge\ndotnet_lab_counters_poll{"), "{text}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    let mut child =
+        tool(&["counters", "--socket", socket, "Lab-Counters", "--serve", "127.0.0.1:0"]).spawn().unwrap();
+    let mut note = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut note).unwrap();
+    let address = note
+        .trim()
+        .strip_prefix("note: serving http://")
+        .unwrap()
+        .strip_suffix("/metrics")
+        .unwrap()
+        .to_owned();
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = until_some("no sample is served", || {
+        Some(get("/metrics")).filter(|answer| answer.contains("\ndotnet_lab_counters_poll{"))
+    });
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("text/plain; version=0.0.4"),
+        "{answer}"
+    );
+    assert!(get("/").starts_with("HTTP/1.1 200 "));
+    assert!(get("/other").starts_with("HTTP/1.1 404 "));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_end_of_a_process() {
+    let runtime = running();
+    let mut child =
+        tool(&["counters", "--socket", runtime.path().to_str().unwrap(), "Lab-Counters"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("Lab-Counters/"));
+    drop(runtime);
+    assert!(lines.map_while(Result::ok).count() < 1_000_000);
+    let mut error = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(7), "{error}");
+    assert!(error.contains("the process exited"), "{error}");
+}
+
+/// Returns whether a client is connected to the process: its socket of the session is open.
+#[cfg(target_os = "linux")]
+fn has_session(process: &FakeProcess) -> bool {
+    let socket = process.socket.to_str().unwrap();
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap();
+    // The listening socket is one of them.
+    sockets.lines().filter(|line| line.ends_with(socket)).count() > 1
+}
+
+/// Processes that end are notes, and others, which start later, are found.
+#[cfg(target_os = "linux")]
+#[test]
+fn all_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = FakeProcess::start(folder.path());
+    let mut command = tool(&["counters", "--all", "No-Such-Provider/none"]);
+    let mut child = command.env("TMPDIR", folder.path()).spawn().unwrap();
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+    let second = FakeProcess::start(folder.path());
+    for process in [first, second] {
+        let id = process.id();
+        // The first search or the next one finds it.
+        until("the process has no session", || has_session(&process));
+        process.crash();
+        let expected = format!("note: process {id} ");
+        let note = notes.by_ref().map_while(Result::ok).find(|note| note.starts_with(&expected)).unwrap();
+        // The second message is that of a process that ends while its session starts.
+        let ends = [": the process exited", " went away while waiting for the response"];
+        assert!(ends.iter().any(|end| note.contains(end)), "{note}");
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn lists() {
+    let runtime = running();
+    let found =
+        run(&["counters", "list", "--socket", runtime.path().to_str().unwrap(), "Lab-Counters", "--json"])
+            .well();
+    let names: Vec<_> = found.lines().iter().map(|line| line["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(names, ["ipoll", "poll", "rate", "sizes"]);
+    run(&["counters", "list", "app.nettrace"]).fails(2, "requires a process ID");
+}
+
+#[test]
+fn usage() {
+    run(&["counters"]).fails(2, "a process ID, a file, --name, --socket or --all is required");
+    let file = recorded("net8-meters.nettrace");
+    run(&["counters", &file, "A;B"]).fails(2, "counters are selected by PROVIDER or PROVIDER/NAME");
+    run(&["counters", &file, "--duration", "1s"]).fails(2, "options for sessions do not apply");
+    run(&["counters", &file, "-o", "x"]).fails(2, "--output requires --format prometheus");
+    run(&["counters", &file, "None"]).fails(1, "the trace has no counters");
+    run(&["counters", &recorded("none.nettrace")]).fails(1, "cannot read");
+    let gauge = run(&["counters", &file, "--until", "Lab.Meter/lab.gauge >= 0"]);
+    assert_eq!(gauge.status, Some(0), "{gauge:?}");
+    let never = run(&["counters", &file, "--until", "Lab.Meter/lab.gauge < 0"]);
+    assert_eq!(never.status, Some(4), "{never:?}");
+}

@@ -1,0 +1,101 @@
+//! `report`, `flame`, `gc` and `jit` of real runtimes.
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::json;
+use crate::runtime::{Runtime, each_runtime, with_runtimes};
+
+/// Runs the tool. Returns `None` if the program has no samples or compilations because it was compiled ahead of time.
+fn analysed(runtime: &Runtime, args: &[&str]) -> Option<Output> {
+    let output = runtime.dotnet_ipc(args).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(1) && error.contains("compiled ahead of time") {
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}: {args:?}: {error}", runtime.name);
+    Some(output)
+}
+
+/// Returns the exclusive shares by function.
+fn shares(report: &Value) -> BTreeMap<String, f64> {
+    let frames = report["frames"].as_array().unwrap().iter();
+    frames.map(|f| (f["name"].as_str().unwrap().to_owned(), f["exclusive"].as_f64().unwrap())).collect()
+}
+
+/// A report of a process shows the functions that one of its trace does.
+#[test]
+fn a_report_of_a_process_is_that_of_its_trace() {
+    with_runtimes(|runtime| {
+        let pid = runtime.process_id.to_string();
+        let options = ["--wall", "--json", "--top", "100000"];
+        let live = ["report", &pid, "--duration", "3s"];
+        let Some(live) = analysed(runtime, &[&live[..], &options].concat()) else { return };
+        let file = runtime.directory.path().join("report.nettrace");
+        let file = file.to_str().unwrap();
+        runtime.run(&["trace", &pid, "-o", file, "--duration", "3s"], 0);
+        let recorded = runtime.run(&[&["report", file][..], &options].concat(), 0);
+        let reports = [live, recorded].map(|output| json(&output));
+        for report in &reports {
+            assert!(report["samples"].as_u64().unwrap() > 0, "{}: {report}", runtime.name);
+            assert!(report["unnamed_frames"].as_f64().unwrap() < 20.0, "{}", runtime.name);
+        }
+        let [live, recorded] = reports.each_ref().map(shares);
+        for (one, other) in [(&live, &recorded), (&recorded, &live)] {
+            let (top, share) = one.iter().max_by(|a, b| a.1.total_cmp(b.1)).unwrap();
+            let other = other.get(top).copied().unwrap_or_default();
+            // The program does not do the same in each second.
+            assert!((share - other).abs() < 40.0, "{}: {top}: {share} {other}", runtime.name);
+        }
+    });
+}
+
+/// The start of a program compiles, allocates and runs managed code.
+#[test]
+fn the_start_of_a_program() {
+    for args in [
+        &["report", "--allocations", "--json"][..],
+        &["jit", "--json"],
+        &["gc", "--json"],
+        &["flame", "--json", "-o"],
+    ] {
+        each_runtime(|start| {
+            let mut runtime = start(&[("DOTNET_DefaultDiagnosticPortSuspend", OsStr::new("1"))]);
+            runtime.wait_for_socket();
+            if !runtime.knows(4, 1) {
+                return; // It does not wait to be resumed.
+            }
+            let (pid, file) = (runtime.process_id.to_string(), runtime.directory.path().join("x.html"));
+            let mut args = [args, &[&pid, "--duration", "3s"]].concat();
+            if let Some(output) = args.iter().position(|arg| *arg == "-o") {
+                args.insert(output + 1, file.to_str().unwrap());
+            }
+            // An idle program needs no collection.
+            if args[0] == "gc" {
+                let output = runtime.dotnet_ipc(&args).output().unwrap();
+                let error = String::from_utf8_lossy(&output.stderr);
+                let is_idle = error.contains("ran no garbage collection");
+                assert!(output.status.success() || is_idle, "{}: {error}", runtime.name);
+                return;
+            }
+            let Some(output) = analysed(&runtime, &args) else { return };
+            let text = String::from_utf8(output.stdout).unwrap();
+            let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            match args[0] {
+                "report" => {
+                    assert!(lines[0]["total"].as_u64().unwrap() > 100_000, "{}: {text}", runtime.name);
+                }
+                "jit" => {
+                    assert!(lines.len() > 10, "{}: {text}", runtime.name);
+                    assert!(lines.iter().all(|row| row["method"].as_str().unwrap().contains('(')));
+                }
+                _ => {
+                    let page = std::fs::read_to_string(&file).unwrap();
+                    assert!(page.contains("System.Private.CoreLib"), "{}", runtime.name);
+                }
+            }
+        });
+    }
+}
