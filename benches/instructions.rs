@@ -7,14 +7,14 @@ use std::thread;
 
 use ipc_benches::messages::{collect_tracing, exchange, process_info, providers, session, whole};
 use ipc_benches::reverse::{PORTS, arrive, config, connect, frames, take};
-use ipc_benches::traces::{Joins, events, fields, framing, joined, ordered, steps, written};
-use ipc_proto::nettrace::{Held, Slot, TraceWriter};
+use ipc_benches::traces::{Joins, assembled, events, fields, framing, joined, ordered, steps, written};
+use ipc_proto::nettrace::{EventAssembler, Held, Slot, TraceWriter};
 use ipc_proto::types::ProcessInfo3;
 use ipc_proto::{Advertise, Code, CollectTracing2, Command, Guid, SessionEnd, encode};
 
 type Operation = fn(times: u32);
 
-const OPERATIONS: [(&str, Operation); 16] = [
+const OPERATIONS: [(&str, Operation); 18] = [
     ("decode request", decode_request),
     ("encode request", encode_request),
     ("decode answer", decode_answer),
@@ -33,7 +33,11 @@ const OPERATIONS: [(&str, Operation); 16] = [
     }),
     ("ordered", |times| {
         let mut held = vec![Held::default(); 512];
-        trace(times, |bytes| ordered(bytes, &mut held), EVENTS);
+        trace(times, |bytes| ordered(bytes, &mut held).unwrap_or_default(), EVENTS);
+    }),
+    ("assembled", |times| trace(times, |bytes| assembled(bytes, None), EVENTS)),
+    ("assembled in order", |times| {
+        trace(times, |bytes| assembled(bytes, Some(EventAssembler::ORDER_LIMIT)), EVENTS);
     }),
     ("fields", |times| {
         let mut metadata = vec![Slot::default(); 64];

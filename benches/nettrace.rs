@@ -13,12 +13,12 @@ use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ipc_benches::traces::{
-    Joins, assembled, events, fields, framing, joined, ordered, steps, threads, written,
+    Joins, assembled, events, fields, framing, joined, ordered, ordered_in, steps, threads, written,
 };
 use ipc_proto::nettrace::{EventAssembler, Held, Record, Slot, TraceWriter, Version};
 
-/// Returns the traces to read: the files of `NETTRACE_FILES`, separated by `:`, or else one of the repository; and one
-/// that is written here, of 200 threads and small payloads.
+/// Returns the traces to read: the files of `NETTRACE_FILES`, separated by `:`, or else one of the repository; and two
+/// that are written here, of 200 threads and small payloads.
 fn traces() -> Vec<(String, Vec<u8>)> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-small-mixed.nettrace");
     let files = std::env::var("NETTRACE_FILES").unwrap_or_else(|_| default.to_owned());
@@ -26,13 +26,16 @@ fn traces() -> Vec<(String, Vec<u8>)> {
         .split(':')
         .map(PathBuf::from)
         .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()))
-        .chain([("made-200-threads".to_owned(), made())])
+        .chain([true, false].map(|sorted| {
+            (if sorted { "made-200-threads" } else { "made-200-threads-unsorted" }.to_owned(), made(sorted))
+        }))
         .collect()
 }
 
-fn made() -> Vec<u8> {
+/// If not `sorted`, more events wait than the slots have room for at first.
+fn made(sorted: bool) -> Vec<u8> {
     let mut trace = Vec::new();
-    threads(&mut trace, 200, 1_000_000, true).unwrap();
+    threads(&mut trace, 200, 1_000_000, sorted).unwrap();
     trace
 }
 
@@ -47,7 +50,7 @@ fn nettrace(c: &mut Criterion) {
         let mut joins = Joins::new(4096, 1 << 17, 4096);
         group.bench_function("joined", |b| b.iter(|| joined(black_box(&bytes), &mut joins)));
         let mut slots = vec![Held::default(); 1 << 16];
-        assert_eq!(ordered(&bytes, &mut slots), count);
+        assert_eq!(ordered_in(&bytes, &mut slots), count);
         group.bench_function("ordered", |b| b.iter(|| ordered(black_box(&bytes), &mut slots)));
         group.bench_function("assembled", |b| b.iter(|| assembled(black_box(&bytes), None)));
         let limit = Some(EventAssembler::ORDER_LIMIT);

@@ -146,8 +146,8 @@ pub fn fields<'w>(bytes: &'w [u8], metadata: &mut [Slot<Metadata<'w>>]) -> u64 {
     payload
 }
 
-/// Reads the events in the order of time.
-pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
+/// Reads the events in the order of time; `None` if more events wait than `slots` has room for.
+pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> Option<u64> {
     let mut parser = Parser::new(Limits::default());
     let mut order = Order::new(slots);
     let (mut events, mut sum) = (0, 0);
@@ -155,7 +155,7 @@ pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
         let step = parser.next(bytes);
         match step {
             Record::Event(event) => {
-                order.push(event.timestamp, event).unwrap();
+                order.push(event.timestamp, event).ok()?;
                 if event.sorted {
                     order.release(event.timestamp);
                 }
@@ -172,7 +172,17 @@ pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> u64 {
         }
     }
     black_box((sum, order.late()));
-    events
+    Some(events)
+}
+
+/// As [`ordered`], with twice the slots as long as they are too few.
+pub fn ordered_in<'w>(bytes: &'w [u8], slots: &mut Vec<Held<Event<'w>>>) -> u64 {
+    loop {
+        match ordered(bytes, slots) {
+            Some(events) => return events,
+            None => slots.resize(slots.len() * 2, Held::default()),
+        }
+    }
 }
 
 /// Reads each event with its description, its stack, its thread and its time from an [`EventAssembler`], in the order
@@ -188,7 +198,7 @@ pub fn assembled(mut bytes: &[u8], limit: Option<usize>) -> u64 {
             Progress::Event => {
                 let event = assembler.event().unwrap();
                 events += 1;
-                sum ^= event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().count() as u64;
+                sum ^= event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().len() as u64;
                 sum ^= event.metadata().map_or(0, |metadata| metadata.keywords);
             }
             Progress::More => {

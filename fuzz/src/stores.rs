@@ -175,7 +175,7 @@ fn order(u: &mut Unstructured<'_>) -> Result<()> {
             (events.held.len(), events.held.is_empty(), events.late)
         );
         assert!(order.len() <= len);
-        assert_eq!((growing.get().len(), growing.get().late()), (all.held.len(), all.late));
+        assert_eq!((growing.len(), growing.late()), (all.held.len(), all.late));
         assert!(growing.iter_mut().map(|item| *item).eq(all.held.iter().map(|event| event.1)));
     }
     Ok(())

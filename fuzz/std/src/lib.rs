@@ -1,4 +1,4 @@
-//! Properties of the parsers of `ipc-std` and of the tool that hold for all bytes.
+//! Properties of the analyses, and of the parsers of `ipc-std` and of the tool, that hold for all bytes.
 //!
 //! Each property is a function of any bytes that panics where it does not hold. It runs as a fuzz target, with random
 //! input (`tests/properties.rs`), and over stored inputs (`tests/smoke.rs`). Parsers that are private to their package
@@ -11,6 +11,7 @@
     clippy::panic,
     reason = "a property that does not hold panics"
 )]
+mod analyses;
 mod conformance_case;
 mod options;
 #[cfg(unix)]
@@ -44,6 +45,7 @@ mod procfs;
 #[path = "../../../ipc-std/src/sys/unix/stat.rs"]
 mod stat;
 
+pub use analyses::{collections, names, profiles};
 pub use conformance_case::conformance_case;
 pub use options::options;
 #[cfg(unix)]

@@ -1,6 +1,8 @@
 //! The properties with random input.
 #![allow(clippy::arithmetic_side_effects, reason = "a property that does not hold panics")]
-use ipc_std_fuzz::{conformance_case, options, proc_files, socket_names, trace_reader, wire_log};
+use ipc_std_fuzz::{
+    collections, conformance_case, names, options, proc_files, profiles, socket_names, trace_reader, wire_log,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -8,6 +10,13 @@ use proptest::prelude::*;
 fn input() -> impl Strategy<Value = Vec<u8>> {
     let text = "[0-9a-fA-FxX+:,=/#.|\"{}\\[\\] smhd_-]{0,60}".prop_map(String::into_bytes);
     prop_oneof![vec(any::<u8>(), 0..200), text]
+}
+
+/// A description of a trace of the runtime, many of whose events have stacks.
+fn description() -> impl Strategy<Value = Vec<u8>> {
+    let event = (prop_oneof![any::<u8>(), 0..7_u8], vec(any::<u8>(), 0..20))
+        .prop_map(|(kind, parts)| [&[kind][..], &parts].concat());
+    (any::<u8>(), vec(event, 0..60)).prop_map(|(choice, events)| [&[choice][..], &events.concat()].concat())
 }
 
 /// A description of pieces, and a trace with a part of it replaced.
@@ -28,6 +37,21 @@ fn trace() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn names_holds(bytes in description()) {
+        names(&bytes);
+    }
+
+    #[test]
+    fn collections_holds(bytes in description()) {
+        collections(&bytes);
+    }
+
+    #[test]
+    fn profiles_holds(bytes in description()) {
+        profiles(&bytes);
+    }
 
     #[test]
     fn conformance_case_holds(bytes in input()) {

@@ -8,13 +8,18 @@
 use std::fs;
 
 use ipc_fuzz::{Property, holds};
-use ipc_std_fuzz::{conformance_case, options, proc_files, socket_names, trace_reader, wire_log};
+use ipc_std_fuzz::{
+    collections, conformance_case, names, options, proc_files, profiles, socket_names, trace_reader, wire_log,
+};
 
 /// Every property by its name, which is that of its fuzz target too.
-const PROPERTIES: [(&str, Property); 6] = [
+const PROPERTIES: [(&str, Property); 9] = [
+    ("collections", collections),
     ("conformance_case", conformance_case),
+    ("names", names),
     ("options", options),
     ("proc_files", proc_files),
+    ("profiles", profiles),
     ("socket_names", socket_names),
     ("trace_reader", trace_reader),
     ("wire_log", wire_log),

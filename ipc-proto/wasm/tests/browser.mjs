@@ -1,63 +1,11 @@
 // Tests the viewer in Chromium: browser.mjs PAGE [PICTURE [TRACE]]. Drops traces on the page and looks at what it shows.
 // PICTURE writes a picture of the page as it shows TRACE.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { call, evaluate, open, picture as takePicture, problems, run, until } from "./chromium.mjs";
 
 const [page, picture, shown] = process.argv.slice(2);
-const profile = mkdtempSync(join(tmpdir(), "viewer-"));
-const browser = spawn("chromium", [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", `--user-data-dir=${profile}`, "--remote-debugging-pipe",
-    "--window-size=1280,760", "about:blank",
-], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
-const exited = new Promise((done) => browser.on("exit", done));
-
-// The DevTools protocol: JSON messages, each with a NUL after it, on two pipes.
-let lastId = 0;
-const waiting = new Map();
-const problems = [];
-let received = "";
-browser.stdio[4].setEncoding("utf8").on("data", (text) => {
-    const messages = (received + text).split("\0");
-    received = messages.pop();
-    for (const message of messages.map((json) => JSON.parse(json))) {
-        if (message.id !== undefined) {
-            const { done, fail } = waiting.get(message.id);
-            waiting.delete(message.id);
-            message.error === undefined ? done(message.result) : fail(new Error(message.error.message));
-        } else if (/exceptionThrown|entryAdded/.test(message.method)) {
-            problems.push(JSON.stringify(message.params));
-        } else if (message.method === "Network.requestWillBeSent" && !/^(file|data|blob):/.test(message.params.request.url)) {
-            problems.push(`a request to ${message.params.request.url}`);
-        }
-    }
-});
-let sessionId;
-function call(method, params = {}) {
-    lastId += 1;
-    browser.stdio[3].write(`${JSON.stringify({ id: lastId, method, params, sessionId })}\0`);
-    return new Promise((done, fail) => waiting.set(lastId, { done, fail }));
-}
-
-async function evaluate(expression) {
-    const { result, exceptionDetails } = await call("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
-    assert.equal(exceptionDetails, undefined, expression);
-    return result.value;
-}
-
-async function until(expression, seconds = 30) {
-    for (let n = 0; n < seconds * 20; n += 1) {
-        if (await evaluate(expression)) {
-            return;
-        }
-        await new Promise((done) => setTimeout(done, 50));
-    }
-    throw new Error(`not within ${seconds} s: ${expression}; the page says: ${await evaluate("document.body.innerText")} ${problems}`);
-}
 
 /** Drops a file on the page, as a person does. */
 async function drop(path) {
@@ -84,13 +32,7 @@ const lines = () => evaluate("[...document.querySelectorAll('#rows .line')].map(
 const trace = (name) => fileURLToPath(new URL(`../../../testdata/nettrace/${name}`, import.meta.url));
 
 async function test() {
-    const { targetId } = await call("Target.createTarget", { url: "about:blank" });
-    ({ sessionId } = await call("Target.attachToTarget", { targetId, flatten: true }));
-    for (const domain of ["Runtime", "Page", "Network", "Log"]) {
-        await call(`${domain}.enable`);
-    }
-    await call("Emulation.setDeviceMetricsOverride", { width: 1280, height: 760, deviceScaleFactor: 1, mobile: false });
-    await call("Page.navigate", { url: pathToFileURL(resolve(page)).href });
+    await open(page);
     await until("document.readyState === 'complete' && document.ondrop !== null");
 
     await drop(trace("gen-net10-lab-small.nettrace"));
@@ -155,18 +97,9 @@ async function test() {
         console.log(`${await type("dictionary")} events found in ${Date.now() - found} ms`);
         await evaluate("document.querySelectorAll('#rows .line')[6].click()");
         await new Promise((done) => setTimeout(done, 300));
-        const { data } = await call("Page.captureScreenshot", { format: "png" });
-        writeFileSync(picture, Buffer.from(data, "base64"));
+        await takePicture(picture);
     }
 }
 
-try {
-    await test();
-    console.log("the viewer in Chromium: ok");
-} finally {
-    sessionId = undefined;
-    call("Browser.close").catch(() => {});
-    await exited;
-    // Its children end a moment later.
-    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-}
+await run(test);
+console.log("the viewer in Chromium: ok");

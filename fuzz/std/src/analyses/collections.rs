@@ -1,0 +1,67 @@
+use ipc_proto::nettrace::TraceEvent;
+use nettrace_analysis::KnownProvider;
+use nettrace_analysis::gc::{Collection, Collections, GcStatistics};
+use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics};
+
+use super::{each_event, trace_of};
+
+/// Checks that no event changes a collection or a compilation that was returned before, that none is returned twice, and
+/// that the statistics are those of what is returned.
+pub fn collections(bytes: &[u8]) {
+    let (trace, _) = trace_of(bytes);
+    let ((collections, gc), starts) = (collections_of(&trace, true), count(&trace, &[1]));
+    assert_eq!(collections_of(&trace, false), (collections.clone(), gc.clone()));
+    assert!(collections.len() <= starts, "{} of {starts}", collections.len());
+    assert!(collections.windows(2).all(|pair| pair[0].start <= pair[1].start));
+    let complete: Vec<_> = collections.iter().filter(|collection| collection.is_complete).collect();
+    assert!(gc.all.count >= complete.len() as u64);
+    assert!((0.0..=1.0).contains(&gc.paused_share()), "{}", gc.paused_share());
+
+    let (compilations, jit) = compilations_of(&trace, true);
+    assert_eq!(compilations_of(&trace, false), (compilations.clone(), jit.clone()));
+    assert!(compilations.len() <= count(&trace, &[141, 143, 145]));
+    assert!(compilations.windows(2).all(|pair| pair[0].start <= pair[1].start));
+    let tiers: u64 = jit.tiers().map(|(_, tier)| tier.count).sum();
+    assert_eq!(jit.all.count, tiers);
+}
+
+/// The number of events of the runtime with these ids.
+fn count(trace: &[u8], ids: &[u32]) -> usize {
+    let mut count = 0;
+    each_event(trace, false, |event| count += usize::from(is(event, ids)));
+    count
+}
+
+fn is(event: &TraceEvent<'_>, ids: &[u32]) -> bool {
+    event.metadata().is_some_and(|metadata| {
+        ids.contains(&metadata.event_id)
+            && KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime)
+    })
+}
+
+/// Takes what is complete after each event, or all at the end.
+fn collections_of(trace: &[u8], early: bool) -> (Vec<Collection>, GcStatistics) {
+    let (mut collections, mut found) = (Collections::default(), Vec::new());
+    each_event(trace, true, |event| {
+        collections.event(event);
+        while let Some(collection) = early.then(|| collections.pop()).flatten() {
+            found.push(collection);
+        }
+    });
+    collections.finish();
+    found.extend(core::iter::from_fn(|| collections.pop()));
+    (found, collections.statistics().clone())
+}
+
+fn compilations_of(trace: &[u8], early: bool) -> (Vec<Compilation>, JitStatistics) {
+    let (mut compilations, mut found) = (Compilations::default(), Vec::new());
+    each_event(trace, true, |event| {
+        compilations.event(event);
+        while let Some(compilation) = early.then(|| compilations.pop()).flatten() {
+            found.push(compilation);
+        }
+    });
+    compilations.finish();
+    found.extend(core::iter::from_fn(|| compilations.pop()));
+    (found, compilations.statistics().clone())
+}
