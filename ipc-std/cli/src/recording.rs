@@ -1,13 +1,13 @@
 //! Recording: what `trace`, `events`, `monitor` and the analyses of a process have in common.
 use core::fmt;
 use core::time::Duration;
-use std::io::{self, Read};
+use std::io::Read;
 
 use indicatif::{DecimalBytes, HumanCount};
-use ipc_std::{Error, Phase, TraceSession};
+use ipc_std::TraceSession;
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 
 pub(crate) mod args;
 mod counter;
@@ -20,11 +20,13 @@ pub(crate) mod progress;
 pub(crate) mod provider;
 pub(crate) mod rundown;
 pub(crate) mod session;
+mod session_failure;
 pub(crate) mod trace_profile;
 
 pub(crate) use args::{LiveArgs, RecordingArgs, SessionArgs, SessionPlan};
 use names_first::NamesFirst;
 pub(crate) use output::TraceOutput;
+pub(crate) use session_failure::{check_end, read_failure};
 
 /// How often the tool checks a session that sends nothing.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -69,44 +71,6 @@ pub(crate) fn record(
         }
         check(session, output);
     }
-}
-
-/// Returns the failure for an error of a session. Silence is not a failure.
-pub(crate) fn read_failure(session: &TraceSession, e: io::Error) -> Result<(), Failure> {
-    match (e.downcast(), session.stop_error()) {
-        (Ok(Error::Timeout { phase: Phase::ReadingTrace, .. }), _) => Ok(()),
-        // The end cannot come, because the stop failed.
-        (Ok(e @ Error::Timeout { phase: Phase::StoppingTrace { .. }, .. }), Some(stop)) => {
-            Err(Failure::new(stop.kind().into(), format!("{e}; {stop}")))
-        }
-        (Ok(e), _) => Err(e.into()),
-        (Err(e), _) => Err(Failure::io("cannot read the trace", &e)),
-    }
-}
-
-/// Fails if the trace is empty because the runtime was suspended for all of it.
-pub(crate) fn check_resumed(session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
-    if !no_resume || session.received() > 0 || !session.is_stopping() || session.stop_error().is_some() {
-        return Ok(());
-    }
-    let failure = Failure::new(Kind::Other, "the trace is empty: the runtime was suspended until its end");
-    Err(failure.with_hint("resume it with `dotnet-ipc resume`, or record without --no-resume"))
-}
-
-/// Fails if the trace has no end.
-pub(crate) fn check_end(
-    session: &TraceSession,
-    no_resume: bool,
-    output: &TraceOutput,
-) -> Result<(), Failure> {
-    if session.is_complete() {
-        return Ok(());
-    }
-    check_resumed(session, no_resume)?;
-    let message = format!(
-        "trace incomplete: the process exited while recording ({output} has the part that was received)"
-    );
-    Err(Failure::new(Kind::Gone, message))
 }
 
 /// What a recording contains.

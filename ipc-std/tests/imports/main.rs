@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use crate::graph::Graph;
 
 /// The layers of ipc-std, the lowest first. A file imports from its own layer and from those above it in this list.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["sys", "drive"],
     &["timeouts", "error", "observer", "environment", "process_info", "procfs"],
     &["stream"],
@@ -37,6 +37,7 @@ const LAYERS: [&[&str]; 8] = [
         "record_reader",
         "trace_reader",
     ],
+    &["counter_stream"],
     &["fake", "conformance"],
     &["lib"],
 ];

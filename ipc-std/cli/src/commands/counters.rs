@@ -149,7 +149,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         selections.push(selection.map_err(|e| Failure::new(Kind::Usage, format!("{text:?}: {e}")))?);
     }
     if is_list {
-        return list::run(args, subject, selections, globals);
+        let Subject::Process(target) = subject else {
+            return Err(Failure::new(
+                Kind::Usage,
+                "`counters list` requires a process ID, --name or --socket",
+            ));
+        };
+        let (wire_log, timeouts) = (args.wire_log.open()?, args.timeout.timeouts());
+        let config = |selections| args.config(selections);
+        let connect = || Ok((args.process(target), target.client(timeouts, &wire_log)?));
+        list::run(config, connect, timeouts, selections, globals)?;
+        return wire_log.check();
     }
     let conditions = args.until.iter().flat_map(Condition::selections);
     // A file has what it has; of a process, the conditions alone are enough.

@@ -1,6 +1,7 @@
 //! `stack`: the stacks of a process, now.
 mod rundown;
 mod sampler;
+mod thread_stack;
 
 use core::time::Duration;
 use std::thread;
@@ -10,7 +11,8 @@ use ipc_std::Client;
 use nettrace_analysis::names::{FrameId, Names};
 use serde_json::json;
 
-use self::sampler::{Recorded, Sampler, Stack};
+use self::sampler::{Recorded, Sampler};
+use self::thread_stack::Stack;
 use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::printable::{json_line, printable_name};

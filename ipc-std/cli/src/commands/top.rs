@@ -1,4 +1,5 @@
 //! `top`: where a process spends its time, now.
+mod message;
 mod session;
 mod view;
 
@@ -9,11 +10,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Instant;
 
-use crossterm::event::KeyEvent;
 use ipc_std::{Stopper, Timeouts};
 use serde_json::{Value, json};
 
-use self::session::Period;
+use self::message::{Message, Period};
 use self::view::{Request, Row, Screen, View};
 use crate::failure::Failure;
 use crate::full_screen::{self, FullScreen};
@@ -96,24 +96,6 @@ enum By {
     Own,
     #[value(alias = "inclusive")]
     Total,
-}
-
-/// What the main thread waits for.
-#[derive(Debug)]
-enum Message {
-    /// The names of methods have been read, and the first period begins.
-    Named,
-    /// A second of the session.
-    Period(Box<Period>),
-    /// No event has arrived for so long.
-    Silent(Duration),
-    Key(KeyEvent),
-    /// The terminal has another size.
-    Resized,
-    /// A signal requests the end.
-    Stop,
-    /// The session has ended.
-    Ended(Result<(), Failure>),
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {

@@ -11,7 +11,9 @@ use ipc_std::{Client, Stopper, TraceConfig};
 use nettrace_analysis::KnownProvider;
 
 use super::args::NAMES;
-use super::{TraceOutput, read_failure, rundown};
+use super::output::TraceOutput;
+use super::rundown;
+use super::session_failure::read_failure;
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::source;

@@ -3,8 +3,9 @@ use ipc_proto::nettrace::{End, TraceEvent};
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 
+use super::session_failure::read_failure;
 use crate::failure::{Failure, Kind};
-use crate::{recording, source};
+use crate::source;
 
 /// The keywords Loader, Jit, NGen and ForceEndRundown: methods and modules without maps of their instructions. Runtimes
 /// before .NET 9 send the default rundown, which has the maps.
@@ -32,7 +33,7 @@ pub(crate) fn read(client: &Client, mut take: impl FnMut(&TraceEvent<'_>)) -> Re
         match trace.next_event() {
             Ok(Some(event)) => take(&event),
             Ok(None) => break,
-            Err(e) => recording::read_failure(trace.get_ref(), e)?,
+            Err(e) => read_failure(trace.get_ref(), e)?,
         }
     }
     match trace.end() {

@@ -13,6 +13,7 @@ use ipc_std::{Client, ErrorKind, Stopper, TraceSession};
 
 use super::args::SessionPlan;
 use super::output::{self, TraceOutput};
+use super::session_failure::{check_resumed, read_failure};
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::{signals, source, timeout_args};
@@ -100,7 +101,7 @@ pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<
             Ok(None) => {}
             Ok(found) => end = found,
             Err(e) => {
-                if let Err(e) = super::read_failure(events.session(), e) {
+                if let Err(e) = read_failure(events.session(), e) {
                     return (end, Err(e));
                 }
             }
@@ -116,7 +117,7 @@ pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<
 pub(crate) fn check_end(end: Option<End>, session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
     match end {
         Some(End::Truncated { .. }) => {
-            super::check_resumed(session, no_resume)?;
+            check_resumed(session, no_resume)?;
             Err(Failure::new(Kind::Gone, "events incomplete: the process exited while recording"))
         }
         end => source::check(end.unwrap_or(End::Complete), "the runtime"),

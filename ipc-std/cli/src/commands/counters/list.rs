@@ -3,12 +3,12 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use ipc_std::{Client, Timeouts};
 use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection};
 use serde_json::json;
 
-use super::{Args, Subject};
-use crate::counters::feed::{Feed, Next, OwnedInstrument, Report};
-use crate::failure::{Failure, Kind};
+use crate::counters::feed::{Feed, Next, OwnedInstrument, Process, Report};
+use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::printable::{json_line, printable_name};
 use crate::stdout::to_stdout;
@@ -39,15 +39,14 @@ struct Row {
 /// How long the first samples of event counters may take after their interval.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
+/// Lists the counters of the selections, or of the well-known providers and all meters if none is selected.
 pub(super) fn run(
-    args: &Args,
-    subject: Subject<'_>,
+    config: impl Fn(Vec<Selection>) -> CounterConfig,
+    connect: impl Fn() -> Result<(Process, Client), Failure>,
+    timeouts: Timeouts,
     selections: Vec<Selection>,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let Subject::Process(target) = subject else {
-        return Err(Failure::new(Kind::Usage, "`counters list` requires a process ID, --name or --socket"));
-    };
     let mut event_counters = selections.clone();
     if selections.is_empty() {
         event_counters.extend(WELL_KNOWN.iter().flat_map(|name| name.parse()));
@@ -56,17 +55,16 @@ pub(super) fn run(
         .iter_mut()
         .for_each(|one| one.system = Some(nettrace_analysis::counters::System::EventCounter));
     let meters = if selections.is_empty() { "Meters\\*".parse().into_iter().collect() } else { selections };
-    let wire_log = args.wire_log.open()?;
-    let timeouts = args.timeout.timeouts();
     let mut rows: BTreeMap<(String, String), Row> = BTreeMap::new();
     let configs = [
-        CounterConfig { lists_instruments: true, ..args.config(meters) },
-        CounterConfig { interval: Duration::from_secs(1), ..args.config(event_counters) },
+        CounterConfig { lists_instruments: true, ..config(meters) },
+        CounterConfig { interval: Duration::from_secs(1), ..config(event_counters) },
     ];
     for config in configs {
         let (is_meters, interval) = (config.lists_instruments, config.interval);
         let mut feed = Feed::new(config, timeouts)?;
-        feed.add(args.process(target), target.client(timeouts, &wire_log)?)?;
+        let (process, client) = connect()?;
+        feed.add(process, client)?;
         let end = Instant::now().checked_add(interval.saturating_add(PATIENCE));
         loop {
             match feed.next(end)? {
@@ -80,7 +78,6 @@ pub(super) fn run(
             }
         }
     }
-    wire_log.check()?;
     if globals.json {
         return to_stdout(|out| {
             rows.iter().try_for_each(|((provider, name), row)| {

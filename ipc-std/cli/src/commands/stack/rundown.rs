@@ -7,7 +7,7 @@ use ipc_proto::wire::Reader;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::names::{FrameId, Names};
 
-use super::sampler::Stack;
+use super::thread_stack::Stack;
 
 /// The names of a process when it was asked for them.
 #[derive(Debug, Default)]

@@ -8,30 +8,13 @@ use ipc_proto::nettrace::{End, TraceEvent};
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader};
 use nettrace_analysis::KnownProvider;
-use nettrace_analysis::names::FrameId;
 
 use super::rundown::Rundown;
+use super::thread_stack::Stack;
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::recording::rundown::KEYWORDS;
 use crate::{process, recording, rundown_cache, source};
-
-/// What a thread did when it was sampled. Its frames are addresses, or named.
-#[derive(Debug)]
-pub(super) struct Stack<F> {
-    pub(super) thread_id: u64,
-    pub(super) thread_name: Option<String>,
-    pub(super) is_managed: bool,
-    /// The innermost first.
-    pub(super) frames: Vec<F>,
-}
-
-impl Stack<u64> {
-    pub(super) fn map(self, name: impl FnMut(u64) -> FrameId) -> Stack<FrameId> {
-        let Self { thread_id, thread_name, is_managed, frames } = self;
-        Stack { thread_id, thread_name, is_managed, frames: frames.into_iter().map(name).collect() }
-    }
-}
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {

@@ -8,28 +8,17 @@ use ipc_proto::nettrace::{End, EventAssembler};
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace_analysis::KnownProvider;
-use nettrace_analysis::live::{Activity, Live};
+use nettrace_analysis::live::Live;
 
-use super::Message;
+use super::message::{Message, Period};
 use crate::failure::{Failure, Kind};
 use crate::recording::rundown;
 use crate::{recording, source};
 
 /// The length of a period.
-pub(super) const PERIOD: Duration = Duration::from_secs(1);
+const PERIOD: Duration = Duration::from_secs(1);
 /// The last period can be as short as this.
 const HALF: Duration = Duration::from_millis(500);
-
-/// What a process did in a period, and since the start.
-#[derive(Debug, Default)]
-pub(super) struct Period {
-    pub(super) last: Activity,
-    pub(super) total: Activity,
-    /// The events that the runtime dropped because its buffer was full, in this period and since the start.
-    pub(super) lost: [u64; 2],
-    /// The process of the session, in its own PID namespace.
-    pub(super) process_id: Option<u32>,
-}
 
 /// The keywords GC, Loader, Jit, NGen and Exception.
 const KEYWORDS: u64 = 0x8039;

@@ -9,7 +9,7 @@ use nettrace_analysis::live::{Activity, ThreadActivity};
 use nettrace_analysis::samples::Weight;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::session::Period;
+use super::message::Period;
 use crate::full_screen::{Line, Style};
 use crate::printable::printable;
 use crate::process;

@@ -1,0 +1,19 @@
+//! The stack of a thread.
+use nettrace_analysis::names::FrameId;
+
+/// What a thread did when it was sampled. Its frames are addresses, or named.
+#[derive(Debug)]
+pub(super) struct Stack<F> {
+    pub(super) thread_id: u64,
+    pub(super) thread_name: Option<String>,
+    pub(super) is_managed: bool,
+    /// The innermost first.
+    pub(super) frames: Vec<F>,
+}
+
+impl Stack<u64> {
+    pub(super) fn map(self, name: impl FnMut(u64) -> FrameId) -> Stack<FrameId> {
+        let Self { thread_id, thread_name, is_managed, frames } = self;
+        Stack { thread_id, thread_name, is_managed, frames: frames.into_iter().map(name).collect() }
+    }
+}

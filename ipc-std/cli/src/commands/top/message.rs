@@ -1,0 +1,36 @@
+//! What the main thread waits for: keys, signals, and what the session brings.
+use core::time::Duration;
+
+use crossterm::event::KeyEvent;
+use nettrace_analysis::live::Activity;
+
+use crate::failure::Failure;
+
+/// What the main thread waits for.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// The names of methods have been read, and the first period begins.
+    Named,
+    /// A second of the session.
+    Period(Box<Period>),
+    /// No event has arrived for so long.
+    Silent(Duration),
+    Key(KeyEvent),
+    /// The terminal has another size.
+    Resized,
+    /// A signal requests the end.
+    Stop,
+    /// The session has ended.
+    Ended(Result<(), Failure>),
+}
+
+/// What a process did in a period, and since the start.
+#[derive(Debug, Default)]
+pub(super) struct Period {
+    pub(super) last: Activity,
+    pub(super) total: Activity,
+    /// The events that the runtime dropped because its buffer was full, in this period and since the start.
+    pub(super) lost: [u64; 2],
+    /// The process of the session, in its own PID namespace.
+    pub(super) process_id: Option<u32>,
+}
