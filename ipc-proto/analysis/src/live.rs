@@ -19,7 +19,7 @@
 //!
 //! [`Samples`] and [`Names`] have their limits, and each period begins with empty [`Samples`]. The sums of all periods
 //! have [`Live::FUNCTIONS`] functions and [`Live::THREADS`] threads; further ones are not added, and
-//! [`Activity::omitted`] counts them once a period.
+//! [`Activity::omitted`] counts them once a period. The names of [`Live::THREADS`] threads are stored.
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -144,6 +144,8 @@ pub struct Live {
     start: Option<i64>,
     /// Whether the period has an event.
     has_events: bool,
+    /// The names of threads by their ids. The runtime states a name once, and `samples` has those of the period.
+    thread_names: BTreeMap<u64, String>,
     total: Total,
 }
 
@@ -173,6 +175,7 @@ impl Default for Live {
             now: None,
             start: None,
             has_events: false,
+            thread_names: BTreeMap::new(),
             total: Total::default(),
         }
     }
@@ -228,6 +231,7 @@ impl Live {
 
     /// Ends the period, and returns what the program did in it.
     pub fn next_period(&mut self) -> Activity {
+        self.add_thread_names();
         let mut period = self.sampled();
         let Counts { collections, paused, allocated, exceptions } = core::mem::take(&mut self.counts);
         if let (Some(start), Some(now)) = (self.start, self.now) {
@@ -257,6 +261,16 @@ impl Live {
             functions: functions.collect(),
             threads: self.total.threads.values().cloned().collect(),
             ..self.total.numbers.clone()
+        }
+    }
+
+    /// Stores the names that the period states.
+    fn add_thread_names(&mut self) {
+        let names = &mut self.thread_names;
+        for thread in self.samples.threads().iter().filter(|thread| !thread.name.is_empty()) {
+            if names.len() < Self::THREADS || names.contains_key(&thread.id) {
+                names.insert(thread.id, thread.name.clone());
+            }
         }
     }
 
@@ -312,7 +326,8 @@ impl Live {
             let sampled = self.samples.threads().get(thread.number())?;
             let frame = heaviest.get(&thread).map_or(FrameId::UNKNOWN, |(_, frame)| *frame);
             let function = names.shared_text(frame);
-            Some(ThreadActivity { id: sampled.id, name: sampled.name.clone(), samples, function })
+            let name = self.thread_names.get(&sampled.id).unwrap_or(&sampled.name).clone();
+            Some(ThreadActivity { id: sampled.id, name, samples, function })
         };
         let mut threads: Vec<_> = sums.into_iter().filter_map(activity).collect();
         threads.sort_by_key(|thread| thread.id);

@@ -10,6 +10,8 @@ mod runtime_events;
 
 use std::collections::BTreeMap;
 
+use ipc_proto::nettrace::TraceEvent;
+use nettrace_analysis::KnownProvider;
 use nettrace_analysis::call_tree::{CallTree, Order};
 use nettrace_analysis::gc::Collections;
 use nettrace_analysis::live::{Activity, Live};
@@ -95,6 +97,43 @@ fn periods_add_up_to_the_total() {
     };
     assert_eq!(of_threads(&total), of_threads(&whole));
     assert!(whole.threads.iter().all(|thread| whole.functions.iter().any(|f| f.name == thread.function)));
+}
+
+fn is_sample(event: &TraceEvent<'_>) -> bool {
+    let provider = event.metadata().and_then(|metadata| KnownProvider::of(metadata.provider));
+    provider == Some(KnownProvider::SampleProfiler)
+}
+
+/// The runtime states once what it uses a thread for.
+#[test]
+fn threads_have_their_names_in_later_periods() {
+    let trace = std::fs::read(path("analysis/net10-startup.nettrace")).unwrap();
+    let mut live = live(&trace);
+    each_event(&trace, |event| live.event(event));
+    let names = |period: Activity| -> BTreeMap<u64, String> {
+        let threads = period.threads.into_iter().filter(|thread| !thread.name.is_empty());
+        threads.map(|thread| (thread.id, thread.name)).collect()
+    };
+    let first = names(live.next_period());
+    assert!(first.values().any(|name| name == ".NET Finalizer"), "{first:?}");
+    for _ in 0..2 {
+        each_event(&trace, |event| {
+            if is_sample(event) {
+                live.event(event);
+            }
+        });
+        assert_eq!(names(live.next_period()), first);
+    }
+    // Also if the name comes before the first sample, in a period without one.
+    let mut later = Live::default();
+    each_event(&trace, |event| {
+        if !is_sample(event) {
+            later.event(event);
+        }
+    });
+    assert!(later.next_period().threads.is_empty());
+    each_event(&trace, |event| later.event(event));
+    assert_eq!(names(later.next_period()), first);
 }
 
 #[test]
