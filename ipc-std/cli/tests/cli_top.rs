@@ -259,6 +259,20 @@ mod terminal {
         terminal.ends_with(7);
     }
 
+    /// The key has requested the end, so the signal is the second request.
+    #[test]
+    fn a_signal_after_quitting_ends_the_tool() {
+        let runtime = traced(startup());
+        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()]);
+        terminal.wait_for("FUNCTION");
+        runtime.set_fault(Fault::Silent);
+        terminal.press("q");
+        terminal.wait_for("\x1b[?1049l");
+        let child = terminal.child.take().unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(finish(child).status, None);
+    }
+
     #[test]
     fn a_suspended_runtime_is_explained() {
         let runtime = traced(Vec::new());

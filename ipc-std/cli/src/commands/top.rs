@@ -130,7 +130,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     stage.store(RUNNING, Ordering::SeqCst);
     session::read_in_background(client, session, sender)?;
     let duration = args.duration;
-    let shown = Loop { messages, duration, deadline: None, stopper, process_id, globals }.run(&mut display);
+    let mut shown = Loop { messages, duration, deadline: None, stopper, stage, process_id, globals };
+    let shown = shown.run(&mut display);
     drop(display);
     shown?;
     wire_log.check()
@@ -152,7 +153,7 @@ fn title(target: Target<'_>) -> String {
 const STARTING: u8 = 0;
 /// A signal stops the session.
 const RUNNING: u8 = 1;
-/// A second signal ends the tool.
+/// The session is stopping, so a signal ends the tool.
 const STOPPING: u8 = 2;
 
 fn handle_signals(messages: Sender<Message>, stage: Arc<AtomicU8>) -> Result<(), Failure> {
@@ -184,6 +185,8 @@ struct Loop<'g> {
     /// The end of the duration, once it has begun.
     deadline: Option<Instant>,
     stopper: Stopper,
+    /// What a signal does.
+    stage: Arc<AtomicU8>,
     /// The process of the command line, if it has one.
     process_id: Option<u32>,
     globals: &'g Globals,
@@ -208,6 +211,7 @@ impl Loop<'_> {
                 },
             }
         }
+        self.stage.store(STOPPING, Ordering::SeqCst);
         self.stopper.stop();
         // The user does not wait at a frozen screen.
         full_screen::restore();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use indicatif::{DecimalBytes, HumanCount};
-use nettrace_analysis::live::{Activity, ThreadActivity};
+use nettrace_analysis::live::{Activity, FunctionActivity, ThreadActivity};
 use nettrace_analysis::samples::Weight;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -51,7 +51,7 @@ impl View {
     /// Returns up to `len` rows after the first `skip` ones.
     pub(super) fn rows(self, period: &Period, local: bool, skip: usize, len: usize) -> Vec<Row> {
         let activity = self.activity(period);
-        let weigh = |weight: Weight| if self.wall { weight.total() } else { weight.running };
+        let weigh = |weight| self.weigh(weight);
         if self.threads {
             let mut threads: Vec<_> = activity.threads.iter().collect();
             if !self.by_total {
@@ -81,8 +81,14 @@ impl View {
 
     /// Returns the number of rows.
     pub(super) fn len(self, period: &Period) -> usize {
-        let activity = self.activity(period);
-        if self.threads { activity.threads.len() } else { activity.functions.len() }
+        let Activity { threads, functions, .. } = self.activity(period);
+        let is_row = |function: &&FunctionActivity| self.weigh(function.inclusive) > 0;
+        if self.threads { threads.len() } else { functions.iter().filter(is_row).count() }
+    }
+
+    /// Returns how many of these samples count.
+    const fn weigh(self, samples: Weight) -> u64 {
+        if self.wall { samples.total() } else { samples.running }
     }
 
     fn thread(self, thread: &ThreadActivity, activity: &Activity, process_id: Option<u32>) -> Row {
@@ -357,7 +363,6 @@ fn wrapped(parts: &[String], width: usize, most: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nettrace_analysis::live::FunctionActivity;
 
     fn weight(running: u64, waiting: u64) -> Weight {
         Weight { running, waiting }
@@ -507,6 +512,12 @@ GC paused 2.0 %, 6.0/s   14 exceptions/s
         assert!(text(&mut screen, 80, 9).contains("\n   10.00     5.00  10  "));
         screen.key(KeyCode::Home.into());
         assert!(text(&mut screen, 80, 9).contains("\n    1.00     0.50  1  "));
+        // Functions that are not in the view are no rows.
+        press(&mut screen, 'f');
+        for _ in 0..100 {
+            screen.key(KeyCode::Down.into());
+        }
+        assert!(text(&mut screen, 80, 5).contains("\n   75.00    75.00  Shop!"));
         for key in [KeyCode::Esc.into(), KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)] {
             assert_eq!(screen.key(key), Request::Quit);
         }
