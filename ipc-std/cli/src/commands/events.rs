@@ -70,8 +70,8 @@ negative numbers to the one before; with --json, {\"from\", \"to\", \"count\"}.
 With --stacks, each frame has its name, or its address where the name is not
 known: in lines that follow the event, innermost first, and with --json in
 \"stack\". A file is read twice, because its names follow the stacks; a pipe is
-read once, and has the names of the events before. A process is asked for its
-names first, and sends those of methods that it compiles later.
+read once, and has the names of the events before. A process sends its
+names when the session starts, and those of methods that it compiles later.
 
 Examples:
   dotnet-ipc events 4242
@@ -180,9 +180,9 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
     let client = target.client(timeouts, &wire_log)?;
     let output = Output::new(globals)?;
+    let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
+    // The session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
-
-    let LiveSession { session, resumed, .. } = session::start(client, &plan, None, globals)?;
     let mut events = Events::new(session, args, Some(&plan), names, &output);
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
