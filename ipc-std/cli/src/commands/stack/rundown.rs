@@ -44,7 +44,8 @@ enum MethodKind {
 }
 
 impl Rundown {
-    /// Methods beyond this number have no names that last, and neither have those of more modules.
+    /// Methods beyond this number have no names that last, and neither have those of more modules. With more assemblies
+    /// that can be unloaded, no method has one.
     const MAX_ROWS: usize = 1 << 20;
     /// The flag of an assembly that can be unloaded.
     const COLLECTIBLE: u32 = 8;
@@ -56,11 +57,15 @@ impl Rundown {
         if KnownProvider::of(metadata.provider) != Some(KnownProvider::Rundown) {
             return;
         }
-        let row = event.header.payload;
-        match metadata.event_id {
+        self.add_row(metadata.event_id, event.header.payload);
+    }
+
+    /// Takes a row of the rundown by its event ID.
+    fn add_row(&mut self, id: u32, row: &[u8]) {
+        match id {
             143 | 144 if self.methods.len() < Self::MAX_ROWS => self.methods.extend(Method::decode(row).ok()),
             153 | 154 if self.assemblies.len() < Self::MAX_ROWS => self.assemblies.extend(module(row).ok()),
-            155 | 156 => {
+            155 | 156 if self.collectible.len() < Self::MAX_ROWS => {
                 let assembly = assembly(row).ok().filter(|(_, flags)| flags & Self::COLLECTIBLE != 0);
                 self.collectible.extend(assembly.map(|(id, _)| id));
             }
@@ -70,9 +75,11 @@ impl Rundown {
 
     /// Ends the rundown, and names the stacks that were sampled with it.
     pub(super) fn finish(&mut self, stacks: Vec<Stack<u64>>) -> Vec<Stack<FrameId>> {
+        let is_full = self.collectible.len() >= Self::MAX_ROWS;
         for method in core::mem::take(&mut self.methods) {
             let assembly = self.assemblies.get(&method.module);
             let is_freeable = match method.kind {
+                _ if is_full => true,
                 MethodKind::Dynamic => true,
                 MethodKind::Shared if !self.collectible.is_empty() => true,
                 _ => assembly.is_none_or(|assembly| self.collectible.contains(assembly)),
@@ -152,4 +159,24 @@ fn assembly(row: &[u8]) -> Result<(u64, u32), DecodeError> {
     let mut r = Reader::new(row);
     let [id, _domain, _binding]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
     Ok((id, r.read()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_has_a_limit() {
+        let long = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+        let mut rundown = Rundown::default();
+        rundown.add_row(144, &[long(&[1, 7, 0x1000]), vec![0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat());
+        rundown.add_row(154, &long(&[7, 70]));
+        for id in 100..103 + u64::try_from(Rundown::MAX_ROWS).unwrap() {
+            rundown.add_row(156, &[long(&[id, 0, 0]), vec![8, 0, 0, 0]].concat());
+        }
+        assert_eq!(rundown.collectible.len(), Rundown::MAX_ROWS);
+        // The assembly of the method can be one of those that were not stored.
+        rundown.finish(Vec::new());
+        assert_eq!(rundown.freeable.get(&0x1000), Some(&0x1010));
+    }
 }
