@@ -514,6 +514,47 @@ fn limit_of_series() {
     assert_eq!(latest.iter().count(), 0);
 }
 
+/// A sample that does not fit leaves the stored one as it is, whichever part of it is long.
+#[test]
+fn limit_of_texts() {
+    const LIMIT: usize = 2 << 10;
+    let mut counters = CounterReader::new();
+    each_event(&trace(&[meter(4, "c", &[("rate", text("1")), ("value", text("1"))])]), |event| {
+        let Some(CounterEvent::Sample(sample)) = counters.event(event) else { panic!() };
+        let mut latest = LatestSamples::new(LIMIT);
+        assert!(latest.insert(&sample));
+        let long = "x".repeat(LIMIT);
+        for is_unit in [false, true] {
+            let mut other = sample.clone();
+            other.nanoseconds += 1;
+            *if is_unit { &mut other.unit } else { &mut other.display_name } = (&*long).into();
+            assert!(!latest.insert(&other));
+            assert_eq!(latest.iter().collect::<Vec<_>>(), [&OwnedSample::from(&sample)]);
+        }
+        assert_eq!(latest.dropped(), 2);
+    });
+}
+
+/// Texts of V6 can contain a NUL, and do not make two series one.
+#[test]
+fn series_whose_texts_have_a_nul() {
+    let mut counters = CounterReader::new();
+    each_event(&trace(&[meter(4, "c", &[("rate", text("1")), ("value", text("1"))])]), |event| {
+        let Some(CounterEvent::Sample(mut sample)) = counters.event(event) else { panic!() };
+        let mut latest = LatestSamples::new(LatestSamples::DEFAULT_LIMIT);
+        let names = [("a\0b", "c"), ("a", "b\0c"), ("a\0", "b"), ("a", "\0b")];
+        for (provider, name) in names {
+            (sample.provider, sample.name) = (provider.into(), name.into());
+            assert!(latest.insert(&sample));
+        }
+        assert_eq!(latest.iter().count(), names.len());
+        latest.remove("a".into(), "b\0c".into(), sample.instrument_id);
+        let left: Vec<_> = latest.iter().map(|sample| (&*sample.provider, &*sample.name)).collect();
+        assert_eq!(left.len(), names.len() - 1);
+        assert!(!left.contains(&("a", "b\0c")));
+    });
+}
+
 #[test]
 fn changed_bytes() {
     for name in ["counters/net10-meters.nettrace", "counters/net31-eventcounters.nettrace"] {

@@ -19,7 +19,7 @@ use super::{Measurement, Sample, System};
 /// ```
 #[derive(Debug, Clone)]
 pub struct LatestSamples {
-    /// By provider, name, tags, version, system and number, each after a NUL, which no text contains.
+    /// By provider, name, tags and version, each with its end, then system and number.
     series: BTreeMap<String, OwnedSample>,
     key: String,
     size: usize,
@@ -96,6 +96,16 @@ impl OwnedSample {
         }
     }
 
+    /// Swaps the display name, the unit and the measurement with these; a text that is `None` stays.
+    fn swap(&mut self, texts: &mut [Option<String>; 2], measurement: &mut Measurement) {
+        for (stored, text) in [&mut self.display_name, &mut self.unit].into_iter().zip(texts) {
+            if let Some(text) = text {
+                core::mem::swap(stored, text);
+            }
+        }
+        core::mem::swap(&mut self.measurement, measurement);
+    }
+
     /// Returns the memory of the sample and its key, about.
     fn size(&self, key: &str) -> usize {
         /// A number of a list, and the memory that an entry of the map takes in addition.
@@ -135,22 +145,21 @@ impl LatestSamples {
     pub fn insert(&mut self, sample: &Sample<'_>) -> bool {
         self.set_key(sample);
         if let Some(stored) = self.series.get_mut(&self.key) {
-            let before = stored.size(&self.key);
             // The key has all texts but these, which are the same for each sample of most series.
-            stored.nanoseconds = sample.nanoseconds;
-            stored.unix_nanoseconds = sample.unix_nanoseconds;
-            stored.interval = sample.interval;
-            replace(&mut stored.display_name, sample.display_name);
-            replace(&mut stored.unit, sample.unit);
-            let last = core::mem::replace(&mut stored.measurement, sample.measurement.clone());
-            let after = stored.size(&self.key);
-            let size = self.size.saturating_sub(before).saturating_add(after);
-            if size > self.limit && after > before {
-                stored.measurement = last;
-                self.size = self.size.saturating_sub(before).saturating_add(stored.size(&self.key));
+            let mut texts =
+                [changed(&stored.display_name, sample.display_name), changed(&stored.unit, sample.unit)];
+            let mut measurement = sample.measurement.clone();
+            let before = stored.size(&self.key);
+            stored.swap(&mut texts, &mut measurement);
+            let size = self.size.saturating_sub(before).saturating_add(stored.size(&self.key));
+            if size > self.limit {
+                stored.swap(&mut texts, &mut measurement);
                 self.dropped = self.dropped.saturating_add(1);
                 return false;
             }
+            stored.nanoseconds = sample.nanoseconds;
+            stored.unix_nanoseconds = sample.unix_nanoseconds;
+            stored.interval = sample.interval;
             self.size = size;
             return true;
         }
@@ -168,7 +177,8 @@ impl LatestSamples {
     /// Removes the series of an instrument that has ended, by its meter, name and [id](super::Instrument::id).
     pub fn remove(&mut self, meter: Str<'_>, name: Str<'_>, instrument_id: Option<u32>) {
         self.key.clear();
-        let _ = write!(self.key, "{meter}\0{name}\0");
+        push(&mut self.key, meter);
+        push(&mut self.key, name);
         let mut removed = 0_usize;
         let prefix = core::mem::take(&mut self.key);
         let keys =
@@ -199,19 +209,26 @@ impl LatestSamples {
 
     fn set_key(&mut self, sample: &Sample<'_>) {
         self.key.clear();
-        let Sample { provider, name, tag_text, provider_version, .. } = sample;
+        for text in [sample.provider, sample.name, sample.tag_text, sample.provider_version] {
+            push(&mut self.key, text);
+        }
         // Writing to a string cannot fail.
-        let _ = write!(
-            self.key,
-            "{provider}\0{name}\0{tag_text}\0{provider_version}\0{}\0{}",
-            sample.system.name(),
-            sample.instrument_id.unwrap_or_default()
-        );
+        let _ = write!(self.key, "{} {}", sample.system.name(), sample.instrument_id.unwrap_or_default());
     }
 }
 
-fn replace(text: &mut String, new: Str<'_>) {
-    if new != **text {
-        *text = new.to_string();
+/// Returns the new text if it is another one.
+fn changed(stored: &str, new: Str<'_>) -> Option<String> {
+    (new != *stored).then(|| new.to_string())
+}
+
+/// Appends a text and its end. A NUL in the text, which only hostile traces have, is no end.
+fn push(key: &mut String, text: Str<'_>) {
+    for c in text.chars() {
+        key.push(c);
+        if c == '\0' {
+            key.push('\u{1}');
+        }
     }
+    key.push_str("\0\0");
 }
