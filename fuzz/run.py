@@ -22,8 +22,8 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 TESTDATA = TOP / "testdata"
 # Longer inputs are slow, and this is enough for every part of a message or a trace.
 MAX_LEN = 4096
-# The same for stored inputs: the tests read all of them, and `work` takes long for each.
-MAX_STORED_LEN = {"work": 25}
+# The same for stored inputs: the tests read all of them, and these targets take long for each.
+MAX_STORED_LEN = {"counters": 200, "work": 25}
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("programs", type=pathlib.Path, help="the folder of the targets' programs")

@@ -45,7 +45,7 @@ mod procfs;
 #[path = "../../../ipc-std/src/sys/unix/stat.rs"]
 mod stat;
 
-pub use analyses::{collections, names, profiles};
+pub use analyses::{collections, counters, names, profiles};
 pub use conformance_case::conformance_case;
 pub use options::options;
 #[cfg(unix)]

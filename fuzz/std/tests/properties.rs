@@ -1,7 +1,8 @@
 //! The properties with random input.
 #![allow(clippy::arithmetic_side_effects, reason = "a property that does not hold panics")]
 use ipc_std_fuzz::{
-    collections, conformance_case, names, options, proc_files, profiles, socket_names, trace_reader, wire_log,
+    collections, conformance_case, counters, names, options, proc_files, profiles, socket_names,
+    trace_reader, wire_log,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -46,6 +47,11 @@ proptest! {
     #[test]
     fn collections_holds(bytes in description()) {
         collections(&bytes);
+    }
+
+    #[test]
+    fn counters_holds(bytes in description()) {
+        counters(&bytes);
     }
 
     #[test]

@@ -9,13 +9,15 @@ use std::fs;
 
 use ipc_fuzz::{Property, holds};
 use ipc_std_fuzz::{
-    collections, conformance_case, names, options, proc_files, profiles, socket_names, trace_reader, wire_log,
+    collections, conformance_case, counters, names, options, proc_files, profiles, socket_names,
+    trace_reader, wire_log,
 };
 
 /// Every property by its name, which is that of its fuzz target too.
-const PROPERTIES: [(&str, Property); 9] = [
+const PROPERTIES: [(&str, Property); 10] = [
     ("collections", collections),
     ("conformance_case", conformance_case),
+    ("counters", counters),
     ("names", names),
     ("options", options),
     ("proc_files", proc_files),

@@ -105,21 +105,21 @@ const TEXTS: [&str; 14] = [
 ];
 
 /// Any bytes, taken one after another; 0 after the last.
-struct Source<'a>(&'a [u8]);
+pub(super) struct Source<'a>(pub(super) &'a [u8]);
 
 impl Source<'_> {
-    fn byte(&mut self) -> u8 {
+    pub(super) fn byte(&mut self) -> u8 {
         let Some((first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         *first
     }
 
-    fn choice<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(super) fn choice<T: Copy>(&mut self, of: &[T]) -> T {
         of[usize::from(self.byte()) % of.len()]
     }
 
     /// A small number in most cases, sometimes one at an end of the range.
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         let (kind, byte) = (self.byte(), self.byte());
         match kind {
             0..=199 => u64::from(byte),
@@ -262,11 +262,11 @@ fn payload(source: &mut Source<'_>, description: usize) -> (Vec<u8>, Naming) {
     (payload, naming)
 }
 
-fn put(out: &mut Vec<u8>, mut next: impl FnMut(&mut Vec<u8>) -> bool) {
+pub(super) fn put(out: &mut Vec<u8>, mut next: impl FnMut(&mut Vec<u8>) -> bool) {
     while next(out) {}
 }
 
-fn append(out: &mut Vec<u8>, bytes: WriteOutput<'_>) -> bool {
+pub(super) fn append(out: &mut Vec<u8>, bytes: WriteOutput<'_>) -> bool {
     let bytes = bytes.expect("the record fits the buffer");
     bytes.map(|bytes| out.extend_from_slice(bytes)).is_some()
 }

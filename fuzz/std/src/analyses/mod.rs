@@ -3,6 +3,8 @@
 //! The first byte chooses the version of the trace, and whether the other bytes are a trace or describe the events of
 //! one.
 mod collections;
+mod counters;
+mod made_up_counters;
 mod made_up_events;
 mod names;
 mod profiles;
@@ -11,6 +13,7 @@ use ipc_proto::nettrace::{EventAssembler, Limits, Progress, TraceEvent, Version}
 use nettrace_analysis::samples::{Clock, Samples};
 
 pub use collections::collections;
+pub use counters::counters;
 pub use names::names;
 pub use profiles::profiles;
 

@@ -1,0 +1,399 @@
+//! Traces of plausible events of counters and instruments, from any bytes: each event has a byte for its kind, and bytes
+//! for its fields.
+#![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
+use ipc_proto::nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
+
+use super::made_up_events::{Source, append, put};
+
+const METRICS: &str = "System.Diagnostics.Metrics";
+const EVENT_COUNTERS: &str = "EventCounters";
+const TEXT: Scalar = Scalar::Utf16String;
+
+type Described = &'static [(&'static str, Scalar)];
+
+/// A kind of event.
+struct Shape {
+    provider: &'static str,
+    event_id: u32,
+    name: &'static str,
+    fields: Vec<(&'static str, Scalar)>,
+    /// Whether the fields are those of an object, as runtimes write event counters.
+    is_nested: bool,
+}
+
+const MEAN: Described = &[
+    ("Name", TEXT),
+    ("DisplayName", TEXT),
+    ("Mean", Scalar::Double),
+    ("StandardDeviation", Scalar::Double),
+    ("Count", Scalar::Int32),
+    ("Min", Scalar::Double),
+    ("Max", Scalar::Double),
+    ("IntervalSec", Scalar::Single),
+    ("Series", TEXT),
+    ("CounterType", TEXT),
+    ("Metadata", TEXT),
+    ("DisplayUnits", TEXT),
+];
+const SUM: Described = &[
+    ("Name", TEXT),
+    ("DisplayName", TEXT),
+    ("DisplayRateTimeScale", TEXT),
+    ("Increment", Scalar::Double),
+    ("IntervalSec", Scalar::Single),
+    ("Metadata", TEXT),
+    ("Series", TEXT),
+    ("CounterType", TEXT),
+    ("DisplayUnits", TEXT),
+];
+const SESSION: Described = &[("sessionId", TEXT)];
+const MESSAGE: Described = &[("sessionId", TEXT), ("errorMessage", TEXT)];
+const INTERVAL: Described =
+    &[("sessionId", TEXT), ("intervalStartTime", Scalar::DateTime), ("intervalEndTime", Scalar::DateTime)];
+const INSTRUMENT: Described = &[
+    ("sessionId", TEXT),
+    ("meterName", TEXT),
+    ("meterVersion", TEXT),
+    ("instrumentName", TEXT),
+    ("instrumentType", TEXT),
+    ("unit", TEXT),
+    ("description", TEXT),
+    ("instrumentTags", TEXT),
+    ("meterTags", TEXT),
+    ("meterScopeHash", TEXT),
+    ("instrumentId", Scalar::Int32),
+];
+const SERIES: Described = &[
+    ("sessionId", TEXT),
+    ("meterName", TEXT),
+    ("meterVersion", TEXT),
+    ("instrumentName", TEXT),
+    ("unit", TEXT),
+    ("tags", TEXT),
+];
+const RATE: Described = &[("rate", TEXT), ("value", TEXT), ("instrumentId", Scalar::Int32)];
+const LAST_VALUE: Described = &[("lastValue", TEXT), ("instrumentId", Scalar::Int32)];
+const QUANTILES: Described = &[
+    ("quantiles", TEXT),
+    ("count", Scalar::Int32),
+    ("sum", Scalar::Double),
+    ("instrumentId", Scalar::Int32),
+];
+const BUCKETS: Described = &[
+    ("scale", Scalar::Int32),
+    ("sum", Scalar::Double),
+    ("count", Scalar::Int64),
+    ("zeroCount", Scalar::Int64),
+    ("minimum", Scalar::Double),
+    ("maximum", Scalar::Double),
+    ("buckets", TEXT),
+    ("instrumentId", Scalar::Int32),
+];
+const OTHER_CONFIGURATION: Described = &[
+    ("clientId", TEXT),
+    ("expectedMaxHistograms", TEXT),
+    ("actualMaxHistograms", TEXT),
+    ("expectedMaxTimeSeries", TEXT),
+    ("actualMaxTimeSeries", TEXT),
+    ("expectedRefreshInterval", TEXT),
+    ("actualRefreshInterval", TEXT),
+];
+const LIBRARY_VERSION: Described =
+    &[("major", Scalar::Int32), ("minor", Scalar::Int32), ("patch", Scalar::Int32)];
+
+/// Ids and fields of the events of [`METRICS`].
+const METRICS_EVENTS: [(u32, &[Described]); 19] = [
+    (1, &[&[("Message", TEXT)]]),
+    (2, &[INTERVAL]),
+    (3, &[INTERVAL]),
+    (4, &[SERIES, RATE]),
+    (5, &[SERIES, LAST_VALUE]),
+    (6, &[SERIES, QUANTILES]),
+    (7, &[INSTRUMENT]),
+    (8, &[INSTRUMENT]),
+    (9, &[MESSAGE]),
+    (10, &[SESSION]),
+    (11, &[INSTRUMENT]),
+    (12, &[SESSION]),
+    (13, &[SESSION]),
+    (14, &[MESSAGE]),
+    (15, &[&[("runningSessionId", TEXT)]]),
+    (16, &[SERIES, RATE]),
+    (17, &[OTHER_CONFIGURATION]),
+    (18, &[LIBRARY_VERSION]),
+    (19, &[SERIES, BUCKETS]),
+];
+
+/// All kinds of events: those of the runtime, those of earlier versions with fewer fields, and others that no runtime
+/// writes. In V6 texts can be UTF-8 with any characters.
+fn shapes(version: Version) -> Vec<Shape> {
+    let metrics = |(event_id, parts): (u32, &[Described])| Shape {
+        provider: METRICS,
+        event_id,
+        name: "",
+        fields: parts.concat(),
+        is_nested: false,
+    };
+    let event_counters = |provider, event_id, fields: Described, is_nested| Shape {
+        provider,
+        event_id,
+        name: EVENT_COUNTERS,
+        fields: fields.to_vec(),
+        is_nested,
+    };
+    let mut shapes: Vec<_> = METRICS_EVENTS.into_iter().map(metrics).collect();
+    shapes.extend([
+        event_counters("System.Runtime", 2, MEAN, true),
+        event_counters("System.Runtime", 3, SUM, true),
+        event_counters("Shop", 7, MEAN, false),
+        event_counters("Shop", 8, SUM, false),
+    ]);
+    // The first versions of the events lack the last fields.
+    shapes.extend(METRICS_EVENTS.into_iter().map(metrics).map(|mut shape| {
+        shape.fields.truncate(shape.fields.len().saturating_sub(2).max(1));
+        shape
+    }));
+    // Fields in another order.
+    shapes.extend([METRICS_EVENTS[3], METRICS_EVENTS[18]].into_iter().map(metrics).map(|mut shape| {
+        shape.fields.reverse();
+        shape
+    }));
+    shapes.push(Shape {
+        provider: METRICS,
+        event_id: 99,
+        name: "",
+        fields: SESSION.to_vec(),
+        is_nested: false,
+    });
+    shapes.push(Shape { provider: "Shop", event_id: 4, name: "", fields: SERIES.to_vec(), is_nested: false });
+    if version == Version::V6 {
+        let shape = |event_id, parts: &[Described]| Shape {
+            provider: METRICS,
+            event_id,
+            name: "",
+            fields: parts
+                .concat()
+                .into_iter()
+                .map(|(name, scalar)| (name, if scalar == TEXT { Scalar::Utf8CodeUnit } else { scalar }))
+                .collect(),
+            is_nested: false,
+        };
+        shapes.extend([shape(4, &[SERIES, RATE]), shape(7, &[INSTRUMENT])]);
+    }
+    shapes
+}
+
+const SESSIONS: [&str; 4] = ["lab", "SHARED", "other", ""];
+const NAMES: [&str; 16] = [
+    "requests",
+    "Lab.Meter",
+    "System.Runtime",
+    "cpu-usage",
+    "Shop",
+    "",
+    "REQUESTS",
+    "line\nbreak\r\t\u{1b}[31m",
+    "温度 度",
+    "\u{202e}\u{1f600}\u{301}",
+    "a\"b\\c;d",
+    "a\0b",
+    "a",
+    "b\0c",
+    "/a,b",
+    "By/s",
+];
+const TAGS: [&str; 12] = [
+    "",
+    "route=/a",
+    "route=/b,status=200",
+    "k=v,w",
+    "=",
+    ",=,",
+    "k:v,w:x",
+    "a=\0",
+    "温=度",
+    "k",
+    "k=v\n",
+    "a=b=c,d",
+];
+const DECIMALS: [&str; 20] = [
+    "",
+    "80",
+    "0",
+    "-0",
+    "1.5",
+    "-7.25",
+    "1E+20",
+    "1E+999",
+    "4.9E-324",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "∞",
+    "-∞",
+    "1,5",
+    "1 000",
+    "1.000,5",
+    "٣",
+    "infinity",
+    "0x10",
+];
+const QUANTILE_TEXTS: [&str; 10] = [
+    "0.5=12.3;0.95=20;0.99=21",
+    "0.5=NaN;0.95=Infinity",
+    "",
+    "0.5=1,5;0.95=2,5",
+    "0.5",
+    "=",
+    ";",
+    "0.5=1;",
+    "0.5=1=2",
+    "0.99=1;0.5=3",
+];
+const BUCKET_TEXTS: [&str; 9] =
+    ["1, 2, 3", "", "7", "0, 0, 1", "18446744073709551615, 1", "-1", "1.5", "1,2;3", "1, , 2"];
+const TYPES: [&str; 9] = [
+    "Counter",
+    "UpDownCounter",
+    "Histogram",
+    "Gauge",
+    "ObservableCounter`1",
+    "ObservableUpDownCounter",
+    "ObservableGauge",
+    "Own\n",
+    "",
+];
+const TIME_SCALES: [&str; 6] = ["00:00:01", "00:01:00", "", "1.02:03:04.5", "x", "-00:00:01"];
+const DOUBLES: [f64; 16] = [
+    0.0,
+    1.0,
+    2.0,
+    3.5,
+    -1.0,
+    1e-300,
+    5e-324,
+    f64::MAX,
+    f64::MIN,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+    -0.0,
+    4.0,
+    1_000.25,
+    f64::from_bits(0x7ff8_0000_0000_0001),
+];
+
+fn units(source: &mut Source<'_>, field: &str) -> Vec<u16> {
+    let plain = match field {
+        "sessionId" | "runningSessionId" | "clientId" => source.choice(&SESSIONS),
+        "tags" | "Metadata" | "instrumentTags" | "meterTags" => source.choice(&TAGS),
+        "rate" | "value" | "lastValue" => source.choice(&DECIMALS),
+        "quantiles" => source.choice(&QUANTILE_TEXTS),
+        "buckets" => source.choice(&BUCKET_TEXTS),
+        "instrumentType" => source.choice(&TYPES),
+        "DisplayRateTimeScale" => source.choice(&TIME_SCALES),
+        _ => source.choice(&NAMES),
+    };
+    let mut units: Vec<u16> = plain.encode_utf16().collect();
+    // Few events have other texts than these.
+    match source.byte() {
+        250 => units.push(0xd800),
+        251 => units.insert(0, 0xdc00),
+        252 => units.extend([u16::from(b'9'); 70]),
+        253 => units = vec![u16::from(b'n'); 300],
+        254 => units = (0..source.byte()).map(|_| u16::from(source.byte())).collect(),
+        255 => units = (0..8).map(|_| source.number() as u16).collect(),
+        _ => {}
+    }
+    units
+}
+
+fn value(source: &mut Source<'_>, field: &str, scalar: Scalar, payload: &mut Vec<u8>) {
+    match scalar {
+        TEXT => {
+            // A NUL would end the text.
+            let units = units(source, field).into_iter().filter(|unit| *unit != 0).chain([0]);
+            payload.extend(units.flat_map(u16::to_le_bytes));
+        }
+        Scalar::Utf8CodeUnit => {
+            let text = String::from_utf16_lossy(&units(source, field));
+            payload.extend(u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
+            payload.extend(text.as_bytes());
+        }
+        Scalar::Double => payload.extend(source.choice(&DOUBLES).to_le_bytes()),
+        Scalar::Single => payload.extend((source.choice(&DOUBLES) as f32).to_le_bytes()),
+        Scalar::DateTime => payload.extend((u64::from(source.byte()) * 5_000_000).to_le_bytes()),
+        Scalar::Int32 => payload.extend((source.number() as u32).to_le_bytes()),
+        _ => payload.extend(source.number().to_le_bytes()),
+    }
+}
+
+/// A description of V4 in which the fields are those of the object `Payload`.
+fn nested_record(id: u32, shape: &Shape) -> Vec<u8> {
+    const OBJECT: u32 = 1;
+    let text = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let mut record = [&id.to_le_bytes()[..], &text(shape.provider), &shape.event_id.to_le_bytes()].concat();
+    record.extend(text(shape.name));
+    // Keywords, version, level.
+    record.extend([0; 16]);
+    let count = shape.fields.len() as u32;
+    record.extend([1, OBJECT, count].into_iter().flat_map(u32::to_le_bytes));
+    for (name, scalar) in &shape.fields {
+        record.extend(u32::from(scalar.code()).to_le_bytes());
+        record.extend(text(name));
+    }
+    record.extend(text("Payload"));
+    record
+}
+
+/// Makes a trace of any bytes.
+pub(super) fn trace(bytes: &[u8], version: Version) -> Vec<u8> {
+    let (mut buf, mut out, shapes) = (vec![0; TraceWriter::BUFFER], Vec::new(), shapes(version));
+    let (mut source, mut events) = (Source(bytes), Vec::new());
+    while !source.0.is_empty() && events.len() < 300 {
+        let place = usize::from(source.byte()) % shapes.len();
+        let mut payload = Vec::new();
+        for (name, scalar) in &shapes[place].fields {
+            value(&mut source, name, *scalar, &mut payload);
+        }
+        if source.byte() == 0xff {
+            payload.truncate(usize::from(source.byte()));
+        }
+        events.push((place, payload));
+    }
+    let mut writer = TraceWriter::new(version, &mut buf).expect("a version that can be written");
+    let trace = Trace { frequency: 1_000_000_000, pointer_size: 8, ..Trace::new(version) };
+    put(&mut out, |out| append(out, writer.trace(&trace)));
+    for (id, (place, shape)) in (1..).zip(shapes.iter().enumerate()) {
+        if events.iter().all(|(used, _)| *used != place) {
+            continue;
+        }
+        let (mut space, mut record) = ([0; 1_024], Vec::new());
+        let metadata = if shape.is_nested {
+            record = nested_record(id, shape);
+            Metadata::decode(Version::V4, &record).expect("a valid record")
+        } else {
+            let mut metadata = Metadata::default();
+            (metadata.id, metadata.provider, metadata.event_id) = (id, shape.provider.into(), shape.event_id);
+            metadata.name = shape.name.into();
+            metadata.fields = Fields::build(&shape.fields, &mut space).expect("room for the fields");
+            metadata
+        };
+        assert_eq!(metadata.problem, None, "{record:?}");
+        put(&mut out, |out| append(out, writer.describe(&metadata)));
+    }
+    for (number, (place, payload)) in (1..).zip(&events) {
+        let event = Event {
+            metadata_id: *place as u32 + 1,
+            sequence: number,
+            thread: 1,
+            capture_thread: 1,
+            timestamp: u64::from(number) * 1_000,
+            payload,
+            ..Event::default()
+        };
+        put(&mut out, |out| append(out, writer.event(&event)));
+    }
+    put(&mut out, |out| writer.finish().map(|bytes| out.extend_from_slice(bytes)).is_some());
+    out
+}
