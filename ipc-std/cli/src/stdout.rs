@@ -14,10 +14,15 @@ use crate::printable::json_line;
 
 /// Writes a result to standard output. A reader that closed the pipe wants no more, which is no error.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    to_open_stdout(write).map(|_| ())
+}
+
+/// As [`to_stdout`], for one of several results. Returns whether the reader wants the next one.
+pub(crate) fn to_open_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, Failure> {
     let mut stdout = BufWriter::new(io::stdout().lock());
     match write(&mut stdout).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|e| Failure::io("cannot write to standard output", &e)),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true).map_err(|e| Failure::io("cannot write to standard output", &e)),
     }
 }
 

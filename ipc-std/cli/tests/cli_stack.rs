@@ -20,7 +20,7 @@ use ipc_proto::{Code, CollectTracing4};
 use ipc_std::fake::{FakeRuntime, Profile, Response};
 use serde_json::Value;
 
-use crate::tool::{Ran, run, tool};
+use crate::tool::{Ran, finish, run, tool};
 use crate::traces::analysed;
 
 const STOP_TRACING: Code = Code(0x0201);
@@ -111,8 +111,8 @@ fn watching_asks_for_names_once() {
             break;
         }
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    // The reader wants no more stacks, so the process is not stopped for them any longer.
+    finish(child).well();
     assert!(threads.len() > 3);
     for shown in threads.values() {
         assert!(shown.len() >= 2 && shown.iter().all(|thread| *thread == shown[0]), "{shown:?}");

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::printable::{json_line, printable_name};
 use crate::rundown_cache::{self, CachedRundown};
-use crate::stdout::to_stdout;
+use crate::stdout::to_open_stdout;
 use crate::target::{Target, TargetArgs};
 use crate::timeout_args::TimeoutArgs;
 use crate::wire_log::WireLogArgs;
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Some(rundown) => rundown.later(sampler.sample(false)?.take_stacks()),
             None => None,
         };
-        match (later, &rundown) {
+        let is_open = match (later, &rundown) {
             (Some(stacks), Some(rundown)) => show(&stacks, &rundown.names, args, globals)?,
             _ => {
                 let mut recorded = sampler.sample(true)?;
@@ -101,15 +101,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 let trace = recorded.trace.take();
                 let rundown = rundown.insert(recorded.rundown);
                 let stacks = rundown.finish(stacks);
-                show(&stacks, &rundown.names, args, globals)?;
+                let is_open = show(&stacks, &rundown.names, args, globals)?;
                 if let (Some(cached), Some(trace)) = (&cached, trace) {
                     // The cache only saves time.
                     let _ = cached.replace(&trace);
                 }
+                is_open
             }
-        }
+        };
         wire_log.check()?;
-        if !args.watch {
+        if !args.watch || !is_open {
             return Ok(());
         }
         thread::sleep(INTERVAL.saturating_sub(began.elapsed()));
@@ -123,10 +124,11 @@ fn cached_rundown(client: &Client) -> Option<CachedRundown> {
     Some(CachedRundown::new(folder, info.process_id, info.runtime_cookie))
 }
 
-fn show(stacks: &[Stack<FrameId>], names: &Names, args: &Args, globals: &Globals) -> Result<(), Failure> {
+/// Writes the stacks. Returns whether the reader wants the next ones.
+fn show(stacks: &[Stack<FrameId>], names: &Names, args: &Args, globals: &Globals) -> Result<bool, Failure> {
     let name =
         |frame: &FrameId| printable_name(if args.short { names.short(*frame) } else { names.text(*frame) });
-    to_stdout(|out| {
+    to_open_stdout(|out| {
         for (number, stack) in stacks.iter().enumerate() {
             let Stack { thread_id, thread_name, is_managed, frames } = stack;
             if globals.json {
