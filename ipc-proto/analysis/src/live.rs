@@ -12,8 +12,9 @@
 //! | allocated bytes | the same, keyword GC (0x1) | verbose |
 //! | exceptions | the same, keyword Exception (0x8000) | error |
 //!
-//! A session sends only the names of code that is compiled or loaded while it runs. Pass the rows of the rundown of
-//! another session to [`Live::names_mut`] before.
+//! A session sends only the names of code that is compiled or loaded while it runs. So after it has started, start another
+//! one with a rundown of the keywords Loader, Jit, NGen and ForceEndRundown (0x138), stop that immediately, and pass its
+//! events to [`Live::names_mut`] before those of the first session to [`Live::event`].
 //!
 //! # Memory
 //!

@@ -32,9 +32,9 @@
 //!
 //! The texts of all methods are in one arena and have at most [`Names::LIMIT`] bytes. They are removed when their code is
 //! freed before an address of it was seen; the arena may be twice as large until then. The name of a module has at most
-//! 255 bytes, that of a method or a label 4,096, and is cut after that. Methods, modules and mappings together are at most [`Names::ROWS`].
-//! Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored until
-//! [`forget_addresses`](Names::forget_addresses).
+//! 255 bytes, that of a method or a label 4,096, and is cut after that. Methods, modules and mappings together are at most
+//! [`Names::ROWS`]. Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored
+//! until [`forget_addresses`](Names::forget_addresses).
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;

@@ -5,7 +5,7 @@
 //! | `Cpu` | 1 a sample | samples of threads in managed code; V6: samples of the processor | samples |
 //! | `Wall` | 1 a sample | all samples: a thread that is not in managed code waits, or runs native code | samples |
 //! | `ThreadTime` | the time up to the next sample of the thread | all samples, and others: see below | nanoseconds |
-//! | `SampledTime` | the same | the same but events of event sources | nanoseconds |
+//! | `SampledTime` | the same | the same, without events of event sources | nanoseconds |
 //! | `Allocations` | the bytes that were allocated since the last event | AllocationTick, every 100 KB or so | bytes |
 //! | `Exceptions` | 1 | ExceptionThrown | exceptions |
 //! | `Contention` | the time up to ContentionStop | ContentionStart | nanoseconds |
@@ -27,8 +27,8 @@
 //!
 //! # Order
 //!
-//! `ThreadTime`, `SampledTime` and `Contention` need the events in the order of time (`EventAssembler::in_order`); the others need no
-//! order, unless code is unloaded: see [`names`](crate::names).
+//! `ThreadTime`, `SampledTime` and `Contention` need the events in the order of time (`EventAssembler::in_order`); the
+//! others need no order, unless code is unloaded: see [`names`](crate::names).
 //!
 //! # Memory
 //!

@@ -1,4 +1,4 @@
-//! What the analyses read: the events of a trace, or of a process that is recorded for that.
+//! The input of an analysis: the events of a trace, or of a process that is recorded for the analysis.
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::io;
@@ -22,7 +22,7 @@ use crate::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::wire_log::WireLogArgs;
 use crate::{signals, trace_file};
 
-/// How a process is recorded that an analysis reads. The command has [`TraceTargetArgs`] before it.
+/// The options of an analysis that can record a process. The command has [`TraceTargetArgs`] before them.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("duration", |arg| arg.help("Record a process for DURATION; Ctrl-C ends it earlier [default: 10s]")))]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]

@@ -9,7 +9,7 @@ use crate::event_field;
 use crate::globals::Globals;
 use crate::printable::{json_line, printable_name};
 
-/// What a field of events has been.
+/// The values of a field of events, counted.
 #[derive(Debug)]
 pub(crate) struct Summary {
     field: String,
@@ -27,8 +27,8 @@ enum Kind {
     Histogram(BTreeMap<Bucket, u64>),
 }
 
-/// A range of numbers from a power of two to the next: its number from [`SMALLEST`](Self::SMALLEST) on, negative for
-/// negative numbers; or 0.
+/// A range of numbers from one power of two to the next. The range from `2^SMALLEST` on is 1, the one after it 2; ranges of
+/// negative numbers are negative. 0 stands for zero and for smaller numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Bucket(i32);
 
@@ -137,7 +137,7 @@ impl Summary {
         }
         if let dropped @ 1.. = self.dropped {
             globals
-                .note(&format!("{dropped} events have more different values than the {MAX_VALUES} counted"));
+                .note(&format!("{dropped} events are not counted: only the first {MAX_VALUES} values are"));
         }
     }
 }

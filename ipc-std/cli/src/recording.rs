@@ -31,7 +31,7 @@ pub(crate) use session_failure::{check_end, read_failure};
 /// How often the tool checks a session that sends nothing.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
-/// Copies the session to the output until its end, or to `names` if they came first.
+/// Copies the session to the output until its end, by way of `names` if it was recorded with names first.
 ///
 /// Calls `check` after each read, and at least every [`TICK`] if that is the client's
 /// [`silence`](ipc_std::Timeouts::silence).

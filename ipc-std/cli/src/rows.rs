@@ -12,7 +12,7 @@ use crate::stdout::to_stdout;
 pub(crate) type Row<const N: usize> = [(&'static str, Value); N];
 
 /// Writes the rows that `read` passes to its argument to standard output, as lines of JSON or as CSV. That breaks if no
-/// more can be written. Rows that are `live` are visible at once.
+/// more can be written. If `is_live`, each row is written immediately.
 pub(crate) fn rows_to_stdout<const N: usize>(
     is_csv: bool,
     is_live: bool,

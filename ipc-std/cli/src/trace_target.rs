@@ -1,4 +1,4 @@
-//! A trace or a process, as the commands take that analyse either.
+//! The target of a command that reads either a trace or a process.
 use core::fmt;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub(crate) enum TraceTarget<'a> {
 }
 
 impl TraceTargetArgs {
-    /// Returns the target: a number is a process ID unless `--file` says otherwise, and anything else a file.
+    /// Returns the target: a number is a process ID without `--file`, and anything else a file.
     ///
     /// A file fails if `is_about_sessions`: if there are options that do not apply to it.
     pub(crate) fn target(&self, is_about_sessions: bool) -> Result<TraceTarget<'_>, Failure> {

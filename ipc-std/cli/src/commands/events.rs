@@ -64,8 +64,8 @@ not have is - there, and null with --json.
 --until shows its event, and then stops the session of a process.
 
 --count-by counts up to 100,000 different values; with --json, a line is
-{\"value\", \"count\"}. --hist has a row from each power of two to the next, for
-negative numbers to the one before; with --json, {\"from\", \"to\", \"count\"}.
+{\"value\", \"count\"}. --hist has a row for each range from one power of two to
+the next, also of negative numbers; with --json, {\"from\", \"to\", \"count\"}.
 
 With --stacks, each frame has its name, or its address where the name is not
 known: in lines that follow the event, innermost first, and with --json in

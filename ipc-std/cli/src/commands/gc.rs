@@ -20,8 +20,8 @@ use crate::trace_target::TraceTargetArgs;
 A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded for --duration or until Ctrl-C. With --json and --csv a row
 is written as soon as the collection is complete, otherwise the tables at the
-end. A suspended runtime is resumed. If the process exits meanwhile, what came
-is shown, and the exit status is 7.
+end. A suspended runtime is resumed. If the process exits meanwhile, the events
+before that are shown, and the exit status is 7.
 
 A collection blocks the program (NonConcurrentGC, or ForegroundGC while a
 background collection runs) or pauses it at times (BackgroundGC). PAUSE is the

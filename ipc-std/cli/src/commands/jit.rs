@@ -22,8 +22,8 @@ use crate::trace_target::TraceTargetArgs;
 A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded for --duration or until Ctrl-C. With --json and --csv a row
 is written as soon as the compilation is complete, otherwise the tables at the
-end. A suspended runtime is resumed. If the process exits meanwhile, what came
-is shown, and the exit status is 7.
+end. A suspended runtime is resumed. If the process exits meanwhile, the events
+before that are shown, and the exit status is 7.
 
 JIT is the time from the start of a compilation to its end, with that of others
 that it required on the same thread. A method is compiled again for a higher

@@ -24,8 +24,8 @@ use crate::trace_target::{TraceTarget, TraceTargetArgs};
 A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded for --duration or until Ctrl-C, with the events that the
 clock needs and then the names of its methods. A suspended runtime is resumed.
-If the process exits meanwhile, what came is shown, but not all of it has names,
-and the exit status is 7.
+If the process exits meanwhile, the events before that are shown, not all with
+names, and the exit status is 7.
 
 A clock decides what counts:
   --cpu          samples of threads in managed code (the default)

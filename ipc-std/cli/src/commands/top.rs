@@ -178,7 +178,7 @@ enum Display {
     },
 }
 
-/// Shows what messages bring.
+/// The loop of the main thread, which shows the periods and applies the keys.
 struct Loop<'g> {
     messages: Receiver<Message>,
     duration: Option<Duration>,

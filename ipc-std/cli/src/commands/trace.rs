@@ -30,8 +30,8 @@ profiles. A --provider or --clr-events replaces the provider of that name in a
 profile.
 
 --duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
-writes the rest, with the method names, and the file is complete. So does an
-event of --until, which is in the trace, as are those shortly after. A second
+writes the rest, with the method names, and the file is complete. An event of
+--until also ends it: the trace has that event, and some that follow. A second
 signal ends the tool immediately. A runtime that is suspended at startup is
 resumed. An option that the runtime is too old for is ignored, with a note.
 

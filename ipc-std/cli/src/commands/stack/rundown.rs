@@ -9,7 +9,7 @@ use nettrace_analysis::names::{FrameId, Names};
 
 use super::thread_stack::Stack;
 
-/// The names of a process when it was asked for them.
+/// The names of a process at the time of its rundown.
 #[derive(Debug, Default)]
 pub(super) struct Rundown {
     pub(super) names: Names,

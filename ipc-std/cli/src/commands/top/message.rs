@@ -1,4 +1,4 @@
-//! What the main thread waits for: keys, signals, and what the session brings.
+//! What the main thread waits for: keys, signals, and the periods of the session.
 use core::time::Duration;
 
 use crossterm::event::KeyEvent;
