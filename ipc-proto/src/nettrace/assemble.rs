@@ -187,7 +187,7 @@ impl EventAssembler {
 
     /// Returns space for the next bytes of the stream, which is never empty.
     pub fn space(&mut self) -> &mut [u8] {
-        self.forget_event();
+        self.current = Current::None;
         self.records.space()
     }
 
@@ -198,7 +198,7 @@ impl EventAssembler {
 
     /// Appends the next bytes of the stream. No bytes change nothing.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.forget_event();
+        self.current = Current::None;
         self.records.push(bytes);
     }
 
@@ -234,17 +234,6 @@ impl EventAssembler {
         self.queue.as_ref().map_or(0, EventQueue::late)
     }
 
-    /// Makes [`event`](Self::event) return `None`: the bytes of the event may be moved.
-    #[inline]
-    fn forget_event(&mut self) {
-        if let (Current::Popped(place), Some(queue)) = (&self.current, &self.queue) {
-            if let Some(references) = queue.references(*place) {
-                self.context.release(references);
-            }
-        }
-        self.current = Current::None;
-    }
-
     #[inline]
     fn advance_in_stream(&mut self) -> Progress {
         let (event, references) = loop {
@@ -269,6 +258,8 @@ impl EventAssembler {
                         }
                         return progress;
                     }
+                    // No event waits.
+                    self.context.drop_retired();
                     if let Record::SequencePoint(point) = record {
                         self.context.pass(&point);
                     }
@@ -282,48 +273,60 @@ impl EventAssembler {
     }
 
     fn advance_in_time(&mut self) -> Progress {
-        self.forget_event();
-        loop {
-            let Some(queue) = &mut self.queue else { return Progress::More };
+        self.current = Current::None;
+        let Self { records, context, loss, times, queue: Some(queue), .. } = self else {
+            return Progress::More;
+        };
+        'released: loop {
             if let Some(place) = queue.pop() {
                 self.current = Current::Popped(place);
                 return Progress::Event;
             }
+            if queue.is_empty() {
+                context.drop_retired();
+            }
             if let Some(point) = self.passed.take() {
-                self.context.pass(&point);
+                context.pass(&point);
             }
             if let Some(end) = self.end {
                 return Progress::End(end);
             }
-            match self.records.next_record() {
-                Record::Event(event) => {
-                    self.loss.event(&event);
-                    if let Some(times) = &mut self.times {
-                        times.event(&event);
-                    }
-                    let references = self.context.refer(&event);
-                    self.context.hold(references);
-                    queue.push(&event, references);
+            let record = loop {
+                let event = match records.next_event() {
+                    Some(event) => event,
+                    None => match records.next_record() {
+                        Record::Event(event) => event,
+                        record => break record,
+                    },
+                };
+                loss.event(&event);
+                if let Some(times) = times {
+                    times.event(&event);
                 }
-                record if self.times.as_mut().is_some_and(|times| times.record(&record)) => {
-                    self.records.skip_block();
-                    self.loss.resync();
+                queue.push(&event, context.refer(&event));
+                if queue.is_released() {
+                    continue 'released;
                 }
-                record => match Self::store(&mut self.context, &mut self.loss, &record) {
-                    Some(Progress::End(end)) => {
-                        self.end = Some(end);
+            };
+            if times.as_mut().is_some_and(|times| times.record(&record)) {
+                records.skip_block();
+                loss.resync();
+                continue;
+            }
+            match Self::store(context, loss, &record) {
+                Some(Progress::End(end)) => {
+                    self.end = Some(end);
+                    queue.release_all();
+                }
+                Some(progress) => return progress,
+                None => {
+                    if let Record::SequencePoint(point) = record {
+                        self.passed = Some(point);
+                        queue.release_all();
+                    } else if context.retired() > queue.limit() / 8 {
                         queue.release_all();
                     }
-                    Some(progress) => return progress,
-                    None => {
-                        if let Record::SequencePoint(point) = record {
-                            self.passed = Some(point);
-                            queue.release_all();
-                        } else if self.context.retired() > queue.limit() / 8 {
-                            queue.release_all();
-                        }
-                    }
-                },
+                }
             }
         }
     }

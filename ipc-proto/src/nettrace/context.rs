@@ -249,23 +249,18 @@ impl StreamContext {
         }
     }
 
-    /// Returns the bytes of descriptions and threads that were replaced or removed, and that waiting events refer to.
+    /// Returns the bytes of descriptions and threads that were replaced or removed, and are still stored.
     pub(super) const fn retired(&self) -> usize {
-        self.metadata.retired.saturating_add(self.threads.retired)
+        self.metadata.retired_size.saturating_add(self.threads.retired_size)
     }
 
-    /// Keeps what an event refers to until [`release`](Self::release).
+    /// Drops the descriptions and threads that were replaced or removed. No stored event may refer to them.
     #[inline]
-    pub(super) fn hold(&mut self, references: References) {
-        self.metadata.hold(references.metadata);
-        self.threads.hold(references.thread);
-    }
-
-    /// Drops what a held event referred to, if it was replaced and no other held event refers to it.
-    #[inline]
-    pub(super) fn release(&mut self, references: References) {
-        self.metadata.release(references.metadata);
-        self.threads.release(references.thread);
+    pub(super) fn drop_retired(&mut self) {
+        if self.retired() > 0 {
+            self.metadata.drop_retired();
+            self.threads.drop_retired();
+        }
     }
 
     /// Returns the places of what an event refers to.
@@ -319,17 +314,19 @@ impl Place {
     }
 }
 
-/// Values by place, of up to [`MAX_BYTES`] in all. A value that is replaced or removed stays as long as an event that
-/// refers to it waits.
+/// Values by place, of up to [`MAX_BYTES`] in all. A value that is replaced or removed stays until
+/// [`drop_retired`](Self::drop_retired), because events that wait may refer to it.
 #[derive(Debug)]
 struct Arena<T> {
     entries: Vec<Option<Entry<T>>>,
     /// Places without an entry.
     vacant: Vec<u32>,
+    /// Places of entries that were replaced or removed.
+    retired: Vec<u32>,
     /// Bytes of all entries but the retired ones.
     size: usize,
     /// Bytes of the retired entries.
-    retired: usize,
+    retired_size: usize,
 }
 
 #[derive(Debug)]
@@ -337,10 +334,6 @@ struct Entry<T> {
     value: T,
     /// Bytes of memory.
     size: usize,
-    /// How many waiting events refer to it.
-    waiting: u32,
-    /// It was replaced or removed, and is dropped when no event waits for it.
-    is_retired: bool,
 }
 
 impl<T> Arena<T> {
@@ -349,13 +342,8 @@ impl<T> Arena<T> {
         self.entries.get(usize::try_from(place).ok()?)?.as_ref()
     }
 
-    #[inline]
-    fn get_mut(&mut self, place: u32) -> Option<&mut Entry<T>> {
-        self.entries.get_mut(usize::try_from(place).ok()?)?.as_mut()
-    }
-
     /// The bytes that a value takes beside those it owns: the vector doubles when it is full, the number that leads to the
-    /// place is in a map, and an allocation has a header.
+    /// place is in a map, its place can be in the list of retired ones, and an allocation has a header.
     const ENTRY: usize = size_of::<Option<Entry<T>>>().saturating_mul(2).saturating_add(64);
 
     /// Adds a value that owns `size` bytes, retires the one at `old`, and returns the new place; or, if there is no room
@@ -370,7 +358,7 @@ impl<T> Arena<T> {
             self.retire(old);
         }
         let place = self.vacant.pop().or_else(|| u32::try_from(self.entries.len()).ok())?;
-        let entry = Some(Entry { value, size, waiting: 0, is_retired: false });
+        let entry = Some(Entry { value, size });
         match self.entries.get_mut(usize::try_from(place).ok()?) {
             Some(slot) => *slot = entry,
             None => self.entries.push(entry),
@@ -379,44 +367,25 @@ impl<T> Arena<T> {
         Some(place)
     }
 
-    /// Removes the value at `place`, when no event waits that refers to it.
+    /// Removes the value at `place` with the next [`drop_retired`](Self::drop_retired).
     fn retire(&mut self, place: u32) {
-        let Some(entry) = self.get_mut(place) else { return };
+        let Some(entry) = self.get(place) else { return };
         let size = entry.size;
-        entry.is_retired = true;
-        let is_unused = entry.waiting == 0;
         self.size = self.size.saturating_sub(size);
-        self.retired = self.retired.saturating_add(size);
-        if is_unused {
-            self.drop_retired(place);
-        }
-    }
-
-    /// Counts an event that waits.
-    #[inline]
-    fn hold(&mut self, place: u32) {
-        if let Some(entry) = self.get_mut(place) {
-            entry.waiting = entry.waiting.saturating_add(1);
-        }
-    }
-
-    /// Counts an event that waits no longer.
-    #[inline]
-    fn release(&mut self, place: u32) {
-        let Some(entry) = self.get_mut(place) else { return };
-        entry.waiting = entry.waiting.saturating_sub(1);
-        if entry.is_retired && entry.waiting == 0 {
-            self.drop_retired(place);
-        }
+        self.retired_size = self.retired_size.saturating_add(size);
+        self.retired.push(place);
     }
 
     #[cold]
-    fn drop_retired(&mut self, place: u32) {
-        let slot = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place));
-        if let Some(entry) = slot.and_then(Option::take) {
-            self.retired = self.retired.saturating_sub(entry.size);
+    fn drop_retired(&mut self) {
+        steps::count(self.retired.len());
+        for place in self.retired.drain(..) {
+            if let Some(slot) = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place)) {
+                *slot = None;
+            }
             self.vacant.push(place);
         }
+        self.retired_size = 0;
     }
 
     fn clear(&mut self) {
@@ -427,6 +396,6 @@ impl<T> Arena<T> {
 
 impl<T> Default for Arena<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), vacant: Vec::new(), size: 0, retired: 0 }
+        Self { entries: Vec::new(), vacant: Vec::new(), retired: Vec::new(), size: 0, retired_size: 0 }
     }
 }

@@ -95,6 +95,18 @@ impl EventQueue {
         })
     }
 
+    /// Returns whether no event waits.
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.order.is_empty() && self.next.is_none()
+    }
+
+    /// Returns whether [`pop`](Self::pop) may return an event.
+    #[inline]
+    pub(super) const fn is_released(&self) -> bool {
+        self.order.is_released()
+    }
+
     /// Returns what an event refers to that was popped, if none was pushed since.
     #[inline]
     pub(super) fn references(&self, place: usize) -> Option<References> {
@@ -109,6 +121,10 @@ impl EventQueue {
         let has_activities = activity_id != Guid::NIL || related_activity_id != Guid::NIL;
         let activities = if has_activities { wide(ACTIVITIES) } else { 0 };
         let len = event.payload.len().saturating_add(event.stack.len()).saturating_add(activities);
+        if self.is_empty() {
+            // The front of the buffer is in the processor's cache, and the pages after it may never be touched.
+            self.bytes.clear();
+        }
         let has_room = self.has_bytes(len) && self.has_slot();
         let waiting = WaitingEvent {
             capture_thread,
@@ -131,7 +147,9 @@ impl EventQueue {
             self.bytes.extend_from_slice(&related_activity_id.0);
         }
         self.bytes.extend_from_slice(event.payload);
-        self.bytes.extend_from_slice(event.stack);
+        if !event.stack.is_empty() {
+            self.bytes.extend_from_slice(event.stack);
+        }
         self.used = self.used.saturating_add(len);
         if has_room {
             self.insert(timestamp, waiting);

@@ -347,6 +347,12 @@ impl<T> OrderBuf<T> {
         Some((*timestamp, item.as_ref()?))
     }
 
+    /// Returns whether [`pop_place`](Self::pop_place) may return an event.
+    #[inline]
+    pub(super) const fn is_released(&self) -> bool {
+        self.state.released.is_some()
+    }
+
     /// Returns whether there is room for another event, which is then added without a search for room.
     #[inline]
     pub(super) fn has_room(&mut self) -> bool {

@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{Limits, Parser, Record, Version};
+use super::{Event, Limits, Parser, Record, Version};
 use crate::steps;
 
 /// A [`Parser`] that owns its window: bytes go in as they arrive, records come out.
@@ -69,6 +69,12 @@ impl ParserBuf {
             Record::More { .. } if self.is_closed => Record::End(self.parser.finish(window)),
             record => record,
         }
+    }
+
+    /// Returns the next record if it is an event that the fast path can read, as [`Parser::next_event`] does.
+    #[inline(always)]
+    pub(super) fn next_event(&mut self) -> Option<Event<'_>> {
+        self.parser.next_event(self.buf.get(self.start..self.end).unwrap_or_default())
     }
 
     /// Returns space for the next bytes of the stream, which is never empty.
