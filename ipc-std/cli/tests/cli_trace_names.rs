@@ -14,12 +14,13 @@ mod traces;
 use std::fs;
 use std::path::PathBuf;
 
+use ipc_proto::nettrace::{Event, Metadata, Trace, TraceWriter, Version};
 use ipc_proto::{Code, CollectTracing2, CollectTracing4, HResult, Request};
 use ipc_std::fake::{FakeRuntime, Profile, Response};
 use serde_json::{Value, json};
 
 use crate::tool::{Ran, run, run_with};
-use crate::traces::{analysed, path};
+use crate::traces::{analysed, path, put};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
 const COLLECT_TRACING_4: Code = Code(0x0205);
@@ -187,6 +188,34 @@ fn the_sessions_ask_for_names() {
     let codes: Vec<Code> =
         codes.filter(|code| [COLLECT_TRACING_2, COLLECT_TRACING_4].contains(code)).collect();
     assert_eq!(codes, [COLLECT_TRACING_2, COLLECT_TRACING_2, COLLECT_TRACING_4]);
+}
+
+/// Returns a trace of one exception.
+fn exception() -> Vec<u8> {
+    let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
+    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
+    put!(trace, writer.trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let mut metadata = Metadata::default();
+    (metadata.id, metadata.event_id, metadata.version) = (1, 80, 1);
+    metadata.provider = "Microsoft-Windows-DotNETRuntime".into();
+    put!(trace, writer.describe(&metadata));
+    put!(trace, writer.event(&Event { metadata_id: 1, sequence: 1, ..Event::default() }));
+    while let Some(bytes) = writer.finish() {
+        trace.extend_from_slice(bytes);
+    }
+    trace
+}
+
+/// Without --duration: the event ends the trace when it arrives, although its block is written later.
+#[test]
+fn an_event_ends_the_trace() {
+    let fixture = Fixture::new(exception(), Response::Trace(startup()));
+    let (socket, file) = (fixture.runtime.path().to_str().unwrap(), fixture.file());
+    let until = "Microsoft-Windows-DotNETRuntime/80";
+    let args = ["trace", "--socket", socket, "-o", file.to_str().unwrap(), "--names-first", "--until", until];
+    let ran = run(&args);
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    assert_eq!(fixture.events().iter().filter(|event| event["id"] == 80).count(), 1);
 }
 
 #[test]

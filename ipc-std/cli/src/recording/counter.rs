@@ -1,7 +1,7 @@
 //! Counts the events in a trace while it is recorded.
 use std::collections::BTreeSet;
 
-use ipc_proto::nettrace::{End, Limits, LossBuf, Metadata, Parser, Record};
+use ipc_proto::nettrace::{End, Limits, LossBuf, Metadata, Parser, Record, Version};
 
 use crate::only_arg::OnlyArg;
 
@@ -16,11 +16,32 @@ pub(crate) struct EventCounter {
     events: u64,
     loss: LossBuf,
     end: Option<End>,
-    /// The events to wait for.
-    until: Vec<OnlyArg>,
+    until: UntilEvents,
+}
+
+/// Waits for one of the events of `--until`.
+#[derive(Debug, Default)]
+pub(crate) struct UntilEvents {
+    events: Vec<OnlyArg>,
     /// The ids of the metadata records that describe them.
-    until_ids: BTreeSet<u32>,
-    has_until: bool,
+    ids: BTreeSet<u32>,
+    has_arrived: bool,
+}
+
+impl UntilEvents {
+    /// Takes the next record of the trace.
+    pub(crate) fn record(&mut self, record: &Record<'_>, version: Version) {
+        match record {
+            Record::Event(event) => self.has_arrived |= self.ids.contains(&event.metadata_id),
+            Record::Metadata(record) if !self.events.is_empty() => {
+                if let Ok(metadata) = Metadata::decode(version, record.payload) {
+                    let is_until = self.events.iter().any(|until| until.includes(&metadata));
+                    self.ids.extend(is_until.then_some(metadata.id));
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl EventCounter {
@@ -31,20 +52,23 @@ impl EventCounter {
             events: 0,
             loss: LossBuf::default(),
             end: None,
-            until: Vec::new(),
-            until_ids: BTreeSet::new(),
-            has_until: false,
+            until: UntilEvents::default(),
         }
     }
 
     /// Waits for one of these events.
     pub(crate) fn wait_until(&mut self, until: &[OnlyArg]) {
-        self.until = until.to_vec();
+        self.until.events = until.to_vec();
     }
 
-    /// Returns whether one of the events of [`wait_until`](Self::wait_until) was counted.
+    /// Returns the events of [`wait_until`](Self::wait_until), for records that are counted later.
+    pub(crate) const fn until_mut(&mut self) -> &mut UntilEvents {
+        &mut self.until
+    }
+
+    /// Returns whether one of the events of [`wait_until`](Self::wait_until) has arrived.
     pub(crate) const fn has_until(&self) -> bool {
-        self.has_until
+        self.until.has_arrived
     }
 
     /// Counts the events in the next bytes of the trace.
@@ -57,17 +81,9 @@ impl EventCounter {
             let version = self.parser.version();
             let record = self.parser.next(&self.window);
             self.loss.record(&record);
+            self.until.record(&record, version);
             match record {
-                Record::Event(event) => {
-                    self.events = self.events.saturating_add(1);
-                    self.has_until |= self.until_ids.contains(&event.metadata_id);
-                }
-                Record::Metadata(record) if !self.until.is_empty() => {
-                    if let Ok(metadata) = Metadata::decode(version, record.payload) {
-                        let is_until = self.until.iter().any(|until| until.includes(&metadata));
-                        self.until_ids.extend(is_until.then_some(metadata.id));
-                    }
-                }
+                Record::Event(_) => self.events = self.events.saturating_add(1),
                 Record::More { .. } => break,
                 Record::End(end) => {
                     self.end = Some(end);

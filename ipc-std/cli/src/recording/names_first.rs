@@ -144,7 +144,11 @@ impl<'s> NamesFirst<'s> {
         while self.copy.end.is_none() {
             match self.records.next_record() {
                 Record::More { .. } => return Ok(()),
-                record => self.copy.record(&record, version, output)?,
+                record => {
+                    // The copy writes a block when it is full, which can be long after this event.
+                    output.counter_mut().until_mut().record(&record, version);
+                    self.copy.record(&record, version, output)?;
+                }
             }
         }
         Ok(())
