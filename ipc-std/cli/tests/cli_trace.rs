@@ -243,15 +243,17 @@ fn a_second_signal_ends_the_tool() {
 #[test]
 #[cfg(unix)]
 fn a_signal_before_the_trace_leaves_nothing() {
-    let runtime = FakeRuntime::start(Profile::net8()).unwrap();
-    runtime.set_fault(Fault::Silent);
-    let (_directory, file, path) = output();
-    let socket = runtime.path().to_str().unwrap();
-    let child = tool(&["trace", "-o", &path, "--socket", socket]).spawn().unwrap();
-    until("the command never arrives", || asked(&runtime, COLLECT_TRACING_2));
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(finish(child).status, None);
-    assert!(!file.exists());
+    for options in [&[][..], &["--names-first"]] {
+        let runtime = FakeRuntime::start(Profile::net8()).unwrap();
+        runtime.set_fault(Fault::Silent);
+        let (_directory, file, path) = output();
+        let socket = runtime.path().to_str().unwrap();
+        let child = tool(&[&["trace", "-o", &path, "--socket", socket], options].concat()).spawn().unwrap();
+        until("the command never arrives", || asked(&runtime, COLLECT_TRACING_2));
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(finish(child).status, None);
+        assert!(!file.exists(), "{options:?}");
+    }
 }
 
 #[test]

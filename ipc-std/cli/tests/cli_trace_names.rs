@@ -176,7 +176,7 @@ fn the_sessions_ask_for_names() {
     let runtime = "Microsoft-Windows-DotNETRuntime".to_owned();
     let sessions: Vec<CollectTracing2<'_>> =
         of(COLLECT_TRACING_2).map(|request| request.message().unwrap().decode().unwrap()).collect();
-    let [beside, recording] = &sessions[..] else { panic!("{sessions:?}") };
+    let [recording, beside] = &sessions[..] else { panic!("{sessions:?}") };
     assert_eq!((providers(beside.providers), beside.rundown), (vec![(runtime.clone(), 0x18, 5)], false));
     let expected = vec![("Demo".to_owned(), 1, 1), (runtime, 0x19, 4)];
     assert_eq!((providers(recording.providers), recording.rundown), (expected, true));

@@ -89,12 +89,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     output.counter_mut().wait_until(&args.until);
 
     let start = || -> Result<_, Failure> {
-        let compiled = args.names_first.then(|| CompiledNames::start(&client)).transpose()?;
-        Ok((compiled, session::start(client.clone(), &plan, Some(&output), globals)?))
+        // From here on, a signal removes the file, or stops the session.
+        let live = session::start(client.clone(), &plan, Some(&output), globals)?;
+        Ok((live, args.names_first.then(|| CompiledNames::start(&client)).transpose()?))
     };
-    let (compiled, live) = start().inspect_err(|_| output.abandon())?;
+    let (live, compiled) = start().inspect_err(|_| output.abandon())?;
     let LiveSession { mut session, started, resumed, stopping } = live;
-    // The session has started, so that no method is compiled in between.
+    // Both sessions have started, so that no method is compiled in between.
     let names = space.as_mut().map(|space| NamesFirst::new(&client, space, globals));
     let mut names = names.transpose()?;
     let progress = Progress::start(started, plan.duration, stopping);
