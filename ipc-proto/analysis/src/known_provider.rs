@@ -39,7 +39,7 @@ impl KnownProvider {
     /// Returns the provider of this name.
     #[must_use]
     pub fn of(name: Str<'_>) -> Option<Self> {
-        let found = Self::ALL.iter().find(|(_, known)| name == *known);
+        let found = Self::ALL.iter().find(|(_, known)| is_name(name, known));
         found.map(|(provider, _)| *provider)
     }
 
@@ -48,4 +48,13 @@ impl KnownProvider {
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(provider, _)| *provider == self).map_or("", |(_, name)| name)
     }
+}
+
+/// Returns whether a provider has this name, which is ASCII. The lengths differ mostly, and every event asks.
+pub(crate) fn is_name(provider: Str<'_>, name: &str) -> bool {
+    let len = match provider {
+        Str::Utf16(bytes) => bytes.len() / 2,
+        Str::Utf8(bytes) => bytes.len(),
+    };
+    len == name.len() && provider == name
 }

@@ -43,6 +43,7 @@ use core::fmt::Write;
 use ipc_proto::nettrace::{EventSelector, Metadata, Str, TraceEvent};
 use ipc_proto::wire::Reader;
 
+use crate::known_provider::is_name;
 use crate::names::{Names, process_of, push_text};
 use crate::place::{at_mut, index};
 use crate::{KnownProvider, StackId, Stacks};
@@ -619,10 +620,10 @@ fn is_event_source(metadata: &Metadata<'_>) -> bool {
     // A manifest describes other events.
     let is_manifest = metadata.event_id == 0xfffe;
     let provider = metadata.provider;
-    if provider == "System.Diagnostics.Eventing.FrameworkEventSource" {
+    if is_name(provider, "System.Diagnostics.Eventing.FrameworkEventSource") {
         return matches!(metadata.event_id, 140..=143);
     }
-    !is_manifest && !OTHERS.iter().any(|other| provider == *other)
+    !is_manifest && !OTHERS.iter().any(|other| is_name(provider, other))
 }
 
 /// Writes the name of an event with its opcode apart, as `Work/Start` for `WorkStart`.

@@ -89,6 +89,26 @@ impl Eq for Str<'_> {}
 
 /// Returns whether UTF-16 and UTF-8 are the same text. ASCII, as in almost all names, is compared without decoding it.
 fn is_same(mut wide: &[u8], mut narrow: &[u8]) -> bool {
+    // The bits of four units that are zero in ASCII.
+    const OTHER: u64 = 0xff80_ff80_ff80_ff80;
+    // No text has more units than bytes of UTF-8.
+    if wide.len() / 2 > narrow.len() {
+        return false;
+    }
+    while let (Some((units, wide_rest)), Some((bytes, narrow_rest))) =
+        (wide.split_first_chunk::<8>(), narrow.split_first_chunk::<4>())
+    {
+        let [a, b, c, d] = *bytes;
+        let (units, bytes) =
+            (LittleEndian::read_u64(units), LittleEndian::read_u64(&[a, 0, b, 0, c, 0, d, 0]));
+        if (units | bytes) & OTHER != 0 {
+            break;
+        }
+        if units != bytes {
+            return false;
+        }
+        (wide, narrow) = (wide_rest, narrow_rest);
+    }
     while let ([unit, 0, wide_rest @ ..], [byte @ ..=0x7f, narrow_rest @ ..]) = (wide, narrow) {
         if unit != byte {
             return false;
@@ -183,6 +203,9 @@ fn find_nul(bytes: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+    use std::vec::Vec;
+
     use super::*;
 
     /// Tests every place of the NUL in every length, with units that are zero in one half.
@@ -201,6 +224,30 @@ mod tests {
                     assert_eq!(find_nul(bytes), Some(2 * place), "{filler:?} {len} {place}");
                     assert_eq!(find_nul(&bytes[..2 * place + 1]), None);
                 }
+            }
+        }
+    }
+
+    /// Compares texts of all lengths around a piece that is compared at once, with each unit another one.
+    #[test]
+    fn utf16_is_compared_with_utf8() {
+        let others = ["b", "\u{161}", "\u{e9}", "\u{6100}", "\u{1f600}"];
+        for len in 0..14 {
+            let (mut wide, mut narrow) = ([b'a', 0].repeat(len), [b'a'].repeat(len));
+            assert_eq!(Str::Utf16(&wide), Str::Utf8(&narrow));
+            // An odd last byte is ignored.
+            wide.push(b'a');
+            assert_eq!(Str::Utf16(&wide), Str::Utf8(&narrow));
+            narrow.push(b'a');
+            assert_ne!(Str::Utf16(&wide), Str::Utf8(&narrow));
+            wide.push(0);
+            for (place, other) in (0..=len).flat_map(|place| others.map(|other| (place, other))) {
+                let mut changed = narrow.clone();
+                changed.splice(place..=place, other.bytes());
+                assert_ne!(Str::Utf16(&wide), Str::Utf8(&changed), "{len} {place} {other}");
+                let units = Str::Utf8(&changed).units().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+                assert_eq!(Str::Utf16(&units), Str::Utf8(&changed), "{len} {place} {other}");
+                assert_ne!(Str::Utf16(&units), Str::Utf8(&narrow), "{len} {place} {other}");
             }
         }
     }
