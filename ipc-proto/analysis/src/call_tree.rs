@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::StackId;
-use crate::names::{FrameId, Names};
+use crate::names::{FrameId, Frames, Names};
 use crate::place::{at, at_mut, index};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
 
@@ -138,6 +138,7 @@ impl CallTree {
         let root = Node::new(FrameId::UNKNOWN, NONE);
         let mut tree = Self { nodes: alloc::vec![root] };
         let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
+        let mut frames = Frames::new(names);
         // Callers come before their callees.
         let mut places = alloc::vec![0_u32; stacks.len()];
         for (stack, (caller, address)) in (1..).zip(stacks.iter()) {
@@ -145,7 +146,7 @@ impl CallTree {
                 continue;
             }
             let caller = at(&places, caller.0).copied().unwrap_or_default();
-            let frame = names.frame(address);
+            let frame = frames.of(address);
             let place = *callees.entry((caller, frame)).or_insert_with(|| tree.add(caller, frame));
             if let Some(slot) = at_mut(&mut places, stack) {
                 *slot = place;
@@ -273,6 +274,16 @@ impl CallTree {
     /// Returns the error of the writer.
     pub fn write_folded(&self, names: &Names, out: &mut dyn fmt::Write) -> fmt::Result {
         let mut path = Vec::new();
+        // A name is in many stacks, and searched once.
+        let mut plain: Vec<Option<bool>> = Vec::new();
+        let mut is_plain = |frame: FrameId, text: &str| {
+            let place = usize::try_from(frame.0).unwrap_or(usize::MAX);
+            if plain.len() <= place {
+                plain.resize(place.saturating_add(1), None);
+            }
+            let search = || !text.contains([';', '\n', '\r']);
+            plain.get_mut(place).map_or_else(search, |known| *known.get_or_insert_with(search))
+        };
         for node in self.nodes.iter().skip(1).filter(|node| node.exclusive > 0) {
             path.clear();
             let caller = |node: &&Node| at(&self.nodes, node.caller).filter(|node| node.caller != NONE);
@@ -281,7 +292,12 @@ impl CallTree {
                 if i > 0 {
                     out.write_char(';')?;
                 }
-                for part in names.text(*frame).split_inclusive([';', '\n', '\r']) {
+                let text = names.text(*frame);
+                if is_plain(*frame, text) {
+                    out.write_str(text)?;
+                    continue;
+                }
+                for part in text.split_inclusive([';', '\n', '\r']) {
                     match part.strip_suffix(';') {
                         Some(part) => write!(out, "{part}:")?,
                         None => match part.strip_suffix(['\n', '\r']) {
@@ -381,13 +397,17 @@ impl ThreadTree {
         let (tree, places) = CallTree::of_stacks(samples, stacks);
         let node = |stack: StackId| NodeId(at(&places, stack.0).copied().unwrap_or_default());
         let weights = { rows.into_iter() }.map(|rows| {
-            let mut sums: BTreeMap<(NodeId, ThreadNumber), u64> = BTreeMap::new();
-            for (thread, stack, weight) in rows {
-                let sum = sums.entry((node(stack), thread)).or_default();
-                *sum = sum.saturating_add(weight.total());
-            }
-            let row = |((node, thread), exclusive)| ThreadWeight { node, thread, exclusive };
-            sums.into_iter().map(row).collect()
+            let mut rows: Vec<_> = { rows.into_iter() }
+                .map(|(thread, stack, weight)| (node(stack), thread, weight.total()))
+                .collect();
+            rows.sort_unstable();
+            let sums = rows.chunk_by(|(node, thread, _), (next, other, _)| (node, thread) == (next, other));
+            let sum = |rows: &[(NodeId, ThreadNumber, u64)]| {
+                let (node, thread, _) = *rows.first()?;
+                let exclusive = rows.iter().fold(0_u64, |sum, (_, _, weight)| sum.saturating_add(*weight));
+                Some(ThreadWeight { node, thread, exclusive })
+            };
+            sums.filter_map(sum).collect()
         });
         let weights = weights.collect();
         Self { tree, weights }

@@ -706,6 +706,28 @@ impl Names {
     }
 }
 
+/// Names of addresses at one moment, each of which is searched once.
+#[derive(Debug)]
+pub(crate) struct Frames<'n> {
+    names: &'n mut Names,
+    known: Vec<Option<FrameId>>,
+}
+
+impl<'n> Frames<'n> {
+    pub(crate) fn new(names: &'n mut Names) -> Self {
+        let known = alloc::vec![None; names.addresses()];
+        Self { names, known }
+    }
+
+    /// Returns what [`Names::frame`] returns.
+    pub(crate) fn of(&mut self, address: AddressId) -> FrameId {
+        match at_mut(&mut self.known, address.0) {
+            Some(known) => *known.get_or_insert_with(|| self.names.frame(address)),
+            None => self.names.frame(address),
+        }
+    }
+}
+
 /// Returns the process of an event: `0` is the process of the trace, if the trace states one.
 pub(crate) fn process_of(event: &TraceEvent<'_>) -> u64 {
     event.thread().and_then(|thread| thread.process_id()).unwrap_or(0)
@@ -744,7 +766,17 @@ fn write_name(to: &mut String, row: &MethodRow<'_>) {
 pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
     match text {
         Str::Utf16(units) if units.chunks_exact(2).all(|unit| matches!(unit, [0..=0x7f, 0])) => {
-            to.extend(units.chunks_exact(2).filter_map(|unit| unit.first()).map(|byte| char::from(*byte)));
+            const PIECE: usize = 64;
+            // Pieces, because a character at a time takes several times as long.
+            let mut piece = [0; PIECE];
+            for units in units.chunks(2 * PIECE) {
+                let units = units.chunks_exact(2);
+                let len = units.len();
+                let bytes = units.filter_map(|unit| unit.first());
+                piece.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+                let ascii = piece.get(..len).and_then(|piece| core::str::from_utf8(piece).ok());
+                to.push_str(ascii.unwrap_or_default());
+            }
         }
         Str::Utf8(bytes) => match core::str::from_utf8(bytes) {
             Ok(text) => to.push_str(text),

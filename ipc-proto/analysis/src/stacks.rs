@@ -27,6 +27,8 @@ pub struct Stacks {
     children: BTreeMap<(u32, u32), u32>,
     /// Stacks that were found lately, at the place of their hash. Another stack of the same place only replaces one.
     recent: Vec<Recent>,
+    /// Calls that were found lately, at the place of their hash: what [`Self::children`] has, without a search.
+    recent_calls: Vec<RecentCall>,
     /// How often the process of the events, or the generation of the names, has changed.
     turn: u32,
     /// The process and the generation of this turn.
@@ -55,6 +57,13 @@ struct Recent {
     generation: u64,
 }
 
+/// The stack that calls from another one. It is valid if `turn` is that of the stacks.
+#[derive(Debug, Clone, Copy, Default)]
+struct RecentCall {
+    stack: u32,
+    turn: u32,
+}
+
 impl Default for Stacks {
     fn default() -> Self {
         let empty = Node { caller: 0, address: AddressId(u32::MAX), ip: 0, latest: 0, turn: 0 };
@@ -62,6 +71,7 @@ impl Default for Stacks {
             nodes: [empty].into(),
             children: BTreeMap::new(),
             recent: Vec::new(),
+            recent_calls: Vec::new(),
             turn: 0,
             turn_of: (0, 0),
             ips: Vec::new(),
@@ -76,6 +86,9 @@ impl Stacks {
 
     /// The entries of [`Self::recent`].
     const RECENT: usize = 4096;
+
+    /// The entries of [`Self::recent_calls`].
+    const RECENT_CALLS: usize = 1 << 15;
 
     /// Returns the stack of an event.
     pub fn of(&mut self, event: &TraceEvent<'_>, names: &mut Names) -> StackId {
@@ -92,6 +105,7 @@ impl Stacks {
         let slot = usize::try_from(hash >> 40).unwrap_or_default() % Self::RECENT;
         if self.recent.is_empty() {
             self.recent.resize(Self::RECENT, Recent::default());
+            self.recent_calls.resize(Self::RECENT_CALLS, RecentCall::default());
         }
         if let Some(recent) = self.recent.get(slot) {
             let known = recent.generation == generation && recent.process == process;
@@ -115,8 +129,7 @@ impl Stacks {
                 node = StackId(latest);
                 continue;
             }
-            let address = names.address(process, *ip);
-            match self.child(node, address, *ip) {
+            match self.called(node, process, *ip, names) {
                 Some(child) => {
                     if let Some(node) = at_mut(&mut self.nodes, node.0) {
                         (node.latest, node.turn) = (child.0, self.turn);
@@ -188,6 +201,24 @@ impl Stacks {
     /// Returns whether a node has the addresses of [`Self::ips`].
     fn is_stack(&self, node: u32) -> bool {
         self.walk(node).map(|node| node.ip).eq(self.ips.iter().copied())
+    }
+
+    /// Returns the stack in which `caller` calls the code at an instruction pointer.
+    fn called(&mut self, caller: StackId, process: u64, ip: u64, names: &mut Names) -> Option<StackId> {
+        let hash = (ip ^ u64::from(caller.0).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = usize::try_from(hash >> 40).unwrap_or_default() % Self::RECENT_CALLS;
+        if let Some(recent) = self.recent_calls.get(slot).filter(|recent| recent.turn == self.turn) {
+            let is_call = |node: &Node| node.caller == caller.0 && node.ip == ip;
+            if recent.stack != StackId::EMPTY.0 && at(&self.nodes, recent.stack).is_some_and(is_call) {
+                return Some(StackId(recent.stack));
+            }
+        }
+        let address = names.address(process, ip);
+        let child = self.child(caller, address, ip)?;
+        if let Some(recent) = self.recent_calls.get_mut(slot) {
+            *recent = RecentCall { stack: child.0, turn: self.turn };
+        }
+        Some(child)
     }
 
     fn child(&mut self, caller: StackId, address: AddressId, ip: u64) -> Option<StackId> {

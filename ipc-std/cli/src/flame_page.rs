@@ -163,17 +163,10 @@ impl Graph {
         let names = samples.names();
         // The call of each node.
         let mut calls = vec![0_u32];
+        // A frame is in many calls, and its name is searched once.
+        let mut frames = HashMap::new();
         for (caller, frame) in tree.calls() {
-            let text = printable(names.text(frame));
-            let name = match self.numbers.get(text.as_ref()) {
-                Some(name) => *name,
-                None => {
-                    let name = number(self.names.len());
-                    self.names.push(text.clone().into_owned());
-                    self.numbers.insert(text.into_owned(), name);
-                    name
-                }
-            };
+            let name = *frames.entry(frame).or_insert_with(|| self.name(names.text(frame)));
             let caller = calls.get(caller.number()).copied().unwrap_or_default();
             let call = *self.places.entry((caller, name)).or_insert_with(|| {
                 self.calls.push((caller, name));
@@ -190,6 +183,18 @@ impl Graph {
             rows.collect()
         };
         (0..clocks.len()).map(rows).collect()
+    }
+
+    /// Returns the number of a name.
+    fn name(&mut self, text: &str) -> u32 {
+        let text = printable(text);
+        if let Some(name) = self.numbers.get(text.as_ref()) {
+            return *name;
+        }
+        let name = number(self.names.len());
+        self.names.push(text.clone().into_owned());
+        self.numbers.insert(text.into_owned(), name);
+        name
     }
 
     /// Chooses the calls that have a place on the page. Returns the place of each call: its own, or that of the

@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 
 use crate::StackId;
-use crate::names::{FrameId, Names};
+use crate::names::{FrameId, Frames, Names};
 use crate::place::at;
 use crate::samples::Samples;
 
@@ -19,7 +19,8 @@ const MAX_DEPTH: usize = 1_024;
 impl<'s> StackFrames<'s> {
     pub(super) fn new(samples: &'s mut Samples) -> Self {
         let (names, stacks) = samples.names_and_stacks();
-        let frames = stacks.iter().map(|(_, address)| names.frame(address)).collect();
+        let mut names = Frames::new(names);
+        let frames = stacks.iter().map(|(_, address)| names.of(address)).collect();
         Self { samples, frames }
     }
 
