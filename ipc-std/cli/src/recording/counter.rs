@@ -29,11 +29,14 @@ pub(crate) struct UntilEvents {
 }
 
 impl UntilEvents {
+    /// The number of descriptions of the events; runtimes send one of each.
+    const MAX_IDS: usize = 1 << 16;
+
     /// Takes the next record of the trace.
     pub(crate) fn record(&mut self, record: &Record<'_>, version: Version) {
         match record {
             Record::Event(event) => self.has_arrived |= self.ids.contains(&event.metadata_id),
-            Record::Metadata(record) if !self.events.is_empty() => {
+            Record::Metadata(record) if !self.events.is_empty() && self.ids.len() < Self::MAX_IDS => {
                 if let Ok(metadata) = Metadata::decode(version, record.payload) {
                     let is_until = self.events.iter().any(|until| until.includes(&metadata));
                     self.ids.extend(is_until.then_some(metadata.id));
@@ -115,5 +118,26 @@ impl EventCounter {
             Some(end @ End::Corrupt { .. }) => Some(end),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ipc_proto::nettrace::Event;
+
+    #[test]
+    fn the_ids_have_a_limit() {
+        let mut until = UntilEvents { events: vec![OnlyArg::parse("A/7").unwrap()], ..Default::default() };
+        for id in 1..10 + u32::try_from(UntilEvents::MAX_IDS).unwrap() {
+            // The id, the provider, the id of the event, its name, keywords, version, level and no fields.
+            let payload = [&id.to_le_bytes()[..], &[b'A', 0, 0, 0, 7, 0, 0, 0], &[0; 22]].concat();
+            let record = Event { payload: &payload, ..Event::default() };
+            until.record(&Record::Metadata(record), Version::V4);
+        }
+        assert_eq!(until.ids.len(), UntilEvents::MAX_IDS);
+        assert!(!until.has_arrived);
+        until.record(&Record::Event(Event { metadata_id: 1, ..Event::default() }), Version::V4);
+        assert!(until.has_arrived);
     }
 }
