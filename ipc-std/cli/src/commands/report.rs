@@ -89,6 +89,8 @@ enum By {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (clock, clock_name) = args.clock.clock()?;
+    // A mistake is reported before the older trace is read.
+    let input = args.analysis.input(&args.target)?;
     // The default view also says how many threads only wait.
     let also = (clock == Clock::Cpu).then_some(Clock::Wall);
     let old = args.diff.as_deref().map(|trace| Old::read(trace, &clock, args.short, globals)).transpose()?;
@@ -96,7 +98,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if args.short {
         samples.names_mut().shorten();
     }
-    let input = args.analysis.input(&args.target)?;
     let InputRead { lost, result: read, .. } =
         input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
             samples.event(event);
