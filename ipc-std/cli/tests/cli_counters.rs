@@ -400,3 +400,8 @@ fn usage() {
     let never = run(&["counters", &file, "--until", "Lab.Meter/lab.gauge < 0"]);
     assert_eq!(never.status, Some(4), "{never:?}");
 }
+
+#[test]
+fn an_interval_of_zero_is_refused() {
+    counters(&running(), &["--interval", "0"]).fails(2, "the interval is below 100 ms");
+}

@@ -86,10 +86,10 @@ impl Output {
         }
     }
 
-    /// Returns how often to call [`tick`](Self::tick).
+    /// Returns how often to call [`tick`](Self::tick), at least 100 ms, so that reports have their turn.
     pub(crate) fn pace(&self, interval: Duration) -> Duration {
         const KEYS: Duration = Duration::from_millis(100);
-        if matches!(self, Self::Table(..)) { KEYS } else { interval }
+        if matches!(self, Self::Table(..)) { KEYS } else { interval.max(KEYS) }
     }
 
     /// Shows a remark in the table. Returns whether there is one.
