@@ -405,3 +405,23 @@ fn usage() {
 fn an_interval_of_zero_is_refused() {
     counters(&running(), &["--interval", "0"]).fails(2, "the interval is below 100 ms");
 }
+
+#[cfg(unix)]
+#[test]
+fn output_replaces_no_link_and_no_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, link, socket] = ["file", "link", "socket"].map(|name| folder.path().join(name));
+    fs::write(&file, "old").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let write = |path: &Path| {
+        let trace = recorded("net8-meters.nettrace");
+        run(&["counters", &trace, "--format", "prometheus", "-o", path.to_str().unwrap()])
+    };
+    write(&link).well();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&file).unwrap().starts_with("# HELP"));
+    // Like a device, it is no file that can be replaced. It cannot be opened.
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    write(&socket).fails(1, "cannot write");
+    assert!(!fs::metadata(&socket).unwrap().is_file());
+}

@@ -1,9 +1,9 @@
 //! Where samples go: lines, the text format of Prometheus, or OTLP.
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::fs::File;
 #[cfg(unix)]
 use std::fs::Permissions;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
@@ -163,8 +163,13 @@ fn write_batch(batch: &mut Batch, out: &mut BufWriter<File>) -> io::Result<()> {
     out.flush()
 }
 
-/// Replaces a file in one step, so that no reader sees a part of it.
+/// Replaces a file in one step, so that no reader sees a part of it. Writes to what is no file, such as a device.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return File::options().write(true).open(path)?.write_all(bytes);
+    }
+    // The link stays, its file is replaced.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
     let mut builder = tempfile::Builder::new();
     // The umask applies.
