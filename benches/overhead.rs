@@ -1,6 +1,7 @@
 //! Compares `Client::process_info` with thirty handwritten lines. Both call the same runtime alternately.
 //!
-//! `cargo bench -p ipc-benches --bench overhead -- SOCKET [PAIRS]` prints the medians. `ours` or `hand` as the second
+//! `cargo bench -p ipc-benches --bench overhead -- SOCKET [PAIRS]` prints the medians. With the id of a process in place of
+//! the socket, the client verifies at each connection that this process listens there. `ours` or `hand` as the second
 //! argument makes a thousand calls of only one implementation, for `strace -c`.
 #![allow(
     clippy::arithmetic_side_effects,
@@ -52,11 +53,15 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    let Some(path) = args.first().map(Path::new) else {
-        println!("overhead: skipped; pass the path of a runtime's socket");
+    let Some(runtime) = args.first() else {
+        println!("overhead: skipped; pass the path of a runtime's socket, or the id of its process");
         return;
     };
-    let client = Client::at(path);
+    let client = match runtime.parse() {
+        Ok(process) => Client::for_process(process).unwrap(),
+        Err(_) => Client::at(runtime),
+    };
+    let path = client.path();
     let ours = || client.process_info().unwrap();
     match args.get(1).map(String::as_str) {
         Some("ours") => (0..1000).for_each(|_| drop(ours())),
