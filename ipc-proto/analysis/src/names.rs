@@ -298,7 +298,7 @@ impl Names {
     pub fn frame(&mut self, address: AddressId) -> FrameId {
         let frame = self.full_frame(address);
         let is_label = matches!(at(&self.addresses, address.0), Some(Address { state: State::Label(_), .. }));
-        if !self.is_short || is_label || !self.is_named(frame) {
+        if !self.is_short || is_label {
             return frame;
         }
         let text = String::from(self.short(frame));
@@ -347,7 +347,7 @@ impl Names {
     /// Returns whether the method of a frame is known.
     #[must_use]
     pub fn is_named(&self, frame: FrameId) -> bool {
-        !self.text(frame).ends_with("!?")
+        is_method(self.text(frame))
     }
 
     /// Returns the module and the offset in its file of an address in a mapped file (V6).
@@ -733,18 +733,27 @@ pub(crate) fn process_of(event: &TraceEvent<'_>) -> u64 {
     event.thread().and_then(|thread| thread.process_id()).unwrap_or(0)
 }
 
-/// Returns a full name without module and arguments.
+/// Returns a full name without module and arguments. What is unknown stays as it is.
 ///
 /// ```
-/// assert_eq!(nettrace_analysis::names::short_name("app!Shop.Cart.Total(int32)"), "Shop.Cart.Total");
+/// use nettrace_analysis::names::short_name;
+///
+/// assert_eq!(short_name("app!Shop.Cart.Total(int32)"), "Shop.Cart.Total");
+/// assert_eq!(short_name("app!?"), "app!?");
 /// ```
 #[must_use]
 pub fn short_name(text: &str) -> &str {
-    let Some((module, name)) = text.split_once('!') else { return text };
-    if name == "?" {
-        return if module == "?" { text } else { module };
+    match text.split_once('!') {
+        Some((_, name)) if is_method(text) => {
+            name.split_once('(').map_or(name, |(name, _)| if name.is_empty() { text } else { name })
+        }
+        _ => text,
     }
-    name.split_once('(').map_or(name, |(name, _)| if name.is_empty() { text } else { name })
+}
+
+/// Returns whether a full name has a method.
+fn is_method(text: &str) -> bool {
+    !text.ends_with("!?")
 }
 
 /// Writes `Type.Method(args)`.
