@@ -120,6 +120,19 @@ fn compilations_inside_others_and_on_other_threads() {
     assert_eq!(statistics.all.durations.total(), 170);
 }
 
+/// A load without a size ends a compilation if time has passed: the next load of the thread is another method.
+#[test]
+fn a_load_without_a_size_ends_a_compilation() {
+    let trace = Written::new()
+        .event(100, 7, JITTING_STARTED, &started("First", 10))
+        .event(130, 7, LOAD_VERBOSE, &loaded(Some("First"), 0, JITTED, 0))
+        .event(150, 7, LOAD_VERBOSE, &loaded(Some("Second"), 5, JITTED, 0))
+        .bytes();
+    let (found, _) = compilations(&trace);
+    let found: Vec<_> = found.iter().map(|found| (found.start, found.native_size, found.duration)).collect();
+    assert_eq!(found, [(100, Some(0), Some(30)), (150, Some(5), None)]);
+}
+
 #[test]
 fn parts_of_compilations() {
     let trace = Written::new()

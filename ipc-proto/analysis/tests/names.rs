@@ -220,3 +220,20 @@ fn mappings_and_symbols() {
         assert_eq!((names.text(frame), names.place(address)), (name, place), "{ip:x}");
     }
 }
+
+/// The rundown at the start of a session has the ids of the one at its end, less 1. It names modules after their methods.
+#[test]
+fn a_rundown_names_methods_and_modules() {
+    const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+    let mut module: Vec<u8> = [7_u64, 1].iter().flat_map(|number| number.to_le_bytes()).collect();
+    module.extend([0; 8]);
+    module.extend("/shop/Shop.dll".encode_utf16().chain([0, 0]).flat_map(u16::to_le_bytes));
+    for (methods, modules) in [((143, 1), (153, 2)), ((144, 1), (154, 2))] {
+        let mut trace = Written::new();
+        trace.event(1, 1, (80, 1), &[]).stack(&[0x1004]);
+        trace.event_of(RUNDOWN, 2, 1, methods, &method(0x1000, "Total"));
+        trace.event_of(RUNDOWN, 3, 1, modules, &module);
+        let named = named_stacks(&trace.bytes(), true);
+        assert_eq!(named, [("shop!Total()".to_owned(), 1)].into(), "{methods:?}");
+    }
+}

@@ -72,6 +72,49 @@ fn allocations_and_exceptions() {
     assert_eq!(weights(&samples, &clocks[2]), [(1, ran(1))]);
 }
 
+/// What shows that a thread runs, that it is in a stack, or nothing: each event is 10 ns after the one before.
+#[test]
+fn events_of_thread_time() {
+    const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+    const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+    const FRAMEWORK: &str = "System.Diagnostics.Eventing.FrameworkEventSource";
+    let runs = [Weight { running: 10, waiting: 0 }; 2];
+    let waits = [Weight { running: 0, waiting: 10 }, Weight::default()];
+    let none = [Weight::default(); 2];
+    for (provider, id, payload, expected) in [
+        (SAMPLER, 0, 2, runs),
+        (SAMPLER, 0, 1, [waits[0]; 2]),
+        // Another event of the sampler is no sample.
+        (SAMPLER, 1, 2, none),
+        // AllocationTick, and both kinds of sampled allocations.
+        (RUNTIME, 10, 0, runs),
+        (RUNTIME, 20, 0, runs),
+        (RUNTIME, 32, 0, runs),
+        (RUNTIME, 33, 0, none),
+        // Of an event source, if its events show what a thread does. Sampled time ignores it.
+        ("My-Source", 7, 0, waits),
+        ("My-Source", 0xfffe, 0, none),
+        (FRAMEWORK, 139, 0, none),
+        (FRAMEWORK, 140, 0, waits),
+        (FRAMEWORK, 143, 0, waits),
+        (FRAMEWORK, 144, 0, none),
+        ("System.Threading.Tasks.TplEventSource", 7, 0, none),
+        ("Microsoft-Windows-DotNETRuntimePrivate", 10, 0, none),
+    ] {
+        let mut trace = Written::new();
+        for time in [10, 20] {
+            trace.event_of(provider, time, 1, (id, 0), &u32::to_le_bytes(payload)).stack(&[0x1000]);
+        }
+        let clocks = [Clock::ThreadTime, Clock::SampledTime];
+        let samples = read(&trace.bytes(), &clocks);
+        let found = clocks.map(|clock| {
+            let weights = weights(&samples, &clock);
+            weights.first().map_or_else(Weight::default, |(_, weight)| *weight)
+        });
+        assert_eq!(found, expected, "{provider}/{id}");
+    }
+}
+
 #[test]
 fn threads_have_the_names_of_their_use() {
     let created = |flags: u32, id: u32| {

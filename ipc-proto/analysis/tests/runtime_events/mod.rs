@@ -1,4 +1,4 @@
-//! Traces that tests write: events of the runtime's provider.
+//! Traces that tests write: mostly events of the runtime's provider.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::path::{Path, PathBuf};
@@ -35,8 +35,10 @@ pub(crate) struct Written {
     events: Vec<(u64, u64, u32, Vec<u8>, u32)>,
     /// The stacks of events. The first one has the id 1.
     stacks: Vec<Vec<u8>>,
-    described: Vec<(u32, u32)>,
+    described: Vec<(&'static str, u32, u32)>,
 }
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 impl Written {
     pub(crate) fn new() -> Self {
@@ -46,9 +48,22 @@ impl Written {
 
     /// Adds an event by its id and version.
     pub(crate) fn event(&mut self, time: u64, thread: u64, id: (u32, u32), payload: &[u8]) -> &mut Self {
-        let known = self.described.iter().position(|described| *described == id);
+        self.event_of(RUNTIME, time, thread, id, payload)
+    }
+
+    /// Adds an event of another provider.
+    pub(crate) fn event_of(
+        &mut self,
+        provider: &'static str,
+        time: u64,
+        thread: u64,
+        (event_id, version): (u32, u32),
+        payload: &[u8],
+    ) -> &mut Self {
+        let description = (provider, event_id, version);
+        let known = self.described.iter().position(|described| *described == description);
         let place = known.unwrap_or_else(|| {
-            self.described.push(id);
+            self.described.push(description);
             self.described.len() - 1
         });
         self.events.push((time, thread, u32::try_from(place + 1).unwrap(), payload.to_vec(), 0));
@@ -74,10 +89,10 @@ impl Written {
         while let Some(bytes) = writer.trace(&trace).unwrap() {
             out.extend_from_slice(bytes);
         }
-        for (id, (event_id, version)) in (1..).zip(&self.described) {
+        for (id, (provider, event_id, version)) in (1..).zip(&self.described) {
             let mut metadata = Metadata::default();
             (metadata.id, metadata.event_id, metadata.version) = (id, *event_id, *version);
-            metadata.provider = "Microsoft-Windows-DotNETRuntime".into();
+            metadata.provider = (*provider).into();
             while let Some(bytes) = writer.describe(&metadata).unwrap() {
                 out.extend_from_slice(bytes);
             }
