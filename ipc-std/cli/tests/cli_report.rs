@@ -136,6 +136,9 @@ fn events_without_stacks() {
     assert!(ran.text().contains("\nno event has a stack: ") && !ran.text().contains("FUNCTION"), "{ran:?}");
     let ran = run_with(&[&args[..], &["--json"]].concat(), lossy());
     assert_eq!(ran.json()["frames"], Value::Array(Vec::new()));
+    // All three events have the same time.
+    let ran = run_with(&["report", "-", "--thread-time"], lossy());
+    assert!(ran.text().contains("\nno time is known: ") && !ran.text().contains("FUNCTION"), "{ran:?}");
 }
 
 /// A trace that was cut is reported as far as it goes, and standard input is a trace too.

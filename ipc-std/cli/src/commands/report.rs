@@ -299,6 +299,14 @@ impl Report<'_> {
         }
         if self.tree.total() > 0 {
             self.write_top(samples, width, out)?;
+        } else if self.clock == Clock::ThreadTime {
+            writeln!(
+                out,
+                "\nno time is known: a time ends with the next event of a thread, and no thread has a later one; --wall \
+                 counts samples"
+            )?;
+        } else if self.clock == Clock::Contention {
+            writeln!(out, "\nno time is known: the trace has no end of waiting for a lock")?;
         }
         if self.clock == Clock::Cpu {
             write_waiting(samples, out)?;
