@@ -51,6 +51,27 @@ fn depth() {
     }
 }
 
+/// Descriptions are equal by their fields, whatever follows these in the record.
+#[test]
+fn equal_descriptions() {
+    fn decode(format: Format, record: &[u8]) -> Metadata<'_> {
+        Metadata::decode(version(format), record).unwrap()
+    }
+    let formats = [Format::V1, Format::V2, Format::V6];
+    let records = formats.map(|format| record(format, &one("f", nest(2, format))));
+    for (format, bytes) in formats.into_iter().zip(&records) {
+        let other = record(format, &one("g", nest(2, format)));
+        let fields = decode(format, bytes).fields;
+        assert_eq!(fields, MetadataBuf::from(&decode(format, bytes)).fields());
+        assert_ne!(fields, decode(format, &other).fields);
+        assert_ne!(fields, Metadata::default().fields);
+    }
+    // A tag with an opcode.
+    let tagged = [&records[0][..], &[1, 0, 0, 0, 1, 9]].concat();
+    let tagged = decode(Format::V1, &tagged);
+    assert_eq!((tagged.opcode, tagged.fields), (Some(9), decode(Format::V1, &records[0]).fields));
+}
+
 /// The fields before one that is nested too deep are read, and the rest of the payload is bytes. So it is with a field
 /// of an unknown type.
 #[test]

@@ -189,6 +189,12 @@ impl<'a> Fields<'a> {
         FieldIter { format: self.format, left: self.count, r: Reader::at(self.bytes, self.offset) }
     }
 
+    /// Returns the bytes of the fields, without those of other parts of the record.
+    pub(super) fn own_bytes(&self) -> &'a [u8] {
+        let following = { *self }.check().map_or(0, |r| r.rest().len());
+        self.bytes.get(..self.bytes.len().saturating_sub(following)).unwrap_or_default()
+    }
+
     /// Checks the whole description, and returns a reader of the bytes after the last field. On an error, only the fields
     /// before the error remain.
     pub(super) fn check(&mut self) -> Result<Reader<'a>, DecodeError> {
@@ -265,6 +271,14 @@ impl Default for Fields<'_> {
         Self::EMPTY
     }
 }
+/// Descriptions are equal if they have the same fields in the same encoding.
+impl PartialEq for Fields<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.format, self.count) == (other.format, other.count)
+            && (self.bytes == other.bytes || self.own_bytes() == other.own_bytes())
+    }
+}
+impl Eq for Fields<'_> {}
 impl fmt::Debug for Fields<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()

@@ -85,11 +85,8 @@ impl Parts {
     }
 
     fn add_fields(&mut self, fields: &Fields<'_>) -> Option<FieldsPart> {
-        let Fields { format, count, bytes, offset } = *fields;
-        // Other parts of the record may follow the last field.
-        let following = { *fields }.check().map_or(0, |r| r.rest().len());
-        let bytes = bytes.get(..bytes.len().saturating_sub(following)).unwrap_or_default();
-        (count != 0).then(|| FieldsPart { format, count, part: self.add(bytes), offset })
+        let Fields { format, count, offset, .. } = *fields;
+        (count != 0).then(|| FieldsPart { format, count, part: self.add(fields.own_bytes()), offset })
     }
 }
 

@@ -74,7 +74,7 @@ impl<'a> From<&'a str> for Str<'a> {
 impl PartialEq for Str<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (*self, *other) {
-            (Self::Utf16(a), Self::Utf16(b)) => a.chunks_exact(2).eq(b.chunks_exact(2)),
+            (Self::Utf16(a), Self::Utf16(b)) => a == b || a.chunks_exact(2).eq(b.chunks_exact(2)),
             // Other bytes can be equal only if both are invalid.
             (Self::Utf8(a), Self::Utf8(b)) => {
                 a == b || !a.is_ascii() && !b.is_ascii() && self.units().eq(other.units())
@@ -114,6 +114,9 @@ fn is_same(mut wide: &[u8], mut narrow: &[u8]) -> bool {
             return false;
         }
         (wide, narrow) = (wide_rest, narrow_rest);
+    }
+    if narrow.is_empty() {
+        return Str::Utf16(wide).is_empty();
     }
     Str::Utf16(wide).units().eq(Str::Utf8(narrow).units())
 }

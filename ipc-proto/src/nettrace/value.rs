@@ -162,6 +162,25 @@ impl<'a> Value<'a> {
     }
 }
 
+impl Scalar {
+    /// Decodes a value of this type, and returns it with the bytes after it.
+    ///
+    /// ```
+    /// use ipc_proto::nettrace::{Scalar, Value};
+    ///
+    /// assert_eq!(Scalar::UInt16.decode(&[7, 0, 0xff])?, (Value::UInt(7), &[0xff][..]));
+    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the bytes end before the value.
+    #[inline]
+    pub fn decode(self, bytes: &[u8]) -> Result<(Value<'_>, &[u8]), DecodeError> {
+        let mut r = Reader::new(bytes);
+        Ok((Value::read(self, &mut r)?, r.rest()))
+    }
+}
+
 /// A Windows FILETIME: units of 100 ns since 1601-01-01 UTC.
 ///
 /// ```

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use ipc_proto::nettrace::{FileTime, Metadata, Str, TraceEvent};
 
-use super::fields::{Fields, seconds};
+use super::fields::{Fields, Layouts, seconds};
 use super::{
     CounterEvent, ExponentialHistogram, Instrument, InstrumentKind, Measurement, Problem, Sample, Selection,
     System,
@@ -40,7 +40,7 @@ use super::{
 /// requested. All sessions get its samples, and [`Sample::interval`] states its interval.
 ///
 /// Nothing of a sample is stored, so that the memory does not depend on the number of series. The names of at most 256
-/// meters of at most 256 characters are stored.
+/// meters of at most 256 characters are stored, and the descriptions of at most 32 kinds of events, about 3 KiB each.
 #[derive(Debug, Clone, Default)]
 pub struct CounterReader {
     /// Sessions with other ids are ignored.
@@ -53,6 +53,7 @@ pub struct CounterReader {
     /// Meters that have begun, whose event counters of the same name are ignored.
     meters: BTreeSet<String>,
     prefers_meters: bool,
+    layouts: Layouts,
 }
 
 /// The limits of `CounterReader::meters`.
@@ -112,8 +113,8 @@ impl Kind {
     }
 }
 
-/// The fields of event counters: those of both shapes.
-const COUNTER_FIELDS: [&str; 14] = [
+/// The fields of event counters: those of both shapes. The first one decides whether a counter is selected.
+static COUNTER_FIELDS: [&str; 14] = [
     "Name",
     "DisplayName",
     "DisplayRateTimeScale",
@@ -130,11 +131,12 @@ const COUNTER_FIELDS: [&str; 14] = [
     "DisplayUnits",
 ];
 
-const METER_FIELDS: [&str; 22] = [
+/// The fields of instruments and their samples. The first [`INSTRUMENT_NAME`] decide whether an instrument is selected.
+static METER_FIELDS: [&str; 22] = [
     "sessionId",
     "meterName",
-    "meterVersion",
     "instrumentName",
+    "meterVersion",
     "instrumentType",
     "unit",
     "description",
@@ -155,7 +157,11 @@ const METER_FIELDS: [&str; 22] = [
     "instrumentId",
 ];
 
-const SESSION_FIELDS: [&str; 14] = [
+/// The number of fields that name a counter, and of those that name a session and an instrument.
+const COUNTER_NAME: usize = 1;
+const INSTRUMENT_NAME: usize = 3;
+
+static SESSION_FIELDS: [&str; 14] = [
     "sessionId",
     "message",
     "errorMessage",
@@ -203,8 +209,8 @@ impl CounterReader {
         let metadata = event.metadata()?;
         match Kind::of(&metadata)? {
             Kind::EventCounter => self.event_counter(event, &metadata),
-            Kind::Instrument => self.instrument(event, metadata.event_id),
-            Kind::Session => self.of_session(event, metadata.event_id),
+            Kind::Instrument => self.instrument(event, &metadata),
+            Kind::Session => self.of_session(event, &metadata),
         }
     }
 
@@ -214,14 +220,17 @@ impl CounterReader {
         match Kind::of(&metadata) {
             None => false,
             Some(Kind::EventCounter) => {
-                let name = Fields::read(event, &["Name"]).text("Name");
+                let fields =
+                    Fields::read_first(&mut self.layouts, event, &metadata, &COUNTER_FIELDS, COUNTER_NAME);
+                let name = fields.text("Name");
                 self.has_counter(metadata.provider, name)
             }
             Some(Kind::Instrument) => {
-                let fields = Fields::read(event, &["sessionId", "meterName", "instrumentName"]);
+                let fields =
+                    Fields::read_first(&mut self.layouts, event, &metadata, &METER_FIELDS, INSTRUMENT_NAME);
                 self.has_instrument(&fields)
             }
-            Some(Kind::Session) => self.of_session(event, metadata.event_id).is_some(),
+            Some(Kind::Session) => self.of_session(event, &metadata).is_some(),
         }
     }
 
@@ -234,8 +243,12 @@ impl CounterReader {
         self.is_own(fields.text("sessionId")) && self.is_selected(System::Meter, meter, name)
     }
 
-    fn event_counter<'a>(&self, event: &TraceEvent<'a>, metadata: &Metadata<'a>) -> Option<CounterEvent<'a>> {
-        let fields = Fields::read(event, &COUNTER_FIELDS);
+    fn event_counter<'a>(
+        &mut self,
+        event: &TraceEvent<'a>,
+        metadata: &Metadata<'a>,
+    ) -> Option<CounterEvent<'a>> {
+        let fields = Fields::read(&mut self.layouts, event, metadata, &COUNTER_FIELDS);
         let (provider, name) = (metadata.provider, fields.text("Name"));
         if !self.has_counter(provider, name) {
             return None;
@@ -289,8 +302,13 @@ impl CounterReader {
         self.session.as_deref().is_none_or(|own| session_id == *own)
     }
 
-    fn instrument<'a>(&mut self, event: &TraceEvent<'a>, event_id: u32) -> Option<CounterEvent<'a>> {
-        let fields = Fields::read(event, &METER_FIELDS);
+    fn instrument<'a>(
+        &mut self,
+        event: &TraceEvent<'a>,
+        metadata: &Metadata<'a>,
+    ) -> Option<CounterEvent<'a>> {
+        let event_id = metadata.event_id;
+        let fields = Fields::read(&mut self.layouts, event, metadata, &METER_FIELDS);
         let (meter, name) = (fields.text("meterName"), fields.text("instrumentName"));
         if !self.has_instrument(&fields) {
             return None;
@@ -364,8 +382,13 @@ impl CounterReader {
     }
 
     /// Reads the events about a session.
-    fn of_session<'a>(&mut self, event: &TraceEvent<'a>, event_id: u32) -> Option<CounterEvent<'a>> {
-        let fields = Fields::read(event, &SESSION_FIELDS);
+    fn of_session<'a>(
+        &mut self,
+        event: &TraceEvent<'a>,
+        metadata: &Metadata<'a>,
+    ) -> Option<CounterEvent<'a>> {
+        let event_id = metadata.event_id;
+        let fields = Fields::read(&mut self.layouts, event, metadata, &SESSION_FIELDS);
         match event_id {
             id::MESSAGE => {
                 let message = [fields.text("Message"), fields.text("message")];

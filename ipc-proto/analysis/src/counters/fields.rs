@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-use ipc_proto::nettrace::{Item, Str, TraceEvent, Value};
+use ipc_proto::nettrace::{self, FieldType, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
 
 use super::{Problem, Quantile};
 
@@ -13,23 +13,144 @@ pub(super) struct Fields<'a, const N: usize> {
 /// A payload has no more fields than this, with those of objects. The last fields of longer ones are not read.
 const MAX_ITEMS: usize = 64;
 
+/// Descriptions of events that were read before. Their names are compared once, not for each event.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layouts(Vec<Layout>);
+
+impl Layouts {
+    /// The number of stored descriptions at most, and the bytes of all names of one.
+    const MAX_LAYOUTS: usize = 32;
+    const MAX_NAMES: usize = 2 << 10;
+
+    /// Returns the layout of an event's description. `None` if it has arrays or is too long, and if too many are stored.
+    fn of(&mut self, id: u32, fields: &nettrace::Fields<'_>, names: Names) -> Option<&Layout> {
+        let stored = self.0.iter().position(|layout| layout.metadata_id == id);
+        let place = stored.unwrap_or(self.0.len());
+        let is_same =
+            |layout: &Layout| core::ptr::eq(layout.names, names) && layout.description.fields() == *fields;
+        if !self.0.get(place).is_some_and(is_same) {
+            if place >= Self::MAX_LAYOUTS {
+                return None;
+            }
+            let layout = Layout::new(id, fields, names)?;
+            match self.0.get_mut(place) {
+                // The id has another meaning now.
+                Some(stored) => *stored = layout,
+                None => self.0.push(layout),
+            }
+        }
+        self.0.get(place)
+    }
+}
+
+type Names = &'static [&'static str];
+
+/// A description without arrays.
+#[derive(Debug, Clone)]
+struct Layout {
+    metadata_id: u32,
+    names: Names,
+    /// Has nothing but the fields.
+    description: MetadataBuf,
+    /// The values in the order of the payload, each with its place in `names`, up to the last one that has a place.
+    scalars: Vec<(Scalar, Option<u8>)>,
+}
+
+impl Layout {
+    fn new(metadata_id: u32, fields: &nettrace::Fields<'_>, names: Names) -> Option<Self> {
+        let mut scalars = Vec::new();
+        let (mut items, mut len) = (MAX_ITEMS, Layouts::MAX_NAMES);
+        add_scalars(fields, names, &mut scalars, &mut items, &mut len)?;
+        let read =
+            scalars.iter().rposition(|(_, place)| place.is_some()).map_or(0, |last| last.saturating_add(1));
+        scalars.truncate(read);
+        scalars.shrink_to_fit();
+        let mut metadata = Metadata::default();
+        metadata.fields = *fields;
+        Some(Self { metadata_id, names, description: (&metadata).into(), scalars })
+    }
+
+    /// Reads the values, until those of the first `first` names are known.
+    fn read<'a>(&self, payload: &'a [u8], values: &mut [Option<Value<'a>>], first: usize) {
+        let (mut rest, mut missing) = (payload, first);
+        for (scalar, place) in &self.scalars {
+            let Ok((value, after)) = scalar.decode(rest) else { return };
+            rest = after;
+            let Some(place) = place.map(usize::from) else { continue };
+            if let Some(slot) = values.get_mut(place) {
+                *slot = Some(value);
+            }
+            if place < first {
+                missing = missing.saturating_sub(1);
+                if missing == 0 {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Adds the values of an object, and those of objects in it. `None` if there are arrays, or too much.
+fn add_scalars(
+    fields: &nettrace::Fields<'_>,
+    names: Names,
+    scalars: &mut Vec<(Scalar, Option<u8>)>,
+    items: &mut usize,
+    len: &mut usize,
+) -> Option<()> {
+    for field in fields.iter() {
+        *items = items.checked_sub(1)?;
+        let (Str::Utf16(name) | Str::Utf8(name)) = field.name;
+        *len = len.checked_sub(name.len())?;
+        match field.field_type {
+            FieldType::Scalar(scalar) => {
+                let place = names.iter().position(|known| field.name == *known);
+                let place = place.and_then(|place| u8::try_from(place).ok());
+                // The first of several with the same name counts.
+                let place = place.filter(|place| scalars.iter().all(|(_, other)| *other != Some(*place)));
+                scalars.push((scalar, place));
+            }
+            FieldType::Object(fields) => {
+                *items = items.checked_sub(1)?;
+                add_scalars(&fields, names, scalars, items, len)?;
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
 impl<'a, const N: usize> Fields<'a, N> {
     /// Reads the fields with these names, also inside of objects: the first of several with the same name.
-    pub(super) fn read(event: &TraceEvent<'a>, names: &'static [&'static str; N]) -> Self {
-        let (mut values, mut next, mut missing) = ([None; N], 0_usize, N);
-        for item in event.values().take(MAX_ITEMS) {
-            let Item::Value { name, value } = item else { continue };
-            // Names are in the order in which most events have them.
-            let is_next = names.get(next).is_some_and(|expected| name == *expected);
-            let place = if is_next { Some(next) } else { names.iter().position(|known| name == *known) };
-            let Some(place) = place else { continue };
-            next = place.saturating_add(1);
-            if let Some(slot @ None) = values.get_mut(place) {
-                *slot = Some(value);
-                missing = missing.saturating_sub(1);
-            }
-            if missing == 0 {
-                break;
+    pub(super) fn read(
+        layouts: &mut Layouts,
+        event: &TraceEvent<'a>,
+        metadata: &Metadata<'a>,
+        names: &'static [&'static str; N],
+    ) -> Self {
+        Self::read_first(layouts, event, metadata, names, N)
+    }
+
+    /// Reads fields until the first `first` names are known. Others may be missing.
+    pub(super) fn read_first(
+        layouts: &mut Layouts,
+        event: &TraceEvent<'a>,
+        metadata: &Metadata<'a>,
+        names: &'static [&'static str; N],
+        first: usize,
+    ) -> Self {
+        let mut values = [None; N];
+        match layouts.of(event.header.metadata_id, &metadata.fields, names) {
+            Some(layout) => layout.read(event.header.payload, &mut values, first),
+            None => {
+                let items = metadata.fields.values(event.header.payload).take(MAX_ITEMS);
+                for item in items {
+                    let Item::Value { name, value } = item else { continue };
+                    let place = names.iter().position(|known| name == *known);
+                    if let Some(slot @ None) = place.and_then(|place| values.get_mut(place)) {
+                        *slot = Some(value);
+                    }
+                }
             }
         }
         Self { names, values }
