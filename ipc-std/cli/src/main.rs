@@ -2,6 +2,7 @@
 mod analysis_input;
 mod atomic_output;
 mod clock_args;
+mod columns;
 mod commands;
 mod counters;
 mod durations;

@@ -3,9 +3,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use nettrace_analysis::counters::{Measurement, OwnedSample, System};
+use unicode_width::UnicodeWidthStr;
 
 use super::feed::{OwnedInstrument, Process};
 use super::units::{plain, with_unit};
+use crate::columns::{aligned_right, cut_end, cut_middle, padded};
 use crate::full_screen::{Line, Style};
 use crate::printable::{printable, printable_name};
 
@@ -188,15 +190,14 @@ impl Table {
         let spark = (width / 5).min(MAX_HISTORY);
         let name_width = width.saturating_sub(spark).saturating_sub(NUMBERS).saturating_sub(2).max(8);
         let line = |name: &str, numbers: &str, spark: &str| {
-            let name = cut_middle(name, name_width);
-            let line = format!("{name:name_width$} {numbers:>NUMBERS$} {spark}");
-            line.chars().take(width).collect::<String>()
+            let name = padded(&cut_middle(name, name_width), name_width);
+            cut_end(&format!("{name} {} {spark}", aligned_right(numbers, NUMBERS)), width)
         };
         let numbers = format!("{:>NUMBER$} {:>NUMBER$}", "VALUE", "RATE");
         let mut lines = vec![(Style::Bold, line(&self.title(rows.len()), "", ""))];
         lines.push((Style::Reverse, line("COUNTER", &numbers, "LAST MINUTE")));
         for ((name, short), row) in rows.into_iter().skip(self.scroll).take(space) {
-            let name = if name.chars().count() > name_width { short } else { name };
+            let name = if name.width() > name_width { short } else { name };
             lines.push((Style::Plain, line(&name, &row.numbers(), &sparkline(&row.history, spark))));
         }
         let last = if self.is_typing {
@@ -206,7 +207,7 @@ impl Table {
         } else {
             self.note.clone()
         };
-        lines.push((Style::Dim, last.chars().take(width).collect()));
+        lines.push((Style::Dim, cut_end(&last, width)));
         lines.truncate(height);
         lines
     }
@@ -263,8 +264,9 @@ impl Row {
             _ => {
                 let rate = self.rate().map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
                 let value = self.value().map_or_else(|| "-".to_owned(), shown);
-                let [value, rate] = [value, rate].map(|text| cut_middle(&text, NUMBER));
-                return format!("{value:>NUMBER$} {rate:>NUMBER$}");
+                let [value, rate] =
+                    [value, rate].map(|text| aligned_right(&cut_middle(&text, NUMBER), NUMBER));
+                return format!("{value} {rate}");
             }
         };
         let count = match &self.measurement {
@@ -277,18 +279,6 @@ impl Row {
         parts.extend(count.map(|count| format!("n={}", plain(count as f64))));
         cut_middle(&parts.join(" "), NUMBERS)
     }
-}
-
-/// Cuts a text to a width, with an ellipsis in its middle: the end of a name says most.
-fn cut_middle(text: &str, width: usize) -> String {
-    let len = text.chars().count();
-    if len <= width {
-        return text.to_owned();
-    }
-    let kept = width.saturating_sub(1);
-    let start = kept / 2;
-    let end = kept.saturating_sub(start);
-    text.chars().take(start).chain(['…']).chain(text.chars().skip(len.saturating_sub(end))).collect()
 }
 
 /// Returns the values of tags without their keys, which instruments of one name have in common.
@@ -321,18 +311,6 @@ fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_cut_in_the_middle() {
-        for (text, width, expected) in [
-            ("System.Runtime/cpu", 18, "System.Runtime/cpu"),
-            ("System.Runtime/cpu", 9, "Syst…/cpu"),
-            ("abc", 1, "…"),
-            ("abc", 0, "…"),
-        ] {
-            assert_eq!(cut_middle(text, width), expected);
-        }
-    }
 
     #[test]
     fn bars() {
@@ -395,7 +373,60 @@ mod tests {
         assert!(table.is_paused && table.filter == "q" && table.sort == Sort::Value);
         for (width, height) in [(0, 0), (1, 1), (80, 24), (200, 3)] {
             let lines = table.lines(width, height);
-            assert!(lines.len() <= height && lines.iter().all(|(_, line)| line.chars().count() <= width));
+            assert!(lines.len() <= height && lines.iter().all(|(_, line)| line.width() <= width));
+        }
+    }
+
+    /// A sample of an instrument whose names a hostile or a Chinese program chose.
+    fn sample(name: &str, tags: &str, unit: &str, value: f64) -> OwnedSample {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net10-meters.nettrace");
+        let mut found = None;
+        let read = super::super::feed::read_file(file.as_ref(), &[], |_, report| {
+            if let super::super::feed::Report::Sample(sample) = report {
+                found = Some(*sample);
+                return core::ops::ControlFlow::Break(());
+            }
+            core::ops::ControlFlow::Continue(())
+        });
+        assert!(read.is_ok());
+        let mut sample = found.unwrap();
+        (sample.name, sample.tag_text, sample.unit) = (name.into(), tags.into(), unit.into());
+        sample.measurement =
+            Measurement::Mean { mean: value, standard_deviation: 0.0, count: 1, min: value, max: value };
+        sample
+    }
+
+    /// 300 rows fit each size of the terminal, one after the other, and their numbers are in the same columns.
+    #[test]
+    fn wide_and_hostile_names() {
+        let mut table = Table::new(true);
+        let process = Process { id: Some(7), name: "店".to_owned() };
+        for n in 0..300_u32 {
+            let (name, tags, unit) = match n % 4 {
+                0 => (format!("订单.处理.时间.{n}"), "地区=东京,状态=成功".to_owned(), "個"),
+                1 => (format!("a\u{1b}[2J\r\n{n}"), "k=\u{202e}v\u{7}".to_owned(), "\u{8}s"),
+                2 => (format!("plain.{n}"), String::new(), "By"),
+                _ => (format!("{n}{}", "e\u{301}".repeat(300)), "x".repeat(5_000), "长长长长长长长长长"),
+            };
+            table.add(&process, &sample(&name, &tags, unit, f64::from(n)));
+        }
+        assert_eq!(table.rows.len(), 300);
+        for (width, height) in [(80, 24), (200, 50), (80, 24), (40, 10), (200, 400), (5, 5), (1, 1)] {
+            table.key(KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE));
+            let lines = table.lines(width, height);
+            assert_eq!(lines.len(), height.min(300 + OTHER_LINES), "{width} {height}");
+            for (_, line) in &lines {
+                assert!(line.width() <= width, "{width}: {line}");
+                assert!(!line.contains(crate::printable::is_control), "{line:?}");
+            }
+            if width >= 80 {
+                let rows = || lines.iter().skip(2).take(height.min(302) - 2).map(|(_, line)| line);
+                let spark = (width / 5).min(MAX_HISTORY);
+                // The bar of the only sample is the first of its column.
+                assert!(rows().filter(|line| line.ends_with('▁')).count() > height / 2);
+                let ends = rows().filter_map(|line| line.strip_suffix('▁'));
+                assert!(ends.clone().all(|line| line.width() == width - spark), "{lines:#?}");
+            }
         }
     }
 }

@@ -7,9 +7,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use indicatif::{DecimalBytes, HumanCount};
 use nettrace_analysis::live::{Activity, FunctionActivity, ThreadActivity};
 use nettrace_analysis::samples::Weight;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::message::Period;
+use crate::columns::{cut_end, cut_middle};
 use crate::full_screen::{Line, Style};
 use crate::printable::printable;
 use crate::process;
@@ -161,39 +162,6 @@ pub(super) fn row_line(row: &Row, width: usize) -> String {
     let rest = width.saturating_sub(line.width());
     line += &cut_middle(&printable(&row.function), rest);
     cut_end(&line, width)
-}
-
-/// Cuts a text to a width, with an ellipsis at its end.
-pub(super) fn cut_end(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    format!("{}{}", start_of(text.chars(), width.saturating_sub(1)), ellipsis(width))
-}
-
-/// Cuts a name to a width, with an ellipsis instead of its middle: its end has the method.
-pub(super) fn cut_middle(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let rest = width.saturating_sub(1);
-    let start = start_of(text.chars(), rest / 2);
-    let end = start_of(text.chars().rev(), rest.saturating_sub(start.width()));
-    format!("{start}{}{}", ellipsis(width), end.chars().rev().collect::<String>())
-}
-
-const fn ellipsis(width: usize) -> &'static str {
-    if width == 0 { "" } else { "…" }
-}
-
-/// Returns the first characters that fit in a width.
-fn start_of(chars: impl Iterator<Item = char>, width: usize) -> String {
-    let mut used = 0_usize;
-    let fits = |c: &char| {
-        used = used.saturating_add(c.width().unwrap_or(0));
-        used <= width
-    };
-    chars.take_while(fits).collect()
 }
 
 /// What a key requests.
@@ -541,15 +509,5 @@ GC paused 2.0 %, 6.0/s   14 exceptions/s
         press(&mut screen, 'p');
         screen.take(Period::default());
         assert!(!text(&mut screen, 80, 24).contains("LOST"));
-    }
-
-    #[test]
-    fn names_are_cut_in_the_middle() {
-        for (width, cut) in [(6, "abcdef"), (5, "ab…ef"), (4, "a…ef"), (2, "…f"), (1, "…"), (0, "")] {
-            assert_eq!(cut_middle("abcdef", width), cut);
-        }
-        // Each of them has two columns.
-        assert_eq!(cut_middle("\u{597d}\u{597d}\u{597d}\u{597d}", 6), "\u{597d}…\u{597d}");
-        assert_eq!(cut_end("\u{597d}\u{597d}\u{597d}", 5), "\u{597d}\u{597d}…");
     }
 }
