@@ -9,6 +9,7 @@
 )]
 
 mod tool;
+mod traces;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,6 +17,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use ipc_proto::Code;
+use ipc_proto::nettrace::{Fields, Metadata, Scalar};
 use ipc_std::fake::{FakeRuntime, Profile, Response};
 use serde_json::Value;
 
@@ -54,6 +56,42 @@ fn number(bits: &Value) -> Value {
     let Some(bits) = bits.as_str() else { return Value::Null };
     let number = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
     serde_json::from_str(&Value::from(number).to_string()).unwrap()
+}
+
+/// Lost events are notes on standard error, so that the lines are samples.
+#[test]
+fn lost_events() {
+    const MEAN: [&str; 4] = ["Mean", "StandardDeviation", "Min", "Max"];
+    let mut space = [0; 256];
+    let numbers = MEAN.map(|name| (name, Scalar::Double));
+    let fields = [&[("Name", Scalar::Utf16String)][..], &numbers].concat();
+    let mut metadata = Metadata::default();
+    (metadata.provider, metadata.event_id, metadata.name) =
+        ("System.Runtime".into(), 2, "EventCounters".into());
+    metadata.fields = Fields::build(&fields, &mut space).unwrap();
+    let lossy = traces::lossy_with(metadata, &[&b"c\0\0\0"[..], &[0; 32]].concat());
+
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    for code in COLLECT_TRACING {
+        let lossy = lossy.clone();
+        runtime.on(code, move |_| Response::Trace(lossy.clone()));
+    }
+    for style in ["--csv", "--json"] {
+        let ran = counters(&runtime, &[style, "--duration", "0.2s"]);
+        let samples = ran.text().lines().filter(|line| line.contains("System.Runtime")).count();
+        assert_eq!((ran.status, samples), (Some(0), 3), "{ran:?}");
+        for note in ["the runtime drops events because its buffer is full", "6 events were lost: samples"] {
+            assert!(ran.stderr.contains(note), "{ran:?}");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lossy.nettrace");
+    fs::write(&file, lossy).unwrap();
+    let ran = run(&["counters", file.to_str().unwrap(), "--csv"]);
+    assert!(
+        ran.status == Some(0) && ran.stderr.contains("6 events were lost: samples are missing"),
+        "{ran:?}"
+    );
 }
 
 #[test]

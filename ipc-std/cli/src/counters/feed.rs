@@ -2,6 +2,7 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -264,11 +265,24 @@ fn watch(
             state.stoppers.push(stream.session().stopper());
         }
     }
+    let mut has_lost = false;
     loop {
         let id = stream.trace().trace().and_then(|trace| trace.process_id);
+        if !has_lost && lost(stream.trace()) > 0 {
+            has_lost = true;
+            let problem = "the runtime drops events because its buffer is full: samples are missing";
+            if !report(id, Report::Problem(problem.to_owned())) {
+                return Ok(());
+            }
+        }
         let wanted = match stream.next_event() {
             Ok(Some(event)) => Report::of(&event).is_none_or(|event| report(id, event)),
-            Ok(None) => return end(&stream),
+            Ok(None) => {
+                if let Some(problem) = lost_problem(stream.trace()) {
+                    report(id, problem);
+                }
+                return end(&stream);
+            }
             Err(e) => {
                 recording::read_failure(stream.session(), e)?;
                 true
@@ -278,6 +292,16 @@ fn watch(
             return Ok(());
         }
     }
+}
+
+fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
+    trace.lost().saturating_add(trace.lost_at_start())
+}
+
+/// Returns how many events are missing at the end of a trace.
+fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
+    let lost = lost(trace);
+    (lost > 0).then(|| Report::Problem(format!("{lost} events were lost: samples are missing")))
 }
 
 fn end(stream: &CounterStream) -> Result<(), Failure> {
@@ -316,6 +340,10 @@ pub(crate) fn read_file(
         if report.is_some_and(|report| take(process, report).is_break()) {
             return Ok(());
         }
+    }
+    if let (Some(process), Some(problem)) = (&process, lost_problem(&trace)) {
+        // Nothing follows, whether more is wanted or not.
+        let _ = take(process, problem);
     }
     source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())
 }

@@ -124,11 +124,17 @@ pub(crate) fn made(events: &[Made<'_>]) -> Vec<u8> {
 
 /// Returns a trace with three events of one thread, numbered 1, 2 and 9: six events between them were lost.
 pub(crate) fn lossy() -> Vec<u8> {
+    let mut metadata = Metadata::default();
+    (metadata.provider, metadata.event_id) = ("Demo".into(), 7);
+    lossy_with(metadata, &[])
+}
+
+/// Returns a trace as [`lossy`], of events with this description and this payload.
+pub(crate) fn lossy_with(mut metadata: Metadata<'_>, payload: &[u8]) -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
     let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
     put!(trace, writer.trace(&Trace::new(Version::V4)));
-    let mut metadata = Metadata::default();
-    (metadata.id, metadata.provider, metadata.event_id) = (1, "Demo".into(), 7);
+    metadata.id = 1;
     put!(trace, writer.describe(&metadata));
     for sequence in [1, 2, 9] {
         put!(
@@ -138,6 +144,7 @@ pub(crate) fn lossy() -> Vec<u8> {
                 capture_thread: 5,
                 thread: 5,
                 sequence,
+                payload,
                 ..Event::default()
             })
         );
