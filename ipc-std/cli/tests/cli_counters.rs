@@ -11,6 +11,7 @@
 mod tool;
 mod traces;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -277,14 +278,53 @@ fn otlp() {
 #[test]
 fn samples_of_a_process() {
     let runtime = running();
-    let found = counters(&runtime, &["Lab.Meter", "Lab-Counters/poll", "--json", "--duration", "3s"]).well();
-    let lines = found.lines();
-    let names: std::collections::BTreeSet<_> =
-        lines.iter().map(|line| line["name"].as_str().unwrap()).collect();
-    let expected = ["lab.gauge", "lab.latency", "lab.open", "lab.requests", "poll"];
-    assert_eq!(names.into_iter().collect::<Vec<_>>(), expected);
-    assert!(lines.iter().all(|line| line["name"] != "poll" || line["value"] == 42.25));
-    assert!(lines.iter().all(|line| line["process_id"] == runtime.process_id()), "{lines:?}");
+    let socket = runtime.path().to_str().unwrap();
+    let mut child =
+        tool(&["counters", "--socket", socket, "Lab.Meter", "Lab-Counters/poll", "--json"]).spawn().unwrap();
+    let mut missing = BTreeSet::from(["lab.gauge", "lab.latency", "lab.open", "lab.requests", "poll"]);
+    let expected = missing.clone();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !missing.is_empty() {
+        let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        let name = line["name"].as_str().unwrap();
+        assert!(expected.contains(name), "{line}");
+        assert!(name != "poll" || line["value"] == 42.25, "{line}");
+        assert_eq!(line["process_id"], runtime.process_id(), "{line}");
+        missing.remove(name);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A counter that no process reports is a note. It is a failure if there is no other one.
+#[test]
+fn counters_that_no_process_reports() {
+    let runtime = running();
+    let missing = "note: no process reports NoSuch\n";
+    for counters_of in [&["NoSuch"][..], &["NoSuch", "Lab-Counters/nosuch"]] {
+        let ran = counters(&runtime, &[counters_of, &["--interval", "100ms", "--duration", "4s"]].concat());
+        assert_eq!(ran.stderr.matches(missing).count(), 1, "{ran:?}");
+        let all = counters_of.iter().all(|one| ran.stderr.contains(&format!("no process reports {one}\n")));
+        assert!(all && ran.stdout.is_empty(), "{ran:?}");
+        let failed = ran.stderr.contains("no sample arrived") && ran.stderr.contains("counters list PID");
+        assert!(ran.status == Some(1) && failed, "{ran:?}");
+    }
+    let ran = counters(&runtime, &["NoSuch", "Lab-Counters/poll", "--duration", "8s"]);
+    assert_eq!((ran.status, &*ran.stderr), (Some(0), missing), "{ran:?}");
+    assert!(ran.text().contains("Lab-Counters/poll"), "{ran:?}");
+}
+
+#[test]
+fn a_suspended_runtime() {
+    let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
+    for code in COLLECT_TRACING {
+        let recording = fs::read(recorded("net10-shared.nettrace")).unwrap();
+        runtime.on(code, move |_| Response::Replay(recording.clone()));
+    }
+    let fails = |ran: Ran| ran.fails(1, "the runtime is suspended").fails(1, "dotnet-ipc resume");
+    fails(counters(&runtime, &["--duration", "1s"]));
+    fails(counters(&runtime, &["--interval", "100ms", "--until", "System.Runtime/cpu-usage > 1"]));
+    fails(run(&["counters", "list", "--socket", runtime.path().to_str().unwrap()]));
 }
 
 #[test]
@@ -371,7 +411,11 @@ fn the_end_of_a_process() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("Lab-Counters/"));
     drop(runtime);
-    assert!(lines.map_while(Result::ok).count() < 1_000_000);
+    // The rest is lines of samples, each complete.
+    for line in lines {
+        let line = line.unwrap();
+        assert!(line.contains(" Lab-Counters/") && line.contains(char::is_numeric), "{line}");
+    }
     let mut error = String::new();
     child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(7), "{error}");

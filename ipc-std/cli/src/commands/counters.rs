@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample, Selection};
+use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample, Selection, System};
 
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
@@ -166,27 +166,31 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if !(matches!(subject, Subject::File(_)) && selections.is_empty()) {
         selections.extend(conditions.cloned());
     }
-    let output =
-        args.output(matches!(subject, Subject::All), !matches!(subject, Subject::File(_)), globals)?;
-    let mut show = Show::new(args, globals, output);
     match subject {
         Subject::File(file) => {
             if args.duration.is_some() || args.exponential_histograms {
                 let message = format!("{} is a file, so options for sessions do not apply", file.display());
                 return Err(Failure::new(Kind::Usage, message));
             }
+            let mut show = Show::new(args, globals, args.output(false, false, globals)?);
             let read = feed::read_file(file, &selections, |process, report| show.report(process, report));
             show.finish_file(read)
         }
         Subject::Process(target) => {
             let wire_log = args.wire_log.open()?;
-            let mut feed = Feed::new(args.config(selections), args.timeout.timeouts())?;
-            feed.add(args.process(target), target.client(args.timeout.timeouts(), &wire_log)?)?;
-            show.live(feed, &wire_log)
+            let config = args.config(selections);
+            let wanted = config.selections.clone();
+            // Before the output changes the terminal, which a signal restores.
+            let mut feed = Feed::new(config, args.timeout.timeouts())?;
+            let client = target.client(args.timeout.timeouts(), &wire_log)?;
+            let show = Show::new(args, globals, args.output(false, true, globals)?);
+            feed.add(args.process(target), client)?;
+            show.wanting(wanted).live(feed, &wire_log)
         }
         Subject::All => {
             let wire_log = args.wire_log.open()?;
             let mut feed = Feed::new(args.config(selections), args.timeout.timeouts())?;
+            let show = Show::new(args, globals, args.output(true, true, globals)?);
             feed.follow_all();
             show.live(feed, &wire_log)
         }
@@ -300,6 +304,8 @@ struct Show<'a> {
     watches: Vec<Watch>,
     /// The problems that were reported, each once a process.
     problems: BTreeSet<(Process, String)>,
+    /// The selections that no sample and no instrument matches so far. Of all processes, there are none.
+    missing: Vec<Selection>,
     samples: u64,
     /// The condition that holds.
     held: Option<String>,
@@ -316,8 +322,13 @@ const STARTING: Duration = Duration::from_secs(2);
 impl<'a> Show<'a> {
     fn new(args: &'a Args, globals: &'a Globals, output: Output) -> Self {
         let watches = args.until.iter().cloned().map(Watch::new).collect();
-        let (problems, samples, held, written) = (BTreeSet::new(), 0, None, Ok(()));
-        Self { args, globals, output, watches, problems, samples, held, written }
+        let (problems, missing, samples) = (BTreeSet::new(), Vec::new(), 0);
+        Self { args, globals, output, watches, problems, missing, samples, held: None, written: Ok(()) }
+    }
+
+    /// Reports these selections if no sample and no instrument matches them.
+    fn wanting(self, missing: Vec<Selection>) -> Self {
+        Self { missing, ..self }
     }
 
     /// Takes a report. Breaks if no more are wanted.
@@ -327,6 +338,7 @@ impl<'a> Show<'a> {
             Report::Begin(instrument) => {
                 let OwnedInstrument { meter, name, .. } = &*instrument;
                 self.watches.iter_mut().for_each(|watch| watch.exists(meter, name));
+                self.missing.retain(|one| !one.contains(System::Meter, (&**meter).into(), (&**name).into()));
                 self.output.instrument(*instrument);
                 ControlFlow::Continue(())
             }
@@ -346,6 +358,10 @@ impl<'a> Show<'a> {
 
     fn sample(&mut self, process: &Process, sample: &OwnedSample) -> ControlFlow<()> {
         self.samples = self.samples.saturating_add(1);
+        if !self.missing.is_empty() {
+            let OwnedSample { system, provider, name, .. } = sample;
+            self.missing.retain(|one| !one.contains(*system, (&**provider).into(), (&**name).into()));
+        }
         if let Err(e) = self.output.sample(process, sample) {
             self.written = Err(e);
             return ControlFlow::Break(());
@@ -387,8 +403,10 @@ impl<'a> Show<'a> {
         let mut tick = after(pace);
         let is_checked = !self.watches.is_empty() && !self.args.all;
         let first = self.args.interval.saturating_mul(FIRST_INTERVALS).saturating_add(STARTING);
-        let mut first = after(first).filter(|_| is_checked);
+        let mut first = after(first).filter(|_| !self.args.all);
         let mut failed = Ok(());
+        let mut possible = Ok(());
+        let mut is_quit = false;
         loop {
             let next = feed.next([end, first, tick].into_iter().flatten().min())?;
             match next {
@@ -417,13 +435,20 @@ impl<'a> Show<'a> {
                     }
                     if first.is_some_and(|first| now >= first) {
                         first = None;
-                        self.check_possible(true)?;
+                        possible = self.check_possible(true);
+                        if possible.is_err() {
+                            break;
+                        }
+                        self.report_missing();
                     }
                     if tick.is_some_and(|tick| now >= tick) {
                         tick = now.checked_add(pace);
                         match self.output.keys().and_then(|quits| self.output.tick().map(|()| quits)) {
                             Ok(false) => {}
-                            Ok(true) => break,
+                            Ok(true) => {
+                                is_quit = true;
+                                break;
+                            }
                             Err(e) => {
                                 self.written = Err(e);
                                 break;
@@ -434,18 +459,39 @@ impl<'a> Show<'a> {
                 Next::Finished => break,
             }
             if is_checked {
-                self.check_possible(false)?;
+                possible = self.check_possible(false);
+                if possible.is_err() {
+                    break;
+                }
             }
             if let Err(e) = self.output.flush() {
                 self.written = Err(e);
                 break;
             }
         }
-        drop(feed);
-        // Messages follow on the usual screen.
+        // The sessions can take long to stop. Messages follow on the usual screen.
         full_screen::restore();
+        let ended = feed.end();
+        if self.samples == 0 && failed.is_ok() {
+            // The reason for the missing samples, as that the runtime is suspended.
+            failed = ended;
+        }
+        failed = failed.and(possible);
+        let is_empty = self.samples == 0 && self.written.is_ok() && !is_quit;
+        if is_empty && !self.args.all && self.watches.is_empty() && failed.is_ok() {
+            self.report_missing();
+            failed = Err(Failure::new(Kind::Other, "no sample arrived")
+                .with_hint("`dotnet-ipc counters list PID` shows the counters of a process"));
+        }
         self.finish(failed)?;
         wire_log.check()
+    }
+
+    /// Reports the counters that no process reports, once.
+    fn report_missing(&mut self) {
+        for selection in core::mem::take(&mut self.missing) {
+            self.note(&format!("no process reports {selection}"));
+        }
     }
 
     fn cannot_write(&self, e: &io::Error) -> Failure {

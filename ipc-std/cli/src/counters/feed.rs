@@ -198,6 +198,19 @@ impl Feed {
         self.known = None;
     }
 
+    /// Stops all sessions, and returns the first failure of them.
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        self.stop();
+        let mut result = Ok(());
+        loop {
+            match self.next(None)? {
+                Next::Report(_, Report::Ended(ended)) => result = result.and(ended),
+                Next::Report(..) => {}
+                Next::Deadline | Next::Finished => return result,
+            }
+        }
+    }
+
     /// Returns the next report, until `deadline` at the latest; `None` at the deadline.
     pub(crate) fn next(&mut self, deadline: Option<Instant>) -> Result<Next, Failure> {
         loop {
@@ -307,7 +320,11 @@ fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
 fn end(stream: &CounterStream) -> Result<(), Failure> {
     let session = stream.session();
     if session.is_stopping() {
-        return Ok(());
+        if session.received() > 0 || session.stop_error().is_some() {
+            return Ok(());
+        }
+        let failure = Failure::new(Kind::Other, "the runtime is suspended: it reports no counters yet");
+        return Err(failure.with_hint("start the program with `dotnet-ipc resume`"));
     }
     match stream.trace().end() {
         // A runtime that exits ends its sessions in order, or is killed.

@@ -65,7 +65,7 @@ pub(super) fn run(
         let mut feed = Feed::new(config, timeouts)?;
         let (process, client) = connect()?;
         feed.add(process, client)?;
-        let end = Instant::now().checked_add(interval.saturating_add(PATIENCE));
+        let mut end = Instant::now().checked_add(interval.saturating_add(PATIENCE));
         loop {
             match feed.next(end)? {
                 Next::Report(_, Report::Published(instrument)) => add_instrument(&mut rows, *instrument),
@@ -74,6 +74,11 @@ pub(super) fn run(
                 Next::Report(_, Report::Problem(problem)) => globals.note(&problem),
                 Next::Report(_, Report::Ended(ended)) => ended?,
                 Next::Report(..) => {}
+                // A session without events can be that of a suspended runtime, which its end shows.
+                Next::Deadline if rows.is_empty() => {
+                    end = None;
+                    feed.stop();
+                }
                 Next::Deadline | Next::Finished => break,
             }
         }
