@@ -1,6 +1,9 @@
 //! `--only` and `--until`: the events to show or to keep, and those to stop at.
+use core::fmt;
+
 use ipc_proto::nettrace::{self, Metadata};
 
+use crate::failure::{Failure, Kind};
 use crate::unsigned::unsigned;
 
 /// The events of a provider, or one kind of them: `PROVIDER[/ID]`.
@@ -40,6 +43,23 @@ impl OnlyArg {
     }
 }
 
+/// `PROVIDER` or `PROVIDER/ID`.
+impl fmt::Display for OnlyArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.provider)?;
+        self.event_id.map_or(Ok(()), |id| write!(f, "/{id}"))
+    }
+}
+
+/// Fails if there are events of `--until`, and none of them has arrived.
+pub(crate) fn check_until(until: &[OnlyArg], has_arrived: bool) -> Result<(), Failure> {
+    if until.is_empty() || has_arrived {
+        return Ok(());
+    }
+    let events: Vec<String> = until.iter().map(|event| format!("'{event}'")).collect();
+    Err(Failure::new(Kind::Timeout, format!("{} did not arrive", events.join(" or "))).without_hint())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +70,7 @@ mod tests {
         {
             let only = OnlyArg::parse(text).unwrap();
             assert_eq!((only.provider.as_str(), only.event_id), (provider, event_id), "{text}");
+            assert_eq!(only.to_string(), text);
         }
         for text in ["", "/1", "A/", "A/x", "A/+1", "A/-1", "A/1/2", "A/4294967296"] {
             assert!(OnlyArg::parse(text).is_err(), "{text}");

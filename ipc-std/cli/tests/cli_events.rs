@@ -521,6 +521,16 @@ fn until() {
     assert!(run(&only).well().lines().is_empty());
 }
 
+/// `events --until … && next` runs `next` only after the event.
+#[test]
+fn a_file_without_the_event_of_until() {
+    let file = path("gen-net10-small-mixed.nettrace");
+    let all = run(&["events", &file]).well().into_text();
+    let args = ["events", &file, "--until", "Other", "--until", "Microsoft-Windows-DotNETRuntime/9999"];
+    let ran = run(&args).fails(4, "error: 'Other' or 'Microsoft-Windows-DotNETRuntime/9999' did not arrive\n");
+    assert_eq!(ran.into_text(), all);
+}
+
 #[test]
 fn only() {
     let file = path("gen-net10-small-mixed.nettrace");

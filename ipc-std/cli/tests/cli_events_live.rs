@@ -156,6 +156,8 @@ fn an_event_ends_the_session() {
     assert_eq!(events.last().unwrap()["id"], 13);
     assert_eq!(events.iter().filter(|event| event["id"] == 13).count(), 1);
     assert!(asked(&runtime, STOP_TRACING));
+    let never = ["--until", "Microsoft-Windows-DotNETRuntime/9999", "--duration", "200ms"];
+    run(&[&args[..], &never].concat()).fails(4, "'Microsoft-Windows-DotNETRuntime/9999' did not arrive");
     run(&[&args[..], &["--until", "Other/1"]].concat())
         .fails(2, "the provider Other of --until is not enabled");
 }

@@ -549,6 +549,12 @@ fn an_event_ends_the_trace() {
         assert!(!ran.stderr.contains("exited"), "{}", ran.stderr);
         assert_eq!(fs::read(&file).unwrap(), trace);
     }
+    // The trace is complete, but a command after `&&` waits for the event.
+    fs::remove_file(&file).unwrap();
+    let ran = run(&[&args[..], &["Microsoft-Windows-DotNETRuntime/9999", "--duration", "200ms"]].concat());
+    let message = "error: 'Microsoft-Windows-DotNETRuntime/9999' did not arrive\n";
+    assert!(ran.status == Some(4) && ran.stderr.ends_with(message), "{ran:?}");
+    assert_eq!(fs::read(&file).unwrap(), trace);
     let ran = run(&[&args[..], &["Other", "--overwrite"]].concat());
     ran.fails(2, "the provider Other of --until is not enabled");
 }

@@ -15,7 +15,7 @@ use crate::event_line::Lines;
 use crate::event_summary::Summary;
 use crate::failure::Failure;
 use crate::globals::Globals;
-use crate::only_arg::OnlyArg;
+use crate::only_arg::{self, OnlyArg};
 use crate::printable::{json_line, printable_name};
 use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::{self, SessionArgs, SessionPlan, TICK, rundown};
@@ -61,7 +61,9 @@ Payload.Mean is a field in a field. An event without the field is not shown.
 Events also have time_ns, provider, id, version, name, level, thread_id,
 processor and activity_id, which --columns shows too. A field that the event does
 not have is - there, and null with --json.
---until shows its event, and then stops the session of a process.
+--until shows its event, and then stops the session of a process. If the event
+does not arrive before the end of --duration or of the trace, the exit status is
+4.
 
 --count-by counts up to 100,000 different values; with --json, a line is
 {\"value\", \"count\"}. --hist has a row for each range from one power of two to
@@ -170,7 +172,8 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
             .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
     }
     events.report(globals);
-    source::check(end?, name)
+    source::check(end?, name)?;
+    events.check_until()
 }
 
 fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -195,7 +198,8 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     let session = events.source();
     session::check_end(end, session, plan.no_resume)?;
     session::report_end(session, globals);
-    wire_log.check()
+    wire_log.check()?;
+    events.check_until()
 }
 
 /// Returns the names of a process that it has now.
@@ -319,6 +323,12 @@ impl<'a, R: Read> Events<'a, R> {
             report_skipped(times, globals);
         }
         trace_file::report_late(&self.trace, globals);
+    }
+
+    /// Fails if no event of `--until` was read. A reader that closed the pipe wants no failure.
+    fn check_until(&self) -> Result<(), Failure> {
+        let is_closed = self.trace.get_ref().output.borrow().is_closed();
+        only_arg::check_until(self.until, self.has_ended || is_closed)
     }
 
     const fn source(&mut self) -> &mut R {

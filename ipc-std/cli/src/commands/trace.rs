@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{self, Failure};
 use crate::globals::Globals;
-use crate::only_arg::OnlyArg;
+use crate::only_arg::{self, OnlyArg};
 use crate::recording::names_first::{CompiledNames, NamesFirst, Space};
 use crate::recording::progress::Progress;
 use crate::recording::session::{self, LiveSession};
@@ -31,7 +31,8 @@ profile.
 
 --duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
 writes the rest, with the method names, and the file is complete. An event of
---until also ends it: the trace has that event, and some that follow. A second
+--until also ends it: the trace has that event, and some that follow. If the
+trace ends without it, the file is complete and the exit status is 4. A second
 signal ends the tool immediately. A runtime that is suspended at startup is
 resumed. An option that the runtime is too old for is ignored, with a note.
 
@@ -121,7 +122,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     resumed.and(recorded).and(named)?;
     recording::check_end(&session, plan.no_resume, &output)?;
     session::report_end(&session, globals);
-    wire_log.check()
+    wire_log.check()?;
+    only_arg::check_until(&args.until, output.counter().has_until())
 }
 
 /// Reports what the file contains. With `--json`, the object is on standard error if the trace is on standard output.
