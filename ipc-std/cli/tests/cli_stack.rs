@@ -13,8 +13,8 @@ mod traces;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Stdio};
 
 use ipc_proto::{Code, CollectTracing4};
 use ipc_std::fake::{FakeRuntime, Profile, Response};
@@ -130,4 +130,33 @@ fn a_runtime_without_stacks_is_an_error() {
     stack(&traced(Vec::new()), &[]).fails(1, "error: the runtime is suspended: it has no threads yet");
     let cut = startup();
     stack(&traced(cut[..cut.len() / 2].to_vec()), &[]).fails(7, "error: the process exited");
+}
+
+/// Starts `stack --watch`, and waits for its first line.
+fn watched(runtime: &FakeRuntime) -> Child {
+    let args = ["stack", "--watch", "--json", "--socket", runtime.path().to_str().unwrap()];
+    let mut child = tool(&args).spawn().unwrap();
+    let mut first = [0];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    child
+}
+
+#[test]
+fn watching_ends_with_the_process() {
+    let runtime = traced(startup());
+    let child = watched(&runtime);
+    drop(runtime);
+    finish(child).fails(7, "\"error\":\"the process exited\"");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_watching() {
+    use rustix::process::{Pid, Signal, kill_process};
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let runtime = traced(startup());
+        let child = watched(&runtime);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        finish(child).well();
+    }
 }

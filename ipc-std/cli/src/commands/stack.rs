@@ -4,7 +4,7 @@ mod sampler;
 mod thread_stack;
 
 use core::time::Duration;
-use std::thread;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Instant;
 
 use ipc_std::Client;
@@ -13,10 +13,11 @@ use serde_json::json;
 
 use self::sampler::{Recorded, Sampler};
 use self::thread_stack::Stack;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::printable::{json_line, printable_name};
 use crate::rundown_cache::{self, CachedRundown};
+use crate::signals;
 use crate::stdout::to_open_stdout;
 use crate::target::{Target, TargetArgs};
 use crate::timeout_args::TimeoutArgs;
@@ -86,21 +87,27 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         recorded.rundown.finish(stacks);
         Some(recorded.rundown)
     });
+    let mut watch = Watch::default();
     loop {
         let began = Instant::now();
+        let sample = |with_rundown| sampler.sample(with_rundown).map_err(|failure| watch.explain(failure));
         // Without the rundown it is faster, but a method that was compiled since then has no name.
         let later = match &mut rundown {
-            Some(rundown) => rundown.later(sampler.sample(false)?.take_stacks()),
+            Some(rundown) => rundown.later(sample(false)?.take_stacks()),
             None => None,
         };
         let is_open = match (later, &rundown) {
-            (Some(stacks), Some(rundown)) => show(&stacks, &rundown.names, args, globals)?,
+            (Some(stacks), Some(rundown)) => {
+                watch.begin(args)?;
+                show(&stacks, &rundown.names, args, globals)?
+            }
             _ => {
-                let mut recorded = sampler.sample(true)?;
+                let mut recorded = sample(true)?;
                 let stacks = recorded.take_stacks();
                 let trace = recorded.trace.take();
                 let rundown = rundown.insert(recorded.rundown);
                 let stacks = rundown.finish(stacks);
+                watch.begin(args)?;
                 let is_open = show(&stacks, &rundown.names, args, globals)?;
                 if let (Some(cached), Some(trace)) = (&cached, trace) {
                     // The cache only saves time.
@@ -110,10 +117,48 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             }
         };
         wire_log.check()?;
-        if !args.watch || !is_open {
+        if !is_open || watch.is_over(INTERVAL.saturating_sub(began.elapsed())) {
             return Ok(());
         }
-        thread::sleep(INTERVAL.saturating_sub(began.elapsed()));
+    }
+}
+
+/// `--watch`, from the first stacks on.
+#[derive(Debug, Default)]
+struct Watch {
+    /// Receives the first signal.
+    signal: Option<Receiver<()>>,
+}
+
+impl Watch {
+    /// Begins, if this is wanted. Before that, a signal ends the tool; from then on, only a second one.
+    fn begin(&mut self, args: &Args) -> Result<(), Failure> {
+        if args.watch && self.signal.is_none() {
+            let (sender, signal) = mpsc::sync_channel(1);
+            signals::handle(move |signal| {
+                if sender.try_send(()).is_err() {
+                    signals::obey(signal);
+                }
+            })?;
+            self.signal = Some(signal);
+        }
+        Ok(())
+    }
+
+    /// Waits for the time of the next stacks. Returns whether there are none.
+    fn is_over(&self, pause: Duration) -> bool {
+        let next = |signal: &Receiver<()>| signal.recv_timeout(pause) == Err(RecvTimeoutError::Timeout);
+        !self.signal.as_ref().is_some_and(next)
+    }
+
+    /// Returns why there are no stacks. A process that had some before, and does not listen now, has exited.
+    fn explain(&self, failure: Failure) -> Failure {
+        match failure.kind() {
+            Kind::NotFound | Kind::NoListener if self.signal.is_some() => {
+                Failure::new(Kind::Gone, "the process exited")
+            }
+            _ => failure,
+        }
     }
 }
 
