@@ -7,6 +7,7 @@ use ipc_proto::Guid;
 use ipc_proto::nettrace::{Metadata, Str, TraceEvent, Value};
 use serde_json::json;
 
+use crate::event_line::start;
 use crate::printable::NAME_LIMIT;
 
 /// Returns the field of an event, by its name or by a path of names. Without such a field, the name can be that of a
@@ -56,7 +57,8 @@ pub(crate) fn to_json(value: Value<'_>) -> serde_json::Value {
 }
 
 fn text(text: Str<'_>) -> serde_json::Value {
-    let mut chars = text.chars();
+    // To decode UTF-8, all of it is checked first.
+    let mut chars = start(text).chars();
     let mut value: String = chars.by_ref().take(NAME_LIMIT).collect();
     if chars.next().is_some() {
         value.push('…');
@@ -203,6 +205,24 @@ mod tests {
             ("a<-4", Value::Int(-5), true),
             ("a <= 5.5", Value::UInt(5), true),
             ("a > 5.5", Value::UInt(5), false),
+    /// Each event can refer to the same long name, so the work for one is limited.
+    #[test]
+    fn only_the_start_of_a_long_text_is_decoded() {
+        for c in ['N', 'Ü', '…', '🦀'] {
+            let long = c.to_string().repeat(100_000);
+            let wide: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let expected: String = core::iter::repeat_n(c, NAME_LIMIT).chain(['…']).collect();
+            for text in [Str::from(&*long), Str::Utf16(&wide)] {
+                assert_eq!(to_json(Value::Text(text)), json!(expected));
+                let (Str::Utf8(bytes) | Str::Utf16(bytes)) = start(text);
+                assert!(bytes.len() <= 2000);
+            }
+        }
+        let invalid = [0xff; 5000];
+        let expected = format!("{}…", "\u{fffd}".repeat(NAME_LIMIT));
+        assert_eq!(to_json(Value::Text(Str::Utf8(&invalid))), json!(expected));
+    }
+
             ("a>=18446744073709551615", Value::UInt(u64::MAX), true),
             ("a > 9223372036854775807", Value::UInt(1 << 63), true),
             ("a > 1e3", Value::Double(1000.5), true),

@@ -546,7 +546,7 @@ const fn may_be_long(name: Str<'_>) -> bool {
 
 /// Returns at least [`NAME_LIMIT`] characters and one more of a name, if it has so many. The work for a name depends on
 /// this length only.
-fn start(name: Str<'_>) -> Str<'_> {
+pub(crate) fn start(name: Str<'_>) -> Str<'_> {
     /// A character has at most four bytes in either encoding.
     const LEN: usize = (NAME_LIMIT + 1) * 4;
     match name {
