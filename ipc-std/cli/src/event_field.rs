@@ -109,6 +109,11 @@ impl Operator {
         ("~", Self::Contains),
     ];
 
+    /// Returns whether this compares sizes.
+    const fn is_order(self) -> bool {
+        matches!(self, Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
+    }
+
     const fn accepts(self, ordering: Ordering) -> bool {
         match self {
             Self::Equal => ordering.is_eq(),
@@ -131,7 +136,7 @@ impl Condition {
         let Some((operator, value)) = found else {
             return Err("the operator is missing: use = != < <= > >= or ~ (contains)".to_owned());
         };
-        let (field, value) = (field.trim(), value.trim());
+        let (symbol, field, value) = (rest.strip_suffix(value).unwrap_or(rest), field.trim(), value.trim());
         if field.is_empty() {
             return Err("the name of the field is missing".to_owned());
         }
@@ -140,20 +145,31 @@ impl Condition {
             Some(digits) => u64::from_str_radix(digits, 16).ok().map(i128::from),
             None => value.parse().ok(),
         };
+        let is_text = quoted.is_some();
         let value = quoted.unwrap_or(value);
+        let number = value.parse().ok().filter(|number: &f64| !number.is_nan());
+        if operator.is_order() && !is_text && integer.is_none() && number.is_none() {
+            return Err(format!("{symbol} needs a number, or a text or time in quotes: {symbol} \"abc\""));
+        }
         Ok(Self {
             field: field.to_owned(),
             operator,
             text: value.to_owned(),
             folded: fold_case(value.chars()),
             integer,
-            number: value.parse().ok(),
+            number,
         })
     }
 
-    /// Returns whether the event has the field, with a value of the condition's type for which the condition is true.
-    pub(crate) fn holds(&self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) -> bool {
-        value(event, metadata, &self.field).is_some_and(|value| self.accepts(value))
+    /// Returns the name of the field.
+    pub(crate) fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// Returns whether the event has a value of the condition's type in the field, for which the condition is true.
+    /// `None` if it does not have the field.
+    pub(crate) fn holds(&self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) -> Option<bool> {
+        value(event, metadata, &self.field).map(|value| self.accepts(value))
     }
 
     /// Returns whether the condition is true for a value.
@@ -189,22 +205,6 @@ impl Condition {
 mod tests {
     use super::*;
 
-    fn holds(condition: &str, value: Value<'_>) -> bool {
-        let condition = Condition::parse(condition).unwrap();
-        assert_eq!(condition.field, "a");
-        condition.accepts(value)
-    }
-
-    #[test]
-    fn values_are_compared_by_their_type() {
-        let text = Value::Text("Über".into());
-        for (condition, value, expected) in [
-            ("a=5", Value::UInt(5), true),
-            ("a == 0x10", Value::Int(16), true),
-            ("a != 5", Value::Int(-5), true),
-            ("a<-4", Value::Int(-5), true),
-            ("a <= 5.5", Value::UInt(5), true),
-            ("a > 5.5", Value::UInt(5), false),
     /// Each event can refer to the same long name, so the work for one is limited.
     #[test]
     fn only_the_start_of_a_long_text_is_decoded() {
@@ -223,6 +223,22 @@ mod tests {
         assert_eq!(to_json(Value::Text(Str::Utf8(&invalid))), json!(expected));
     }
 
+    fn holds(condition: &str, value: Value<'_>) -> bool {
+        let condition = Condition::parse(condition).unwrap();
+        assert_eq!(condition.field, "a");
+        condition.accepts(value)
+    }
+
+    #[test]
+    fn values_are_compared_by_their_type() {
+        let text = Value::Text("Über".into());
+        for (condition, value, expected) in [
+            ("a=5", Value::UInt(5), true),
+            ("a == 0x10", Value::Int(16), true),
+            ("a != 5", Value::Int(-5), true),
+            ("a<-4", Value::Int(-5), true),
+            ("a <= 5.5", Value::UInt(5), true),
+            ("a > 5.5", Value::UInt(5), false),
             ("a>=18446744073709551615", Value::UInt(u64::MAX), true),
             ("a > 9223372036854775807", Value::UInt(1 << 63), true),
             ("a > 1e3", Value::Double(1000.5), true),
@@ -234,7 +250,7 @@ mod tests {
             ("a = Über", text, true),
             ("a = \"Über\"", text, true),
             ("a = \" Über\"", text, false),
-            ("a >= Über", text, true),
+            ("a >= \"Über\"", text, true),
             ("a = x = y", Value::Text("x = y".into()), true),
             ("a =", Value::Text("".into()), true),
             ("a = A", Value::CodeUnit(65), true),
@@ -256,6 +272,13 @@ mod tests {
         }
         for condition in ["", "a", "=5", " = 5", "a ! 5", "a 5"] {
             assert!(Condition::parse(condition).is_err(), "{condition}");
+        }
+        for condition in ["a >", "a <", "a >= abc", "a <=0xyz", "a < nan"] {
+            let message = Condition::parse(condition).unwrap_err();
+            assert!(
+                message.contains(" needs a number, or a text or time in quotes"),
+                "{condition} {message}"
+            );
         }
     }
 }

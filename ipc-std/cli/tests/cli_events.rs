@@ -426,9 +426,18 @@ fn columns() {
     let all = run(&args).well().lines();
     let names = ["time_ns", "name", "ExceptionType", "GenerationNumber", "activity_id"];
     let (args, columns) = (&args[..4], names.join(","));
-    let rows = run(&[args, &["--json", "--columns", &columns]].concat()).well().lines();
+    let shown = |options: &[&str]| {
+        let ran = run(&[args, options, &["--columns", &columns]].concat());
+        let note = "no event has the field GenerationNumber";
+        assert!(
+            ran.status == Some(0) && ran.stderr.lines().count() == 1 && ran.stderr.contains(note),
+            "{ran:?}"
+        );
+        ran
+    };
+    let rows = shown(&["--json"]).lines();
     assert_eq!(rows.len(), all.len());
-    let text = run(&[args, &["--columns", &columns]].concat()).well().into_text();
+    let text = shown(&[]).into_text();
     for ((event, row), line) in all.iter().zip(&rows).zip(text.lines()) {
         let expected = names.map(|name| event["fields"].get(name).unwrap_or_else(|| &event[name]).clone());
         assert!(row.as_object().unwrap().keys().eq(names));
@@ -521,13 +530,29 @@ fn until() {
     assert!(run(&only).well().lines().is_empty());
 }
 
+#[test]
+fn fields_that_no_event_has() {
+    let file = path("gen-net10-small-mixed.nettrace");
+    for args in [&["--where", "nosuch = 1"][..], &["--columns", "id,nosuch"], &["--columns", "nosuch"]] {
+        let ran = run(&[&["events", &file], args].concat());
+        assert_eq!((ran.status, &*ran.stderr), (Some(0), "note: no event has the field nosuch\n"));
+    }
+    // The second condition is checked for no event.
+    let ran = run(&["events", &file, "--where", "id < 0", "--where", "nosuch = 1"]).well();
+    assert_eq!(ran.into_text(), "");
+    for condition in ["AllocationAmount64 >", "AllocationAmount64 > abc"] {
+        run(&["events", &file, "--where", condition]).fails(2, "> needs a number");
+    }
+}
+
 /// `events --until … && next` runs `next` only after the event.
 #[test]
 fn a_file_without_the_event_of_until() {
     let file = path("gen-net10-small-mixed.nettrace");
     let all = run(&["events", &file]).well().into_text();
     let args = ["events", &file, "--until", "Other", "--until", "Microsoft-Windows-DotNETRuntime/9999"];
-    let ran = run(&args).fails(4, "error: 'Other' or 'Microsoft-Windows-DotNETRuntime/9999' did not arrive\n");
+    let ran =
+        run(&args).fails(4, "error: 'Other' or 'Microsoft-Windows-DotNETRuntime/9999' did not arrive\n");
     assert_eq!(ran.into_text(), all);
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-use ipc_proto::nettrace::{End, EventAssembler, Metadata, TraceEvent};
+use ipc_proto::nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use ipc_std::{Client, Timeouts, TraceReader, TraceSession};
 use nettrace_analysis::names::Names;
 
@@ -56,8 +56,8 @@ infinite numbers are strings. \"cut\": true marks a line without all parts: a
 name has 256 characters at most, a stack 256 addresses or 64 KiB of names, and
 the fields 4 KiB and 64 bytes for each byte of the payload.
 
---where compares numbers, and texts by their characters; a path of names such as
-Payload.Mean is a field in a field. An event without the field is not shown.
+--where compares numbers, and texts by their characters, with < and > if they are
+in quotes; a path of names such as Payload.Mean is a field in a field. An event without the field is not shown.
 Events also have time_ns, provider, id, version, name, level, thread_id,
 processor and activity_id, which --columns shows too. A field that the event does
 not have is - there, and null with --json.
@@ -214,11 +214,15 @@ struct Events<'a, R> {
     trace: TraceReader<FlushingReader<R>>,
     only: &'a [OnlyArg],
     conditions: &'a [Condition],
+    /// For each of `conditions`, whether events had its field.
+    condition_fields: Vec<FieldUse>,
     until: &'a [OnlyArg],
     /// Whether an event of `until` was read.
     has_ended: bool,
     /// The fields to show instead of the events.
     columns: &'a [String],
+    /// For each of `columns`, whether events had it.
+    column_fields: Vec<FieldUse>,
     /// Counts the events instead of showing them.
     summary: Option<Summary>,
     time_args: TimeRangeArgs,
@@ -255,9 +259,11 @@ impl<'a, R: Read> Events<'a, R> {
             trace,
             only: &args.only,
             conditions: &args.conditions,
+            condition_fields: vec![FieldUse::Unused; args.conditions.len()],
             until: &args.until,
             has_ended: false,
             columns: &args.columns,
+            column_fields: vec![FieldUse::Unused; args.columns.len()],
             summary: args.summary(),
             time_args: args.times,
             times: None,
@@ -291,12 +297,25 @@ impl<'a, R: Read> Events<'a, R> {
             (Some(metadata), only, _) => only.iter().any(|only| only.includes(metadata)),
             (None, _, _) => false,
         };
-        let is_shown = is_shown && self.conditions.iter().all(|it| it.holds(&event, metadata.as_ref()));
+        let mut conditions = self.conditions.iter().zip(&mut self.condition_fields);
+        let is_shown = is_shown
+            && conditions.all(|(condition, field)| {
+                let holds = condition.holds(&event, metadata.as_ref());
+                field.add(holds.is_some());
+                holds == Some(true)
+            });
         match &mut self.summary {
             _ if !is_shown || self.has_ended => {}
             Some(summary) => summary.add(&event, metadata.as_ref()),
             None if !self.columns.is_empty() => {
-                let line = columns(&event, metadata.as_ref(), self.columns, &output.borrow());
+                let values: Vec<_> = self
+                    .columns
+                    .iter()
+                    .map(|name| event_field::value(&event, metadata.as_ref(), name))
+                    .collect();
+                let fields = self.column_fields.iter_mut().zip(&values);
+                fields.for_each(|(field, value)| field.add(value.is_some()));
+                let line = columns(&values, self.columns, &output.borrow());
                 output.borrow_mut().add_line(&line);
             }
             None => {
@@ -317,8 +336,13 @@ impl<'a, R: Read> Events<'a, R> {
         Ok(())
     }
 
-    /// Reports events that could not be sorted, or may be missing.
+    /// Reports events that could not be sorted, or may be missing, and fields that no event has.
     fn report(&self, globals: &Globals) {
+        let conditions = self.conditions.iter().map(Condition::field).zip(&self.condition_fields);
+        let columns = self.columns.iter().map(String::as_str).zip(&self.column_fields);
+        for (name, _) in conditions.chain(columns).filter(|(_, field)| **field == FieldUse::Missing) {
+            globals.note(&format!("no event has the field {}", printable_name(name)));
+        }
         if let Some(times) = self.trace.times() {
             report_skipped(times, globals);
         }
@@ -347,6 +371,23 @@ impl LiveEvents for Events<'_, TraceSession> {
 
     fn session(&mut self) -> &mut TraceSession {
         self.source()
+    }
+}
+
+/// Whether events had a field that was looked up in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FieldUse {
+    /// It was looked up in no event.
+    Unused,
+    /// No event had it.
+    Missing,
+    Found,
+}
+
+impl FieldUse {
+    /// Adds an event.
+    fn add(&mut self, is_found: bool) {
+        *self = if is_found || *self == Self::Found { Self::Found } else { Self::Missing };
     }
 }
 
@@ -431,13 +472,8 @@ impl Output {
 }
 
 /// Returns the line of an event that has these fields.
-fn columns(
-    event: &TraceEvent<'_>,
-    metadata: Option<&Metadata<'_>>,
-    names: &[String],
-    output: &Output,
-) -> String {
-    let values = names.iter().map(|name| event_field::value(event, metadata, name).map(event_field::to_json));
+fn columns(values: &[Option<Value<'_>>], names: &[String], output: &Output) -> String {
+    let values = values.iter().map(|value| value.map(event_field::to_json));
     if output.json {
         let fields = names.iter().cloned().zip(values.map(Option::unwrap_or_default));
         return json_line(&serde_json::Value::Object(fields.collect()));
