@@ -474,6 +474,11 @@ fn usage() {
     let file = recorded("net8-meters.nettrace");
     run(&["counters", &file, "A;B"]).fails(2, "counters are selected by PROVIDER or PROVIDER/NAME");
     run(&["counters", &file, "--duration", "1s"]).fails(2, "options for sessions do not apply");
+    let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join("counters-of-a-file.jsonl");
+    for options in [["--timeout", "1s"], ["--wire-log", log.to_str().unwrap()]] {
+        run(&[&["counters", &file], &options[..]].concat()).fails(2, "options for sessions do not apply");
+        assert!(!log.exists());
+    }
     run(&["counters", &file, "-o", "x"]).fails(2, "--output requires --format prometheus");
     run(&["counters", &file, "None"]).fails(1, "the trace has no counters");
     run(&["counters", &recorded("none.nettrace")]).fails(1, "cannot read");
@@ -495,15 +500,32 @@ fn output_replaces_no_link_and_no_device() {
     let [file, link, socket] = ["file", "link", "socket"].map(|name| folder.path().join(name));
     fs::write(&file, "old").unwrap();
     std::os::unix::fs::symlink(&file, &link).unwrap();
-    let write = |path: &Path| {
-        let trace = recorded("net8-meters.nettrace");
-        run(&["counters", &trace, "--format", "prometheus", "-o", path.to_str().unwrap()])
+    let trace = recorded("net8-meters.nettrace");
+    let write =
+        |path: &Path| run(&["counters", &trace, "--format", "prometheus", "-o", path.to_str().unwrap()]);
+    let overwrite = |path: &Path| {
+        run(&["counters", &trace, "--format", "prometheus", "--overwrite", "-o", path.to_str().unwrap()])
     };
-    write(&link).well();
+    write(&link).fails(1, "exists already").fails(1, "--overwrite");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+    overwrite(&link).well();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&file).unwrap().starts_with("# HELP"));
     // Like a device, it is no file that can be replaced. It cannot be opened.
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     write(&socket).fails(1, "cannot write");
     assert!(!fs::metadata(&socket).unwrap().is_file());
+}
+
+#[test]
+fn output_of_a_dash_is_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = recorded("net8-meters.nettrace");
+    let mut command = tool(&["counters", &trace, "--format", "prometheus", "-o", "-"]);
+    let found = command.current_dir(folder.path()).output().unwrap();
+    assert!(found.stdout.starts_with(b"# HELP"), "{found:?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    // Of a process it is written once, too.
+    let found = counters(&running(), &["Lab-Counters", "--format", "prometheus", "-o", "-"]).well();
+    assert!(found.text().starts_with("# HELP"), "{found:?}");
 }

@@ -52,7 +52,8 @@ second), \"count\", \"sum\", \"min\", \"max\", \"quantiles\", \"scale\", \"zero_
 program reports them, null if it reports none. --csv has the columns of
 dotnet-counters; times are UTC. --format otlp-json writes a request of OTLP after
 each interval. --format prometheus writes once, after two intervals or
---duration; -o replaces a file after each interval, and --serve answers requests.
+--duration; -o replaces a file after each interval, which must be new without
+--overwrite, and --serve answers requests.
 
 --until ends with status 0 as soon as a CONDITION holds in one process, and
 --duration then with status 4 if none does:
@@ -100,7 +101,7 @@ pub(crate) struct Args {
     /// Write the text format of Prometheus, or OTLP as lines of JSON
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["csv", "json"])]
     format: Option<Format>,
-    /// Write the text format of Prometheus to FILE after each interval, replacing it in one step
+    /// Write the text format of Prometheus to FILE after each interval, replacing it in one step; - is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["csv", "json", "serve"])]
     output: Option<PathBuf>,
     /// Serve the text format of Prometheus at http://ADDRESS/metrics, as 127.0.0.1:9184
@@ -168,7 +169,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     match subject {
         Subject::File(file) => {
-            if args.duration.is_some() || args.exponential_histograms {
+            if args.is_about_sessions() {
                 let message = format!("{} is a file, so options for sessions do not apply", file.display());
                 return Err(Failure::new(Kind::Usage, message));
             }
@@ -236,9 +237,11 @@ impl Args {
             globals.note(&format!("serving http://{address}/metrics"));
             return Ok(Output::Prometheus(exposition, Prometheus::Served));
         }
-        Ok(match (self.format, &self.output) {
+        Ok(match (self.format, self.file()) {
             (Some(Format::Prometheus), Some(path)) => {
-                Output::Prometheus(exposition(), Prometheus::File(path.clone()))
+                // Each write after the first one replaces a file of this command.
+                self.wire_log.overwrite.check(path)?;
+                Output::Prometheus(exposition(), Prometheus::File(path.to_owned()))
             }
             (Some(Format::Prometheus), None) => {
                 Output::Prometheus(exposition(), Prometheus::Stdout(stdout()?))
@@ -258,11 +261,22 @@ impl Args {
         })
     }
 
+    /// Returns whether there is an option that only applies to a process.
+    fn is_about_sessions(&self) -> bool {
+        let has_timeouts = self.duration.is_some() || self.timeout.given().is_some();
+        has_timeouts || self.exponential_histograms || self.wire_log.is_wanted()
+    }
+
+    /// Returns the path of `--output`. `-` is standard output, as without it.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| path.as_os_str() != "-")
+    }
+
     /// Returns when to end. What is written once is complete after two intervals.
     fn end(&self) -> Option<Duration> {
         const INTERVALS: u32 = 2;
         let is_once =
-            self.format == Some(Format::Prometheus) && self.output.is_none() && self.serve.is_none();
+            self.format == Some(Format::Prometheus) && self.file().is_none() && self.serve.is_none();
         let once = || self.interval.saturating_mul(INTERVALS).saturating_add(Duration::from_millis(500));
         self.duration.or_else(|| (is_once && self.until.is_empty()).then(once))
     }
@@ -495,7 +509,7 @@ impl<'a> Show<'a> {
     }
 
     fn cannot_write(&self, e: &io::Error) -> Failure {
-        match &self.args.output {
+        match self.args.file() {
             Some(path) => Failure::io(format_args!("cannot write {}", path.display()), e),
             None => cannot_write(e),
         }
