@@ -129,6 +129,11 @@ impl Part {
     fn of(self, sample: &OwnedSample) -> Option<f64> {
         match (self, &sample.measurement) {
             (Self::Value, measurement) => measurement.value(),
+            // Without measurements, the runtime reports the limits of floating-point numbers.
+            (Self::Min | Self::Max, Measurement::Mean { count: 0, .. }) => None,
+            (Self::Min | Self::Max, Measurement::ExponentialHistogram(histogram)) if histogram.count == 0 => {
+                None
+            }
             (Self::Rate, measurement) => measurement.rate(sample.interval),
             (Self::Count, Measurement::Mean { count, .. }) => Some(*count as f64),
             (Self::Count, Measurement::Histogram { count, .. }) => count.map(|count| count as f64),
@@ -298,5 +303,37 @@ impl Watch {
         let terms = self.condition.terms.iter().enumerate();
         let mut missing = terms.filter(|(n, _)| is_after_first_intervals && !self.seen.contains(n));
         missing.next().map(|(_, term)| format!("no process reports {}", term.selection))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::feed::last_recorded;
+
+    #[test]
+    fn nothing_measured_has_no_minimum_and_no_maximum() {
+        let process = Process { id: None, name: String::new() };
+        let holds = |condition: &str, sample: &OwnedSample| {
+            Watch::new(parse(condition).unwrap()).holds(&process, sample)
+        };
+        let mut histogram = last_recorded("net10-exponential.nettrace", "Lab.Meter/lab.latency");
+        let mut mean = last_recorded("net10-eventcounters.nettrace", "Lab-Counters/sizes");
+        for (name, sample) in [("Lab.Meter/lab.latency", &mut histogram), ("Lab-Counters/sizes", &mut mean)] {
+            let conditions = [format!("max({name}) < 1000"), format!("min({name}) >= 0")];
+            assert!(conditions.iter().all(|condition| holds(condition, sample)), "{sample:?}");
+            match &mut sample.measurement {
+                Measurement::ExponentialHistogram(histogram) => {
+                    histogram.buckets.clear();
+                    (histogram.count, histogram.zero_count) = (0, 0);
+                    (histogram.min, histogram.max) = (f64::MAX, f64::MIN);
+                }
+                Measurement::Mean { count, min, max, .. } => {
+                    (*count, *min, *max) = (0, f64::INFINITY, f64::NEG_INFINITY);
+                }
+                other => panic!("{other:?}"),
+            }
+            assert!(!conditions.iter().any(|condition| holds(condition, sample)), "{sample:?}");
+        }
     }
 }

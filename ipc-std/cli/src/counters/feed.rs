@@ -364,3 +364,18 @@ pub(crate) fn read_file(
     }
     source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())
 }
+
+/// Returns the last sample of a counter in a recording of the test data.
+#[cfg(test)]
+pub(crate) fn last_recorded(file: &str, counter: &str) -> OwnedSample {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counters");
+    let mut last = None;
+    read_file(&folder.join(file), &[counter.parse().unwrap()], |_, report| {
+        if let Report::Sample(sample) = report {
+            last = Some(*sample);
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    last.unwrap()
+}
