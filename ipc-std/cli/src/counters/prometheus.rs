@@ -6,39 +6,94 @@
 use core::fmt::Write;
 use std::collections::{BTreeMap, BTreeSet};
 
-use nettrace_analysis::counters::{ExponentialHistogram, LatestSamples, Measurement, OwnedSample, System};
+use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample, System};
 
 use super::feed::{OwnedInstrument, Process};
 use super::lines::tags;
 use super::units::base;
 
 /// The last samples of processes, and the sums of what they report by interval.
-#[derive(Default)]
 pub(crate) struct Exposition {
-    processes: BTreeMap<Process, Series>,
+    processes: BTreeMap<Process, ProcessSeries>,
     descriptions: BTreeMap<(String, String), String>,
+    /// The memory of all series, about, and its limit.
+    size: usize,
+    limit: usize,
 }
 
+/// The series of a process.
+#[derive(Default)]
+struct ProcessSeries {
+    series: BTreeMap<Key, Series>,
+    size: usize,
+}
+
+/// The provider, the name, the tags, the version of the provider, whether it is a meter, and the instrument.
+type Key = (String, String, String, String, bool, Option<u32>);
+
+/// The last sample of a series, and the sums since the start of the tool.
 struct Series {
-    latest: LatestSamples,
-    /// By provider, name and tags.
-    totals: BTreeMap<(String, String, String), Totals>,
-}
-
-/// Sums since the start of the tool.
-#[derive(Debug, Clone, Copy, Default)]
-struct Totals {
+    sample: OwnedSample,
     count: f64,
     sum: f64,
 }
 
-/// The memory for the samples of a process.
-const PER_PROCESS: usize = 4 << 20;
-/// The processes, the sums of each and the descriptions that are stored at most.
-const MAX_PROCESSES: usize = 2_000;
-const MAX_TOTALS: usize = 20_000;
+/// The memory for the series of all processes. This is about 300,000 series.
+const LIMIT: usize = 256 << 20;
+/// The share of it that one process can take.
+const SHARE: usize = 16;
+/// The descriptions that are stored at most, and the length of each with its names.
 const MAX_DESCRIPTIONS: usize = 10_000;
 const MAX_DESCRIPTION: usize = 1_000;
+
+impl Default for Exposition {
+    fn default() -> Self {
+        Self { processes: BTreeMap::new(), descriptions: BTreeMap::new(), size: 0, limit: LIMIT }
+    }
+}
+
+impl Series {
+    /// Adds what a sample reports for its interval only.
+    fn add(&mut self, measurement: &Measurement) {
+        let (count, sum) = match measurement {
+            Measurement::Histogram { count, sum, .. } => {
+                (count.map_or(0.0, |count| count as f64), sum.unwrap_or_default())
+            }
+            Measurement::Sum { increment, .. } => (0.0, *increment),
+            Measurement::Counter { delta, value: None }
+            | Measurement::UpDownCounter { delta, value: None } => (0.0, delta.unwrap_or_default()),
+            _ => return,
+        };
+        self.count += count;
+        self.sum += sum;
+    }
+}
+
+fn key(sample: &OwnedSample) -> Key {
+    let OwnedSample { provider, name, tag_text, provider_version, instrument_id, .. } = sample;
+    let texts = [provider, name, tag_text, provider_version];
+    let [provider, name, tags, version] = texts.map(String::clone);
+    (provider, name, tags, version, sample.system == System::Meter, *instrument_id)
+}
+
+/// Returns the memory of a series, about.
+fn size(sample: &OwnedSample) -> usize {
+    /// A number of a list, and the memory that an entry of the map takes in addition.
+    const NUMBER: usize = 16;
+    const ENTRY: usize = 128;
+    let OwnedSample { provider, provider_version, name, tag_text, display_name, unit, .. } = sample;
+    let numbers = match &sample.measurement {
+        Measurement::Histogram { quantiles, .. } => quantiles.len(),
+        Measurement::ExponentialHistogram(histogram) => histogram.buckets.len(),
+        _ => 0,
+    };
+    // The key has these, too.
+    let names = [provider, provider_version, name, tag_text].map(String::len);
+    let names = names.into_iter().fold(0_usize, usize::saturating_add).saturating_mul(2);
+    [display_name.len(), unit.len(), numbers.saturating_mul(NUMBER), size_of::<(Key, Series)>(), ENTRY]
+        .into_iter()
+        .fold(names, usize::saturating_add)
+}
 
 /// A family of metrics: lines of one name.
 struct Family {
@@ -52,60 +107,71 @@ struct Family {
 impl Exposition {
     pub(crate) fn describe(&mut self, instrument: OwnedInstrument) {
         let OwnedInstrument { meter, name, description, .. } = instrument;
-        if self.descriptions.len() < MAX_DESCRIPTIONS && description.len() <= MAX_DESCRIPTION {
+        let length =
+            [&meter, &name].into_iter().fold(description.len(), |sum, text| sum.saturating_add(text.len()));
+        if self.descriptions.len() < MAX_DESCRIPTIONS && length <= MAX_DESCRIPTION {
             self.descriptions.insert((meter, name), description);
         }
     }
 
-    /// Stores a sample instead of the last one of its series.
+    /// Stores a sample instead of the last one of its series, as far as the memory allows.
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) {
-        if !self.processes.contains_key(process) {
-            if self.processes.len() >= MAX_PROCESSES {
+        let (key, added) = (key(sample), size(sample));
+        let own = self.processes.get_mut(process);
+        let own_size = own.as_ref().map_or(0, |own| own.size);
+        let stored = own.and_then(|own| own.series.get_mut(&key));
+        let removed = stored.as_ref().map_or(0, |stored| size(&stored.sample));
+        let resized = |size: usize| size.saturating_sub(removed).saturating_add(added);
+        let fits = resized(self.size) <= self.limit && resized(own_size) <= self.limit / SHARE;
+        if let Some(stored) = stored {
+            stored.add(&sample.measurement);
+            if !fits {
                 return;
             }
-            let series = Series { latest: LatestSamples::new(PER_PROCESS), totals: BTreeMap::new() };
-            self.processes.insert(process.clone(), series);
+            stored.sample = sample.clone();
+        } else if fits {
+            let mut series = Series { sample: sample.clone(), count: 0.0, sum: 0.0 };
+            series.add(&sample.measurement);
+            self.processes.entry(process.clone()).or_default().series.insert(key, series);
+        } else {
+            return;
         }
-        let Some(series) = self.processes.get_mut(process) else { return };
-        series.latest.insert(&sample.sample());
-        let delta = match &sample.measurement {
-            Measurement::Histogram { count, sum, .. } => {
-                Totals { count: count.map_or(0.0, |count| count as f64), sum: sum.unwrap_or_default() }
-            }
-            Measurement::Sum { increment, .. } => Totals { count: 0.0, sum: *increment },
-            Measurement::Counter { delta, value: None }
-            | Measurement::UpDownCounter { delta, value: None } => {
-                Totals { count: 0.0, sum: delta.unwrap_or_default() }
-            }
-            _ => return,
-        };
-        let key = (sample.provider.clone(), sample.name.clone(), sample.tag_text.clone());
-        if series.totals.len() < MAX_TOTALS || series.totals.contains_key(&key) {
-            let totals = series.totals.entry(key).or_default();
-            totals.count += delta.count;
-            totals.sum += delta.sum;
+        self.size = resized(self.size);
+        if let Some(own) = self.processes.get_mut(process) {
+            own.size = resized(own.size);
         }
     }
 
     /// Removes the series of a process that has ended.
     pub(crate) fn remove(&mut self, process: &Process) {
-        self.processes.remove(process);
+        if let Some(own) = self.processes.remove(process) {
+            self.size = self.size.saturating_sub(own.size);
+        }
     }
 
     /// Removes the series of an instrument that has ended.
     pub(crate) fn remove_instrument(&mut self, process: &Process, instrument: &OwnedInstrument) {
-        if let Some(series) = self.processes.get_mut(process) {
-            let OwnedInstrument { meter, name, id, .. } = instrument;
-            series.latest.remove(meter.as_str().into(), name.as_str().into(), *id);
+        let Some(own) = self.processes.get_mut(process) else { return };
+        let OwnedInstrument { meter, name, id, .. } = instrument;
+        let first = (meter.clone(), name.clone(), String::new(), String::new(), false, None);
+        let of_name = own.series.range(first..).map(|(key, _)| key);
+        let of_name = of_name.take_while(|(provider, counter, ..)| provider == meter && counter == name);
+        let ended: Vec<Key> = of_name.filter(|(.., is_meter, of)| *is_meter && of == id).cloned().collect();
+        for key in ended {
+            if let Some(series) = own.series.remove(&key) {
+                let removed = size(&series.sample);
+                own.size = own.size.saturating_sub(removed);
+                self.size = self.size.saturating_sub(removed);
+            }
         }
     }
 
     /// Returns the samples as text.
     pub(crate) fn text(&self) -> String {
         let mut families: BTreeMap<String, Family> = BTreeMap::new();
-        for (process, series) in &self.processes {
-            for sample in series.latest.iter() {
-                self.add_to(&mut families, process, series, sample);
+        for (process, own) in &self.processes {
+            for series in own.series.values() {
+                self.add_to(&mut families, process, series);
             }
         }
         let mut text = String::new();
@@ -116,13 +182,8 @@ impl Exposition {
         text
     }
 
-    fn add_to(
-        &self,
-        families: &mut BTreeMap<String, Family>,
-        process: &Process,
-        series: &Series,
-        sample: &OwnedSample,
-    ) {
+    fn add_to(&self, families: &mut BTreeMap<String, Family>, process: &Process, series: &Series) {
+        let sample = &series.sample;
         let kind = match &sample.measurement {
             Measurement::Sum { .. } | Measurement::Counter { .. } => "counter",
             Measurement::Histogram { .. } => "summary",
@@ -160,21 +221,19 @@ impl Exposition {
             }
             let _ = writeln!(lines, "}} {}", text_of(number));
         };
-        let key = (sample.provider.clone(), sample.name.clone(), sample.tag_text.clone());
-        let totals = series.totals.get(&key).copied().unwrap_or_default();
         match &sample.measurement {
             Measurement::Mean { mean, .. } => line("", None, mean * factor),
             Measurement::Gauge { value: Some(value) } => line("", None, value * factor),
-            Measurement::Sum { .. } => line("", None, totals.sum * factor),
+            Measurement::Sum { .. } => line("", None, series.sum * factor),
             Measurement::Counter { value, .. } | Measurement::UpDownCounter { value, .. } => {
-                line("", None, value.unwrap_or(totals.sum) * factor);
+                line("", None, value.unwrap_or(series.sum) * factor);
             }
             Measurement::Histogram { quantiles, .. } => {
                 for one in quantiles {
                     line("", Some(("quantile", text_of(one.quantile))), one.value * factor);
                 }
-                line("_sum", None, totals.sum * factor);
-                line("_count", None, totals.count);
+                line("_sum", None, series.sum * factor);
+                line("_count", None, series.count);
             }
             Measurement::ExponentialHistogram(histogram) => {
                 let mut count = histogram.zero_count;
@@ -332,5 +391,66 @@ fn text_of(number: f64) -> String {
         "+Inf".to_owned()
     } else {
         "-Inf".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::feed::last_recorded;
+
+    fn process(id: u32) -> Process {
+        Process { id: Some(id), name: "app".to_owned() }
+    }
+
+    fn instrument(sample: &OwnedSample) -> OwnedInstrument {
+        OwnedInstrument {
+            meter: sample.provider.clone(),
+            name: sample.name.clone(),
+            kind: String::new(),
+            unit: String::new(),
+            description: String::new(),
+            id: sample.instrument_id,
+        }
+    }
+
+    #[test]
+    fn sums_go_with_their_instrument() {
+        let mut sample = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.latency");
+        let mut exposition = Exposition::default();
+        for tag in 0..25_000 {
+            sample.tag_text = format!("host={tag}");
+            exposition.add(&process(1), &sample);
+            if tag % 100 == 99 {
+                exposition.remove_instrument(&process(1), &instrument(&sample));
+                assert_eq!((exposition.text(), exposition.size), (String::new(), 0));
+            }
+        }
+        let Measurement::Histogram { count: Some(count), .. } = sample.measurement else {
+            panic!("{sample:?}")
+        };
+        exposition.add(&process(1), &sample);
+        exposition.add(&process(1), &sample);
+        let text = exposition.text();
+        assert!(count > 0 && text.contains(&format!("host=\"24999\"}} {}\n", 2 * count)), "{text}");
+    }
+
+    #[test]
+    fn memory_has_a_limit() {
+        let mut sample = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.latency");
+        let mut exposition = Exposition { limit: 8 << 20, ..Exposition::default() };
+        for id in 0..40 {
+            for tag in 0..20 {
+                sample.tag_text = format!("host={tag}{}", "x".repeat(60_000));
+                exposition.add(&process(id), &sample);
+            }
+            let own = exposition.processes.get(&process(id)).map_or(0, |own| own.size);
+            assert!(own <= exposition.limit / SHARE, "{own}");
+        }
+        assert!(exposition.size > exposition.limit / 2 && exposition.size <= exposition.limit);
+        (0..40).for_each(|id| exposition.remove(&process(id)));
+        assert_eq!(exposition.size, 0);
+        exposition.add(&process(1), &sample);
+        assert!(exposition.size > 0);
     }
 }
