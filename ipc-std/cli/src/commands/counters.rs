@@ -42,8 +42,9 @@ event counters. `counters list PID` shows what there is.
 On a terminal, a table shows each series with its value, what it grew by each
 second, and its last minute; keys sort, filter and pause it. Otherwise a line is
 a sample: its time, counter, tags and value, and what it grew by each
-second in parentheses. Numbers are those of the program since it started, of
-histograms and averages those of the interval.
+second in parentheses. Counters of meters count from the start of the session,
+observable ones report the sum of the program. Averages, increments and
+histograms are those of the interval, histograms with buckets of the session.
 
 With --json, a line is {\"time\", \"process_id\", \"system\", \"provider\", \"name\",
 \"unit\", \"tags\", \"kind\", \"value\", \"interval\"}, and by kind \"rate\" (each
