@@ -2,7 +2,8 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::thread;
+use std::sync::Once;
+use std::{panic, thread};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{self, Event, KeyEvent};
@@ -43,6 +44,7 @@ pub(crate) fn is_available() -> bool {
 
 impl FullScreen {
     pub(crate) fn enter() -> Result<Self, Failure> {
+        restore_on_panic();
         IS_CHANGED.store(true, Ordering::SeqCst);
         let screen = Self;
         let enter = || {
@@ -125,11 +127,41 @@ impl Drop for FullScreen {
     }
 }
 
+/// Restores the terminal before the message of a panic, which the other screen would take along.
+fn restore_on_panic() {
+    static IS_SET: Once = Once::new();
+    IS_SET.call_once(|| {
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            restore();
+            report(info);
+        }));
+    });
+}
+
 /// Restores the terminal if it is changed.
 pub(crate) fn restore() {
     if IS_CHANGED.swap(false, Ordering::SeqCst) {
         // A terminal that is gone needs nothing.
         let _ = execute!(io::stdout(), EnableLineWrap, Show, LeaveAlternateScreen);
         let _ = disable_raw_mode();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_terminal_is_restored_before_the_message_of_a_panic() {
+        static WAS_RESTORED: AtomicBool = AtomicBool::new(false);
+        // The message is that of the hook before.
+        let is_restored = || !IS_CHANGED.load(Ordering::SeqCst);
+        panic::set_hook(Box::new(move |_| WAS_RESTORED.store(is_restored(), Ordering::SeqCst)));
+        restore_on_panic();
+        IS_CHANGED.store(true, Ordering::SeqCst);
+        let panicked = panic::catch_unwind(|| panic!("a panic"));
+        let _ = panic::take_hook();
+        assert!(panicked.is_err() && WAS_RESTORED.load(Ordering::SeqCst));
     }
 }
