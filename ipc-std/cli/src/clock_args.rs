@@ -77,7 +77,8 @@ fn missing_in_file(clock: &Clock, file: TraceTarget<'_>) -> Failure {
     let (what, how) = match clock {
         Clock::Cpu | Clock::Wall | Clock::ThreadTime | Clock::SampledTime => (
             "no samples of threads: the provider Microsoft-DotNETCore-SampleProfiler was not recorded",
-            "record them with `dotnet-ipc trace PID -o FILE --profile dotnet-sampled-thread-time`",
+            "record them with `dotnet-ipc trace PID -o FILE --profile dotnet-sampled-thread-time`; a program that was \
+             compiled ahead of time sends them since .NET 10",
         ),
         Clock::Allocations => (
             "no allocations: the events of the garbage collector were not recorded at level verbose",

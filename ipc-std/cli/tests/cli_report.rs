@@ -113,7 +113,7 @@ fn what_is_missing() {
     let collections = analysed("net10-collections.nettrace");
     for (args, what, how) in [
         (&[][..], "no samples of threads", "--profile dotnet-sampled-thread-time"),
-        (&["--wall"], "no samples of threads", "--profile dotnet-sampled-thread-time"),
+        (&["--wall"], "no samples of threads", "compiled ahead of time sends them since .NET 10"),
         (&["--thread-time"], "no samples of threads", "--profile dotnet-sampled-thread-time"),
         (&["--allocations"], "no allocations", "--profile gc-verbose"),
         (&["--exceptions"], "no exceptions", "--clr-events exception"),
