@@ -19,7 +19,7 @@ use ipc_proto::Code;
 use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use serde_json::{Value, json};
 
-use crate::tool::{Ran, finish, run, tool};
+use crate::tool::{Ran, finish, run, tool, until_some};
 use crate::traces::{analysed, lossy};
 
 const STOP_TRACING: Code = Code(0x0201);
@@ -52,9 +52,11 @@ fn shares_are_those_of_a_report() {
     let runtime = traced(startup());
     for (clock, wall) in [("cpu", &[][..]), ("wall", &["--wall"])] {
         let options = [&["--json", "--duration", "200ms", "--top", "100000"], wall].concat();
-        let mut periods = top(&runtime, &options).well().lines();
-        let period = periods.pop().unwrap();
-        assert!(periods.is_empty(), "{periods:?}");
+        // A busy machine can divide the trace into several periods, and leaves out the last one if it is short.
+        let period = until_some("the trace is never one period", || {
+            let mut periods = top(&runtime, &options).well().lines();
+            periods.pop().filter(|_| periods.is_empty())
+        });
         let file = analysed("net10-startup.nettrace");
         let report = run(&[&["report", &file, "--json", "--top", "100000"], wall].concat()).well().json();
         let by_name = |list: &Value| {
@@ -87,7 +89,7 @@ fn tables() {
     let runtime = traced(startup());
     let functions = top(&runtime, &["--duration", "0.2", "--top", "3", "--short"]).well().into_text();
     let lines: Vec<&str> = functions.lines().collect();
-    let [rates, header, first, _, _, ""] = lines[..] else { panic!("{functions}") };
+    let [rates, header, first, _, _, "", ..] = lines[..] else { panic!("{functions}") };
     assert!(
         rates.contains(" threads run, GC paused ") && rates.ends_with(" exceptions/s, 0 lost"),
         "{rates}"
@@ -156,7 +158,6 @@ mod terminal {
     use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
     use super::*;
-    use crate::tool::until_some;
 
     /// The tool on a terminal of 100 columns and 24 rows.
     struct OnTerminal {
