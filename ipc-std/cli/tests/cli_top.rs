@@ -130,6 +130,18 @@ fn lost_events_are_counted() {
     assert!(text.lines().next().unwrap().ends_with(", 6 lost"), "{text}");
 }
 
+fn without_samples() -> FakeRuntime {
+    traced(fs::read(analysed("net10-collections.nettrace")).unwrap())
+}
+
+#[test]
+fn a_runtime_without_samples() {
+    let ran = top(&without_samples(), &["--duration", "0.2"]);
+    let note = "note: The runtime sends no samples of threads: a program that was compiled ahead of time sends \
+                them since .NET 10\n";
+    assert_eq!((ran.status, &*ran.stderr), (Some(0), note));
+}
+
 #[test]
 fn a_runtime_that_ends_or_waits() {
     let runtime = traced(Vec::new());
@@ -272,6 +284,16 @@ mod terminal {
         let child = terminal.child.take().unwrap();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         assert_eq!(finish(child).status, None);
+    }
+
+    /// The trace of the fake runtime ends with the request to stop, but a second has passed before.
+    #[test]
+    fn a_lack_of_samples_is_explained() {
+        let runtime = without_samples();
+        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()]);
+        terminal.wait_for("The runtime sends no samples of threads");
+        terminal.press("q");
+        terminal.ends_with(0);
     }
 
     #[test]

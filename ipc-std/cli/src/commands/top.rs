@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         terminal.send_keys(move |key| keys.send(key.map_or(Message::Resized, Message::Key)).is_ok())?;
         Display::Screen(terminal, Box::new(screen))
     } else {
-        Display::Text { view, top: args.top, is_silent: false }
+        Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }
     };
     stage.store(RUNNING, Ordering::SeqCst);
     session::read_in_background(client, session, sender)?;
@@ -175,6 +175,8 @@ enum Display {
         top: usize,
         /// Whether silence was reported.
         is_silent: bool,
+        /// Whether a lack of samples was reported.
+        is_without_samples: bool,
     },
 }
 
@@ -249,8 +251,12 @@ impl Loop<'_> {
                 screen.local = self.is_local(&period);
                 screen.take(*period);
             }
-            (Message::Period(period), Display::Text { view, top, is_silent }) => {
+            (Message::Period(period), Display::Text { view, top, is_silent, is_without_samples }) => {
                 *is_silent = false;
+                if period.has_no_samples() && !*is_without_samples {
+                    *is_without_samples = true;
+                    self.globals.note(view::NO_SAMPLES);
+                }
                 return self.write(&period, *view, *top);
             }
             (Message::Silent(silent), Display::Screen(_, screen)) => screen.silent = Some(silent),

@@ -34,3 +34,11 @@ pub(super) struct Period {
     /// The process of the session, in its own PID namespace.
     pub(super) process_id: Option<u32>,
 }
+
+impl Period {
+    /// Returns whether the runtime has sent events, but no sample since the start.
+    pub(super) const fn has_no_samples(&self) -> bool {
+        let [_, lost] = self.lost;
+        self.total.samples.total() == 0 && lost == 0
+    }
+}

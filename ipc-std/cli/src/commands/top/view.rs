@@ -261,6 +261,9 @@ impl Screen {
             let line = format!("LOST EVENTS: {lost}, {all} since the start. The numbers are too low");
             lines.push((Style::Reverse, cut_end(&line, width)));
         }
+        if period.has_no_samples() {
+            lines.push((Style::Reverse, cut_end(NO_SAMPLES, width)));
+        }
         if height > lines.len().saturating_add(TABLE) {
             lines.push((Style::Plain, String::new()));
         }
@@ -309,6 +312,10 @@ impl Screen {
 /// What the user reads while nothing arrives.
 pub(super) const SILENT: &str =
     "The runtime sends no events: it is suspended, stopped in a debugger, or compiled ahead of time";
+
+/// Why there are no functions and threads.
+pub(super) const NO_SAMPLES: &str = "The runtime sends no samples of threads: a program that was compiled ahead of time \
+                                     sends them since .NET 10";
 
 /// Joins parts to lines of this width. Parts that do not fit are left out, but for the first one.
 fn wrapped(parts: &[String], width: usize, most: usize) -> Vec<String> {
