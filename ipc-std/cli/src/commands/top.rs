@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use core::time::Duration;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Instant;
 
 use ipc_std::{Stopper, Timeouts};
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
     let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
     let client = args.target.client(timeouts, &wire_log)?;
-    let (sender, messages) = mpsc::channel();
+    let (sender, messages) = mpsc::sync_channel(MESSAGES);
     let stage = Arc::new(AtomicU8::new(STARTING));
     handle_signals(sender.clone(), Arc::clone(&stage))?;
     let session = session::start(&client)?;
@@ -156,10 +156,14 @@ const RUNNING: u8 = 1;
 /// The session is stopping, so a signal ends the tool.
 const STOPPING: u8 = 2;
 
-fn handle_signals(messages: Sender<Message>, stage: Arc<AtomicU8>) -> Result<(), Failure> {
+/// How many messages wait while standard output blocks. A period can have thousands of functions.
+const MESSAGES: usize = 16;
+
+/// The first signal stops the session. It ends the tool if the main thread is blocked, with too many messages for it.
+fn handle_signals(messages: SyncSender<Message>, stage: Arc<AtomicU8>) -> Result<(), Failure> {
     signals::handle(move |signal| {
         let was_running = stage.compare_exchange(RUNNING, STOPPING, Ordering::SeqCst, Ordering::SeqCst);
-        if was_running.is_err() || messages.send(Message::Stop).is_err() {
+        if was_running.is_err() || messages.try_send(Message::Stop).is_err() {
             full_screen::restore();
             signals::obey(signal);
         }

@@ -1,6 +1,6 @@
 //! The session that `top` shows: a thread reads its events, and sends a period each second.
 use core::time::Duration;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::thread;
 use std::time::Instant;
 
@@ -47,7 +47,7 @@ pub(super) fn start(client: &Client) -> Result<TraceSession, Failure> {
 pub(super) fn read_in_background(
     client: Client,
     session: TraceSession,
-    messages: Sender<Message>,
+    messages: SyncSender<Message>,
 ) -> Result<(), Failure> {
     let reader = thread::Builder::new().name("reader".to_owned()).spawn(move || {
         let stopper = session.stopper();
@@ -60,7 +60,8 @@ pub(super) fn read_in_background(
         // The session has begun, so that no method is compiled between both.
         let named = rundown::read(&client, |row| reader.live.names_mut().event(row));
         match named {
-            Ok(()) => reader.send(Message::Named),
+            // Without a receiver the tool ends.
+            Ok(()) => _ = reader.messages.send(Message::Named),
             Err(_) => stopper.stop(),
         }
         let read = reader.read();
@@ -75,7 +76,7 @@ struct Reader {
     live: Live,
     /// The events that were lost before the period.
     lost: u64,
-    messages: Sender<Message>,
+    messages: SyncSender<Message>,
 }
 
 impl Reader {
@@ -102,7 +103,11 @@ impl Reader {
                 continue;
             }
             if self.live.has_events() {
-                self.send_period();
+                let period = self.next_period();
+                let [_, lost] = period.lost;
+                if self.send(Message::Period(period)) {
+                    self.lost = lost;
+                }
                 is_first = false;
                 began = Instant::now();
             } else {
@@ -110,7 +115,9 @@ impl Reader {
             }
         }
         if self.live.has_events() && (is_first || began.elapsed() >= HALF) {
-            self.send_period();
+            // The session has ended, so nothing is lost while this waits.
+            let last = self.next_period();
+            let _ = self.messages.send(Message::Period(last));
         }
         let session = self.trace.get_ref();
         let exited = || Failure::new(Kind::Gone, "the process exited");
@@ -127,20 +134,20 @@ impl Reader {
         }
     }
 
-    fn send_period(&mut self) {
+    fn next_period(&mut self) -> Box<Period> {
         let last = self.live.next_period();
         let lost = self.trace.lost().saturating_add(self.trace.lost_at_start());
-        let before = core::mem::replace(&mut self.lost, lost);
-        self.send(Message::Period(Box::new(Period {
+        Box::new(Period {
             last,
             total: self.live.total(),
-            lost: [lost.saturating_sub(before), lost],
+            lost: [lost.saturating_sub(self.lost), lost],
             process_id: self.trace.trace().and_then(|trace| trace.process_id),
-        })));
+        })
     }
 
-    fn send(&self, message: Message) {
-        // Without a receiver the tool ends.
-        let _ = self.messages.send(message);
+    /// Sends a message, unless too many wait: the session is read on, because it would lose events otherwise. The sums
+    /// since the start are in the next period too. Returns whether the message was not left out.
+    fn send(&self, message: Message) -> bool {
+        !matches!(self.messages.try_send(message), Err(TrySendError::Full(_)))
     }
 }
