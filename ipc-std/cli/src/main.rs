@@ -42,6 +42,7 @@ mod timeout_args;
 mod trace_file;
 mod trace_target;
 mod unsigned;
+mod until_event;
 mod wire_log;
 
 use std::process::ExitCode;

@@ -3,7 +3,6 @@ use core::fmt;
 
 use ipc_proto::nettrace::{self, Metadata};
 
-use crate::failure::{Failure, Kind};
 use crate::unsigned::unsigned;
 
 /// The events of a provider, or one kind of them: `PROVIDER[/ID]`.
@@ -49,15 +48,6 @@ impl fmt::Display for OnlyArg {
         f.write_str(&self.provider)?;
         self.event_id.map_or(Ok(()), |id| write!(f, "/{id}"))
     }
-}
-
-/// Fails if there are events of `--until`, and none of them has arrived.
-pub(crate) fn check_until(until: &[OnlyArg], has_arrived: bool) -> Result<(), Failure> {
-    if until.is_empty() || has_arrived {
-        return Ok(());
-    }
-    let events: Vec<String> = until.iter().map(|event| format!("'{event}'")).collect();
-    Err(Failure::new(Kind::Timeout, format!("{} did not arrive", events.join(" or "))).without_hint())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::event_line::Lines;
 use crate::event_summary::Summary;
 use crate::failure::Failure;
 use crate::globals::Globals;
-use crate::only_arg::{self, OnlyArg};
+use crate::only_arg::OnlyArg;
 use crate::printable::{json_line, printable_name};
 use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::{self, SessionArgs, SessionPlan, TICK, rundown};
@@ -25,9 +25,9 @@ use crate::stdout::{to_stdout, unbuffered_stdout};
 use crate::target::Target;
 use crate::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::timeout_args::TimeoutArgs;
-use crate::trace_file;
 use crate::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::wire_log::WireLogArgs;
+use crate::{trace_file, until_event};
 
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]
@@ -57,13 +57,13 @@ name has 256 characters at most, a stack 256 addresses or 64 KiB of names, and
 the fields 4 KiB and 64 bytes for each byte of the payload.
 
 --where compares numbers, and texts by their characters, with < and > if they are
-in quotes; a path of names such as Payload.Mean is a field in a field. An event without the field is not shown.
-Events also have time_ns, provider, id, version, name, level, thread_id,
-processor and activity_id, which --columns shows too. A field that the event does
-not have is - there, and null with --json.
+in quotes; a path of names such as Payload.Mean is a field in a field. An event
+without the field is not shown. Events also have time_ns, provider, id, version,
+name, level, thread_id, processor and activity_id, which --columns shows too. A
+field that the event does not have is - there, and null with --json.
 --until shows its event, and then stops the session of a process. If the event
-does not arrive before the end of --duration or of the trace, the exit status is
-4.
+does not arrive before the end of --duration or of the trace, the exit status
+is 4.
 
 --count-by counts up to 100,000 different values; with --json, a line is
 {\"value\", \"count\"}. --hist has a row for each range from one power of two to
@@ -352,7 +352,7 @@ impl<'a, R: Read> Events<'a, R> {
     /// Fails if no event of `--until` was read. A reader that closed the pipe wants no failure.
     fn check_until(&self) -> Result<(), Failure> {
         let is_closed = self.trace.get_ref().output.borrow().is_closed();
-        only_arg::check_until(self.until, self.has_ended || is_closed)
+        until_event::check_arrival(self.until, self.has_ended || is_closed)
     }
 
     const fn source(&mut self) -> &mut R {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{self, Failure};
 use crate::globals::Globals;
-use crate::only_arg::{self, OnlyArg};
+use crate::only_arg::OnlyArg;
 use crate::recording::names_first::{CompiledNames, NamesFirst, Space};
 use crate::recording::progress::Progress;
 use crate::recording::session::{self, LiveSession};
@@ -18,6 +18,7 @@ use crate::stderr::{json_to_stderr, to_stderr};
 use crate::stdout::json_to_stdout;
 use crate::target::TargetArgs;
 use crate::timeout_args::TimeoutArgs;
+use crate::until_event;
 use crate::wire_log::WireLogArgs;
 
 /// Record the events of a process to a .nettrace file
@@ -123,7 +124,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     recording::check_end(&session, plan.no_resume, &output)?;
     session::report_end(&session, globals);
     wire_log.check()?;
-    only_arg::check_until(&args.until, output.counter().has_until())
+    until_event::check_arrival(&args.until, output.counter().has_until())
 }
 
 /// Reports what the file contains. With `--json`, the object is on standard error if the trace is on standard output.
