@@ -33,6 +33,7 @@ proves! { DESCRIBE:
     Metadata::decode, attributes, clr::describe,
     Fields::len, Fields::is_empty, Fields::iter, Fields::values, Fields::build, <Fields<'_> as Default>::default,
     <Fields<'_> as IntoIterator>::into_iter, <FieldIter<'_> as Iterator>::next, Element::field_type, Scalar::code,
+    <Fields<'_> as PartialEq>::eq, Scalar::decode,
     <Values<'_> as Iterator>::next, Values::finish, Values::error, FileTime::unix_100ns, Values::field,
     Value::as_bool, Value::as_u64, Value::as_i64, Value::as_f64, Value::as_str, Value::as_bytes, Value::as_guid,
     Value::as_time,
