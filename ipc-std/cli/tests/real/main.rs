@@ -136,6 +136,13 @@ fn ps_lists_the_runtime() {
     });
 }
 
+/// Returns whether a function is that in which the program begins. The compiler makes `<Main>`, which calls an asynchronous
+/// Main; that one returns when it first waits.
+fn is_main(name: &Value) -> bool {
+    let name = name.as_str().unwrap();
+    name.contains(".Main(") || name.contains(".<Main>(")
+}
+
 #[test]
 fn stack_names_what_each_thread_does() {
     with_runtimes(|runtime| {
@@ -148,10 +155,8 @@ fn stack_names_what_each_thread_does() {
                 stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             let main = threads.iter().find(|thread| thread["thread_id"] == runtime.process_id);
             let frames = main.and_then(|main| main["frames"].as_array());
-            let runs_main =
-                |frames: &Vec<Value>| frames.iter().any(|frame| frame.as_str().unwrap().contains(".Main("));
             match frames {
-                Some(frames) if runs_main(frames) => {
+                Some(frames) if frames.iter().any(is_main) => {
                     assert!(main.unwrap()["thread_name"].is_string(), "{}: {stdout}", runtime.name);
                     break;
                 }
@@ -255,7 +260,6 @@ fn events_have_stacks_by_name() {
             let mut stacks = samples.map(|sample| sample["stack"].as_array().unwrap().clone()).peekable();
             // Compiled ahead of time.
             let is_native = stacks.peek().is_none() && runtime.name.contains("aot");
-            let is_main = |frame: &Value| frame.as_str().unwrap().contains(".Main(");
             if is_native || stacks.any(|stack| stack.iter().any(is_main)) {
                 break;
             }
@@ -274,7 +278,7 @@ fn top_shows_functions_and_threads_by_name() {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let runs_main = |period: &Value| {
             let functions = period["functions"].as_array().unwrap();
-            let main = functions.iter().find(|f| f["name"].as_str().unwrap().contains(".Main("));
+            let main = functions.iter().find(|function| is_main(&function["name"]));
             main.is_some_and(|main| main["inclusive"].as_f64().unwrap() > 1.0)
         };
         let mut allocates = false;
