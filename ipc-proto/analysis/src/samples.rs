@@ -138,7 +138,7 @@ pub struct Interval {
     pub stack: StackId,
     /// The start in nanoseconds from the start of the trace; negative before it.
     pub start: i64,
-    /// What is added. Of a clock in nanoseconds, this is the duration; other clocks have points in time.
+    /// The weight to add. Of a clock in nanoseconds, this is the duration; other clocks have points in time.
     pub weight: Weight,
 }
 

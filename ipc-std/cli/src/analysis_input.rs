@@ -123,7 +123,7 @@ pub(crate) struct InputRead {
 impl InputRead {
     /// Returns how a trace was read, after its end.
     pub(crate) fn of<R: io::Read>(trace: &TraceReader<R>, result: Result<(), Failure>) -> Self {
-        let lost = trace.lost().saturating_add(trace.lost_at_start());
+        let lost = trace_file::lost(trace);
         Self { lost, process_id: trace.trace().and_then(|trace| trace.process_id), result }
     }
 }

@@ -17,11 +17,6 @@ pub(crate) fn name(search: &Search, found: Option<&Found>) -> Option<String> {
     visible.and_then(system_name).or_else(|| reported_name(found?))
 }
 
-/// Returns the name of a process that this system shows.
-pub(crate) fn name_of_visible(process_id: u32) -> Option<String> {
-    system_name(process_id)
-}
-
 /// Returns the name of a process, as dotnet-trace shows it: the file name of the executable, unless the process changed
 /// it. Systems without a Linux `/proc` return nothing.
 pub(crate) fn system_name(process_id: u32) -> Option<String> {

@@ -66,6 +66,11 @@ enum Format {
 }
 
 impl Format {
+    /// Returns the clocks that a file has: a page has several.
+    fn clocks(self, clock: &Clock) -> Vec<Clock> {
+        if self == Self::Html { flame_page::clocks(clock) } else { vec![clock.clone()] }
+    }
+
     /// Returns the format that the name of a file states.
     fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.to_string_lossy();
@@ -121,7 +126,7 @@ impl StacksFileArgs {
             return Err(failure.with_hint("choose svg, html or folded"));
         }
         AtomicOutput::check(&self.output, overwrite)?;
-        let clocks = if format == Format::Html { flame_page::clocks(&clock) } else { vec![clock.clone()] };
+        let clocks = format.clocks(&clock);
         let is_any_clock = format == Format::Html && self.clock.is_default();
         let samples = || {
             let mut samples = Samples::new(clocks.iter().cloned());
@@ -175,9 +180,9 @@ pub(crate) struct StacksFile<'a> {
 }
 
 impl StacksFile<'_> {
-    /// Returns what counts in the file: a page has several clocks.
+    /// Returns the clocks of the file.
     pub(crate) fn clocks(&self) -> Vec<Clock> {
-        if self.format == Format::Html { flame_page::clocks(&self.clock) } else { vec![self.clock.clone()] }
+        self.format.clocks(&self.clock)
     }
 
     /// Takes the next event of the trace.

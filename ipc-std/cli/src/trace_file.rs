@@ -36,12 +36,17 @@ pub(crate) fn read_all(
     if read?.is_break() {
         return Ok(());
     }
-    if let lost @ 1.. = trace.lost().saturating_add(trace.lost_at_start()) {
+    if let lost @ 1.. = lost(trace) {
         globals
             .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
     }
     report_late(trace, globals);
     source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())
+}
+
+/// Returns how many events the runtime dropped, also before the first event of their thread.
+pub(crate) fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
+    trace.lost().saturating_add(trace.lost_at_start())
 }
 
 /// Reports events that could not be sorted.

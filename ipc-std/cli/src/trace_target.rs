@@ -41,22 +41,29 @@ impl TraceTargetArgs {
             TraceTarget::Process(Target::new(self.socket.as_deref(), self.name.as_deref(), process_id))
         };
         let Some(target) = self.target.as_deref() else { return Ok(process(0)) };
-        if let Some(digits) = target.to_str().filter(|target| !self.file && is_number(target)) {
-            let not_found = |_| Failure::new(Kind::NotFound, format!("there is no process {digits}"));
-            return digits.parse().map(process).map_err(not_found);
+        if let Some(id) = target.to_str().filter(|_| !self.file).map(process_id).transpose()?.flatten() {
+            return Ok(process(id));
         }
         if is_about_sessions {
-            let message = format!("{} is a file, so options for sessions do not apply", target.display());
-            return Err(
-                Failure::new(Kind::Usage, message).with_hint("use them with a process ID or --socket")
-            );
+            return Err(options_do_not_apply(target).with_hint("use them with a process ID or --socket"));
         }
         Ok(TraceTarget::File(target))
     }
 }
 
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+/// Returns the process ID that an operand is; `None` if it is no number, and so a file.
+pub(crate) fn process_id(operand: &str) -> Result<Option<u32>, Failure> {
+    if operand.is_empty() || !operand.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(None);
+    }
+    let not_found = |_| Failure::new(Kind::NotFound, format!("there is no process {operand}"));
+    operand.parse().map(Some).map_err(not_found)
+}
+
+/// Returns the failure of options that only apply to a process, beside a file.
+pub(crate) fn options_do_not_apply(file: &Path) -> Failure {
+    let message = format!("{} is a file, so options for sessions do not apply", file.display());
+    Failure::new(Kind::Usage, message)
 }
 
 impl fmt::Display for TraceTarget<'_> {

@@ -6,7 +6,7 @@ use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics};
 use super::{each_event, trace_of};
 
 /// Checks that no event changes a collection or a compilation that was returned before, that none is returned twice, and
-/// that the statistics are those of what is returned.
+/// that the statistics count the returned ones.
 pub fn collections(bytes: &[u8]) {
     let (trace, _) = trace_of(bytes);
     let ((collections, gc), starts) = (collections_of(&trace, true), count(&trace, &[1]));
@@ -39,7 +39,7 @@ fn is(event: &TraceEvent<'_>, ids: &[u32]) -> bool {
     })
 }
 
-/// Takes what is complete after each event, or all at the end.
+/// Takes the complete collections after each event, or all at the end.
 fn collections_of(trace: &[u8], early: bool) -> (Vec<Collection>, GcStatistics) {
     let (mut collections, mut found) = (Collections::default(), Vec::new());
     each_event(trace, true, |event| {

@@ -24,7 +24,7 @@ use crate::stdout::unbuffered_stdout;
 use crate::target::Target;
 use crate::timeout_args::TimeoutArgs;
 use crate::wire_log::{WireLog, WireLogArgs};
-use crate::{durations, process, socket_path};
+use crate::{durations, process, socket_path, trace_target};
 
 mod list;
 
@@ -171,8 +171,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     match subject {
         Subject::File(file) => {
             if args.is_about_sessions() {
-                let message = format!("{} is a file, so options for sessions do not apply", file.display());
-                return Err(Failure::new(Kind::Usage, message));
+                return Err(trace_target::options_do_not_apply(file));
             }
             let mut show = Show::new(args, globals, args.output(false, false, globals)?);
             let read = feed::read_file(file, &selections, |process, report| show.report(process, report));
@@ -213,14 +212,12 @@ impl Args {
             let message = "a process ID, a file, --name, --socket or --all is required";
             return Err(Failure::new(Kind::Usage, message));
         };
-        let is_number = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit());
-        if self.file || !is_number {
-            return Ok((Subject::File(Path::new(first)), rest));
-        }
-        let process_id = first.parse();
-        let process_id =
-            process_id.map_err(|_| Failure::new(Kind::NotFound, format!("there is no process {first}")))?;
-        Ok((Subject::Process(Target::ProcessId(process_id)), rest))
+        let process_id = if self.file { None } else { trace_target::process_id(first)? };
+        let subject = match process_id {
+            Some(process_id) => Subject::Process(Target::ProcessId(process_id)),
+            None => Subject::File(Path::new(first)),
+        };
+        Ok((subject, rest))
     }
 
     /// Returns where the samples go.
@@ -285,7 +282,7 @@ impl Args {
     fn process(&self, target: Target<'_>) -> Process {
         match target {
             Target::ProcessId(id) => {
-                Process { id: Some(id), name: process::name_of_visible(id).unwrap_or_default() }
+                Process { id: Some(id), name: process::system_name(id).unwrap_or_default() }
             }
             Target::Name(name) => Process { id: None, name: name.to_owned() },
             Target::Socket(_) => Process { id: None, name: String::new() },

@@ -167,7 +167,7 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
         }
     };
     events.finish(&output, globals)?;
-    if let lost @ 1.. = events.trace.lost().saturating_add(events.trace.lost_at_start()) {
+    if let lost @ 1.. = trace_file::lost(&events.trace) {
         globals
             .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
     }

@@ -18,7 +18,7 @@ use nettrace_analysis::counters::{
 
 use crate::failure::{Failure, Kind};
 use crate::source::{self, Source};
-use crate::{full_screen, process, recording, signals};
+use crate::{full_screen, process, recording, signals, trace_file};
 
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -281,7 +281,7 @@ fn watch(
     let mut has_lost = false;
     loop {
         let id = stream.trace().trace().and_then(|trace| trace.process_id);
-        if !has_lost && lost(stream.trace()) > 0 {
+        if !has_lost && trace_file::lost(stream.trace()) > 0 {
             has_lost = true;
             let problem = "the runtime drops events because its buffer is full: samples are missing";
             if !report(id, Report::Problem(problem.to_owned())) {
@@ -307,13 +307,9 @@ fn watch(
     }
 }
 
-fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
-    trace.lost().saturating_add(trace.lost_at_start())
-}
-
 /// Returns how many events are missing at the end of a trace.
 fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
-    let lost = lost(trace);
+    let lost = trace_file::lost(trace);
     (lost > 0).then(|| Report::Problem(format!("{lost} events were lost: samples are missing")))
 }
 

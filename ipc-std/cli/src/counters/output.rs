@@ -116,7 +116,7 @@ impl Output {
         }
     }
 
-    /// Writes what is complete after an interval.
+    /// Writes the samples of an interval after its end.
     pub(crate) fn tick(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(_) | Self::Prometheus(_, Prometheus::Stdout(_) | Prometheus::Served) => Ok(()),
@@ -132,7 +132,7 @@ impl Output {
         }
     }
 
-    /// Writes what was added, if it is written at once.
+    /// Writes the samples that are not written yet, if each is written at once.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(lines) => lines.flush(),

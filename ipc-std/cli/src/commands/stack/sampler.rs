@@ -14,7 +14,7 @@ use super::thread_stack::Stack;
 use crate::failure::{Failure, Kind};
 use crate::globals::Globals;
 use crate::recording::rundown::KEYWORDS;
-use crate::{process, recording, rundown_cache, source};
+use crate::{process, recording, rundown_cache, source, trace_file};
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {
@@ -115,7 +115,7 @@ impl Sampler<'_> {
             }
             recorded.event(&event);
         }
-        let lost = trace.lost().saturating_add(trace.lost_at_start());
+        let lost = trace_file::lost(&trace);
         if lost > 0 {
             self.globals.note(&format!("{lost} events were lost, so that threads or names may be missing"));
         }

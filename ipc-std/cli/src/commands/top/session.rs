@@ -13,7 +13,7 @@ use nettrace_analysis::live::Live;
 use super::message::{Message, Period};
 use crate::failure::{Failure, Kind};
 use crate::recording::rundown;
-use crate::{recording, source};
+use crate::{recording, source, trace_file};
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -136,7 +136,7 @@ impl Reader {
 
     fn next_period(&mut self) -> Box<Period> {
         let last = self.live.next_period();
-        let lost = self.trace.lost().saturating_add(self.trace.lost_at_start());
+        let lost = trace_file::lost(&self.trace);
         Box::new(Period {
             last,
             total: self.live.total(),
