@@ -17,7 +17,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
 
 use ipc_proto::{Code, CollectTracing4};
-use ipc_std::fake::{FakeRuntime, Profile, Response};
+use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use serde_json::Value;
 
 use crate::tool::{Ran, finish, run, tool};
@@ -146,6 +146,11 @@ fn watching_ends_with_the_process() {
     let runtime = traced(startup());
     let child = watched(&runtime);
     drop(runtime);
+    finish(child).fails(7, "\"error\":\"the process exited\"");
+    // During the next session, before the response.
+    let runtime = traced(startup());
+    let child = watched(&runtime);
+    runtime.set_fault(Fault::CloseAfter(0));
     finish(child).fails(7, "\"error\":\"the process exited\"");
 }
 

@@ -8,7 +8,7 @@ use ipc_std::Stream;
 use tempfile::TempDir;
 
 /// The time after which an operation counts as hanging.
-pub(crate) const HANGS: Duration = Duration::from_secs(60);
+pub(crate) const HANGS: Duration = Duration::from_secs(300);
 
 /// A source of unique addresses. Drop removes its files.
 pub(crate) struct Place(TempDir);

@@ -151,10 +151,11 @@ impl Watch {
         !self.signal.as_ref().is_some_and(next)
     }
 
-    /// Returns why there are no stacks. A process that had some before, and does not listen now, has exited.
+    /// Returns why there are no stacks. A process that had some before, and does not listen now or ends the connection,
+    /// has exited.
     fn explain(&self, failure: Failure) -> Failure {
         match failure.kind() {
-            Kind::NotFound | Kind::NoListener if self.signal.is_some() => {
+            Kind::NotFound | Kind::NoListener | Kind::Gone if self.signal.is_some() => {
                 Failure::new(Kind::Gone, "the process exited")
             }
             _ => failure,

@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }
     };
     stage.store(RUNNING, Ordering::SeqCst);
-    session::read_in_background(client, session, sender)?;
+    session::read_in_background(client, session, sender, args.since_start)?;
     let duration = args.duration;
     let mut shown = Loop { messages, duration, deadline: None, stopper, stage, process_id, globals };
     let shown = shown.run(&mut display);

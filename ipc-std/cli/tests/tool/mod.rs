@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// The time after which a process counts as hanging.
-pub(crate) const HANGS: Duration = Duration::from_secs(60);
+pub(crate) const HANGS: Duration = Duration::from_secs(300);
 
 /// Waits until `poll` returns a value.
 #[track_caller]

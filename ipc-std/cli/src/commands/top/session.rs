@@ -17,7 +17,7 @@ use crate::{recording, source, trace_file};
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The last period can be as short as this.
+/// The last period can be as short as this. Of the sums since the start, the last ones count all events.
 const HALF: Duration = Duration::from_millis(500);
 
 /// The keywords GC, Loader, Jit, NGen and Exception.
@@ -48,6 +48,7 @@ pub(super) fn read_in_background(
     client: Client,
     session: TraceSession,
     messages: SyncSender<Message>,
+    since_start: bool,
 ) -> Result<(), Failure> {
     let reader = thread::Builder::new().name("reader".to_owned()).spawn(move || {
         let stopper = session.stopper();
@@ -56,6 +57,7 @@ pub(super) fn read_in_background(
             live: Live::default(),
             lost: 0,
             messages,
+            since_start,
         };
         // The session has begun, so that no method is compiled between both.
         let named = rundown::read(&client, |row| reader.live.names_mut().event(row));
@@ -77,6 +79,8 @@ struct Reader {
     /// The events that were lost before the period.
     lost: u64,
     messages: SyncSender<Message>,
+    /// Whether the sums since the start are shown.
+    since_start: bool,
 }
 
 impl Reader {
@@ -114,7 +118,7 @@ impl Reader {
                 self.send(Message::Silent(elapsed));
             }
         }
-        if self.live.has_events() && (is_first || began.elapsed() >= HALF) {
+        if self.live.has_events() && (is_first || self.since_start || began.elapsed() >= HALF) {
             // The session has ended, so nothing is lost while this waits.
             let last = self.next_period();
             let _ = self.messages.send(Message::Period(last));
