@@ -17,7 +17,7 @@ use nettrace_analysis::formats::{TimeProfile, Timeline};
 use nettrace_analysis::samples::{Clock, Interval, Samples};
 use serde_json::{Value, json};
 
-use crate::runtime_events::{Written, each_event, path};
+use crate::runtime_events::{Written, each_event, numbers, path};
 
 fn read(trace: &[u8], clock: &Clock) -> (Samples, Timeline) {
     let (mut samples, mut timeline) = (Samples::new([clock.clone()]), Timeline::new(clock.clone()));
@@ -435,4 +435,26 @@ mod firefox {
         assert_eq!(threads[0]["samples"]["weightType"], "bytes");
         assert_ne!(threads[0]["tid"], threads[1]["tid"]);
     }
+}
+
+/// Each change of a stack of a Chromium file repeats all its names.
+#[test]
+fn long_stacks_and_names_are_cut() {
+    const EVENTS: u64 = 20;
+    let mut trace = Written::new();
+    for (start, letter) in [(1_u64, "è"), (2, "é")] {
+        let numbers = [[1, 1, start << 8].map(u64::to_le_bytes).concat(), numbers(&[256, 0, 0])].concat();
+        let name = letter.encode_utf16().cycle().take(3_000).flat_map(u16::to_le_bytes);
+        trace.event(0, 1, (143, 1), &[&numbers, &[0; 2][..], &name.collect::<Vec<_>>(), &[0; 4]].concat());
+    }
+    for time in 1..=EVENTS {
+        trace.event(time, 1, (10, 4), &[0; 50]).stack(&[(1 + time % 2) << 8; 1_000]);
+    }
+    let (mut samples, timeline) = read(&trace.bytes(), &Clock::ThreadTime);
+    let file = chromium(&TimeProfile::new(&mut samples, timeline));
+    let calls = { file["traceEvents"].as_array().unwrap().iter() }.filter(|event| event["ph"] == "B");
+    let names: Vec<&str> = calls.map(|event| event["name"].as_str().unwrap()).collect();
+    assert_eq!(u64::try_from(names.len()).unwrap(), (EVENTS - 1) * 257, "with the state of the thread");
+    assert_eq!(names[0], format!("ManagedModule!{}…", "é".repeat(1_024 - 14)));
+    assert_eq!(names[256], "CPU_TIME");
 }

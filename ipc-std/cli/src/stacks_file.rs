@@ -1,5 +1,5 @@
 //! Files with the stacks of a trace, for people and for other tools: what `convert` and `flame` write.
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use indicatif::DecimalBytes;
 use inferno::{differential, flamegraph};
 use ipc_proto::nettrace::TraceEvent;
-use nettrace_analysis::call_tree::CallTree;
+use nettrace_analysis::call_tree::{CallTree, NodeId};
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::json;
@@ -21,6 +21,8 @@ use crate::failure::{Failure, Kind};
 use crate::flame_page::{self, Recording, has_weights};
 use crate::globals::Globals;
 use crate::output_file::OverwriteArgs;
+use crate::printable::printable_name;
+use crate::stack_names::STACK_LIMIT;
 use crate::stderr::{json_to_stderr, to_stderr};
 use crate::stdout::json_to_stdout;
 use crate::trace_file;
@@ -307,7 +309,7 @@ fn write(
                     options.title = format!("{} compared with {}", options.title, old.name);
                     differential(samples, old.samples, clock)?
                 }
-                None => folded(samples, clock),
+                None => drawn(samples, clock, options.min_width),
             };
             flamegraph::from_lines(&mut options, lines.lines(), &mut *out)?;
         }
@@ -357,6 +359,35 @@ fn folded(samples: &mut Samples, clock: &Clock) -> String {
     // Writing to a string cannot fail.
     let _ = tree.write_folded(samples.names(), &mut folded);
     folded
+}
+
+/// Returns the stacks that a graph shows, each on a line with its weight. It shows no call of less than `min_width` percent:
+/// that counts for its caller. A graph needs the lines in memory, so that their names and depth have limits.
+fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
+    let tree = CallTree::new(samples, clock, |_, weight| weight.total());
+    let (mut lines, mut path) = (String::new(), String::new());
+    // Calls, each with the length of the path of its caller, and its depth.
+    let mut next: Vec<_> = { tree.children(NodeId::ROOT).into_iter() }.map(|call| (call, 0, 1)).collect();
+    while let Some(((node, entry), len, depth)) = next.pop() {
+        path.truncate(len);
+        path.push_str(if len > 0 { ";" } else { "" });
+        path.push_str(&printable_name(samples.names().text(entry.frame)).replace(';', ":"));
+        let mut own = entry.inclusive;
+        if depth < STACK_LIMIT {
+            for call in tree.children(node) {
+                // Sums of parts are not exact.
+                if tree.share(call.1.inclusive) >= min_width * 0.99 {
+                    own = own.saturating_sub(call.1.inclusive);
+                    next.push((call, path.len(), depth + 1));
+                }
+            }
+        }
+        if own > 0 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(lines, "{path} {own}");
+        }
+    }
+    lines
 }
 
 /// Returns the stacks of two traces, each on a line with its weights before and after. Those before are scaled to the

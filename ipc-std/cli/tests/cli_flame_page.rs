@@ -438,3 +438,23 @@ fn the_page_in_chromium() {
     let ran = finish(node.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     assert_eq!(ran.status, Some(0), "{ran:?}");
 }
+
+/// The stacks of a graph are in memory, each with all its names.
+#[test]
+fn a_graph_has_the_outer_calls_and_the_start_of_names() {
+    let long: Vec<_> = ["a;", "b"].map(|letter| utf16(&letter.repeat(2_000))).into();
+    let stack: Vec<usize> = [0].into_iter().chain([1; 999]).collect();
+    let sample = |time| Happened { kind: SAMPLE, time, thread: 7, stack: &stack };
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("long.nettrace");
+    fs::write(&file, trace(&long, &[sample(1), sample(2)])).unwrap();
+    let graph = run(&["convert", file.to_str().unwrap(), "-o", "-", "--format", "svg"]).into_text();
+    let titles: Vec<&str> =
+        graph.split("<title>").skip(1).map(|rest| rest.split_once("</title>").unwrap().0).collect();
+    let name = |start: &str| format!("ManagedModule!T.{}… (2 samples, 100.00%)", &start[..256 - 16]);
+    let expected = [
+        &["all (2 samples, 100%)".to_owned(), name(&"a:".repeat(200))][..],
+        &vec![name(&"b".repeat(400)); 255],
+    ];
+    assert!(titles == expected.concat(), "{} {:?}", titles.len(), &titles[..3]);
+}

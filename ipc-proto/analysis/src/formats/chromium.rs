@@ -14,6 +14,8 @@ impl TimeProfile<'_> {
     /// file. Times are microseconds since the start of the trace, with three decimals. A call begins a nanosecond after the
     /// end of the one that it follows: some programs sort events of the same time in another order.
     ///
+    /// Each event repeats a name, of which the file has the first 1,024 characters.
+    ///
     /// Only clocks in nanoseconds have such a file: the points of other clocks have no duration, so that the file shows
     /// no thread of them.
     ///
@@ -56,10 +58,21 @@ impl TimeProfile<'_> {
                 };
                 write!(out, ",\n{{\"ph\":\"{phase}\",\"cat\":\"stack\",\"pid\":{pid},\"tid\":{tid},")?;
                 write!(out, "\"ts\":{}.{:03},\"name\":", time / 1_000, time % 1_000)?;
-                write_string(names.text(frame), out)?;
+                write_name(names.text(frame), out)?;
                 out.write_char('}')
             })?;
         }
         out.write_str("]}\n")
     }
+}
+
+/// Writes the beginning of a name as a string. `…` replaces the rest.
+fn write_name(name: &str, out: &mut dyn Write) -> fmt::Result {
+    const MAX: usize = 1_024;
+    // A name of so few bytes has not more characters.
+    let rest = if name.len() <= MAX { None } else { name.char_indices().nth(MAX) };
+    let start = rest.and_then(|(place, _)| name.get(..place));
+    out.write_char('"')?;
+    write_text(start.unwrap_or(name), out)?;
+    out.write_str(if start.is_some() { "…\"" } else { "\"" })
 }

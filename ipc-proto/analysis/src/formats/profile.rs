@@ -6,7 +6,7 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 
 /// What a file shows: the stacks of each thread, with what they weigh by a clock.
 ///
-/// Of a stack, a file has the innermost 1,024 frames. Runtimes record 100 at most. So the length of a file is proportional
+/// Of a stack, a file has the innermost 256 frames. Runtimes record 100 at most. So the length of a file is proportional
 /// to that of the trace, whatever it contains.
 ///
 /// ```

@@ -14,7 +14,7 @@ pub(super) struct StackFrames<'s> {
 }
 
 /// The number of frames of a stack that are written.
-const MAX_DEPTH: usize = 1_024;
+const MAX_DEPTH: usize = 256;
 
 impl<'s> StackFrames<'s> {
     pub(super) fn new(samples: &'s mut Samples) -> Self {

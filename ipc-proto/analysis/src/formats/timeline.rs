@@ -129,7 +129,7 @@ impl Timeline {
 
 /// What a file in the order of time shows: the stacks of each thread one after another. An example is at [`Timeline`].
 ///
-/// Of a stack, a file has the innermost 1,024 frames, as that of a [`Profile`](super::Profile).
+/// Of a stack, a file has the innermost 256 frames, as that of a [`Profile`](super::Profile).
 ///
 /// With [`Clock::SampledTime`], the file has the times of one that `dotnet-trace convert` writes. The innermost frame of
 /// that clock and of [`Clock::ThreadTime`] states what the thread did, as there: `CPU_TIME` if it ran,
