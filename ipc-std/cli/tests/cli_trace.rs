@@ -101,7 +101,7 @@ fn an_existing_file_is_replaced_only_with_overwrite() {
     assert_eq!((ran.status, ran.text(), ran.stderr.lines().count()), (Some(0), "", 1), "{ran:?}");
     assert!(fs::read(&file).unwrap() == stream(), "the old contents were longer");
     let line = ran.stderr.trim_end();
-    assert!(line.starts_with("Wrote 1.00 MB (0.") && line.ends_with(&path), "{line}");
+    assert!(line.starts_with("Wrote 1.00 MB (") && line.ends_with(&path), "{line}");
     assert!(line.contains(" s, 1 events, 0 lost) to "), "{line}");
 }
 
@@ -393,9 +393,14 @@ fn a_trace_that_never_ends_is_a_timeout() {
     let runtime = traced(Profile::net8(), stream());
     runtime.set_fault(Fault::StallStream(1000));
     let (_directory, file, path) = output();
-    let ran = ask(runtime.path(), &["trace", "-o", &path, "--duration", "0", "--timeout", "500ms"]);
-    assert_eq!(ran.status, Some(4), "{ran:?}");
-    assert!(ran.stderr.contains("the end of the trace"), "{ran:?}");
+    let args = ["trace", "-o", &path, "--duration", "0", "--overwrite", "--timeout"];
+    // On a busy machine, the start can need more than the first ones.
+    let has_timed_out = |timeout| {
+        let ran = ask(runtime.path(), &[&args[..], &[timeout]].concat());
+        assert_eq!(ran.status, Some(4), "{ran:?}");
+        ran.stderr.contains("the end of the trace")
+    };
+    assert!(["500ms", "5s", "1m"].into_iter().any(has_timed_out));
     assert_eq!(fs::metadata(&file).unwrap().len(), 1000);
 }
 

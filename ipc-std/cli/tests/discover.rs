@@ -155,30 +155,33 @@ fn many_silent_sockets_share_one_deadline_and_come_last() {
     }
     rustix::net::listen(&silent, 1).unwrap();
 
-    let timeout = Duration::from_secs(2);
-    let scan = discover::scan(&ScanConfig { directory: Some(directory.path()), timeout });
-    let (mut links, mut silent, mut before, mut waited) = (0, 0, None, Duration::ZERO);
-    scan.identify_all(None, |search, result| {
-        if search.process_id() == runtime.id() {
-            before = Some(silent);
-            return;
-        }
-        match result.unwrap_err().reasons() {
-            [Reason::NotASocket { .. }] => links += 1,
-            [Reason::Unanswered { error, .. }] => {
-                let Some(Error::Timeout { after, .. }) = error.downcast_ref() else { panic!("{error}") };
-                silent += 1;
-                waited += *after;
+    // 64 threads wait at the same time. With a deadline for each batch of 64, each socket would wait for all of it, however
+    // long it is. A busy machine needs long for each socket, but not longer with more time.
+    let has_one_deadline = |timeout: Duration| {
+        let scan = discover::scan(&ScanConfig { directory: Some(directory.path()), timeout });
+        let (mut links, mut silent, mut before, mut waited) = (0, 0, None, Duration::ZERO);
+        scan.identify_all(None, |search, result| {
+            if search.process_id() == runtime.id() {
+                before = Some(silent);
+                return;
             }
-            other => panic!("{other:?}"),
-        }
-    });
-    assert_eq!((links, silent), (SILENT, SILENT));
-    assert!(
-        before.expect("the runtime is reported") < SILENT - 100,
-        "{before:?} sockets were before the runtime"
-    );
-    // 64 threads wait at the same time. With a deadline for each batch of 64, each socket would wait for all of it.
-    let each = waited / u32::try_from(SILENT).unwrap();
-    assert!(each < timeout / 4, "{each:?} for each socket");
+            match result.unwrap_err().reasons() {
+                [Reason::NotASocket { .. }] => links += 1,
+                [Reason::Unanswered { error, .. }] => {
+                    let Some(Error::Timeout { after, .. }) = error.downcast_ref() else { panic!("{error}") };
+                    silent += 1;
+                    waited += *after;
+                }
+                other => panic!("{other:?}"),
+            }
+        });
+        assert_eq!((links, silent), (SILENT, SILENT));
+        assert!(
+            before.expect("the runtime is reported") < SILENT - 100,
+            "{before:?} sockets were before the runtime"
+        );
+        waited / u32::try_from(SILENT).unwrap() < timeout / 4
+    };
+    let timeouts = [2, 8, 32].map(Duration::from_secs);
+    assert!(timeouts.into_iter().any(has_one_deadline), "each socket waits for the whole deadline");
 }

@@ -8,7 +8,7 @@ use ipc_proto::types::{Format, Provider};
 use ipc_std::fake::{FakeRuntime, Fault, Profile};
 use ipc_std::{Client, Connection, Timeouts, TraceConfig};
 
-use crate::peer::{connect, pair};
+use crate::peer::{HANGS, connect, pair};
 use crate::recordings::*;
 use crate::stream::*;
 
@@ -88,7 +88,7 @@ fn faults_affect_replays() {
 #[test]
 fn a_client_that_does_not_read_blocks_no_other() {
     let runtime = replaying(Profile::net10(), &flood());
-    let client = Client::at(runtime.path());
+    let client = Client::at(runtime.path()).with_timeouts(Timeouts { stop: HANGS, ..Timeouts::default() });
     let mut lazy = client.start_tracing(&TraceConfig::new(&APP)).unwrap();
     // Other sessions and commands work.
     let other_app = [all("Other-App")];

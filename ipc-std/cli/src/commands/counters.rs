@@ -402,6 +402,7 @@ impl<'a> Show<'a> {
     /// Returns how notes name a process if there can be several.
     fn prefix(&self, process: &Process) -> String {
         match process.id {
+            Some(id) if self.args.all && process.name.is_empty() => format!("process {id}: "),
             Some(id) if self.args.all => format!("process {id} {}: ", printable_name(&process.name)),
             _ => String::new(),
         }
