@@ -28,7 +28,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::tool::{HANGS, TOOL, run, until, within};
+use crate::tool::{HANGS, TOOL, run, until, until_some, within};
 use crate::traces::lossy;
 
 /// A running tool and its JSON events.
@@ -442,10 +442,9 @@ fn a_peer_that_is_not_a_runtime_is_reported() {
     let lab = Lab::new();
     let port = lab.text("port");
     let tool = Tool::start(&["--listen", &port]);
-    while !lab.path("port").exists() {
-        thread::sleep(Duration::from_millis(5));
-    }
-    UnixStream::connect(lab.path("port")).unwrap().write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    // The socket has its name before it listens.
+    let connected = until_some("the port does not listen", || UnixStream::connect(&port).ok());
+    { connected }.write_all(b"GET / HTTP/1.1\r\n").unwrap();
     let events = tool.expect(&["error"]);
     assert_eq!(events[0]["kind"], "protocol");
     assert_eq!(events[0]["runtime_cookie"], Value::Null);

@@ -1,4 +1,6 @@
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -24,10 +26,18 @@ pub(super) struct SearchContext {
 ///
 /// A file system whose server has ended blocks every call, and no call has a deadline. Only directories that this
 /// kernel alone serves are scanned directly: without a link in the path, on a file system of a type that is known to be
-/// local. All others are scanned by a worker thread, which is abandoned after the deadline.
+/// local. All others are scanned by a worker thread, which is abandoned after the deadline. While an abandoned one is
+/// blocked, its location gets no other: a program that searches again and again has not more and more threads.
 enum PendingScan {
     Done(Result<ScannedDirectory, Reason>),
-    OnWorker(mpsc::Receiver<Result<ScannedDirectory, Reason>>),
+    OnWorker { receiver: mpsc::Receiver<Result<ScannedDirectory, Reason>>, is_over: Arc<AtomicBool> },
+}
+
+/// The locations of abandoned workers.
+static ABANDONED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn abandoned() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    ABANDONED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A location where the socket of a process may be.
@@ -46,13 +56,23 @@ impl SearchLocation {
         path: PathBuf,
         scan: impl FnOnce() -> Result<ScannedDirectory, Reason> + Send + 'static,
     ) -> Self {
+        if abandoned().contains(&path) {
+            return Self::done(path.clone(), Err(Reason::Unresponsive { path }));
+        }
         let (sender, receiver) = mpsc::sync_channel(1);
-        let worker = thread::Builder::new().spawn(move || {
-            // It fails after the deadline.
-            let _ = sender.send(scan());
-        });
+        let is_over = Arc::new(AtomicBool::new(false));
+        let worker = {
+            let (is_over, path) = (Arc::clone(&is_over), path.clone());
+            thread::Builder::new().spawn(move || {
+                // It fails after the deadline.
+                let _ = sender.send(scan());
+                let mut abandoned = abandoned();
+                is_over.store(true, Ordering::Relaxed);
+                abandoned.remove(&path);
+            })
+        };
         let pending = match worker {
-            Ok(_) => PendingScan::OnWorker(receiver),
+            Ok(_) => PendingScan::OnWorker { receiver, is_over },
             Err(e) => PendingScan::Done(Err(unreadable(&path, &e))),
         };
         Self { path, pending }
@@ -62,11 +82,15 @@ impl SearchLocation {
     pub(super) fn wait(self, deadline: Instant) -> (PathBuf, Result<ScannedDirectory, Reason>) {
         let scanned = match self.pending {
             PendingScan::Done(scanned) => scanned,
-            PendingScan::OnWorker(receiver) => {
+            PendingScan::OnWorker { receiver, is_over } => {
                 let timeout = deadline.saturating_duration_since(Instant::now());
-                receiver
-                    .recv_timeout(timeout)
-                    .unwrap_or_else(|_| Err(Reason::Unresponsive { path: self.path.clone() }))
+                receiver.recv_timeout(timeout).unwrap_or_else(|_| {
+                    let mut abandoned = abandoned();
+                    if !is_over.load(Ordering::Relaxed) {
+                        abandoned.insert(self.path.clone());
+                    }
+                    Err(Reason::Unresponsive { path: self.path.clone() })
+                })
             }
         };
         (self.path, scanned)
@@ -130,4 +154,37 @@ fn group_containers() -> Vec<PathBuf> {
 #[cfg(not(target_os = "macos"))]
 const fn group_containers() -> [PathBuf; 0] {
     []
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blocked_location_has_one_worker() {
+        let path = PathBuf::from("/a/blocked/location");
+        let (release, blocked) = mpsc::channel::<()>();
+        let location = SearchLocation::on_worker(path.clone(), move || {
+            let _ = blocked.recv();
+            Err(Reason::Hidden)
+        });
+        let name = |location: SearchLocation, deadline| location.wait(deadline).1.err().map(|e| e.name());
+        assert_eq!(name(location, Instant::now()), Some("unresponsive"));
+        let (sender, scans) = mpsc::channel();
+        let begin = || {
+            let sender = sender.clone();
+            SearchLocation::on_worker(path.clone(), move || {
+                let _ = sender.send(());
+                Err(Reason::Hidden)
+            })
+        };
+        let hour = Instant::now() + Duration::from_secs(3600);
+        assert_eq!(name(begin(), hour), Some("unresponsive"));
+        assert!(scans.try_recv().is_err(), "the second worker");
+        drop(release);
+        while name(begin(), hour) != Some("hidden") {
+            thread::yield_now();
+        }
+        assert!(scans.try_recv().is_ok());
+    }
 }
