@@ -24,7 +24,8 @@ fn exists(check: &str) -> bool {
     }
     if let Some((file, test)) = check.split_once("::") {
         let has = |package| text(&format!("{package}/tests/{file}.rs")).contains(&format!("fn {test}()"));
-        return has("ipc-proto") || has("ipc-std") || has("ipc-std/cli") || has("fuzz");
+        let packages = ["ipc-proto", "ipc-proto/analysis", "ipc-std", "ipc-std/cli", "fuzz"];
+        return packages.into_iter().any(has);
     }
     let lint = |package| text(&format!("{package}/src/lib.rs")).contains(&format!("#![{check}]"));
     lint("ipc-proto")

@@ -32,7 +32,8 @@ fn named(directory: &Path, name: &str) -> FakeProcess {
 }
 
 fn run_in(directory: &Path, args: &[&str]) -> Ran {
-    finish(tool(args).env("TMPDIR", directory).spawn().unwrap())
+    // A busy machine needs longer than by default.
+    finish(tool(args).args(["--timeout", "1m"]).env("TMPDIR", directory).spawn().unwrap())
 }
 
 #[test]
