@@ -8,7 +8,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{Item, Metadata, Str, TraceEvent, Value, Values};
 
+use crate::plain_text;
 use crate::printable::{NAME_LIMIT, is_control, printable_name};
+use crate::repeated_text::{DescriptionTexts, StackTexts};
 use crate::stack_names::{NamedStack, STACK_LIMIT};
 
 /// A buffer of lines.
@@ -24,6 +26,8 @@ pub(crate) struct Lines {
     open: Vec<Open>,
     /// Whether a part of the event is not in its line.
     is_cut: bool,
+    descriptions: DescriptionTexts,
+    stacks: StackTexts,
 }
 
 /// A key in the buffer.
@@ -56,8 +60,16 @@ const FEW: usize = 16;
 
 impl Lines {
     pub(crate) fn new(json: bool) -> Self {
-        let (keys, many, open) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { bytes: Vec::new(), json, keys, many, open, is_cut: false }
+        Self {
+            bytes: Vec::new(),
+            json,
+            keys: Vec::new(),
+            many: HashMap::new(),
+            open: Vec::new(),
+            is_cut: false,
+            descriptions: DescriptionTexts::new(),
+            stacks: StackTexts::new(),
+        }
     }
 
     /// Returns whether lines show the addresses of stacks without names.
@@ -93,22 +105,7 @@ impl Lines {
         self.raw(b",\"thread_id\":");
         self.number(event.thread_id());
         match metadata {
-            Some(metadata) => {
-                self.raw(b",\"provider\":");
-                self.name(metadata.provider);
-                self.raw(b",\"id\":");
-                self.number(metadata.event_id.into());
-                self.raw(b",\"version\":");
-                self.number(metadata.version.into());
-                self.raw(b",\"name\":");
-                if metadata.name.is_empty() { self.raw(b"null") } else { self.name(metadata.name) }
-                self.raw(b",\"level\":");
-                self.number(metadata.level.into());
-                self.raw(b",\"opcode\":");
-                self.number_or_null(metadata.opcode.map(u32::from));
-                self.raw(b",\"keywords\":");
-                self.hexadecimal(metadata.keywords);
-            }
+            Some(metadata) => self.description(metadata),
             None => self.raw(
                 b",\"provider\":null,\"id\":null,\"version\":null,\"name\":null,\"level\":null,\"opcode\":null,\
                   \"keywords\":null",
@@ -121,19 +118,9 @@ impl Lines {
         self.raw(b",\"related_activity_id\":");
         self.guid_or_null(event.related_activity_id());
         self.raw(b",\"stack\":[");
-        let (mut names, start) = (stack.into_iter().flat_map(NamedStack::names), self.bytes.len());
-        for (n, address) in event.stack().enumerate() {
-            if n == STACK_LIMIT || self.is_longer(start, NAMES_LIMIT) {
-                self.is_cut = true;
-                break;
-            }
-            if n > 0 {
-                self.raw(b",");
-            }
-            match names.next().flatten() {
-                Some(name) => self.string(name.into()),
-                None => self.hexadecimal(address),
-            }
+        match stack {
+            Some(stack) => self.json_names(event, stack),
+            None => self.json_addresses(event),
         }
         self.raw(b"]");
         let payload = event.header.payload;
@@ -159,6 +146,83 @@ impl Lines {
         self.raw(if self.is_cut { b",\"cut\":true}" } else { b"}" });
     }
 
+    fn json_description(&mut self, metadata: &Metadata<'_>) {
+        self.raw(b",\"provider\":");
+        self.name(metadata.provider);
+        self.raw(b",\"id\":");
+        self.number(metadata.event_id.into());
+        self.raw(b",\"version\":");
+        self.number(metadata.version.into());
+        self.raw(b",\"name\":");
+        if metadata.name.is_empty() {
+            self.raw(b"null")
+        } else {
+            self.name(metadata.name)
+        }
+        self.raw(b",\"level\":");
+        self.number(metadata.level.into());
+        self.raw(b",\"opcode\":");
+        self.number_or_null(metadata.opcode.map(u32::from));
+        self.raw(b",\"keywords\":");
+        hexadecimal(&[metadata.keywords], &mut self.bytes);
+    }
+
+    /// Adds the addresses of an event's stack, without brackets.
+    fn json_addresses(&mut self, event: &TraceEvent<'_>) {
+        let len = event.stack().len();
+        if len > 0 {
+            let text = self.stacks.get(event, STACK_LIMIT, hexadecimal);
+            self.bytes.extend_from_slice(text);
+            self.is_cut |= len > STACK_LIMIT;
+        }
+    }
+
+    /// Adds the names of an event's stack, and the addresses that have none, without brackets.
+    fn json_names(&mut self, event: &TraceEvent<'_>, stack: NamedStack<'_>) {
+        let (mut names, start) = (stack.names(), self.bytes.len());
+        for (n, address) in event.stack().enumerate() {
+            if n == STACK_LIMIT || self.is_longer(start, NAMES_LIMIT) {
+                self.is_cut = true;
+                break;
+            }
+            if n > 0 {
+                self.raw(b",");
+            }
+            match names.next().flatten() {
+                Some(name) => self.string(name.into()),
+                None => hexadecimal(&[address], &mut self.bytes),
+            }
+        }
+    }
+
+    /// Adds the description of an event.
+    fn description(&mut self, metadata: &Metadata<'_>) {
+        if let Some((text, is_cut)) = self.descriptions.get(metadata) {
+            self.bytes.extend_from_slice(text);
+            self.is_cut |= is_cut;
+            return;
+        }
+        let start = self.bytes.len();
+        if self.json {
+            self.json_description(metadata);
+        } else {
+            self.text_description(metadata);
+        }
+        // The description is the first part of a line that can be cut.
+        let text = self.bytes.get(start..).unwrap_or_default();
+        self.descriptions.insert(metadata, text, self.is_cut);
+    }
+
+    fn text_description(&mut self, metadata: &Metadata<'_>) {
+        self.printable(metadata.provider);
+        self.raw(b"/");
+        self.number(metadata.event_id.into());
+        if !metadata.name.is_empty() {
+            self.raw(b" ");
+            self.printable(metadata.name);
+        }
+    }
+
     fn text(
         &mut self,
         event: &TraceEvent<'_>,
@@ -168,20 +232,21 @@ impl Lines {
         let nanoseconds = event.nanoseconds();
         let seconds = nanoseconds.unsigned_abs() / 1_000_000_000;
         let fraction = nanoseconds.unsigned_abs() % 1_000_000_000;
-        let sign = if nanoseconds < 0 { "-" } else { "" };
-        // Writing to a vector cannot fail.
-        let _ = write!(self.bytes, "{sign}{seconds}.{fraction:09} [{}] ", event.thread_id());
+        if nanoseconds < 0 {
+            self.raw(b"-");
+        }
+        self.number(seconds);
+        self.raw(b".");
+        // The first of the ten digits is not one of the fraction.
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(fraction.saturating_add(1_000_000_000)).as_bytes();
+        self.raw(digits.get(1..).unwrap_or_default());
+        self.raw(b" [");
+        self.number(event.thread_id());
+        self.raw(b"] ");
         let payload = event.header.payload;
         match metadata {
-            Some(metadata) => {
-                self.printable(metadata.provider);
-                self.raw(b"/");
-                self.number(metadata.event_id.into());
-                if !metadata.name.is_empty() {
-                    self.raw(b" ");
-                    self.printable(metadata.name);
-                }
-            }
+            Some(metadata) => self.description(metadata),
             None => self.raw(b"(not described)"),
         }
         let activity = event.activity_id();
@@ -419,22 +484,6 @@ impl Lines {
         }
     }
 
-    /// Adds `"0x2a"`: digits without leading zeros, at least one.
-    fn hexadecimal(&mut self, number: u64) {
-        let zeros = (number.leading_zeros() / 4).min(15);
-        // All 16 digits are copied, which is faster than some, and those of the zeros, which are last now, are cut off.
-        let shifted = number.checked_shl(zeros.saturating_mul(4)).unwrap_or_default();
-        let mut digits = *b"\"0x0000000000000000";
-        if let Some(digits) = digits.get_mut(3..) {
-            // The slice has two digits for each byte.
-            let _ = const_hex::encode_to_slice(shifted.to_be_bytes(), digits);
-        }
-        self.raw(&digits);
-        let end = self.bytes.len().saturating_sub(usize::try_from(zeros).unwrap_or_default());
-        self.bytes.truncate(end);
-        self.raw(b"\"");
-    }
-
     fn guid_or_null(&mut self, guid: Guid) {
         if guid == Guid::NIL { self.raw(b"null") } else { self.guid(guid) }
     }
@@ -466,12 +515,8 @@ impl Lines {
     /// Adds a string as JSON, which is also its form in text.
     fn string(&mut self, text: Str<'_>) {
         self.raw(b"\"");
-        match text {
-            Str::Utf8(bytes) if bytes.iter().all(|byte| is_plain(*byte)) => self.raw(bytes),
-            Str::Utf16(bytes) if is_plain_utf16(bytes) => {
-                self.bytes.extend(bytes.chunks_exact(2).filter_map(<[u8]>::first));
-            }
-            text => text.chars().for_each(|c| self.char(c)),
+        if !plain_text::append(text, &mut self.bytes) {
+            text.chars().for_each(|c| self.char(c));
         }
         self.raw(b"\"");
     }
@@ -490,6 +535,9 @@ impl Lines {
 
     /// Adds a name: without quotation marks, and escaped only where it would control a terminal.
     fn printable(&mut self, text: Str<'_>) {
+        if !may_be_long(text) && plain_text::append(text, &mut self.bytes) {
+            return;
+        }
         let mut chars = start(text).chars();
         for c in chars.by_ref().take(NAME_LIMIT) {
             if is_control(c) { self.char(c) } else { self.utf8(c) }
@@ -529,13 +577,33 @@ fn hex_digit(nibble: u8) -> u8 {
     HEX.get(usize::from(nibble & 15)).copied().unwrap_or_default()
 }
 
-/// Returns whether a character is one byte that needs no escape.
-const fn is_plain(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
+/// Appends numbers as `"0x2a","0x0"`: digits without leading zeros, at least one.
+fn hexadecimal(numbers: &[u64], out: &mut Vec<u8>) {
+    /// So many numbers are converted at once.
+    const CHUNK: usize = 16;
+    for (n, numbers) in numbers.chunks(CHUNK).enumerate() {
+        let (mut bytes, mut digits) = ([[0; 8]; CHUNK], [0; CHUNK * 16]);
+        for (number, bytes) in numbers.iter().zip(&mut bytes) {
+            let shifted = number.checked_shl(zeros(*number).saturating_mul(4)).unwrap_or_default();
+            *bytes = shifted.to_be_bytes();
+        }
+        // There are two digits for each byte.
+        let _ = const_hex::encode_to_slice(bytes.as_flattened(), &mut digits);
+        for (i, (number, digits)) in numbers.iter().zip(digits.chunks_exact(16)).enumerate() {
+            out.extend_from_slice(if n == 0 && i == 0 { b"\"0x" } else { b",\"0x" });
+            // All digits are copied, which is faster than some, and those of the leading zeros are removed. They are
+            // last, because the number is shifted.
+            out.extend_from_slice(digits);
+            let end = out.len().saturating_sub(usize::try_from(zeros(*number)).unwrap_or_default());
+            out.truncate(end);
+            out.push(b'"');
+        }
+    }
 }
 
-fn is_plain_utf16(bytes: &[u8]) -> bool {
-    bytes.chunks_exact(2).all(|unit| matches!(unit, [low, 0] if is_plain(*low)))
+/// Returns the number of leading zeros among the 16 digits of a number. The last digit is none of them.
+fn zeros(number: u64) -> u32 {
+    (number.leading_zeros() / 4).min(15)
 }
 
 /// Returns whether a name may have more than [`NAME_LIMIT`] characters.
