@@ -171,7 +171,8 @@ impl Lines {
     fn json_addresses(&mut self, event: &TraceEvent<'_>) {
         let len = event.stack().len();
         if len > 0 {
-            let text = self.stacks.get(event, STACK_LIMIT, hexadecimal);
+            let stack = || event.stack().take(STACK_LIMIT);
+            let text = self.stacks.get(event.header.stack_id, stack, hexadecimal);
             self.bytes.extend_from_slice(text);
             self.is_cut |= len > STACK_LIMIT;
         }

@@ -1,6 +1,7 @@
 //! `dotnet-ipc`: inspects, traces and controls running .NET processes over their diagnostic sockets.
 mod analysis_input;
 mod atomic_output;
+mod bulk_stdout;
 mod clock_args;
 mod columns;
 mod commands;
@@ -46,6 +47,7 @@ mod trace_target;
 mod unsigned;
 mod until_event;
 mod wire_log;
+mod worker;
 
 use std::process::ExitCode;
 

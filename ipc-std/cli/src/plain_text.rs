@@ -13,11 +13,12 @@ pub(crate) fn append(text: Str<'_>, out: &mut Vec<u8>) -> bool {
         }
         Str::Utf16(bytes) => {
             let start = out.len();
+            out.resize(start.saturating_add(bytes.len() / 2), 0);
+            let added = out.get_mut(start..).unwrap_or_default();
             // Code units beyond ASCII become NULs, which are not plain.
-            out.extend(bytes.chunks_exact(2).map(|unit| match unit {
-                [low, 0] => *low,
-                _ => 0,
-            }));
+            for (byte, unit) in added.iter_mut().zip(bytes.chunks_exact(2)) {
+                *byte = if let [low, 0] = unit { *low } else { 0 };
+            }
             let is_plain = out.get(start..).is_some_and(is_plain);
             if !is_plain {
                 out.truncate(start);

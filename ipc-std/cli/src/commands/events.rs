@@ -1,8 +1,7 @@
 //! `events`: shows the events of a process or of a trace.
 use core::cell::RefCell;
 use core::ops::RangeInclusive;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -10,6 +9,7 @@ use ipc_proto::nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use ipc_std::{Client, Timeouts, TraceReader, TraceSession};
 use nettrace_analysis::names::Names;
 
+use crate::bulk_stdout::BulkStdout;
 use crate::event_field::{self, Condition};
 use crate::event_line::Lines;
 use crate::event_summary::Summary;
@@ -21,7 +21,7 @@ use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::{self, SessionArgs, SessionPlan, TICK, rundown};
 use crate::source::{self, Source};
 use crate::stack_names::{NamedStack, StackNames};
-use crate::stdout::{to_stdout, unbuffered_stdout};
+use crate::stdout::to_stdout;
 use crate::target::Target;
 use crate::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::timeout_args::TimeoutArgs;
@@ -154,7 +154,8 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
         true => Some(StackNames::default()),
         false => None,
     };
-    let output = Output::new(globals)?;
+    // The lines of a pipe are visible as soon as possible.
+    let output = Output::new(source.is_regular(), globals)?;
     let mut events = Events::new(source, args, None, names, &output);
     let end = loop {
         match events.show_next() {
@@ -172,7 +173,11 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
             .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
     }
     events.report(globals);
-    source::check(end?, name)?;
+    let end = end?;
+    // A reader that closed the pipe wants no failure. Whether that is known before the end of the trace is chance.
+    if !output.borrow().is_closed() {
+        source::check(end, name)?;
+    }
     events.check_until()
 }
 
@@ -182,7 +187,7 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     let wire_log = args.wire_log.open()?;
     let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
     let client = target.client(timeouts, &wire_log)?;
-    let output = Output::new(globals)?;
+    let output = Output::new(false, globals)?;
     let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
     // The session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
@@ -404,24 +409,17 @@ impl<R: Read> Read for FlushingReader<R> {
     }
 }
 
-/// Standard output, without the line buffer of [`io::Stdout`].
+/// Lines, and standard output for them.
 struct Output {
     json: bool,
     lines: Lines,
-    stdout: io::Result<File>,
+    stdout: BulkStdout,
 }
 
 impl Output {
-    /// The length at which lines are written.
-    const FULL: usize = 64 << 10;
-
-    fn new(globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
-        let stdout = unbuffered_stdout().map_err(|e| cannot_write(&e))?;
-        Ok(Rc::new(RefCell::new(Self {
-            json: globals.json,
-            lines: Lines::new(globals.json),
-            stdout: Ok(stdout),
-        })))
+    fn new(in_background: bool, globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
+        let stdout = BulkStdout::open(in_background)?;
+        Ok(Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json), stdout })))
     }
 
     fn add(
@@ -442,32 +440,24 @@ impl Output {
     }
 
     fn flush_full(&mut self) {
-        if self.lines.bytes.len() >= Self::FULL {
+        if self.lines.bytes.len() >= self.stdout.batch() {
             self.flush();
         }
     }
 
     fn flush(&mut self) {
-        if let (Ok(stdout), false) = (&mut self.stdout, self.lines.bytes.is_empty()) {
-            if let Err(e) = stdout.write_all(&self.lines.bytes) {
-                self.stdout = Err(e);
-            }
-        }
-        self.lines.bytes.clear();
+        self.stdout.write(&mut self.lines.bytes);
     }
 
     /// Returns whether writing has failed.
     const fn is_closed(&self) -> bool {
-        self.stdout.is_err()
+        self.stdout.is_closed()
     }
 
-    /// Writes the remaining lines. A reader that closed the pipe wants no more, which is no error.
+    /// Writes the remaining lines.
     fn finish(&mut self) -> Result<(), Failure> {
         self.flush();
-        match &self.stdout {
-            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(cannot_write(e)),
-            _ => Ok(()),
-        }
+        self.stdout.finish()
     }
 }
 
@@ -484,8 +474,4 @@ fn columns(values: &[Option<Value<'_>>], names: &[String], output: &Output) -> S
         None => "-".to_owned(),
     };
     values.map(text).collect::<Vec<_>>().join("\t")
-}
-
-fn cannot_write(e: &io::Error) -> Failure {
-    Failure::io("cannot write to standard output", e)
 }
