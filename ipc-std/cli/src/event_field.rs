@@ -7,8 +7,7 @@ use ipc_proto::Guid;
 use ipc_proto::nettrace::{Metadata, Str, TraceEvent, Value};
 use serde_json::json;
 
-use crate::event_line::start;
-use crate::printable::NAME_LIMIT;
+use crate::printable::{NAME_LIMIT, start};
 
 /// Returns the field of an event, by its name or by a path of names. Without such a field, the name can be that of a
 /// property that every event has.

@@ -9,7 +9,7 @@ use ipc_proto::Guid;
 use ipc_proto::nettrace::{Item, Metadata, Str, TraceEvent, Value, Values};
 
 use crate::plain_text;
-use crate::printable::{NAME_LIMIT, is_control, printable_name};
+use crate::printable::{NAME_LIMIT, is_control, printable_name, start};
 use crate::repeated_text::{DescriptionTexts, StackTexts};
 use crate::stack_names::{NamedStack, STACK_LIMIT};
 
@@ -611,17 +611,6 @@ fn zeros(number: u64) -> u32 {
 const fn may_be_long(name: Str<'_>) -> bool {
     let (Str::Utf8(bytes) | Str::Utf16(bytes)) = name;
     bytes.len() > NAME_LIMIT
-}
-
-/// Returns at least [`NAME_LIMIT`] characters and one more of a name, if it has so many. The work for a name depends on
-/// this length only.
-pub(crate) fn start(name: Str<'_>) -> Str<'_> {
-    /// A character has at most four bytes in either encoding.
-    const LEN: usize = (NAME_LIMIT + 1) * 4;
-    match name {
-        Str::Utf8(bytes) => Str::Utf8(bytes.get(..LEN).unwrap_or(bytes)),
-        Str::Utf16(bytes) => Str::Utf16(bytes.get(..LEN).unwrap_or(bytes)),
-    }
 }
 
 /// Returns the bytes of the payload after the fields, all of which have been read, and the error if a field did not

@@ -2,6 +2,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use ipc_proto::nettrace::Str;
 use serde_json::Value;
 
 /// The number of characters of a name from a trace that is repeated, for each event or as the width of a column.
@@ -13,6 +14,17 @@ pub(crate) fn printable_name(name: &str) -> String {
     let start: String = chars.by_ref().take(NAME_LIMIT).collect();
     let mark = if chars.next().is_some() { "…" } else { "" };
     format!("{}{mark}", printable(&start))
+}
+
+/// Returns at least [`NAME_LIMIT`] characters and one more of a name, if it has so many. The work for a name depends on
+/// this length only.
+pub(crate) fn start(name: Str<'_>) -> Str<'_> {
+    /// A character has at most four bytes in either encoding.
+    const LEN: usize = (NAME_LIMIT + 1) * 4;
+    match name {
+        Str::Utf8(bytes) => Str::Utf8(bytes.get(..LEN).unwrap_or(bytes)),
+        Str::Utf16(bytes) => Str::Utf16(bytes.get(..LEN).unwrap_or(bytes)),
+    }
 }
 
 /// Returns `text` with its control characters escaped as in Rust, `\u{1b}`.

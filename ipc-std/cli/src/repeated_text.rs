@@ -1,7 +1,7 @@
 //! Text that lines of events repeat, descriptions and stacks: it is formatted once, and then copied.
 use ipc_proto::nettrace::{Metadata, Str};
 
-use crate::event_line::start;
+use crate::printable::start;
 
 /// The texts of the descriptions that were formatted last.
 #[derive(Debug)]
