@@ -240,6 +240,8 @@ fn numbers_that_v6_assigns_again() {
     write!(thread(1, [ThreadEntry::ThreadId(101)]));
     write!(event(&event(1, 1, 1, 40)));
     write!(event(&event(1, 2, 1, 30)));
+    write!(remove_thread(&ThreadSequence { thread: 2, sequence: 1 }));
+    write!(event(&event(1, 2, 1, 45)));
     write!(sequence_point(&SequencePoint { timestamp: 60, flags: 3, threads: 0 }));
     write!(event(&event(1, 1, 1, 70)));
     write!(sequence_point(&SequencePoint { timestamp: 75, flags: 0, threads: 0 }));
@@ -262,8 +264,14 @@ fn numbers_that_v6_assigns_again() {
             assert!(!found.is_sorted());
             found.sort();
         }
-        let expected =
-            [(30, 200, "first"), (40, 101, "first"), (50, 100, "first"), (70, 1, ""), (80, 102, "second")];
+        let expected = [
+            (30, 200, "first"),
+            (40, 101, "first"),
+            (45, 2, "first"),
+            (50, 100, "first"),
+            (70, 1, ""),
+            (80, 102, "second"),
+        ];
         let found: Vec<_> =
             found.iter().map(|(time, thread, name)| (*time, *thread, name.as_str())).collect();
         assert_eq!(found, expected, "{limit:?}");

@@ -29,6 +29,7 @@ pub(super) struct StreamContext {
     /// V6. Indexes come and go without a limit, so this is not a [`NumberMap`], which never shrinks.
     threads: Arena<ThreadBuf>,
     thread_indexes: BTreeMap<u64, u32>,
+    recent_threads: RecentThreads,
     stacks: NumberMap<Place>,
     label_lists: NumberMap<LabelDigest>,
     /// The bytes of stacks and label lists.
@@ -157,6 +158,7 @@ impl StreamContext {
             Record::Thread(thread) => self.store_thread(thread),
             Record::RemoveThread(row) => {
                 if let Some(place) = self.thread_indexes.remove(&row.thread) {
+                    self.recent_threads.set(row.thread, NOWHERE);
                     self.threads.retire(place);
                 }
             }
@@ -186,6 +188,7 @@ impl StreamContext {
         let size = thread.entries.as_bytes().len();
         if let Some(place) = self.threads.replace(old, ThreadBuf::new(thread), size) {
             self.thread_indexes.insert(thread.index, place);
+            self.recent_threads.set(thread.index, place);
         }
     }
 
@@ -245,6 +248,7 @@ impl StreamContext {
         }
         if point.flushes_threads() {
             self.thread_indexes.clear();
+            self.recent_threads = RecentThreads::default();
             self.threads.clear();
         }
     }
@@ -265,14 +269,23 @@ impl StreamContext {
 
     /// Returns the places of what an event refers to.
     #[inline]
-    pub(super) fn refer(&self, event: &Event<'_>) -> References {
+    pub(super) fn refer(&mut self, event: &Event<'_>) -> References {
         let metadata = self.metadata_ids.get(event.metadata_id.into()).copied().unwrap_or(NOWHERE);
         let thread = if self.thread_indexes.is_empty() {
             NOWHERE
         } else {
-            self.thread_indexes.get(&event.thread).copied().unwrap_or(NOWHERE)
+            self.recent_threads.get(event.thread).unwrap_or_else(|| self.find_thread(event.thread))
         };
         References { metadata, thread }
+    }
+
+    /// Returns the place of a thread by its index.
+    #[cold]
+    #[inline(never)]
+    fn find_thread(&mut self, index: u64) -> u32 {
+        let place = self.thread_indexes.get(&index).copied().unwrap_or(NOWHERE);
+        self.recent_threads.set(index, place);
+        place
     }
 
     #[inline]
@@ -311,6 +324,38 @@ impl Place {
     fn range(self) -> core::ops::Range<usize> {
         let [start, len] = [self.start, self.len].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         start..start.saturating_add(len)
+    }
+}
+
+/// The places of threads that were looked up or stored last, each at one slot: a lookup in an ordered map takes longer
+/// than the rest of what an event refers to.
+#[derive(Debug)]
+struct RecentThreads([(u64, u32); 64]);
+
+impl RecentThreads {
+    #[inline]
+    fn get(&self, index: u64) -> Option<u32> {
+        let (recent, place) = self.0.get(Self::slot(index))?;
+        (*recent == index).then_some(*place)
+    }
+
+    fn set(&mut self, index: u64, place: u32) {
+        if let Some(slot) = self.0.get_mut(Self::slot(index)) {
+            *slot = (index, place);
+        }
+    }
+
+    /// Indexes count up, so those of a few threads have different slots.
+    #[inline]
+    fn slot(index: u64) -> usize {
+        usize::try_from(index & 63).unwrap_or_default()
+    }
+}
+
+impl Default for RecentThreads {
+    /// No thread has a place.
+    fn default() -> Self {
+        Self([(0, NOWHERE); 64])
     }
 }
 
