@@ -476,7 +476,11 @@ fn usage() {
     run(&["counters"]).fails(2, "a process ID, a file, --name, --socket or --all is required");
     let file = recorded("net8-meters.nettrace");
     run(&["counters", &file, "A;B"]).fails(2, "counters are selected by PROVIDER or PROVIDER/NAME");
-    run(&["counters", &file, "--duration", "1s"]).fails(2, "options for sessions do not apply");
+    for options in
+        [["--duration", "1s"], ["--interval", "2s"], ["--max-time-series", "5"], ["--max-histograms", "5"]]
+    {
+        run(&[&["counters", &file], &options[..]].concat()).fails(2, "options for sessions do not apply");
+    }
     let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join("counters-of-a-file.jsonl");
     for options in [["--timeout", "1s"], ["--wire-log", log.to_str().unwrap()]] {
         run(&[&["counters", &file], &options[..]].concat()).fails(2, "options for sessions do not apply");
