@@ -87,9 +87,9 @@ pub(crate) struct Args {
     /// Read PID|FILE as a file even if it is a number
     #[arg(long, conflicts_with_all = ["name", "socket", "all"])]
     file: bool,
-    /// Time between two samples
-    #[arg(long, value_name = "DURATION", value_parser = durations::parse, default_value = "1s")]
-    interval: Duration,
+    /// Time between two samples [default: 1s]
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
+    interval: Option<Duration>,
     /// End after DURATION
     #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
     duration: Option<Duration>,
@@ -108,12 +108,12 @@ pub(crate) struct Args {
     /// Serve the text format of Prometheus at http://ADDRESS/metrics, as 127.0.0.1:9184
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["csv", "json"])]
     serve: Option<SocketAddr>,
-    /// Number of series of meters that a process reports at most
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    max_time_series: u32,
-    /// Number of series of histograms that a process reports at most
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    max_histograms: u32,
+    /// Number of series of meters that a process reports at most [default: 1000]
+    #[arg(long, value_name = "N")]
+    max_time_series: Option<u32>,
+    /// Number of series of histograms that a process reports at most [default: 10]
+    #[arg(long, value_name = "N")]
+    max_histograms: Option<u32>,
     /// Request histograms with buckets, since .NET 10; another session of meters then cannot run
     #[arg(long)]
     exponential_histograms: bool,
@@ -261,8 +261,13 @@ impl Args {
 
     /// Returns whether there is an option that only applies to a process.
     fn is_about_sessions(&self) -> bool {
-        let has_timeouts = self.duration.is_some() || self.timeout.given().is_some();
-        has_timeouts || self.exponential_histograms || self.wire_log.is_wanted()
+        let has_times = self.interval.is_some() || self.duration.is_some() || self.timeout.given().is_some();
+        let has_limits = self.max_time_series.is_some() || self.max_histograms.is_some();
+        has_times || has_limits || self.exponential_histograms || self.wire_log.is_wanted()
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval.unwrap_or_else(|| CounterConfig::default().interval)
     }
 
     /// Returns the path of `--output`. `-` is standard output, as without it.
@@ -275,7 +280,7 @@ impl Args {
         const INTERVALS: u32 = 2;
         let is_once =
             self.format == Some(Format::Prometheus) && self.file().is_none() && self.serve.is_none();
-        let once = || self.interval.saturating_mul(INTERVALS).saturating_add(Duration::from_millis(500));
+        let once = || self.interval().saturating_mul(INTERVALS).saturating_add(Duration::from_millis(500));
         self.duration.or_else(|| (is_once && self.until.is_empty()).then(once))
     }
 
@@ -293,13 +298,14 @@ impl Args {
         if selections.is_empty() {
             selections.extend("System.Runtime".parse());
         }
+        let defaults = CounterConfig::default();
         CounterConfig {
             selections,
-            interval: self.interval,
-            max_time_series: self.max_time_series,
-            max_histograms: self.max_histograms,
+            interval: self.interval(),
+            max_time_series: self.max_time_series.unwrap_or(defaults.max_time_series),
+            max_histograms: self.max_histograms.unwrap_or(defaults.max_histograms),
             exponential_histograms: self.exponential_histograms.then(ExponentialConfig::default),
-            ..CounterConfig::default()
+            ..defaults
         }
     }
 }
@@ -412,10 +418,10 @@ impl<'a> Show<'a> {
         let began = Instant::now();
         let after = |duration: Duration| began.checked_add(duration);
         let mut end = self.args.end().and_then(after);
-        let pace = self.output.pace(self.args.interval);
+        let pace = self.output.pace(self.args.interval());
         let mut tick = after(pace);
         let is_checked = !self.watches.is_empty() && !self.args.all;
-        let first = self.args.interval.saturating_mul(FIRST_INTERVALS).saturating_add(STARTING);
+        let first = self.args.interval().saturating_mul(FIRST_INTERVALS).saturating_add(STARTING);
         let mut first = after(first).filter(|_| !self.args.all);
         let mut failed = Ok(());
         let mut possible = Ok(());
