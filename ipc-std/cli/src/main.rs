@@ -7,6 +7,7 @@ mod columns;
 mod commands;
 mod counters;
 mod durations;
+mod event_digest;
 mod event_field;
 mod event_line;
 mod event_summary;

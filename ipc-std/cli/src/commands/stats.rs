@@ -7,11 +7,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use ipc_proto::nettrace::{BlockKind, Corruption, End, Event, LossBuf, Metadata, Record, Str, Version, clr};
 use ipc_std::RecordReader;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
+use crate::event_digest::EventDigest;
 use crate::failure::Failure;
 use crate::globals::Globals;
-use crate::hex::hex;
 use crate::printable::{printable, printable_name};
 use crate::source::{self, Source};
 use crate::stdout::{json_to_stdout, to_stdout};
@@ -39,6 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut steps = RecordReader::new(Source::open(&args.file)?.with_progress());
     let mut stats = Stats::default();
+    let mut digest = EventDigest::new()?;
     let end = loop {
         match steps.next_record() {
             Record::More { .. } => {
@@ -51,6 +51,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 let name = block_name(block.kind, steps.version(), steps.object_name());
                 stats.block(name);
             }
+            Record::Event(event) => {
+                digest.event(&event);
+                stats.event(&event);
+            }
             step => stats.step(&step),
         }
     };
@@ -59,7 +63,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         End::Corrupt { reason: Corruption::Version(version), .. } => Some(version),
         _ => (steps.offset() > 0).then(|| steps.version().number()),
     };
-    let digest = hex(&core::mem::take(&mut stats.digest).finalize());
+    let digest = digest.finish()?;
     if globals.json {
         json_to_stdout(&stats.to_json(end, &digest))?;
     } else {
@@ -91,7 +95,6 @@ struct Stats {
     loss: LossBuf,
     /// The smallest and the largest timestamp.
     times: Option<(u64, u64)>,
-    digest: Sha256,
 }
 
 /// Provider, ID and version.
@@ -109,7 +112,6 @@ impl Stats {
     fn step(&mut self, step: &Record<'_>) {
         self.loss.record(step);
         match step {
-            Record::Event(event) => self.event(event),
             Record::Trace(trace) => {
                 (self.version, self.pointer_size) = (Some(trace.version), trace.pointer_size)
             }
@@ -169,7 +171,7 @@ impl Stats {
         let time = event.timestamp;
         let (first, last) = self.times.unwrap_or((time, time));
         self.times = Some((first.min(time), last.max(time)));
-        digest(&mut self.digest, event);
+        self.loss.event(event);
     }
 
     /// Returns the kinds that have events, the most frequent first.
@@ -276,22 +278,4 @@ fn ended(end: End) -> (&'static str, Option<u64>, Option<String>) {
         End::Truncated { offset, reason } => ("truncated", Some(offset), Some(reason.to_string())),
         End::Corrupt { offset, reason } => ("corrupt", Some(offset), Some(reason.to_string())),
     }
-}
-
-/// Adds the event without its stack and its labels to the digest.
-fn digest(digest: &mut Sha256, event: &Event<'_>) {
-    let mut header = Vec::with_capacity(96);
-    header.extend(event.metadata_id.to_le_bytes());
-    header.extend(event.sequence.to_le_bytes());
-    header.extend(event.thread.to_le_bytes());
-    header.extend(event.capture_thread.to_le_bytes());
-    header.extend(event.processor.to_le_bytes());
-    header.extend(event.stack_id.to_le_bytes());
-    header.extend(event.timestamp.to_le_bytes());
-    header.extend(event.activity_id.0);
-    header.extend(event.related_activity_id.0);
-    header.push(event.sorted.into());
-    header.extend(u32::try_from(event.payload.len()).unwrap_or(u32::MAX).to_le_bytes());
-    digest.update(&header);
-    digest.update(event.payload);
 }
