@@ -498,6 +498,10 @@ fn usage() {
 #[test]
 fn an_interval_of_zero_is_refused() {
     counters(&running(), &["--interval", "0"]).fails(2, "the interval is below 100 ms");
+    // Before a process is asked, or waited for.
+    let nothing = tempfile::tempdir().unwrap().path().join("socket");
+    let arguments = ["counters", "--socket", nothing.to_str().unwrap(), "--interval", "0"];
+    run(&arguments).fails(2, "the interval is below 100 ms");
 }
 
 #[cfg(unix)]
