@@ -13,7 +13,7 @@ use ipc_proto::nettrace::End;
 use ipc_std::discover::{self, ScanConfig};
 use ipc_std::{Client, CounterStream, Stopper, Timeouts, TraceReader};
 use nettrace_analysis::counters::{
-    CounterConfig, CounterEvent, CounterReader, Instrument, OwnedSample, Selection,
+    CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
 };
 
 use crate::failure::{Failure, Kind};
@@ -128,8 +128,11 @@ const SCAN_INTERVAL: Duration = Duration::from_secs(2);
 const STACK_SIZE: usize = 256 << 10;
 
 impl Feed {
-    /// Creates a feed without processes. A signal stops all of its sessions, a second one ends the tool.
+    /// Creates a feed without processes, or fails if no runtime can have such a session. A signal stops all of its sessions,
+    /// a second one ends the tool.
     pub(crate) fn new(config: CounterConfig, timeouts: Timeouts) -> Result<Self, Failure> {
+        // The version of the runtime decides what a session is, but not whether there is one.
+        CounterPlan::new(&config, None).map_err(|e| Failure::new(Kind::Usage, e.to_string()))?;
         let shared = Arc::new(Shared::default());
         signals::handle({
             let shared = Arc::clone(&shared);
