@@ -226,7 +226,8 @@ fn numbers_that_v6_assigns_again() {
     };
     write!(describe(&described("first")));
     write!(thread(1, [ThreadEntry::ThreadId(100)]));
-    write!(thread(2, [ThreadEntry::ThreadId(200)]));
+    // Both have the same slot among the recent threads.
+    write!(thread(65, [ThreadEntry::ThreadId(200)]));
     let event = |metadata_id, thread, sequence, timestamp| Event {
         metadata_id,
         thread,
@@ -239,9 +240,9 @@ fn numbers_that_v6_assigns_again() {
     write!(remove_thread(&ThreadSequence { thread: 1, sequence: 1 }));
     write!(thread(1, [ThreadEntry::ThreadId(101)]));
     write!(event(&event(1, 1, 1, 40)));
-    write!(event(&event(1, 2, 1, 30)));
-    write!(remove_thread(&ThreadSequence { thread: 2, sequence: 1 }));
-    write!(event(&event(1, 2, 1, 45)));
+    write!(event(&event(1, 65, 1, 30)));
+    write!(remove_thread(&ThreadSequence { thread: 65, sequence: 1 }));
+    write!(event(&event(1, 65, 1, 45)));
     write!(sequence_point(&SequencePoint { timestamp: 60, flags: 3, threads: 0 }));
     write!(event(&event(1, 1, 1, 70)));
     write!(sequence_point(&SequencePoint { timestamp: 75, flags: 0, threads: 0 }));
@@ -267,7 +268,7 @@ fn numbers_that_v6_assigns_again() {
         let expected = [
             (30, 200, "first"),
             (40, 101, "first"),
-            (45, 2, "first"),
+            (45, 65, "first"),
             (50, 100, "first"),
             (70, 1, ""),
             (80, 102, "second"),
