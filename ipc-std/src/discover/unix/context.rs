@@ -1,4 +1,3 @@
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -30,7 +29,7 @@ pub(super) struct SearchContext {
 /// blocked, its location gets no other: a program that searches again and again has not more and more threads.
 enum PendingScan {
     Done(Result<ScannedDirectory, Reason>),
-    OnWorker { receiver: mpsc::Receiver<Result<ScannedDirectory, Reason>>, is_over: Arc<AtomicBool> },
+    OnWorker(mpsc::Receiver<Result<ScannedDirectory, Reason>>),
 }
 
 /// The locations of abandoned workers.
@@ -60,19 +59,14 @@ impl SearchLocation {
             return Self::done(path.clone(), Err(Reason::Unresponsive { path }));
         }
         let (sender, receiver) = mpsc::sync_channel(1);
-        let is_over = Arc::new(AtomicBool::new(false));
-        let worker = {
-            let (is_over, path) = (Arc::clone(&is_over), path.clone());
-            thread::Builder::new().spawn(move || {
-                // It fails after the deadline.
-                let _ = sender.send(scan());
-                let mut abandoned = abandoned();
-                is_over.store(true, Ordering::Relaxed);
-                abandoned.remove(&path);
-            })
-        };
+        let location = path.clone();
+        let worker = thread::Builder::new().spawn(move || {
+            // It fails after the deadline.
+            let _ = sender.send(scan());
+            abandoned().remove(&location);
+        });
         let pending = match worker {
-            Ok(_) => PendingScan::OnWorker { receiver, is_over },
+            Ok(_) => PendingScan::OnWorker(receiver),
             Err(e) => PendingScan::Done(Err(unreadable(&path, &e))),
         };
         Self { path, pending }
@@ -82,14 +76,17 @@ impl SearchLocation {
     pub(super) fn wait(self, deadline: Instant) -> (PathBuf, Result<ScannedDirectory, Reason>) {
         let scanned = match self.pending {
             PendingScan::Done(scanned) => scanned,
-            PendingScan::OnWorker { receiver, is_over } => {
+            PendingScan::OnWorker(receiver) => {
                 let timeout = deadline.saturating_duration_since(Instant::now());
                 receiver.recv_timeout(timeout).unwrap_or_else(|_| {
                     let mut abandoned = abandoned();
-                    if !is_over.load(Ordering::Relaxed) {
-                        abandoned.insert(self.path.clone());
-                    }
-                    Err(Reason::Unresponsive { path: self.path.clone() })
+                    // A worker that is over has sent its result before it removes its location.
+                    receiver.try_recv().unwrap_or_else(|e| {
+                        if e == mpsc::TryRecvError::Empty {
+                            abandoned.insert(self.path.clone());
+                        }
+                        Err(Reason::Unresponsive { path: self.path.clone() })
+                    })
                 })
             }
         };
