@@ -23,11 +23,9 @@ use ipc_std::{
     Client, Error, Monitor, MonitorEvent, Phase, Stream, Timeouts, TraceConfig, TraceReader, TraceSession,
 };
 
-use peer::{Listener, Place, is_ready};
+use peer::{HANGS, Listener, Place, is_ready};
 
 const SHORT: Duration = Duration::from_millis(300);
-/// A deadline that only a hanging test reaches.
-const HANGS: Duration = Duration::from_secs(300);
 
 /// Returns a stream that is larger than the buffers of a connection, with an end mark.
 fn stream() -> Vec<u8> {
