@@ -588,8 +588,11 @@ fn hexadecimal(numbers: &[u64], out: &mut Vec<u8>) {
             let shifted = number.checked_shl(zeros(*number).saturating_mul(4)).unwrap_or_default();
             *bytes = shifted.to_be_bytes();
         }
+        // Only so many as there are: names of frames have one number between them.
+        let bytes = bytes.get(..numbers.len()).unwrap_or_default().as_flattened();
         // There are two digits for each byte.
-        let _ = const_hex::encode_to_slice(bytes.as_flattened(), &mut digits);
+        let digits = digits.get_mut(..bytes.len().saturating_mul(2)).unwrap_or_default();
+        let _ = const_hex::encode_to_slice(bytes, digits);
         for (i, (number, digits)) in numbers.iter().zip(digits.chunks_exact(16)).enumerate() {
             out.extend_from_slice(if n == 0 && i == 0 { b"\"0x" } else { b",\"0x" });
             // All digits are copied, which is faster than some, and those of the leading zeros are removed. They are

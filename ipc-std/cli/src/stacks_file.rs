@@ -376,7 +376,7 @@ fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
         let mut own = entry.inclusive;
         if depth < STACK_LIMIT {
             for call in tree.children(node) {
-                // Sums of parts are not exact.
+                // The graph adds the weights up again, in floats: it must get a call that is just as wide.
                 if tree.share(call.1.inclusive) >= min_width * 0.99 {
                     own = own.saturating_sub(call.1.inclusive);
                     next.push((call, path.len(), depth.saturating_add(1)));
