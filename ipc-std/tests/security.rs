@@ -16,6 +16,15 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(repository().join(path)).unwrap_or_default()
 }
 
+/// Returns whether a Rust file below a folder has a path that ends with `name` and contains `text`.
+fn has_file(folder: &Path, name: &Path, text: &str) -> bool {
+    let Ok(entries) = folder.read_dir() else { return false };
+    entries.map(|entry| entry.unwrap().path()).any(|path| {
+        (path.ends_with(name) && std::fs::read_to_string(&path).is_ok_and(|content| content.contains(text)))
+            || has_file(&path, name, text)
+    })
+}
+
 /// Returns whether a check that is named in backticks exists: a stage, a test, a fuzzed property, or a lint of a
 /// library.
 fn exists(check: &str) -> bool {
@@ -23,9 +32,13 @@ fn exists(check: &str) -> bool {
         return text(".ci/run").contains(&format!("\n    \"{stage} "));
     }
     if let Some((file, test)) = check.split_once("::") {
-        let has = |package| text(&format!("{package}/tests/{file}.rs")).contains(&format!("fn {test}()"));
+        let (file, test) = (format!("{file}.rs"), format!("fn {test}()"));
         let packages = ["ipc-proto", "ipc-proto/analysis", "ipc-std", "ipc-std/cli", "fuzz"];
-        return packages.into_iter().any(has);
+        let folders =
+            packages.iter().flat_map(|package| [format!("{package}/src"), format!("{package}/tests")]);
+        return folders
+            .map(|folder| repository().join(folder))
+            .any(|folder| has_file(&folder, Path::new(&file), &test));
     }
     let lint = |package| text(&format!("{package}/src/lib.rs")).contains(&format!("#![{check}]"));
     lint("ipc-proto")
