@@ -448,13 +448,18 @@ fn a_graph_has_the_outer_calls_and_the_start_of_names() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("long.nettrace");
     fs::write(&file, trace(&long, &[sample(1), sample(2)])).unwrap();
-    let graph = run(&["convert", file.to_str().unwrap(), "-o", "-", "--format", "svg"]).into_text();
-    let titles: Vec<&str> =
-        graph.split("<title>").skip(1).map(|rest| rest.split_once("</title>").unwrap().0).collect();
-    let name = |start: &str| format!("ManagedModule!T.{}… (2 samples, 100.00%)", &start[..256 - 16]);
-    let expected = [
-        &["all (2 samples, 100%)".to_owned(), name(&"a:".repeat(200))][..],
-        &vec![name(&"b".repeat(400)); 255],
-    ];
-    assert!(titles == expected.concat(), "{} {:?}", titles.len(), &titles[..3]);
+    let file = file.to_str().unwrap();
+    let convert = ["convert", file, "-o", "-", "--format", "svg"];
+    for (options, difference) in [(&[][..], ""), (&["--diff", file], "; 0.00%")] {
+        let graph = run(&[&convert[..], options].concat()).into_text();
+        let titles: Vec<&str> =
+            graph.split("<title>").skip(1).map(|rest| rest.split_once("</title>").unwrap().0).collect();
+        let name =
+            |start: &str| format!("ManagedModule!T.{}… (2 samples, 100.00%{difference})", &start[..256 - 16]);
+        let expected = [
+            &["all (2 samples, 100%)".to_owned(), name(&"a:".repeat(200))][..],
+            &vec![name(&"b".repeat(400)); 255],
+        ];
+        assert!(titles == expected.concat(), "{options:?}: {} {:?}", titles.len(), &titles[..3]);
+    }
 }
