@@ -307,14 +307,16 @@ fn write(
             let lines = match old {
                 Some(old) => {
                     options.title = format!("{} compared with {}", options.title, old.name);
-                    differential(samples, old.samples, clock)?
+                    // No call is left out: it can be wide in the other trace.
+                    differential(&drawn(old.samples, clock, 0.0), &drawn(samples, clock, 0.0))?
                 }
                 None => drawn(samples, clock, options.min_width),
             };
             flamegraph::from_lines(&mut options, lines.lines(), &mut *out)?;
         }
         (Format::Folded, Some(old)) => {
-            out.write_all(differential(samples, old.samples, clock)?.as_bytes())?
+            let lines = differential(&folded(old.samples, clock), &folded(samples, clock))?;
+            out.write_all(lines.as_bytes())?;
         }
         (Format::Folded, None) => {
             let tree = CallTree::new(samples, clock, |_, weight| weight.total());
@@ -391,11 +393,10 @@ fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
     lines
 }
 
-/// Returns the stacks of two traces, each on a line with its weights before and after. Those before are scaled to the
+/// Returns the stacks of two lists, each on a line with its weights before and after. Those before are scaled to the
 /// total of those after, because recordings differ in length.
-fn differential(new: &mut Samples, old: &mut Samples, clock: &Clock) -> io::Result<String> {
+fn differential(before: &str, after: &str) -> io::Result<String> {
     let options = differential::Options { normalize: true, ..Default::default() };
-    let (before, after) = (folded(old, clock), folded(new, clock));
     let mut lines = Vec::new();
     differential::from_readers(options, before.as_bytes(), after.as_bytes(), &mut lines)?;
     // The same traces make the same file.
