@@ -431,20 +431,25 @@ fn has_session(process: &FakeProcess) -> bool {
     sockets.lines().filter(|line| line.ends_with(socket)).count() > 1
 }
 
-/// Processes that end are notes, and others, which start later, are found.
+/// Processes that end are notes, and others, which start later, are found. Nothing of those that ended stays open.
 #[cfg(target_os = "linux")]
 #[test]
 fn all_processes() {
     let folder = tempfile::tempdir().unwrap();
-    let first = FakeProcess::start(folder.path());
-    let mut command = tool(&["counters", "--all", "No-Such-Provider/none"]);
+    let log = folder.path().join("log.jsonl");
+    let mut process = FakeProcess::start(folder.path());
+    let mut command =
+        tool(&["counters", "--all", "No-Such-Provider/none", "--wire-log", log.to_str().unwrap()]);
     let mut child = command.env("TMPDIR", folder.path()).spawn().unwrap();
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
-    let second = FakeProcess::start(folder.path());
-    for process in [first, second] {
+    let descriptors = || fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count();
+    let mut after_the_first = None;
+    for _ in 0..3 {
         let id = process.id();
-        // The first search or the next one finds it.
-        until("the process has no session", || has_session(&process));
+        // The first search or the next one finds it. Only this tool writes to the log.
+        let answer: String = u64::from(id).to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let has_answered = || fs::read_to_string(&log).is_ok_and(|log| log.contains(&answer));
+        until("the process has no session", || has_answered() && has_session(&process));
         process.crash();
         // A process that has ended has no name.
         let expected = [" ", ":"].map(|end| format!("note: process {id}{end}"));
@@ -454,6 +459,9 @@ fn all_processes() {
         let ends =
             [": the process exited", " went away while waiting for the response", ": no process listens at "];
         assert!(ends.iter().any(|end| note.contains(end)), "{note}");
+        let open = *after_the_first.get_or_insert_with(descriptors);
+        until("sessions stay open", || descriptors() <= open);
+        process = FakeProcess::start(folder.path());
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
         .unwrap();
