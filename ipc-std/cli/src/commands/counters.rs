@@ -192,7 +192,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let wire_log = args.wire_log.open()?;
             let mut feed = Feed::new(args.config(selections), args.timeout.timeouts())?;
             let show = Show::new(args, globals, args.output(true, true, globals)?);
-            feed.follow_all();
+            feed.follow_all(wire_log.observer());
             show.live(feed, &wire_log)
         }
     }

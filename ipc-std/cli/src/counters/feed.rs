@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use ipc_proto::nettrace::End;
 use ipc_std::discover::{self, ScanConfig};
-use ipc_std::{Client, CounterStream, Stopper, Timeouts, TraceReader};
+use ipc_std::{Client, CounterStream, Observer, Stopper, Timeouts, TraceReader};
 use nettrace_analysis::counters::{
     CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
 };
@@ -92,6 +92,8 @@ pub(crate) struct Feed {
     /// The sockets of all processes so far, if the feed follows all processes.
     known: Option<BTreeSet<PathBuf>>,
     next_scan: Instant,
+    /// Sees the messages of the processes that are followed.
+    observer: Option<Observer>,
     timeouts: Timeouts,
     config: CounterConfig,
 }
@@ -145,7 +147,8 @@ impl Feed {
         })?;
         let (sender, receiver) = sync_channel(WAITING);
         let next_scan = Instant::now();
-        Ok(Self { shared, receiver, sender, running: 0, known: None, next_scan, timeouts, config })
+        let (running, known, observer) = (0, None, None);
+        Ok(Self { shared, receiver, sender, running, known, next_scan, observer, timeouts, config })
     }
 
     /// Starts a session of a process, on a thread of its own.
@@ -170,8 +173,9 @@ impl Feed {
     }
 
     /// Starts a session of each process, and of those that start later.
-    pub(crate) fn follow_all(&mut self) {
+    pub(crate) fn follow_all(&mut self, observer: Option<Observer>) {
         self.known = Some(BTreeSet::new());
+        self.observer = observer;
     }
 
     fn scan(&mut self) -> Result<(), Failure> {
@@ -187,7 +191,7 @@ impl Feed {
             let process = Process { id: Some(id), name: process::name(&search, None).unwrap_or_default() };
             // A process whose socket cannot be used is none to report: `ps --why` does.
             if let Ok(client) = search.client(&self.timeouts) {
-                let result = self.add(process, client);
+                let result = self.add(process, client.with_observer(self.observer.clone()));
                 added = added.and(result);
             }
         }
