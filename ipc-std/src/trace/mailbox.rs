@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::sys;
 
 /// Stops a [`TraceSession`](crate::TraceSession) from any thread.
+///
+/// It has two descriptors (on Windows, a handle), which stay open until the session and all of its stoppers are dropped.
 #[derive(Debug, Clone)]
 pub struct Stopper(Arc<Mailbox>);
 

@@ -1,7 +1,7 @@
 //! The samples of processes, each read by a thread, and of traces.
 use core::ops::ControlFlow;
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use ipc_proto::nettrace::End;
 use ipc_std::discover::{self, ScanConfig};
-use ipc_std::{Client, CounterStream, Observer, Stopper, Timeouts, TraceReader};
+use ipc_std::{Client, CounterStream, Observer, Stopper, Timeouts, TraceReader, TraceSession};
 use nettrace_analysis::counters::{
     CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
 };
@@ -106,7 +106,10 @@ struct Shared {
 #[derive(Default)]
 struct State {
     is_stopping: bool,
-    stoppers: Vec<Stopper>,
+    /// Those of the sessions that have not ended, by their numbers: a stopper has descriptors of its own.
+    stoppers: BTreeMap<u64, Stopper>,
+    /// The number of sessions so far.
+    sessions: u64,
 }
 
 impl Shared {
@@ -114,10 +117,23 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds a session, or stops it if all are stopped. Returns its number.
+    fn begin(&self, session: &TraceSession) -> u64 {
+        let mut state = self.lock();
+        state.sessions = state.sessions.saturating_add(1);
+        let number = state.sessions;
+        if state.is_stopping {
+            session.stop();
+        } else {
+            state.stoppers.insert(number, session.stopper());
+        }
+        number
+    }
+
     /// Stops all sessions. Returns whether that was requested before.
     fn stop(&self) -> bool {
         let mut state = self.lock();
-        state.stoppers.drain(..).for_each(|stopper| stopper.stop());
+        core::mem::take(&mut state.stoppers).into_values().for_each(|stopper| stopper.stop());
         core::mem::replace(&mut state.is_stopping, true)
     }
 }
@@ -274,17 +290,19 @@ fn watch(
     client: &Client,
     config: &CounterConfig,
     shared: &Shared,
-    mut report: impl FnMut(Option<u32>, Report) -> bool,
+    report: impl FnMut(Option<u32>, Report) -> bool,
 ) -> Result<(), Failure> {
     let mut stream = client.start_counters(config)?;
-    {
-        let mut state = shared.lock();
-        if state.is_stopping {
-            stream.session().stop();
-        } else {
-            state.stoppers.push(stream.session().stopper());
-        }
-    }
+    let number = shared.begin(stream.session());
+    let ended = read(&mut stream, report);
+    shared.lock().stoppers.remove(&number);
+    ended
+}
+
+fn read(
+    stream: &mut CounterStream,
+    mut report: impl FnMut(Option<u32>, Report) -> bool,
+) -> Result<(), Failure> {
     let mut has_lost = false;
     loop {
         let id = stream.trace().trace().and_then(|trace| trace.process_id);
@@ -301,7 +319,7 @@ fn watch(
                 if let Some(problem) = lost_problem(stream.trace()) {
                     report(id, problem);
                 }
-                return end(&stream);
+                return end(stream);
             }
             Err(e) => {
                 recording::read_failure(stream.session(), e)?;
