@@ -143,29 +143,30 @@ fn is_main(name: &Value) -> bool {
     name.contains(".Main(") || name.contains(".<Main>(")
 }
 
+/// Waits until the program is in Main, and returns what `stack` says of that thread; `None` for a program that was
+/// compiled ahead of time.
+fn thread_in_main(runtime: &Runtime) -> Option<Value> {
+    let pid = runtime.process_id.to_string();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let output = runtime.dotnet_ipc(&["stack", &pid, "--json", "--timeout", "60s"]).output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let mut threads = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let main = threads.find(|thread| thread["thread_id"] == runtime.process_id);
+        match main.as_ref().and_then(|main| main["frames"].as_array()) {
+            Some(frames) if frames.iter().any(is_main) => return main,
+            None if output.status.code() == Some(1) => return None,
+            // It starts.
+            _ => assert!(Instant::now() < deadline, "{}: {stdout}", runtime.name),
+        }
+    }
+}
+
 #[test]
 fn stack_names_what_each_thread_does() {
     with_runtimes(|runtime| {
-        let pid = runtime.process_id.to_string();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        loop {
-            let output = runtime.dotnet_ipc(&["stack", &pid, "--json", "--timeout", "60s"]).output().unwrap();
-            let stdout = String::from_utf8(output.stdout).unwrap();
-            let threads: Vec<Value> =
-                stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-            let main = threads.iter().find(|thread| thread["thread_id"] == runtime.process_id);
-            let frames = main.and_then(|main| main["frames"].as_array());
-            match frames {
-                Some(frames) if frames.iter().any(is_main) => {
-                    assert!(main.unwrap()["thread_name"].is_string(), "{}: {stdout}", runtime.name);
-                    break;
-                }
-                // Compiled ahead of time.
-                None if output.status.code() == Some(1) => break,
-                // It starts.
-                _ => assert!(Instant::now() < deadline, "{}: {stdout}", runtime.name),
-            }
-        }
+        let main = thread_in_main(runtime);
+        assert!(main.is_none_or(|main| main["thread_name"].is_string()), "{}", runtime.name);
     });
 }
 
@@ -272,6 +273,9 @@ fn events_have_stacks_by_name() {
 #[test]
 fn top_shows_functions_and_threads_by_name() {
     with_runtimes(|runtime| {
+        // While a program starts, .NET Core 3.1 sometimes has a method that is neither in the list of all methods nor
+        // reported as compiled after it.
+        thread_in_main(runtime);
         let pid = runtime.process_id.to_string();
         let mut command = runtime.dotnet_ipc(&["top", &pid, "--json", "--wall", "--top", "1000"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
