@@ -609,7 +609,7 @@ fn a_number_is_a_process_id_unless_there_is_the_option_file() {
 #[cfg(unix)]
 fn a_closed_output_is_not_an_error() {
     let file = path("gen-net10-odd-payloads.nettrace");
-    // Whoever closed it wants to know nothing of the end of the second trace either.
+    // Without a reader, the cut of the second trace is not reported either.
     for file in [&file, &path("synth-cut-in-block.nettrace")] {
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(ours);
