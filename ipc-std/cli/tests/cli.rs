@@ -24,7 +24,7 @@ use std::os::fd::OwnedFd;
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 #[cfg(unix)]
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -37,6 +37,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::peer::{Listener, Place};
+#[cfg(unix)]
+use crate::tool::dead_socket;
 use crate::tool::{Ran, TOOL, finish, run, tool, unhex};
 
 const GET_PROCESS_INFO: Code = Code(0x0400);
@@ -176,7 +178,7 @@ fn a_byte_a_second_does_not_prolong_the_deadline() {
 fn a_socket_without_a_listener() {
     let directory = TempDir::new().unwrap();
     let socket = directory.path().join("socket");
-    drop(UnixListener::bind(&socket).unwrap());
+    dead_socket(&socket);
     info_fails(&socket, LONG, 3, "no_listener", "no process listens at");
 }
 

@@ -22,7 +22,7 @@ use ipc_std::discover;
 use tempfile::TempDir;
 
 use crate::search::*;
-use crate::tool::{FakeProcess, TOOL, finish};
+use crate::tool::{FakeProcess, TOOL, dead_socket, finish};
 
 /// Returns the files in a directory.
 fn files(directory: &Path) -> Vec<String> {
@@ -124,9 +124,10 @@ fn a_new_socket_is_not_removed() {
     dead_socket(&path);
     let stale = discover::stale(directory.path()).unwrap().pop().unwrap();
     fs::remove_file(&path).unwrap();
-    let listener = UnixListener::bind(&path).unwrap();
+    let runtime = FakeProcess::start(directory.path());
+    runtime.rename_socket(&path);
     assert!(stale.remove().unwrap().is_empty());
-    drop(listener);
+    runtime.crash();
     // The new socket is dead too, but it is not the proven one.
     assert!(stale.remove().unwrap().is_empty() && path.exists());
     let stale = discover::stale(directory.path()).unwrap().pop().unwrap();

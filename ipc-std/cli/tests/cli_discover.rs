@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::search::*;
-use crate::tool::{FakeProcess, TOOL, finish, tool, until};
+use crate::tool::{FakeProcess, TOOL, dead_socket, finish, tool, until};
 
 #[test]
 fn a_socket_in_the_tmpdir_of_the_process_is_found() {

@@ -13,7 +13,6 @@ mod tool;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -21,7 +20,7 @@ use ipc_std::fake::{FakeRuntime, Fault, Profile};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::tool::{Ran, TOOL, finish, tool};
+use crate::tool::{Ran, TOOL, dead_socket, finish, tool};
 
 /// A deadline that a test expects to be met.
 const LONG: &str = "60s";
@@ -55,7 +54,7 @@ fn ps_lists_every_runtime() {
     let broken = start(IDS[2], Profile::net10());
     broken.set_fault(Fault::Garbage(vec![b'?'; 20]));
     let dead = directory.path().join(format!("dotnet-diagnostic-{}-1-socket", IDS[3]));
-    drop(UnixListener::bind(&dead).unwrap());
+    dead_socket(&dead);
     File::create(directory.path().join("dotnet-diagnostic-4000000005-1-socket")).unwrap();
 
     let rows = ps_rows(directory.path(), &["--timeout", LONG]);

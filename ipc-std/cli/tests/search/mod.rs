@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -119,11 +118,6 @@ impl Drop for Idle {
 pub(crate) fn started(process_id: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap();
     stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(19).unwrap().parse().unwrap()
-}
-
-/// Creates a socket without a listener.
-pub(crate) fn dead_socket(path: &Path) {
-    drop(UnixListener::bind(path).unwrap());
 }
 
 /// Sets the modification time of a file.

@@ -69,6 +69,17 @@ pub(crate) fn started(command: &mut Command) -> Child {
     child
 }
 
+/// Creates a socket whose process was killed.
+///
+/// A socket that this process closes is not dead yet: a child that another thread starts has a copy of each descriptor
+/// until `exec`.
+#[cfg(unix)]
+pub(crate) fn dead_socket(path: &Path) {
+    let process = FakeProcess::start(path.parent().unwrap());
+    process.rename_socket(path);
+    process.crash();
+}
+
 /// Returns the path of a program in `PATH`.
 pub(crate) fn which(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
@@ -109,6 +120,10 @@ impl FakeProcess {
     }
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+    /// Gives its socket another path in the same directory.
+    pub(crate) fn rename_socket(&self, path: &Path) {
+        std::fs::rename(&self.socket, path).unwrap();
     }
     /// Kills the process, so that its socket remains.
     pub(crate) fn crash(mut self) {
