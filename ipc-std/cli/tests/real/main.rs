@@ -217,15 +217,9 @@ fn a_killed_process_keeps_its_names() {
     each_runtime(|start| {
         let mut runtime = start(&[]);
         runtime.wait_for_socket();
-        let (pid, file) = (runtime.process_id.to_string(), runtime.directory.path().join("killed.nettrace"));
+        let file = runtime.directory.path().join("killed.nettrace");
         // A program that has just started is still being compiled.
-        let args = ["trace", &pid, "--names-first", "--timeout", "60s", "-o", file.to_str().unwrap()];
-        let mut child = runtime.dotnet_ipc(&args).stderr(Stdio::piped()).spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while std::fs::metadata(&file).map_or(0, |metadata| metadata.len()) < 10_000 {
-            assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "{}", runtime.name);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let child = runtime.start_trace(&["--names-first", "--timeout", "60s"], &file, 10_000);
         runtime.kill();
         let output = child.wait_with_output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
@@ -337,14 +331,7 @@ fn trace_by_signal_ends_complete() {
             [rustix::process::Signal::INT, rustix::process::Signal::TERM, rustix::process::Signal::HUP]
         {
             let file = runtime.directory.path().join("by-signal.nettrace");
-            let pid = runtime.process_id.to_string();
-            let mut trace = runtime.dotnet_ipc(&["trace", &pid, "-o", file.to_str().unwrap()]);
-            let mut trace = trace.stderr(Stdio::null()).spawn().unwrap();
-            let soon = Instant::now() + Duration::from_secs(20);
-            while std::fs::metadata(&file).map_or(0, |metadata| metadata.len()) == 0 {
-                assert!(Instant::now() < soon, "{}: the trace has no bytes", runtime.name);
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            let mut trace = runtime.start_trace(&[], &file, 1);
             rustix::process::kill_process(rustix::process::Pid::from_child(&trace), signal).unwrap();
             assert_eq!(trace.wait().unwrap().code(), Some(0), "{}: {signal:?}", runtime.name);
             assert_complete(runtime, &std::fs::read(&file).unwrap());

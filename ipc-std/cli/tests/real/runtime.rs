@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Instant;
 
@@ -133,6 +133,20 @@ impl Runtime {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{}: dotnet-ipc {args:?}: {error}", self.name);
         output
+    }
+
+    /// Starts `dotnet-ipc trace` with these options, and waits until its file has this number of bytes.
+    pub(crate) fn start_trace(&self, options: &[&str], file: &Path, bytes: u64) -> Child {
+        let pid = self.process_id.to_string();
+        let args = [&["trace", &pid, "-o", file.to_str().unwrap()], options].concat();
+        let mut child = self.dotnet_ipc(&args).stderr(Stdio::piped()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while std::fs::metadata(file).map_or(0, |metadata| metadata.len()) < bytes {
+            assert!(Instant::now() < deadline, "{}: the trace has no {bytes} bytes", self.name);
+            assert!(child.try_wait().unwrap().is_none(), "{}: the trace ended", self.name);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child
     }
 
     /// Returns all bytes of the answer to a command without a payload.

@@ -3,6 +3,7 @@ use core::time::Duration;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read, Write};
 use std::thread;
+use std::time::Instant;
 
 use ipc_proto::SessionEnd;
 use ipc_proto::nettrace::End;
@@ -138,12 +139,48 @@ fn the_65th_session_fails() {
     with_runtimes(|runtime| {
         let client = Client::at(&runtime.socket);
         let providers = everything();
-        let config = TraceConfig { buffer_mb: 1, rundown_keyword: 0, ..TraceConfig::new(&providers[1..]) };
+        let config = small(&providers[1..]);
         let mut sessions: Vec<TraceSession> =
             (0..64).map(|_| client.start_tracing(&config).unwrap()).collect();
-        let e = client.start_tracing(&config).unwrap_err();
-        assert!(matches!(e, Error::TooManySessions { .. }), "{}: {e}", runtime.name);
+        assert!(is_full(&client, &config), "{}", runtime.name);
         assert_eq!(sessions.pop().unwrap().finish(&mut io::sink()).unwrap(), SessionEnd::Complete);
         client.start_tracing(&config).unwrap();
     });
+}
+
+#[test]
+fn the_session_of_a_killed_client_is_closed_with_its_next_events() {
+    with_runtimes(|runtime| {
+        let client = Client::at(&runtime.socket);
+        let providers = everything();
+        let config = small(&providers[1..]);
+        let _sessions: Vec<TraceSession> = (0..63).map(|_| client.start_tracing(&config).unwrap()).collect();
+        let file = runtime.directory.path().join("killed client.nettrace");
+        // Samples, or the events of the test program if it was compiled ahead of time.
+        let options = ["--provider", "Microsoft-DotNETCore-SampleProfiler:0:4", "--provider", "Lab-Workload"];
+        let mut tool = runtime.start_trace(&options, &file, 1);
+        assert!(is_full(&client, &config), "{}", runtime.name);
+        tool.kill().unwrap();
+        tool.wait().unwrap();
+        let killed = Instant::now();
+        while is_full(&client, &config) {
+            assert!(killed.elapsed() < Duration::from_secs(60), "{}: the session is open", runtime.name);
+            thread::sleep(Duration::from_millis(20));
+        }
+        eprintln!("{}: the session was closed after {:?}", runtime.name, killed.elapsed());
+    });
+}
+
+/// A session with small buffers and without a rundown.
+fn small<'a>(providers: &'a [Provider<'a>]) -> TraceConfig<'a> {
+    TraceConfig { buffer_mb: 1, rundown_keyword: 0, ..TraceConfig::new(providers) }
+}
+
+/// Returns whether the runtime refuses another session because it has 64.
+fn is_full(client: &Client, config: &TraceConfig<'_>) -> bool {
+    match client.start_tracing(config) {
+        Ok(_) => false,
+        Err(Error::TooManySessions { .. }) => true,
+        Err(e) => panic!("{e}"),
+    }
 }
