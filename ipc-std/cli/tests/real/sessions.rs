@@ -142,7 +142,7 @@ fn the_65th_session_fails() {
         let config = small(&providers[1..]);
         let mut sessions: Vec<TraceSession> =
             (0..64).map(|_| client.start_tracing(&config).unwrap()).collect();
-        assert!(is_full(&client, &config), "{}", runtime.name);
+        assert!(is_full(runtime, &config), "{}", runtime.name);
         assert_eq!(sessions.pop().unwrap().finish(&mut io::sink()).unwrap(), SessionEnd::Complete);
         client.start_tracing(&config).unwrap();
     });
@@ -159,11 +159,11 @@ fn the_session_of_a_killed_client_is_closed_with_its_next_events() {
         // Samples, or the events of the test program if it was compiled ahead of time.
         let options = ["--provider", "Microsoft-DotNETCore-SampleProfiler:0:4", "--provider", "Lab-Workload"];
         let mut tool = runtime.start_trace(&options, &file, 1);
-        assert!(is_full(&client, &config), "{}", runtime.name);
+        assert!(is_full(runtime, &config), "{}", runtime.name);
         tool.kill().unwrap();
         tool.wait().unwrap();
         let killed = Instant::now();
-        while is_full(&client, &config) {
+        while is_full(runtime, &config) {
             assert!(killed.elapsed() < Duration::from_secs(60), "{}: the session is open", runtime.name);
             thread::sleep(Duration::from_millis(20));
         }
@@ -177,10 +177,10 @@ fn small<'a>(providers: &'a [Provider<'a>]) -> TraceConfig<'a> {
 }
 
 /// Returns whether the runtime refuses another session because it has 64.
-fn is_full(client: &Client, config: &TraceConfig<'_>) -> bool {
-    match client.start_tracing(config) {
+fn is_full(runtime: &Runtime, config: &TraceConfig<'_>) -> bool {
+    match Client::at(&runtime.socket).start_tracing(config) {
         Ok(_) => false,
         Err(Error::TooManySessions { .. }) => true,
-        Err(e) => panic!("{e}"),
+        Err(e) => panic!("{}: {e}", runtime.name),
     }
 }
