@@ -14,6 +14,7 @@
 mod assemble;
 mod connect_port;
 mod conversation;
+mod fallback;
 mod hostile;
 mod legacy;
 mod made_up;
@@ -40,6 +41,7 @@ use std::{fs, path::PathBuf};
 pub use assemble::assemble;
 pub use connect_port::connect_port;
 pub use conversation::conversation;
+pub use fallback::fallback;
 pub use hostile::hostile;
 pub use legacy::legacy;
 pub use message::message;
@@ -60,11 +62,12 @@ pub use work::work;
 pub type Property = fn(&[u8]);
 
 /// Every property by its name, which is that of its fuzz target too.
-pub const PROPERTIES: [(&str, Property); 20] = [
+pub const PROPERTIES: [(&str, Property); 21] = [
     ("assemble", assemble),
     ("connect_port", connect_port),
     ("conversation", conversation),
     ("events", events),
+    ("fallback", fallback),
     ("hostile", hostile),
     ("legacy", legacy),
     ("message", message),

@@ -1,18 +1,24 @@
 use arbitrary::Unstructured;
-use ipc_proto::plan::{self, DEFAULT_RUNDOWN, Flavour, LostFeature, Obstacle, Runtime, TraceWishes};
-use ipc_proto::types::{DumpFlags, SessionBufferMode};
-use ipc_proto::{Code, CommandInfo, HResult, Request};
+use ipc_proto::plan::{
+    self, DEFAULT_RUNDOWN, DumpConfig, Flavour, InfoConfig, LostFeature, LostFeatures, Obstacle, PlanStep,
+    Providers, Runtime, TraceConfig, TraceStep,
+};
+use ipc_proto::types::{
+    DumpFlags, DumpType, EventFilter, Format, Provider, SessionBufferMode, StreamingProvider,
+};
+use ipc_proto::{Array, Code, CommandInfo, HResult, Message, Parsed, Request, encode_to_vec};
 
-/// For all wishes and all known facts: a plan begins with the oldest command that supports every wish, loses exactly
-/// the features that it reports at every step, and contains no command that the runtime cannot know. An unknown fact
-/// counts as the worse case. Result codes are formatted unchanged.
+/// For all configurations and all known facts: a plan begins with the oldest command that carries everything, loses
+/// exactly the features that it reports at every step, and contains no command that the runtime cannot know. Each
+/// command arrives at the server as the configuration that it carries. An unknown fact counts as the worse case. Result
+/// codes are formatted unchanged.
 pub fn plan(bytes: &[u8]) {
     let _ = plans(&mut Unstructured::new(bytes));
 }
 
 fn plans(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let runtime = runtime(u)?;
-    traces(wishes(u)?, &runtime);
+    traces(&config(u)?, &runtime);
     others(DumpFlags(u.arbitrary()?), &runtime);
     results(HResult(u.arbitrary()?), u.arbitrary()?);
     let code = Code(u.arbitrary()?);
@@ -74,74 +80,103 @@ fn more_known(runtime: &Runtime) -> Vec<Runtime> {
     known
 }
 
-fn wishes(u: &mut Unstructured<'_>) -> arbitrary::Result<TraceWishes> {
-    Ok(TraceWishes {
+fn config<'a>(u: &mut Unstructured<'a>) -> arbitrary::Result<TraceConfig<'a>> {
+    let providers = match u.arbitrary()? {
+        true => Providers::from(u.arbitrary::<Array<'_, Provider<'_>>>()?),
+        false => u.arbitrary::<Array<'_, StreamingProvider<'_>>>()?.into(),
+    };
+    Ok(TraceConfig {
+        buffer_mb: u.int_in_range(0..=2)?,
+        format: Format(u.int_in_range(0..=2)?),
         rundown_keyword: *u.choose(&[0, DEFAULT_RUNDOWN, 1, u64::MAX])?,
         stackwalk: u.arbitrary()?,
-        event_filters: u.arbitrary()?,
         buffer_mode: SessionBufferMode(u.int_in_range(0..=2)?),
-        user_events: u.ratio(1, 4)?,
+        providers,
     })
 }
 
-/// Returns whether the command supports every wish.
-fn carries(command: Code, wishes: &TraceWishes) -> bool {
-    let own_rundown = ![0, DEFAULT_RUNDOWN].contains(&wishes.rundown_keyword);
-    let mode = wishes.buffer_mode != SessionBufferMode::DROP && !wishes.user_events;
+/// Returns whether the command carries the whole configuration.
+fn carries(command: Code, config: &TraceConfig<'_>) -> bool {
+    let own_rundown = ![0, DEFAULT_RUNDOWN].contains(&config.rundown_keyword);
     command.0
-        >= match wishes {
-            _ if mode => 0x0207,
-            TraceWishes { event_filters: true, .. } | TraceWishes { user_events: true, .. } => 0x0206,
+        >= match config {
+            _ if config.buffer_mode != SessionBufferMode::DROP => 0x0207,
+            _ if config.providers.iter().any(|provider| provider.filter != EventFilter::ALL) => 0x0206,
             _ if own_rundown => 0x0205,
-            TraceWishes { stackwalk: false, .. } => 0x0204,
+            TraceConfig { stackwalk: false, .. } => 0x0204,
             _ => 0x0203,
         }
 }
 
-fn traces(wishes: TraceWishes, runtime: &Runtime) {
-    let may_know = |code: Code| {
-        let since = CommandInfo::find(code).expect("a command").since;
+fn traces(config: &TraceConfig<'_>, runtime: &Runtime) {
+    let may_know = |step: &TraceStep<'_>| {
+        let since = CommandInfo::find(step.code()).expect("a command").since;
         runtime.version.is_none_or(|version| version >= since)
     };
-    let all: Vec<_> = plan::trace(wishes, &Runtime::default()).collect();
-    assert_eq!(all[0].wishes, wishes);
+    let all: Vec<_> = config.first_step(&Runtime::default()).steps().collect();
+    assert_eq!(all[0].config(), config);
     for step in &all {
-        let mut left = wishes;
-        for loss in step.lost.iter() {
-            assert!(step.lost.contains(loss));
+        let unfiltered: Vec<_> = config.providers.iter().map(without_filter).collect();
+        let mut left = *config;
+        for loss in step.lost().iter() {
             match loss {
                 LostFeature::Blocking => left.buffer_mode = SessionBufferMode::DROP,
-                LostFeature::EventFilters => left.event_filters = false,
+                LostFeature::EventFilters => left.providers = Providers::from(unfiltered.as_slice()),
                 LostFeature::RundownKeyword => left.rundown_keyword = DEFAULT_RUNDOWN,
                 LostFeature::Stackwalk => left.stackwalk = true,
                 other => panic!("a trace cannot lose {other:?}"),
             }
-            assert!(left != wishes, "{loss:?} was not a wish");
+            assert!(left != *config, "{loss:?} was not a wish");
         }
-        assert_eq!(step.wishes, left, "it loses a feature that it does not report");
-        let older = Code(step.command.0 - 1);
-        assert!(carries(step.command, &left) && (older.0 == 0x0202 || !carries(older, &left)), "{step:?}");
+        assert_eq!(*step.config(), left, "it loses a feature that it does not report");
+        let older = Code(step.code().0 - 1);
+        assert!(carries(step.code(), &left) && (older.0 == 0x0202 || !carries(older, &left)), "{step:?}");
+        arrives(step);
     }
-    assert!(all.is_sorted_by(|a, b| a.command > b.command && a.lost.iter().count() < b.lost.iter().count()));
-    let known: Vec<_> = plan::trace(wishes, runtime).collect();
-    let expected: Vec<_> = all.into_iter().filter(|step| may_know(step.command)).collect();
-    assert_eq!(known, expected);
-    assert!(wishes.user_events || runtime.version.is_some_and(|version| version < 3) || !known.is_empty());
+    let losses = |lost: LostFeatures| lost.iter().count();
+    assert!(all.is_sorted_by(|a, b| a.code() > b.code() && losses(a.lost()) < losses(b.lost())));
+    let known: Vec<_> = config.first_step(runtime).steps().collect();
+    let expected: Vec<_> = all.iter().copied().filter(may_know).collect();
+    assert!(known == expected || (expected.is_empty() && known == all[all.len() - 1..]));
+}
+
+fn without_filter(provider: StreamingProvider<'_>) -> StreamingProvider<'_> {
+    StreamingProvider { filter: EventFilter::ALL, ..provider }
+}
+
+/// A server reads the step as the configuration that it carries, and finds the same rule broken.
+fn arrives(step: &TraceStep<'_>) {
+    let Ok(bytes) = encode_to_vec(step.code(), step) else { return };
+    let Ok(Parsed::Complete { value: message, .. }) = Message::parse(&bytes) else { panic!("{step:?}") };
+    let request = message.request().expect("a client sends what a server can read");
+    assert_eq!(TraceConfig::try_from(&request).as_ref(), Ok(step.config()));
+    assert_eq!(encode_to_vec(request.code(), &request).as_deref(), Ok(bytes.as_slice()));
+    if step.check().is_ok() {
+        assert_eq!(request.check(), Ok(()));
+    }
 }
 
 fn others(flags: DumpFlags, runtime: &Runtime) {
     let version = runtime.version.unwrap_or(u8::MAX);
-    let dumps: Vec<_> = plan::dump(flags, runtime).map(|step| step.command.0).collect();
-    let expected = [(0x0103, 7), (0x0102, 6), (0x0101, 3)].into_iter().filter(|row| row.1 <= version);
-    assert!(dumps.iter().copied().eq(expected.map(|row| row.0)));
-    for step in plan::dump(flags, runtime) {
-        let beyond = step.command.0 == 0x0101 && flags.0 & !1 != 0;
-        assert_eq!(step.lost.contains(LostFeature::DumpFlags), beyond);
-        assert_eq!(step.lost.contains(LostFeature::DumpMessage), step.command.0 != 0x0103);
-        assert_eq!(step.lost.is_empty(), step.command.0 == 0x0103);
+    let known = |rows: [(u16, u8); 3]| {
+        let mut codes: Vec<u16> = rows.iter().filter(|row| row.1 <= version).map(|row| row.0).collect();
+        if codes.is_empty() {
+            codes.push(rows[2].0);
+        }
+        codes
+    };
+    let dump = DumpConfig { path: "/core".into(), dump_type: DumpType::FULL, flags };
+    let dumps: Vec<_> = dump.first_step(runtime).steps().collect();
+    let expected = known([(0x0103, 7), (0x0102, 6), (0x0101, 3)]);
+    assert!(dumps.iter().map(|step| step.code().0).eq(expected));
+    for step in dumps {
+        let beyond = step.code().0 == 0x0101 && flags.0 & !1 != 0;
+        assert_eq!(step.lost().contains(LostFeature::DumpFlags), beyond);
+        assert_eq!(step.lost().contains(LostFeature::DumpMessage), step.code().0 != 0x0103);
+        assert_eq!(step.lost().is_empty(), step.code().0 == 0x0103);
     }
-    let infos = [(0x0408, 8), (0x0404, 6), (0x0400, 5)].into_iter().filter(|row| row.1 <= version);
-    assert!(plan::process_info(runtime).map(|code| code.0).eq(infos.map(|row| row.0)));
+    let infos = InfoConfig.first_step(runtime).steps().map(|step| step.code().0);
+    assert!(infos.eq(known([(0x0408, 8), (0x0404, 6), (0x0400, 5)])));
 }
 
 fn obstacles(code: Code, runtime: &Runtime) {

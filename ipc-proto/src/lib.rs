@@ -19,6 +19,7 @@ mod hresult;
 pub mod legacy;
 mod message;
 pub mod nettrace;
+pub mod plan;
 pub mod port;
 #[doc(hidden)]
 pub mod steps;
@@ -30,7 +31,7 @@ pub use code::Code;
 pub use command::check::RequestError;
 pub use command::table::*;
 pub use command::violation::Violation;
-pub use command::{Command, CommandInfo, Continuation, plan, types};
+pub use command::{Command, CommandInfo, Continuation, types};
 pub use endpoint::{
     ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
     SocketNameText,

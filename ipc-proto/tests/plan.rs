@@ -1,106 +1,192 @@
 //! Plans, over every combination of wishes and versions.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use ipc_proto::plan::{self, DEFAULT_RUNDOWN, Flavour, Hazard, LostFeature, Obstacle, Runtime, TraceWishes};
-use ipc_proto::types::{DumpFlags, DumpType, PerfMapType, SessionBufferMode};
+use ipc_proto::plan::{
+    self, DEFAULT_RUNDOWN, DumpConfig, Flavour, Hazard, InfoConfig, LostFeature, NotTracing, Obstacle,
+    PlanStep, Runtime, TraceConfig, TraceStep,
+};
+use ipc_proto::types::{
+    DumpFlags, DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode,
+    StreamingProvider,
+};
 use ipc_proto::{
-    ApplyStartupHook, Code, CommandInfo, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, HResult, Request,
-    SetEnvironmentVariable, Text,
+    ApplyStartupHook, Array, Code, CommandInfo, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, HResult,
+    Message, Parsed, Request, ResumeRuntime, SetEnvironmentVariable, Text, Violation, encode_to_vec,
 };
 
 fn version(version: u8) -> Runtime {
     Runtime { version: Some(version), ..Runtime::default() }
 }
 
-fn all_wishes() -> Vec<TraceWishes> {
+const PLAIN: [Provider<'_>; 2] = [
+    Provider { keywords: 1, level: EventLevel::VERBOSE, name: Text::new("A"), arguments: Text::NULL },
+    Provider { keywords: 2, level: EventLevel::ERROR, name: Text::new("B"), arguments: Text::new("k=v") },
+];
+
+/// Returns every combination of features, with the command that Microsoft's client sends for it.
+fn all_configs<'a>(filtered: &'a [StreamingProvider<'a>]) -> Vec<(TraceConfig<'a>, u16)> {
     let mut all = Vec::new();
     for rundown_keyword in [0, DEFAULT_RUNDOWN, 0x10] {
-        for bits in 0..16 {
-            all.push(TraceWishes {
+        for bits in 0..8 {
+            let (stackwalk, filters, block) = (bits & 1 == 0, bits & 2 != 0, bits & 4 != 0);
+            let config = TraceConfig {
                 rundown_keyword,
-                stackwalk: bits & 1 == 0,
-                event_filters: bits & 2 != 0,
-                buffer_mode: SessionBufferMode((bits & 4) / 4),
-                user_events: bits & 8 != 0,
-            });
+                stackwalk,
+                buffer_mode: SessionBufferMode(u32::from(block)),
+                ..if filters { TraceConfig::new(filtered) } else { TraceConfig::new(&PLAIN) }
+            };
+            let command = match (block, filters, rundown_keyword, stackwalk) {
+                (true, ..) => 0x0207,
+                (_, true, ..) => 0x0206,
+                (_, _, 0x10, _) => 0x0205,
+                (_, _, _, false) => 0x0204,
+                _ => 0x0203,
+            };
+            all.push((config, command));
         }
     }
     all
 }
 
-/// Returns the command that Microsoft's client sends. It does not support `user_events`.
-fn reference(wishes: &TraceWishes) -> u16 {
-    match wishes {
-        TraceWishes { buffer_mode: SessionBufferMode::BLOCK, .. } => 0x0207,
-        TraceWishes { event_filters: true, .. } => 0x0206,
-        TraceWishes { rundown_keyword: 0x10, .. } => 0x0205,
-        TraceWishes { stackwalk: false, .. } => 0x0204,
-        _ => 0x0203,
-    }
+fn filtered() -> [StreamingProvider<'static>; 2] {
+    let filter = EventFilter { enable: true, event_ids: Array::from(&[1, 2]) };
+    let [a, b] = PLAIN.map(StreamingProvider::from);
+    [a, StreamingProvider { filter, ..b }]
+}
+
+fn steps<'a>(config: &TraceConfig<'a>, runtime: &Runtime) -> Vec<TraceStep<'a>> {
+    config.first_step(runtime).steps().collect()
+}
+
+/// Encodes a step, as a client does, and decodes it, as a server does.
+fn through_the_wire(step: &TraceStep<'_>) {
+    let bytes = encode_to_vec(step.code(), step).unwrap();
+    let Ok(Parsed::Complete { value: message, used }) = Message::parse(&bytes) else { panic!("{step:?}") };
+    let request = message.request().unwrap();
+    assert_eq!((request.code(), used, request.check()), (step.code(), bytes.len(), Ok(())));
+    assert_eq!(encode_to_vec(request.code(), &request).unwrap(), bytes, "nothing else is in the message");
+    let received = TraceConfig::try_from(&request).unwrap();
+    assert_eq!(received, *step.config());
+    assert_eq!(steps(&received, &Runtime::default())[0].code(), step.code());
 }
 
 #[test]
 fn a_trace_steps_down_until_no_wish_needs_a_newer_command() {
-    for wishes in all_wishes() {
-        let steps: Vec<_> = plan::trace(wishes, &Runtime::default()).collect();
-        assert!(steps[0].lost.is_empty() && steps[0].wishes == wishes);
-        if wishes.user_events {
-            assert_eq!(steps.len(), 1, "no older command supports user_events");
-            assert_eq!(steps[0].command, Code(0x0206));
-            continue;
-        }
-        assert_eq!(steps[0].command.0, reference(&wishes));
-        assert!(steps[1..].iter().all(|step| !step.lost.is_empty()));
+    let filtered = filtered();
+    for (config, command) in all_configs(&filtered) {
+        let steps = steps(&config, &Runtime::default());
+        assert!(steps[0].lost().is_empty() && *steps[0].config() == config);
+        assert_eq!(steps[0].code().0, command);
         for pair in steps.windows(2) {
-            assert!(pair[1].command < pair[0].command);
-            assert_eq!(pair[1].lost.iter().count(), pair[0].lost.iter().count() + 1, "one loss a step");
-            assert_eq!(pair[1].command.0, reference(&pair[1].wishes));
+            assert!(pair[1].code() < pair[0].code());
+            assert_eq!(pair[1].lost().iter().count(), pair[0].lost().iter().count() + 1, "one loss a step");
+        }
+        for step in &steps {
+            assert_eq!(step.check(), Ok(()));
+            through_the_wire(step);
         }
         let last = steps.last().unwrap();
-        assert_eq!(last.command, Code(0x0203));
-        assert_eq!(last.lost.contains(LostFeature::Blocking), wishes.buffer_mode == SessionBufferMode::BLOCK);
-        assert_eq!(last.lost.contains(LostFeature::EventFilters), wishes.event_filters);
-        assert_eq!(last.lost.contains(LostFeature::RundownKeyword), wishes.rundown_keyword == 0x10);
-        assert_eq!(last.lost.contains(LostFeature::Stackwalk), !wishes.stackwalk);
+        let lost = |feature| last.lost().contains(feature);
+        assert_eq!(last.code(), Code(0x0203));
+        assert_eq!(lost(LostFeature::Blocking), config.buffer_mode == SessionBufferMode::BLOCK);
+        let filters = config.providers.iter().any(|p| p.filter != EventFilter::ALL);
+        assert_eq!(lost(LostFeature::EventFilters), filters);
+        assert_eq!(lost(LostFeature::RundownKeyword), config.rundown_keyword == 0x10);
+        assert_eq!(lost(LostFeature::Stackwalk), !config.stackwalk);
     }
 }
 
 #[test]
-fn the_default_wishes_need_one_command() {
-    let steps: Vec<_> = plan::trace(TraceWishes::default(), &Runtime::default()).collect();
-    assert_eq!(steps.len(), 1);
-    assert_eq!(steps[0].command, Code(0x0203));
+fn the_default_configuration_needs_one_command() {
+    assert_eq!(steps(&TraceConfig::new(&PLAIN), &Runtime::default()).len(), 1);
+    // Filters that let everything pass are none.
+    let all = PLAIN.map(StreamingProvider::from);
+    assert_eq!(steps(&TraceConfig::new(&all), &Runtime::default())[0].code(), Code(0x0203));
 }
 
 #[test]
 fn a_plan_for_a_known_version_omits_newer_commands() {
-    for wishes in all_wishes().into_iter().filter(|wishes| !wishes.user_events) {
-        let whole: Vec<_> = plan::trace(wishes, &Runtime::default()).collect();
+    let filtered = filtered();
+    for (config, _) in all_configs(&filtered) {
+        let whole = steps(&config, &Runtime::default());
         for known in 3..=11 {
-            let steps: Vec<_> = plan::trace(wishes, &version(known)).collect();
+            let steps = steps(&config, &version(known));
             let may = |code| CommandInfo::find(code).unwrap().since <= known;
-            assert!(!steps.is_empty() && steps.iter().all(|step| may(step.command)));
+            assert!(!steps.is_empty() && steps.iter().all(|step| may(step.code())));
             assert_eq!(steps, whole[whole.len() - steps.len()..], "the same plan without its first steps");
         }
+        // No version is without a last step: the runtime itself refuses it.
+        assert_eq!(steps(&config, &version(2)).len(), 1);
     }
 }
 
 #[test]
+fn a_trace_has_the_rules_of_its_commands() {
+    let valid = TraceConfig::new(&PLAIN);
+    let check = |config: TraceConfig<'_>| config.first_step(&Runtime::default()).check();
+    assert_eq!(check(TraceConfig { buffer_mb: 0, ..valid }), Err(Violation::BufferSize));
+    assert_eq!(check(TraceConfig { format: Format(2), ..valid }), Err(Violation::Format));
+    let mode = SessionBufferMode(2);
+    assert_eq!(check(TraceConfig { buffer_mode: mode, ..valid }), Err(Violation::SessionBufferMode));
+    assert_eq!(check(TraceConfig::new(&[] as &[Provider<'_>])), Err(Violation::ProviderCount));
+    let mut filtered = filtered();
+    filtered[0].filter.event_ids = Array::from(&[7, 7]);
+    assert_eq!(check(TraceConfig::new(&filtered)), Err(Violation::DuplicateEventId));
+}
+
+#[test]
+fn only_a_request_for_a_stream_is_a_trace() {
+    let resume = Request::ResumeRuntime(ResumeRuntime {});
+    assert_eq!(TraceConfig::try_from(&resume), Err(NotTracing));
+}
+
+#[test]
+fn keywords_then_level_then_filter_select_events() {
+    let filtered = filtered();
+    let config = TraceConfig { rundown_keyword: 6, ..TraceConfig::new(&filtered) };
+    for (provider, keywords, level, id, included) in [
+        ("A", 1, 5, 9, true),
+        ("A", 0, 5, 9, true),
+        ("A", 2, 5, 9, false),
+        ("A", 1, 6, 9, false),
+        ("B", 2, 2, 1, true),
+        ("B", 2, 2, 3, false),
+        ("B", 2, 3, 1, false),
+        ("B", 2, 0, 1, true),
+        ("C", 0, 0, 1, false),
+    ] {
+        let result = config.includes(provider, keywords, EventLevel(level), id);
+        assert_eq!(result, included, "{provider} {keywords} {level} {id}");
+    }
+    let all = [Provider { keywords: u64::MAX, name: "*".into(), ..PLAIN[0] }];
+    assert!(TraceConfig::new(&all).includes("C", 8, EventLevel::VERBOSE, 1));
+    assert!(config.includes_rundown(2) && config.includes_rundown(0) && !config.includes_rundown(1));
+    assert!(!TraceConfig { rundown_keyword: 0, ..config }.includes_rundown(0));
+}
+
+#[test]
 fn plans_for_dumps_and_process_information_begin_with_the_newest_command() {
-    let dumps =
-        |known| plan::dump(DumpFlags(5), &version(known)).map(|step| step.command.0).collect::<Vec<_>>();
+    let config =
+        |flags| DumpConfig { path: "/core".into(), dump_type: DumpType::FULL, flags: DumpFlags(flags) };
+    let dumps = |known| config(5).first_step(&version(known)).steps().map(|s| s.code().0).collect::<Vec<_>>();
     assert_eq!(dumps(11), [0x0103, 0x0102, 0x0101]);
     assert_eq!(dumps(6), [0x0102, 0x0101]);
     assert_eq!(dumps(3), [0x0101]);
     for (flags, lost) in [(0, false), (1, false), (2, true), (5, true)] {
-        let last = plan::dump(DumpFlags(flags), &Runtime::default()).last().unwrap();
-        assert_eq!(last.lost.contains(LostFeature::DumpFlags), lost, "{flags}");
-        assert!(last.lost.contains(LostFeature::DumpMessage));
+        let last = config(flags).first_step(&Runtime::default()).steps().last().unwrap();
+        assert_eq!(last.lost().contains(LostFeature::DumpFlags), lost, "{flags}");
+        assert!(last.lost().contains(LostFeature::DumpMessage));
+        let bytes = encode_to_vec(last.code(), &last).unwrap();
+        let Ok(Parsed::Complete { value: message, .. }) = Message::parse(&bytes) else { panic!() };
+        let Ok(Request::GenerateCoreDump(dump)) = message.request() else { panic!() };
+        assert_eq!((dump.dump_type, dump.diagnostics), (DumpType::FULL, flags & 1));
     }
-    let infos = |known| plan::process_info(&version(known)).map(|code| code.0).collect::<Vec<_>>();
+    assert_eq!(config(0).first_step(&version(8)).check(), Ok(()));
+    let infos =
+        |known| InfoConfig.first_step(&version(known)).steps().map(|s| s.code().0).collect::<Vec<_>>();
     assert_eq!(infos(8), [0x0408, 0x0404, 0x0400]);
     assert_eq!(infos(6), [0x0404, 0x0400]);
-    assert!(infos(3).is_empty());
+    assert_eq!(infos(3), [0x0400]);
 }
 
 #[test]

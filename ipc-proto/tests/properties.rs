@@ -10,8 +10,8 @@ mod cases;
 
 use cases::cases;
 use ipc_fuzz::{
-    assemble, connect_port, conversation, events, hostile, legacy, message, metadata, monitor, nettrace,
-    payload, plan, port_config, rewrite, session, split, stores, trace, user_events,
+    assemble, connect_port, conversation, events, fallback, hostile, legacy, message, metadata, monitor,
+    nettrace, payload, plan, port_config, rewrite, session, split, stores, trace, user_events,
 };
 use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
@@ -143,6 +143,11 @@ proptest! {
     #[test]
     fn connect_port_holds(bytes in vec(any::<u8>(), 0..400)) {
         connect_port(&bytes);
+    }
+
+    #[test]
+    fn fallback_holds(bytes in vec(any::<u8>(), 0..400)) {
+        fallback(&bytes);
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub enum RequestError<'a> {
         /// The rule that it breaks.
         violation: Violation,
     },
+    /// The server does not have the command: see [`Serve::finish_for`](crate::Serve::finish_for).
+    Refused(HResult),
 }
 
 impl fmt::Display for RequestError<'_> {
@@ -42,6 +44,7 @@ impl fmt::Display for RequestError<'_> {
         match self {
             Self::Decode(e) => e.fmt(f),
             Self::Violation { violation, .. } => violation.fmt(f),
+            Self::Refused(hresult) => write!(f, "the server does not have the command ({hresult})"),
         }
     }
 }
@@ -50,6 +53,7 @@ impl core::error::Error for RequestError<'_> {
         match self {
             Self::Decode(e) => Some(e),
             Self::Violation { violation, .. } => Some(violation),
+            Self::Refused(_) => None,
         }
     }
 }
@@ -63,6 +67,7 @@ impl From<RequestError<'_>> for HResult {
         match e {
             RequestError::Decode(e) => e.into(),
             RequestError::Violation { violation, .. } => violation.hresult(),
+            RequestError::Refused(hresult) => hresult,
         }
     }
 }
@@ -114,7 +119,7 @@ pub(super) fn startup_hook_path(path: Text<'_>) -> Result<(), Violation> {
 }
 
 /// Applies the rules of a session whose providers have no filters.
-pub(super) fn session(
+pub(crate) fn session(
     buffer_mb: u32,
     format: Format,
     list: Array<'_, Provider<'_>>,
@@ -134,7 +139,7 @@ pub(super) fn session_config(config: SessionConfig<'_>) -> Result<(), Violation>
     }
 }
 
-pub(super) fn session_config6(config: SessionConfig6<'_>) -> Result<(), Violation> {
+pub(crate) fn session_config6(config: SessionConfig6<'_>) -> Result<(), Violation> {
     match config {
         SessionConfig6::Streaming(session) => {
             stream(session.buffer_mb, session.format)?;

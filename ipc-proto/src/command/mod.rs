@@ -3,7 +3,6 @@
 mod define;
 pub(crate) mod check;
 mod inspect;
-pub mod plan;
 pub(crate) mod table;
 pub mod types;
 pub(crate) mod violation;

@@ -11,8 +11,7 @@ wire_struct! {
     ///   u64        u32     Text    Text
     /// ```
     ///
-    /// An event is sent if its keywords are 0 or have a bit in common with `keywords`, and its level is
-    /// `LOG_ALWAYS` or not above `level`, or `level` is `LOG_ALWAYS`.
+    /// [`StreamingProvider::includes`] states which events are sent; a provider without a filter has [`EventFilter::ALL`].
     pub struct Provider<'a> {
         /// Groups of events, one bit each; the provider defines them.
         keywords: u64,
@@ -56,7 +55,35 @@ wire_struct! {
 impl EventFilter<'_> {
     /// No filter: all events are sent.
     pub const ALL: Self = Self { enable: false, event_ids: Array::EMPTY };
+
+    /// Returns whether the filter lets the events with this id pass.
+    ///
+    /// It searches all ids: a runtime does that once for each kind of event.
+    #[must_use]
+    pub fn includes(&self, event_id: u32) -> bool {
+        self.event_ids.iter().any(|id| id == event_id) == self.enable
+    }
 }
+
+/// Declares the rule that selects the events of a provider.
+macro_rules! includes {
+    ($name:ident) => {
+        impl $name<'_> {
+            /// Returns whether the provider sends an event: by its keywords, then its level, then the filter.
+            ///
+            /// An event passes if it has no keyword or has one in common with the provider, and if its level is not
+            /// above the provider's; [`EventLevel::LOG_ALWAYS`] of either passes always.
+            #[must_use]
+            pub fn includes(&self, keywords: u64, level: EventLevel, event_id: u32) -> bool {
+                (keywords == 0 || keywords & self.keywords != 0)
+                    && (self.level == EventLevel::LOG_ALWAYS || level <= self.level)
+                    && self.filter.includes(event_id)
+            }
+        }
+    };
+}
+includes!(StreamingProvider);
+includes!(UserEventsProvider);
 
 wire_struct! {
     /// A provider of a stream with a filter: `streaming_provider_config` in the specification.
@@ -583,5 +610,40 @@ wire_struct! {
         /// The platform: `linux-x64`, `linux-musl-arm64`, `win-x64`, … (erratum: the specification's examples are
         /// spelled differently).
         portable_rid: Text<'a>,
+    }
+}
+
+/// The texts that the answer to GetProcessInfo lacks are null, and the version of the answer is 0.
+impl<'a> From<ProcessInfo<'a>> for ProcessInfo3<'a> {
+    fn from(info: ProcessInfo<'a>) -> Self {
+        let ProcessInfo { process_id, runtime_cookie, command_line, os, arch } = info;
+        let (managed_entrypoint_assembly_name, clr_product_version) = (Text::NULL, Text::NULL);
+        ProcessInfo2 {
+            process_id,
+            runtime_cookie,
+            command_line,
+            os,
+            arch,
+            managed_entrypoint_assembly_name,
+            clr_product_version,
+        }
+        .into()
+    }
+}
+/// The platform, which the answer to GetProcessInfo2 lacks, is null, and the version of the answer is 0.
+impl<'a> From<ProcessInfo2<'a>> for ProcessInfo3<'a> {
+    fn from(info: ProcessInfo2<'a>) -> Self {
+        let ProcessInfo2 { process_id, runtime_cookie, command_line, os, arch, .. } = info;
+        Self {
+            version: 0,
+            process_id,
+            runtime_cookie,
+            command_line,
+            os,
+            arch,
+            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
+            clr_product_version: info.clr_product_version,
+            portable_rid: Text::NULL,
+        }
     }
 }

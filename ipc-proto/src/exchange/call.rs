@@ -152,7 +152,7 @@ pub struct SuspendedCall<C> {
 
 /// The progress of a call, without its buffer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     command: Code,
     /// Bytes of the answer that have arrived.
     received: usize,
@@ -302,7 +302,7 @@ impl<C> fmt::Debug for SuspendedCall<C> {
 
 impl Progress {
     /// Encodes a command into `buf`. The payload is `dyn` so that this is compiled once for all commands.
-    pub(super) fn new(command: Code, payload: &dyn Encode, buf: &mut [u8]) -> Result<Self, EncodeError> {
+    pub(crate) fn new(command: Code, payload: &dyn Encode, buf: &mut [u8]) -> Result<Self, EncodeError> {
         let len = encode(command, payload, buf)?.len();
         Ok(Self { command, received: 0, state: State::Sending { sent: 0, len } })
     }
@@ -322,12 +322,12 @@ impl Progress {
     }
 
     /// Returns how many bytes of the answer have arrived.
-    pub(super) const fn received(&self) -> usize {
+    pub(crate) const fn received(&self) -> usize {
         self.received
     }
 
     /// Returns whether nothing remains to be sent or received.
-    pub(super) const fn is_over(&self) -> bool {
+    pub(crate) const fn is_over(&self) -> bool {
         matches!(self.state, State::Done | State::Failed(_))
     }
 
@@ -338,7 +338,7 @@ impl Progress {
         })
     }
 
-    fn answer<'b>(&self, buf: &'b [u8]) -> Result<Answer<'b, Message<'b>>, ProtocolError> {
+    pub(crate) fn answer<'b>(&self, buf: &'b [u8]) -> Result<Answer<'b, Message<'b>>, ProtocolError> {
         match self.state {
             State::Done => {}
             State::Failed(error) => return Err(error),
@@ -383,7 +383,7 @@ impl Progress {
         Err(error)
     }
 
-    pub(super) fn step<'m>(&self, buf: &'m mut [u8]) -> Step<'m> {
+    pub(crate) fn step<'m>(&self, buf: &'m mut [u8]) -> Step<'m> {
         match self.state {
             State::Sending { sent, len } => Step::Send(buf.get(sent..len).unwrap_or_default()),
             State::Receiving { needed } => {
@@ -396,7 +396,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn advance(&mut self, n: usize, buf: &[u8]) -> Result<(), ProtocolError> {
+    pub(crate) fn advance(&mut self, n: usize, buf: &[u8]) -> Result<(), ProtocolError> {
         match self.state {
             State::Sending { sent, len } => {
                 let sent = sent.saturating_add(n);

@@ -43,6 +43,7 @@ mod serve;
 mod session;
 
 pub use advertise::ReceiveAdvertise;
+pub(crate) use call::Progress;
 pub use call::{Answer, Call, SuspendedCall, Untyped, UntypedCall};
 pub use counted::{ReceiveEnvironment, SendEnvironment, SuspendedEnvironment};
 pub use serve::{Reply, Serve, SuspendedReply, SuspendedServe};

@@ -1,0 +1,106 @@
+use super::lost_feature::{LostFeature, LostFeatures};
+use super::runtime::Runtime;
+use super::step::{DUMP_LIMIT_MS, PlanStep};
+use crate::types::{DumpFlags, DumpType, Status};
+use crate::wire::Writer;
+use crate::{
+    Code, Command, DecodeError, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Message,
+    Text, Violation,
+};
+
+/// The wish for a dump of the process.
+///
+/// ```
+/// use ipc_proto::plan::{DumpConfig, LostFeature, PlanStep, Runtime};
+/// use ipc_proto::types::{DumpFlags, DumpType};
+///
+/// let config = DumpConfig {
+///     path: "/tmp/core.%p".into(),
+///     dump_type: DumpType::WITH_HEAP,
+///     flags: DumpFlags::CRASH_REPORT_ENABLED,
+/// };
+/// let core_3 = Runtime { version: Some(3), ..Runtime::default() };
+/// let step = config.first_step(&core_3);
+/// assert_eq!(step.code().0, 0x0101);
+/// assert!(step.lost().contains(LostFeature::DumpFlags) && step.older().is_none());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DumpConfig<'a> {
+    /// The path in the target's file system. The runtime expands `%p` and other templates.
+    pub path: Text<'a>,
+    /// The part of the process that the dump contains.
+    pub dump_type: DumpType,
+    /// Options of the dump's writer.
+    pub flags: DumpFlags,
+}
+
+impl<'a> DumpConfig<'a> {
+    /// Returns the newest command that the runtime can know.
+    #[must_use]
+    pub fn first_step(&self, runtime: &Runtime) -> DumpStep<'a> {
+        let step = |code| DumpStep { config: *self, code };
+        let newest = step(GenerateCoreDump3::CODE);
+        newest.steps().find(|step| runtime.may_know(step.code)).unwrap_or(step(GenerateCoreDump::CODE))
+    }
+}
+
+/// A command that writes a dump.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DumpStep<'a> {
+    config: DumpConfig<'a>,
+    code: Code,
+}
+
+impl Encode for DumpStep<'_> {
+    fn encode(&self, w: &mut Writer<'_>) {
+        let DumpConfig { path: dump_name, dump_type, flags } = self.config;
+        match self.code {
+            // The second and the third command have the same fields.
+            GenerateCoreDump3::CODE | GenerateCoreDump2::CODE => {
+                GenerateCoreDump3 { dump_name, dump_type, flags }.encode(w);
+            }
+            _ => {
+                let diagnostics = flags.0 & DumpFlags::LOGGING_ENABLED.0;
+                GenerateCoreDump { dump_name, dump_type, diagnostics }.encode(w);
+            }
+        }
+    }
+}
+
+impl PlanStep for DumpStep<'_> {
+    type Response<'r> = Status;
+
+    const LIMIT_MS: u64 = DUMP_LIMIT_MS;
+
+    fn code(&self) -> Code {
+        self.code
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let DumpConfig { path: dump_name, dump_type, flags } = self.config;
+        GenerateCoreDump3 { dump_name, dump_type, flags }.check()
+    }
+
+    fn lost(&self) -> LostFeatures {
+        let message = LostFeatures::default().with(LostFeature::DumpMessage);
+        let beyond_logging = self.config.flags.0 & !DumpFlags::LOGGING_ENABLED.0 != 0;
+        match self.code {
+            GenerateCoreDump3::CODE => LostFeatures::default(),
+            GenerateCoreDump::CODE if beyond_logging => message.with(LostFeature::DumpFlags),
+            _ => message,
+        }
+    }
+
+    fn older(&self) -> Option<Self> {
+        let code = match self.code {
+            GenerateCoreDump3::CODE => GenerateCoreDump2::CODE,
+            GenerateCoreDump2::CODE => GenerateCoreDump::CODE,
+            _ => return None,
+        };
+        Some(Self { code, ..*self })
+    }
+
+    fn response<'r>(&self, answer: &Message<'r>) -> Result<Status, DecodeError> {
+        answer.decode()
+    }
+}

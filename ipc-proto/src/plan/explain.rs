@@ -1,0 +1,73 @@
+use core::fmt;
+
+use crate::{
+    Code, CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, Command, CommandInfo, HResult,
+};
+
+/// The meaning of a refusal for the user. Its `Display` is a clause without a final period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Explanation {
+    /// The runtime is older than the command.
+    Older {
+        /// The first version that knows the command.
+        since: u8,
+    },
+    /// The runtime could not start a session although the request is valid. Most probably it has reached its limit.
+    SessionLimit {
+        /// Whether the command can also request a session of `user_events`, which the kernel may not have.
+        user_events: bool,
+    },
+    /// The meaning of the code, whatever the command is.
+    Code(HResult),
+}
+
+/// The number of sessions that a runtime allows at a time, with those that were never stopped and whose client has ended.
+const SESSION_LIMIT: u8 = 64;
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Older { since } if since <= 5 => write!(
+                f,
+                "the runtime is older than .NET {since}; .NET Core 3 only knows tracing, dumps and profilers"
+            ),
+            Self::Older { since } => write!(f, "the runtime is older than .NET {since}"),
+            Self::SessionLimit { user_events } => {
+                write!(f, "it could not start a session; the runtime allows {SESSION_LIMIT} at a time")?;
+                f.write_str(if user_events { ", and user_events need a kernel that has them" } else { "" })
+            }
+            Self::Code(hresult) => f.write_str(hresult.hint().unwrap_or_default()),
+        }
+    }
+}
+
+/// Explains why a runtime refused a command; `None` for a code without a known meaning.
+///
+/// ```
+/// use ipc_proto::{Code, HResult, plan};
+///
+/// let explain = |code, hresult| plan::explain(Code(code), hresult).map(|why| why.to_string());
+/// let older = explain(0x0205, HResult::UNKNOWN_COMMAND);
+/// assert_eq!(older.as_deref(), Some("the runtime is older than .NET 9"));
+/// let full = explain(0x0203, HResult::FAIL);
+/// assert_eq!(full.as_deref(), Some("it could not start a session; the runtime allows 64 at a time"));
+/// assert_eq!(explain(0x0203, HResult(0x8000_ffff)), None);
+/// ```
+#[must_use]
+pub fn explain(command: Code, hresult: HResult) -> Option<Explanation> {
+    match (hresult, command) {
+        (HResult::UNKNOWN_COMMAND, _) if CommandInfo::find(command).is_some() => {
+            CommandInfo::find(command).map(|row| Explanation::Older { since: row.since })
+        }
+        (
+            HResult::FAIL,
+            CollectTracing::CODE | CollectTracing2::CODE | CollectTracing3::CODE | CollectTracing4::CODE,
+        ) => Some(Explanation::SessionLimit { user_events: false }),
+        (HResult::FAIL, CollectTracing5::CODE | CollectTracing6::CODE) => {
+            Some(Explanation::SessionLimit { user_events: true })
+        }
+        _ => hresult.hint().map(|_| Explanation::Code(hresult)),
+    }
+}

@@ -1,0 +1,305 @@
+use core::fmt;
+
+use super::lost_feature::LostFeatures;
+use super::step::PlanStep;
+use crate::exchange::Progress;
+use crate::{Answer, Code, EncodeError, HResult, ProtocolError, ServerError, Step};
+
+/// Carries out a plan: sends a command on a connection of its own, and the next older one on another connection if the
+/// runtime does not know the first. It has no buffer, no transport and no clock.
+///
+/// ```text
+///  step(buf) ──► Connect        open a connection, close the last one ──► connected(), or busy(now)
+///            ──► Wait           until the time until() ─────────────────► tick(now)
+///            ──► Send(bytes)    write some of them ─────────────────────► advance(n, buf)
+///            ──► Receive(space) read some into it ──────────────────────► advance(n, buf)
+///            ──► Grow           pass a buffer of `needed` bytes that begins with the same bytes
+///            ──► Done ──────────────────────────────────────────────────► finish(buf)
+/// ```
+///
+/// * An older command is sent only after [`UNKNOWN_COMMAND`](HResult::UNKNOWN_COMMAND): after any other answer or a
+///   failure the runtime may have carried out the first one.
+/// * All steps have one deadline, in the caller's clock, which counts milliseconds. While the runtime accepts no
+///   connection ([`busy`](Self::busy)), the machine schedules further attempts until that deadline.
+/// * What follows the answer, for example a stream, stays on the last connection. It belongs to the caller.
+/// * If connecting or a transfer fails, drop the machine and return the error of the transport. A connection that was
+///   reset counts as closed: `advance(0, buf)`.
+///
+/// ```
+/// use ipc_proto::Answer;
+/// use ipc_proto::plan::{Fallback, FallbackStep, InfoConfig, PlanStep, Runtime};
+///
+/// // The answers of .NET 6: it does not know GetProcessInfo3.
+/// let mut answers = [
+///     &b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80"[..],
+///     b"DOTNET_IPC_V1\0\x40\0\xff\0\0\0\
+///       \x2a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+/// ]
+/// .into_iter();
+/// let mut answer = &b""[..];
+///
+/// let mut fallback = Fallback::new(InfoConfig.first_step(&Runtime::default()), 10_000);
+/// let mut buf = [0; 256];
+/// loop {
+///     match fallback.step(&mut buf) {
+///         FallbackStep::Connect => {
+///             answer = answers.next().unwrap();
+///             fallback.connected();
+///         }
+///         FallbackStep::Send(bytes) => {
+///             let n = bytes.len();
+///             fallback.advance(n, &buf);
+///         }
+///         FallbackStep::Receive(space) => {
+///             let n = space.len().min(answer.len());
+///             space[..n].copy_from_slice(&answer[..n]);
+///             answer = &answer[n..];
+///             fallback.advance(n, &buf);
+///         }
+///         FallbackStep::Wait | FallbackStep::Grow { .. } => unreachable!(),
+///         FallbackStep::Done => break,
+///     }
+/// }
+/// assert_eq!(fallback.command().code().0, 0x0404);
+/// let Answer::Ok(info) = fallback.finish(&buf)? else { unreachable!() };
+/// assert_eq!(info.process_id, 42);
+/// # Ok::<(), ipc_proto::plan::FallbackError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Fallback<S> {
+    command: S,
+    state: State,
+    until: u64,
+    pause: u64,
+    /// Bytes sent and received on all connections.
+    sent: u64,
+    received: u64,
+}
+
+/// The pauses between two attempts to connect, in milliseconds: each is twice the one before.
+const FIRST_PAUSE: u64 = 1;
+const LONGEST_PAUSE: u64 = 50;
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// The command is not in the buffer yet.
+    New,
+    Connecting(Progress),
+    /// The runtime was busy; the next attempt is due then.
+    Paused(Progress, u64),
+    Calling(Progress),
+    /// The answer needs a buffer of this length.
+    Growing(Progress, usize),
+    Done(Progress),
+    Failed(FallbackError),
+}
+
+/// The next action of a [`Fallback`].
+#[derive(Debug)]
+pub enum FallbackStep<'m> {
+    /// Open a new connection, and close the previous one; then call [`connected`](Fallback::connected), or
+    /// [`busy`](Fallback::busy) if the runtime accepts none at this time.
+    Connect,
+    /// Wait until [`until`](Fallback::until), then call [`tick`](Fallback::tick).
+    Wait,
+    /// Write some of these bytes, then call [`advance`](Fallback::advance).
+    Send(&'m [u8]),
+    /// Read some bytes into this space, then call [`advance`](Fallback::advance).
+    Receive(&'m mut [u8]),
+    /// Continue with a larger buffer that begins with the bytes of this one. A caller without one drops the machine.
+    Grow {
+        /// The required length.
+        needed: usize,
+    },
+    /// Nothing: call [`finish`](Fallback::finish).
+    Done,
+}
+
+/// The reason why a plan ended without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FallbackError {
+    /// The command does not fit into any message. It was not sent.
+    Encode(EncodeError),
+    /// The peer violated the protocol or closed the connection.
+    Protocol(ProtocolError),
+    /// The deadline passed.
+    TimedOut {
+        /// Whether a connection was open; otherwise the runtime accepted none.
+        connected: bool,
+    },
+}
+
+impl fmt::Display for FallbackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Encode(e) => e.fmt(f),
+            Self::Protocol(e) => e.fmt(f),
+            Self::TimedOut { connected: false } => f.write_str("the runtime accepted no connection in time"),
+            Self::TimedOut { connected: true } => f.write_str("the runtime did not answer in time"),
+        }
+    }
+}
+impl core::error::Error for FallbackError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Encode(e) => Some(e),
+            Self::Protocol(e) => Some(e),
+            Self::TimedOut { .. } => None,
+        }
+    }
+}
+impl From<ProtocolError> for FallbackError {
+    fn from(e: ProtocolError) -> Self {
+        Self::Protocol(e)
+    }
+}
+
+impl<S: PlanStep> Fallback<S> {
+    /// Creates a machine that begins with `first` and gives up at the time `until` of the caller's clock, which counts
+    /// milliseconds. [`PlanStep::LIMIT_MS`] is the usual time from now.
+    pub const fn new(first: S, until: u64) -> Self {
+        Self { command: first, state: State::New, until, pause: FIRST_PAUSE, sent: 0, received: 0 }
+    }
+
+    /// Returns the command that is being sent, or that was answered.
+    #[must_use]
+    pub const fn command(&self) -> &S {
+        &self.command
+    }
+
+    /// Returns the parts of the wish that this command does not carry.
+    #[must_use]
+    pub fn lost(&self) -> LostFeatures {
+        self.command.lost()
+    }
+
+    /// Returns the code of this command.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.command.code()
+    }
+
+    /// Returns how many bytes were sent and received on the current connection.
+    #[must_use]
+    pub const fn transferred(&self) -> (u64, u64) {
+        (self.sent, self.received)
+    }
+
+    /// Returns the next action. `buf` contains the command and then its answer: pass the same bytes in every call. 64 KiB
+    /// are always enough, 4 KiB nearly always.
+    pub fn step<'m>(&mut self, buf: &'m mut [u8]) -> FallbackStep<'m> {
+        if let State::New = self.state {
+            match Progress::new(self.command.code(), &self.command, buf) {
+                Ok(progress) => self.state = State::Connecting(progress),
+                Err(EncodeError::BufferTooSmall { needed }) => return FallbackStep::Grow { needed },
+                Err(e) => self.state = State::Failed(FallbackError::Encode(e)),
+            }
+        }
+        if let State::Growing(progress, needed) = self.state {
+            if buf.len() < needed {
+                return FallbackStep::Grow { needed };
+            }
+            self.state = State::Calling(progress);
+        }
+        match self.state {
+            State::Connecting(_) => FallbackStep::Connect,
+            State::Paused(..) => FallbackStep::Wait,
+            State::Calling(progress) => match progress.step(buf) {
+                Step::Send(bytes) => FallbackStep::Send(bytes),
+                Step::Receive(space) => FallbackStep::Receive(space),
+                Step::Done => FallbackStep::Done,
+            },
+            State::New | State::Growing(..) | State::Done(_) | State::Failed(_) => FallbackStep::Done,
+        }
+    }
+
+    /// Reports that the connection is open.
+    pub const fn connected(&mut self) {
+        if let State::Connecting(progress) = self.state {
+            self.state = State::Calling(progress);
+            (self.sent, self.received) = (0, 0);
+        }
+    }
+
+    /// Reports that the runtime accepted no connection at the time `now`. The next attempt is due after 1, 2, 4 … 50
+    /// milliseconds.
+    pub fn busy(&mut self, now: u64) {
+        if let State::Connecting(progress) = self.state {
+            self.state = State::Paused(progress, now.saturating_add(self.pause));
+            self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
+            self.tick(now);
+        }
+    }
+
+    /// Reports how many of the lent bytes were written or filled; 0 means that the peer closed.
+    pub fn advance(&mut self, n: usize, buf: &[u8]) {
+        let State::Calling(mut progress) = self.state else { return };
+        let before = progress.received();
+        let advanced = progress.advance(n, buf);
+        match progress.received().saturating_sub(before) {
+            0 if before == 0 => self.sent = self.sent.saturating_add(n as u64),
+            received => self.received = self.received.saturating_add(received as u64),
+        }
+        self.state = match advanced {
+            Err(ProtocolError::BufferTooSmall { needed }) => State::Growing(progress, needed),
+            Err(e) => State::Failed(e.into()),
+            Ok(()) if !progress.is_over() => State::Calling(progress),
+            Ok(()) => match (progress.answer(buf), self.command.older()) {
+                (Ok(Answer::Refused(ServerError { hresult: HResult::UNKNOWN_COMMAND, .. })), Some(older)) => {
+                    self.command = older;
+                    self.pause = FIRST_PAUSE;
+                    State::New
+                }
+                _ => State::Done(progress),
+            },
+        };
+    }
+
+    /// Returns the latest time for the next [`tick`](Self::tick): that of the next attempt, or the deadline. `None` after
+    /// the last step.
+    #[must_use]
+    pub const fn until(&self) -> Option<u64> {
+        match self.state {
+            State::Done(_) | State::Failed(_) => None,
+            State::Paused(_, next) if next < self.until => Some(next),
+            _ => Some(self.until),
+        }
+    }
+
+    /// Reports the current time. After the deadline the plan has failed.
+    pub const fn tick(&mut self, now: u64) {
+        let connected = match self.state {
+            State::Done(_) | State::Failed(_) => return,
+            State::New | State::Connecting(_) | State::Paused(..) => false,
+            State::Calling(_) | State::Growing(..) => true,
+        };
+        if now >= self.until {
+            self.state = State::Failed(FallbackError::TimedOut { connected });
+        } else if let State::Paused(progress, next) = self.state {
+            if now >= next {
+                self.state = State::Connecting(progress);
+            }
+        }
+    }
+
+    /// Returns the answer to the last command, from the buffer that contains it.
+    ///
+    /// # Errors
+    /// The error that ended the plan; or that the answer is not a response to the command.
+    pub fn finish<'b>(&self, buf: &'b [u8]) -> Result<Answer<'b, S::Response<'b>>, FallbackError> {
+        let progress = match self.state {
+            State::Failed(e) => return Err(e),
+            State::Growing(_, needed) => return Err(ProtocolError::BufferTooSmall { needed }.into()),
+            State::New => return Err(ProtocolError::Closed { received: 0 }.into()),
+            State::Connecting(progress)
+            | State::Paused(progress, _)
+            | State::Calling(progress)
+            | State::Done(progress) => progress,
+        };
+        Ok(match progress.answer(buf)? {
+            Answer::Ok(message) => Answer::Ok(self.command.response(&message).map_err(ProtocolError::from)?),
+            Answer::Refused(error) => Answer::Refused(error),
+        })
+    }
+}

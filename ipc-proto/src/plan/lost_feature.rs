@@ -1,0 +1,83 @@
+use core::fmt;
+
+/// A feature that an older command lacks. Its `Display` is a sentence for the user who wanted it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LostFeature {
+    /// Blocking the program when the buffer is full, instead of losing events.
+    Blocking,
+    /// Filtering events by id.
+    EventFilters,
+    /// A rundown selected by keywords; the default rundown replaces it.
+    RundownKeyword,
+    /// Events without stacks.
+    Stackwalk,
+    /// Flags of a dump other than logging.
+    DumpFlags,
+    /// The message of a refused dump.
+    DumpMessage,
+}
+
+impl fmt::Display for LostFeature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocking => "blocking instead of dropping needs .NET 11",
+            Self::EventFilters => {
+                "filtering events by id needs .NET 10: all events of the providers are sent"
+            }
+            Self::RundownKeyword => {
+                "a rundown selected by keywords needs .NET 9: the default rundown is sent"
+            }
+            Self::Stackwalk => "events without stacks need .NET 9: events have stacks",
+            Self::DumpFlags => "crash reports and verbose logging need .NET 6",
+            Self::DumpMessage => "the error message of a refused dump needs .NET 7",
+        })
+    }
+}
+
+/// A set of lost features. It iterates in the order of [`LostFeature`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LostFeatures(u8);
+
+impl LostFeatures {
+    const ALL: [LostFeature; 6] = [
+        LostFeature::Blocking,
+        LostFeature::EventFilters,
+        LostFeature::RundownKeyword,
+        LostFeature::Stackwalk,
+        LostFeature::DumpFlags,
+        LostFeature::DumpMessage,
+    ];
+
+    /// Returns whether nothing is lost.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns whether a feature is lost.
+    #[must_use]
+    pub const fn contains(self, loss: LostFeature) -> bool {
+        self.0 & Self::bit(loss) != 0
+    }
+
+    /// Returns the lost features.
+    pub fn iter(self) -> impl Iterator<Item = LostFeature> {
+        Self::ALL.into_iter().filter(move |loss| self.contains(*loss))
+    }
+
+    const fn bit(loss: LostFeature) -> u8 {
+        match loss {
+            LostFeature::Blocking => 1,
+            LostFeature::EventFilters => 2,
+            LostFeature::RundownKeyword => 4,
+            LostFeature::Stackwalk => 8,
+            LostFeature::DumpFlags => 16,
+            LostFeature::DumpMessage => 32,
+        }
+    }
+
+    pub(super) const fn with(self, loss: LostFeature) -> Self {
+        Self(self.0 | Self::bit(loss))
+    }
+}

@@ -1,0 +1,42 @@
+//! Plans: a wish, the command that carries it, and the next older command for a runtime that does not know that one.
+//!
+//! ```text
+//!  TraceConfig, DumpConfig or InfoConfig
+//!     │ first_step(&runtime)
+//!     ▼
+//!  PlanStep ── older() ──► PlanStep ── older() ──► … None     each is a request with a code and a payload
+//!     │
+//!     ▼
+//!  Fallback: connect, send, receive; after UNKNOWN_COMMAND the older step on a new connection; done
+//! ```
+//!
+//! | wish | first command | answer |
+//! |---|---|---|
+//! | [`TraceConfig`] | the oldest that carries everything, as Microsoft's client chooses it | [`SessionId`](crate::types::SessionId) |
+//! | [`DumpConfig`] | the newest | [`Status`](crate::types::Status) |
+//! | [`InfoConfig`] | the newest | [`ProcessInfo3`](crate::types::ProcessInfo3) |
+//! | a [`Single`] command | that command, which has no older one | its response |
+//!
+//! The rest of the module states what is known of runtimes: whether one has a command ([`obstacle`], [`refusal`]), why
+//! it refused one ([`explain`]), and which requests can end a process ([`hazard`]). Nothing is sent and nothing is
+//! allocated.
+mod dump;
+mod explain;
+mod fallback;
+mod hazard;
+mod info;
+mod lost_feature;
+mod runtime;
+mod serve;
+mod step;
+mod trace;
+
+pub use dump::{DumpConfig, DumpStep};
+pub use explain::{Explanation, explain};
+pub use fallback::{Fallback, FallbackError, FallbackStep};
+pub use hazard::{Hazard, hazard};
+pub use info::{InfoConfig, InfoStep};
+pub use lost_feature::{LostFeature, LostFeatures};
+pub use runtime::{Flavour, Obstacle, Runtime, major_version, obstacle, refusal};
+pub use step::{CALL_LIMIT_MS, DUMP_LIMIT_MS, PlanStep, Single, Steps};
+pub use trace::{DEFAULT_RUNDOWN, NotTracing, Providers, TraceConfig, TraceStep};

@@ -1,0 +1,48 @@
+//! What a server refuses because of its version and kind.
+use super::runtime::{Obstacle, Runtime, obstacle, refusal};
+use crate::{ApplyStartupHook, Command, HResult, Reply, Request, RequestError, Serve};
+
+impl<'b> Serve<'b> {
+    /// Returns the request and the reply to it, as [`finish`](Self::finish) does, for a server that states what it is:
+    /// its version, its kind, its system. The reply refuses a command that such a runtime does not have, with the same
+    /// code as the runtime: [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND) for a command that is newer than the
+    /// server, whether its payload is well-formed or not.
+    ///
+    /// # Errors
+    /// The request of a refused command is [`RequestError::Refused`].
+    ///
+    /// ```
+    /// use ipc_proto::plan::Runtime;
+    /// use ipc_proto::{Exchange, HResult, RequestError, Serve, Step};
+    ///
+    /// let (mut receive, mut send) = ([0; 64], [0; 64]);
+    /// let mut serve = Serve::new(&mut receive, &mut send)?;
+    /// let mut incoming = &b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0"[..]; // GetProcessInfo3
+    /// while let Step::Receive(space) = serve.step() {
+    ///     let n = space.len().min(incoming.len());
+    ///     space[..n].copy_from_slice(&incoming[..n]);
+    ///     incoming = &incoming[n..];
+    ///     serve.advance(n)?;
+    /// }
+    /// let net_7 = Runtime { version: Some(7), ..Runtime::default() };
+    /// let (request, reply) = serve.finish_for(&net_7);
+    /// assert_eq!(request, Err(RequestError::Refused(HResult::UNKNOWN_COMMAND)));
+    /// assert_eq!(reply.bytes()[20..24], HResult::UNKNOWN_COMMAND.0.to_le_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish_for(self, runtime: &Runtime) -> (Result<Request<'b>, RequestError<'b>>, Reply<'b>) {
+        let code = self.code();
+        let mut refused = code.and_then(|code| refusal(code, runtime));
+        let (request, mut reply) = self.finish();
+        // A runtime without startup hooks decodes the path first, and does not check it.
+        let hook = code.filter(|code| *code == ApplyStartupHook::CODE);
+        let has_no_hooks = |code| matches!(obstacle(code, runtime), Some(Obstacle::Flavour(_)));
+        if hook.is_some_and(has_no_hooks) && !matches!(request, Err(RequestError::Decode(_))) {
+            refused = Some(HResult::NOT_SUPPORTED);
+        }
+        let Some(hresult) = refused else { return (request, reply) };
+        // It cannot fail: nothing has been sent, and a refusal replaces a refusal.
+        let _ = reply.refuse(hresult);
+        (Err(RequestError::Refused(hresult)), reply)
+    }
+}

@@ -1,0 +1,125 @@
+use core::iter;
+
+use super::lost_feature::LostFeatures;
+use crate::{Code, Command, DecodeError, Encode, Message, Violation};
+
+/// How long a client waits for the answer to a command by default, in milliseconds, with all older commands that it
+/// tries. A runtime carries out one command at a time.
+pub const CALL_LIMIT_MS: u64 = 10_000;
+
+/// How long a client waits for a dump by default, in milliseconds: a dump is as large as the process.
+pub const DUMP_LIMIT_MS: u64 = 600_000;
+
+/// One command of a plan, chosen at run time. Its encoding is the payload of the request.
+///
+/// [`Fallback`](super::Fallback) sends it. To send it on one connection, without the older ones, give its code and itself
+/// to [`UntypedCall::untyped`](crate::UntypedCall::untyped).
+///
+/// ```
+/// use ipc_proto::plan::{PlanStep, Runtime, TraceConfig};
+/// use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
+///
+/// let providers = [Provider {
+///     keywords: 1,
+///     level: EventLevel::VERBOSE,
+///     name: "Microsoft-Windows-DotNETRuntime".into(),
+///     arguments: "".into(),
+/// }];
+/// let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
+/// let step = config.first_step(&Runtime::default());
+/// assert_eq!((step.code().0, step.lost().is_empty()), (0x0207, true));
+/// let older = step.older().unwrap();
+/// let lost: Vec<String> = older.lost().iter().map(|loss| loss.to_string()).collect();
+/// assert_eq!((older.code().0, lost), (0x0203, vec!["blocking instead of dropping needs .NET 11".to_owned()]));
+/// assert_eq!(older.check(), Ok(()));
+/// let mut buf = [0; 256];
+/// ipc_proto::encode(older.code(), &older, &mut buf)?;
+/// # Ok::<(), ipc_proto::EncodeError>(())
+/// ```
+pub trait PlanStep: Encode + Sized {
+    /// What the runtime answers, the same for every step of a plan.
+    type Response<'r>;
+
+    /// How long a client waits for the whole plan by default, in milliseconds.
+    const LIMIT_MS: u64 = CALL_LIMIT_MS;
+
+    /// Returns the code of the command.
+    fn code(&self) -> Code;
+
+    /// Checks the values of the command, as [`Command::check`] does.
+    ///
+    /// # Errors
+    /// The first rule that a value breaks.
+    fn check(&self) -> Result<(), Violation>;
+
+    /// Returns the parts of the wish that the command does not carry.
+    fn lost(&self) -> LostFeatures {
+        LostFeatures::default()
+    }
+
+    /// Returns the step to send after the answer [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND).
+    fn older(&self) -> Option<Self> {
+        None
+    }
+
+    /// Decodes the payload of an OK answer.
+    ///
+    /// # Errors
+    /// If the payload is malformed. Offsets count from the start of the message.
+    fn response<'r>(&self, answer: &Message<'r>) -> Result<Self::Response<'r>, DecodeError>;
+
+    /// Returns an iterator over this step and all older ones.
+    fn steps(self) -> Steps<Self>
+    where
+        Self: Clone,
+    {
+        Steps(Some(self))
+    }
+}
+
+/// An iterator over the steps of a plan, the newest first: see [`PlanStep::steps`].
+#[derive(Debug, Clone)]
+pub struct Steps<S>(Option<S>);
+
+impl<S: PlanStep> Iterator for Steps<S> {
+    type Item = S;
+
+    fn next(&mut self) -> Option<S> {
+        let step = self.0.take()?;
+        self.0 = step.older();
+        Some(step)
+    }
+}
+impl<S: PlanStep> iter::FusedIterator for Steps<S> {}
+
+/// A plan of one command, which has no older one.
+///
+/// ```
+/// use ipc_proto::{ResumeRuntime, plan::{PlanStep, Single}};
+///
+/// assert!(Single(ResumeRuntime {}).older().is_none());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Single<C>(pub C);
+
+impl<C: Encode> Encode for Single<C> {
+    fn encode(&self, w: &mut crate::wire::Writer<'_>) {
+        self.0.encode(w);
+    }
+}
+
+impl<C: Command> PlanStep for Single<C> {
+    type Response<'r> = C::Response<'r>;
+
+    fn code(&self) -> Code {
+        C::CODE
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        self.0.check()
+    }
+
+    fn response<'r>(&self, answer: &Message<'r>) -> Result<Self::Response<'r>, DecodeError> {
+        answer.decode()
+    }
+}

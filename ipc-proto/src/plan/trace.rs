@@ -1,0 +1,434 @@
+use core::fmt;
+
+use super::lost_feature::{LostFeature, LostFeatures};
+use super::runtime::Runtime;
+use super::step::PlanStep;
+use crate::command::check;
+use crate::types::{
+    EventFilter, EventLevel, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
+    StreamingProvider, StreamingSession6,
+};
+use crate::wire::Writer;
+use crate::{
+    Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
+    Command, DecodeError, Encode, Message, Request, Violation,
+};
+
+/// The keywords of the rundown that runtimes send if the command does not select keywords.
+pub const DEFAULT_RUNDOWN: u64 = 0x8002_0139;
+
+/// The configuration of a session that streams: what a client wants, and what a server got.
+///
+/// Every runtime supports the values of [`new`](Self::new). A client sends the [first step](Self::first_step) and, where
+/// the runtime does not know that command, the older ones; each reports what it does not carry. A server converts every
+/// request that starts such a session, CollectTracing to CollectTracing6, into this form with [`TryFrom`].
+///
+/// ```
+/// use ipc_proto::plan::{PlanStep, Runtime, TraceConfig};
+/// use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
+/// use ipc_proto::{Parsed, Message, encode};
+///
+/// let providers = [Provider {
+///     keywords: 1,
+///     level: EventLevel::VERBOSE,
+///     name: "Microsoft-Windows-DotNETRuntime".into(),
+///     arguments: "".into(),
+/// }];
+/// let config = TraceConfig { stackwalk: false, ..TraceConfig::new(&providers) };
+/// let step = config.first_step(&Runtime::default());
+/// let mut buf = [0; 256];
+/// let bytes = encode(step.code(), &step, &mut buf)?;
+///
+/// let Parsed::Complete { value: message, .. } = Message::parse(bytes)? else { unreachable!() };
+/// let received = TraceConfig::try_from(&message.request()?)?;
+/// assert_eq!(received, config);
+/// assert!(received.includes("Microsoft-Windows-DotNETRuntime", 1, EventLevel::ERROR, 80));
+/// assert!(!received.includes("Microsoft-Windows-DotNETRuntime", 2, EventLevel::ERROR, 80));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceConfig<'a> {
+    /// The size of the runtime's buffer in MB; not 0.
+    pub buffer_mb: u32,
+    /// The format of the stream.
+    pub format: Format,
+    /// The keywords of the rundown, which ends the stream and describes the methods at the addresses in stacks; 0 for
+    /// no rundown.
+    pub rundown_keyword: u64,
+    /// Whether events have stacks.
+    pub stackwalk: bool,
+    /// The runtime's behaviour when its buffer is full.
+    pub buffer_mode: SessionBufferMode,
+    /// The providers to enable, 1 to 1,000, each with the filter of its events.
+    pub providers: Providers<'a>,
+}
+
+impl<'a> TraceConfig<'a> {
+    /// Returns the configuration that Microsoft's tools use for these providers: 256 MB, NetTrace, the default rundown,
+    /// stacks, and events dropped when the buffer is full.
+    #[must_use]
+    pub fn new(providers: impl Into<Providers<'a>>) -> Self {
+        Self {
+            buffer_mb: 256,
+            format: Format::NET_TRACE,
+            rundown_keyword: DEFAULT_RUNDOWN,
+            stackwalk: true,
+            buffer_mode: SessionBufferMode::DROP,
+            providers: providers.into(),
+        }
+    }
+
+    /// Returns the oldest command that carries the configuration, or the newest that the runtime can know if that is
+    /// older. Microsoft's client chooses the oldest too: one round trip is then enough for runtimes of every age.
+    ///
+    /// ```
+    /// use ipc_proto::plan::{PlanStep, Runtime, TraceConfig};
+    /// use ipc_proto::types::SessionBufferMode;
+    ///
+    /// let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&[]) };
+    /// let net_10 = Runtime { version: Some(10), ..Runtime::default() };
+    /// assert_eq!(config.first_step(&net_10).code().0, 0x0203); // .NET 10 cannot block
+    /// ```
+    #[must_use]
+    pub fn first_step(&self, runtime: &Runtime) -> TraceStep<'a> {
+        let mut step = TraceStep { config: *self, lost: LostFeatures::default() };
+        while let (false, Some(older)) = (runtime.may_know(step.code()), step.older()) {
+            step = older;
+        }
+        step
+    }
+
+    /// Returns whether the session receives an event: one of its providers has this name and
+    /// [includes](StreamingProvider::includes) the event. The provider `*` with all keywords and the level
+    /// [`VERBOSE`](EventLevel::VERBOSE) includes all events of all providers, whatever its filter is.
+    ///
+    /// A server calls it once for each kind of event, not for each event.
+    #[must_use]
+    pub fn includes(&self, provider: &str, keywords: u64, level: EventLevel, event_id: u32) -> bool {
+        self.providers.iter().any(|p| {
+            let is_all = p.name == "*" && p.keywords == u64::MAX && p.level == EventLevel::VERBOSE;
+            is_all || (p.name == provider && p.includes(keywords, level, event_id))
+        })
+    }
+
+    /// Returns whether the rundown at the end of the session has an event with these keywords.
+    #[must_use]
+    pub const fn includes_rundown(&self, keywords: u64) -> bool {
+        self.rundown_keyword != 0 && (keywords == 0 || keywords & self.rundown_keyword != 0)
+    }
+
+    /// Returns the oldest command that carries the configuration.
+    fn oldest_command(&self) -> Code {
+        if self.buffer_mode != SessionBufferMode::DROP {
+            CollectTracing6::CODE
+        } else if self.providers.have_filters() {
+            CollectTracing5::CODE
+        } else if !matches!(self.rundown_keyword, 0 | DEFAULT_RUNDOWN) {
+            CollectTracing4::CODE
+        } else if !self.stackwalk {
+            CollectTracing3::CODE
+        } else {
+            CollectTracing2::CODE
+        }
+    }
+}
+
+/// A command that starts a session, with the part of the configuration that it carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceStep<'a> {
+    config: TraceConfig<'a>,
+    lost: LostFeatures,
+}
+
+impl<'a> TraceStep<'a> {
+    /// Returns the configuration without what the command does not carry: what the runtime will use.
+    #[must_use]
+    pub const fn config(&self) -> &TraceConfig<'a> {
+        &self.config
+    }
+}
+
+impl Encode for TraceStep<'_> {
+    fn encode(&self, w: &mut Writer<'_>) {
+        let TraceConfig { buffer_mb, format, rundown_keyword, stackwalk, buffer_mode, providers } =
+            self.config;
+        let code = self.code();
+        let is_union = matches!(code, CollectTracing5::CODE | CollectTracing6::CODE);
+        if is_union {
+            0u32.encode(w); // the type of a session that streams
+        }
+        buffer_mb.encode(w);
+        format.encode(w);
+        match code {
+            CollectTracing2::CODE | CollectTracing3::CODE => (rundown_keyword != 0).encode(w),
+            _ => rundown_keyword.encode(w),
+        }
+        if code != CollectTracing2::CODE {
+            stackwalk.encode(w);
+        }
+        providers.encode(is_union, w);
+        if code == CollectTracing6::CODE {
+            buffer_mode.encode(w);
+        }
+    }
+}
+
+impl PlanStep for TraceStep<'_> {
+    type Response<'r> = SessionId;
+
+    fn code(&self) -> Code {
+        self.config.oldest_command()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let TraceConfig { buffer_mb, format, rundown_keyword, stackwalk, .. } = self.config;
+        match self.config.providers.0 {
+            Repr::Plain(providers) if self.config.buffer_mode <= SessionBufferMode::BLOCK => {
+                check::session(buffer_mb, format, providers)
+            }
+            Repr::Plain(_) => Err(Violation::SessionBufferMode),
+            Repr::Filtered(providers) | Repr::Unfiltered(providers) => {
+                check::session_config6(SessionConfig6::Streaming(StreamingSession6 {
+                    buffer_mb,
+                    format,
+                    rundown_keyword,
+                    stackwalk,
+                    providers,
+                    session_buffer_mode: self.config.buffer_mode,
+                }))
+            }
+        }
+    }
+
+    fn lost(&self) -> LostFeatures {
+        self.lost
+    }
+
+    /// Returns the same configuration without what only this command carries.
+    fn older(&self) -> Option<Self> {
+        let mut config = self.config;
+        let loss = match self.code() {
+            CollectTracing6::CODE => {
+                config.buffer_mode = SessionBufferMode::DROP;
+                LostFeature::Blocking
+            }
+            CollectTracing5::CODE => {
+                config.providers = config.providers.without_filters();
+                LostFeature::EventFilters
+            }
+            CollectTracing4::CODE => {
+                config.rundown_keyword = DEFAULT_RUNDOWN;
+                LostFeature::RundownKeyword
+            }
+            CollectTracing3::CODE => {
+                config.stackwalk = true;
+                LostFeature::Stackwalk
+            }
+            _ => return None,
+        };
+        Some(Self { config, lost: self.lost.with(loss) })
+    }
+
+    fn response<'r>(&self, answer: &Message<'r>) -> Result<SessionId, DecodeError> {
+        answer.decode()
+    }
+}
+
+/// The providers of a session: of the caller or of a message, with or without filters.
+///
+/// ```
+/// use ipc_proto::plan::Providers;
+/// use ipc_proto::types::{EventFilter, EventLevel, Provider};
+///
+/// let plain = [Provider {
+///     keywords: 1,
+///     level: EventLevel::VERBOSE,
+///     name: "My-App".into(),
+///     arguments: "".into(),
+/// }];
+/// let providers = Providers::from(&plain);
+/// assert!(providers.iter().all(|provider| provider.filter == EventFilter::ALL));
+/// ```
+#[derive(Clone, Copy)]
+pub struct Providers<'a>(Repr<'a>);
+
+#[derive(Clone, Copy)]
+enum Repr<'a> {
+    Plain(Array<'a, Provider<'a>>),
+    Filtered(Array<'a, StreamingProvider<'a>>),
+    /// Their filters do not count.
+    Unfiltered(Array<'a, StreamingProvider<'a>>),
+}
+
+impl<'a> Providers<'a> {
+    /// Returns the number of providers.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Repr::Plain(providers) => providers.len(),
+            Repr::Filtered(providers) | Repr::Unfiltered(providers) => providers.len(),
+        }
+    }
+
+    /// Returns whether there is no provider.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the providers. One without a filter has [`EventFilter::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = StreamingProvider<'a>> + Clone + use<'a> {
+        let (plain, filtered, keep) = match self.0 {
+            Repr::Plain(providers) => (providers, Array::EMPTY, true),
+            Repr::Filtered(providers) => (Array::EMPTY, providers, true),
+            Repr::Unfiltered(providers) => (Array::EMPTY, providers, false),
+        };
+        let filtered = filtered.iter().map(move |provider| match keep {
+            true => provider,
+            false => StreamingProvider { filter: EventFilter::ALL, ..provider },
+        });
+        plain.iter().map(StreamingProvider::from).chain(filtered)
+    }
+
+    /// Returns whether an event of any provider is filtered by its id.
+    fn have_filters(&self) -> bool {
+        match self.0 {
+            Repr::Filtered(providers) => providers.iter().any(|p| p.filter != EventFilter::ALL),
+            Repr::Plain(_) | Repr::Unfiltered(_) => false,
+        }
+    }
+
+    const fn without_filters(self) -> Self {
+        match self.0 {
+            Repr::Filtered(providers) => Self(Repr::Unfiltered(providers)),
+            Repr::Plain(_) | Repr::Unfiltered(_) => self,
+        }
+    }
+
+    fn encode(self, with_filters: bool, w: &mut Writer<'_>) {
+        match self.0 {
+            Repr::Plain(providers) if !with_filters => return providers.encode(w),
+            Repr::Filtered(providers) if with_filters => return providers.encode(w),
+            _ => {}
+        }
+        u32::try_from(self.len()).unwrap_or(u32::MAX).encode(w);
+        for StreamingProvider { keywords, level, name, arguments, filter } in self.iter() {
+            Provider { keywords, level, name, arguments }.encode(w);
+            if with_filters {
+                filter.encode(w);
+            }
+        }
+    }
+}
+
+/// Providers compare by content, in every form.
+impl PartialEq for Providers<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+impl Eq for Providers<'_> {}
+impl fmt::Debug for Providers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a> From<Array<'a, Provider<'a>>> for Providers<'a> {
+    fn from(providers: Array<'a, Provider<'a>>) -> Self {
+        Self(Repr::Plain(providers))
+    }
+}
+impl<'a> From<Array<'a, StreamingProvider<'a>>> for Providers<'a> {
+    fn from(providers: Array<'a, StreamingProvider<'a>>) -> Self {
+        Self(Repr::Filtered(providers))
+    }
+}
+impl<'a> From<&'a [Provider<'a>]> for Providers<'a> {
+    fn from(providers: &'a [Provider<'a>]) -> Self {
+        Array::from(providers).into()
+    }
+}
+impl<'a> From<&'a [StreamingProvider<'a>]> for Providers<'a> {
+    fn from(providers: &'a [StreamingProvider<'a>]) -> Self {
+        Array::from(providers).into()
+    }
+}
+impl<'a, const N: usize> From<&'a [Provider<'a>; N]> for Providers<'a> {
+    fn from(providers: &'a [Provider<'a>; N]) -> Self {
+        Array::from(providers).into()
+    }
+}
+impl<'a, const N: usize> From<&'a [StreamingProvider<'a>; N]> for Providers<'a> {
+    fn from(providers: &'a [StreamingProvider<'a>; N]) -> Self {
+        Array::from(providers).into()
+    }
+}
+
+/// The request starts no session that streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotTracing;
+
+impl fmt::Display for NotTracing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the request starts no session that streams")
+    }
+}
+impl core::error::Error for NotTracing {}
+
+/// The normal form of CollectTracing to CollectTracing6, for servers.
+impl<'a> TryFrom<&Request<'a>> for TraceConfig<'a> {
+    type Error = NotTracing;
+
+    fn try_from(request: &Request<'a>) -> Result<Self, NotTracing> {
+        let rundown = |rundown| if rundown { DEFAULT_RUNDOWN } else { 0 };
+        Ok(match *request {
+            Request::CollectTracing(c) => {
+                Self { buffer_mb: c.buffer_mb, format: c.format, ..Self::new(c.providers) }
+            }
+            Request::CollectTracing2(c) => Self {
+                buffer_mb: c.buffer_mb,
+                format: c.format,
+                rundown_keyword: rundown(c.rundown),
+                ..Self::new(c.providers)
+            },
+            Request::CollectTracing3(c) => Self {
+                buffer_mb: c.buffer_mb,
+                format: c.format,
+                rundown_keyword: rundown(c.rundown),
+                stackwalk: c.stackwalk,
+                ..Self::new(c.providers)
+            },
+            Request::CollectTracing4(c) => Self {
+                buffer_mb: c.buffer_mb,
+                format: c.format,
+                rundown_keyword: c.rundown_keyword,
+                stackwalk: c.stackwalk,
+                ..Self::new(c.providers)
+            },
+            Request::CollectTracing5(CollectTracing5 { session: SessionConfig::Streaming(s) }) => Self {
+                buffer_mb: s.buffer_mb,
+                format: s.format,
+                rundown_keyword: s.rundown_keyword,
+                stackwalk: s.stackwalk,
+                ..Self::new(s.providers)
+            },
+            Request::CollectTracing6(CollectTracing6 { session: SessionConfig6::Streaming(s) }) => Self {
+                buffer_mb: s.buffer_mb,
+                format: s.format,
+                rundown_keyword: s.rundown_keyword,
+                stackwalk: s.stackwalk,
+                buffer_mode: s.session_buffer_mode,
+                ..Self::new(s.providers)
+            },
+            _ => return Err(NotTracing),
+        })
+    }
+}
+
+impl<'a> From<Provider<'a>> for StreamingProvider<'a> {
+    fn from(provider: Provider<'a>) -> Self {
+        let Provider { keywords, level, name, arguments } = provider;
+        Self { keywords, level, name, arguments, filter: EventFilter::ALL }
+    }
+}
