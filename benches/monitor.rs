@@ -61,7 +61,7 @@ fn monitor(runtimes: u32, seconds: u32) {
     let monitor = Monitor::bind(directory.path().join("port")).unwrap();
     let empty = status("VmRSS");
     let began = Instant::now();
-    let mut child = start(runtimes, monitor.path());
+    let mut child = start(runtimes, monitor.path().unwrap());
     let mut cookies = BTreeSet::new();
     while cookies.len() < runtimes as usize {
         match monitor.next_event(LONG).unwrap() {

@@ -61,7 +61,7 @@ fn main() {
         Ok(process) => Client::for_process(process).unwrap(),
         Err(_) => Client::at(runtime),
     };
-    let path = client.path();
+    let path = client.path().unwrap();
     let ours = || client.process_info().unwrap();
     match args.get(1).map(String::as_str) {
         Some("ours") => (0..1000).for_each(|_| drop(ours())),

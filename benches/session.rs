@@ -100,7 +100,7 @@ fn with_session(client: &Client, providers: &[Provider<'_>], mut file: File, tim
 
 /// Starts the session by hand, and has `cat` copy the rest of the connection.
 fn with_cat(client: &Client, providers: &[Provider<'_>], file: File, time: Duration) {
-    let mut connection = Connection::new(UnixStream::connect(client.path()).unwrap());
+    let mut connection = Connection::new(UnixStream::connect(client.path().unwrap()).unwrap());
     let request = CollectTracing2 {
         buffer_mb: BUFFER_MB,
         format: Format::NET_TRACE,

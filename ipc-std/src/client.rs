@@ -1,28 +1,32 @@
 use core::time::Duration;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
 
-use ipc_proto::plan::{self, LostFeatures, Runtime};
-use ipc_proto::types::{ClientData, DumpFlags, DumpType, PerfMapType};
+use ipc_proto::plan::{
+    DumpConfig, Fallback, FallbackStep, InfoConfig, LostFeatures, PlanStep, Runtime, Single,
+};
+use ipc_proto::types::{ClientData, PerfMapType};
 use ipc_proto::{
-    ApplyStartupHook, AttachProfiler, Code, Command, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
-    GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Guid, HResult,
-    ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing, Text,
+    ApplyStartupHook, AttachProfiler, Code, Command, DisablePerfMap, EnablePerfMap, Guid, ResumeRuntime,
+    SetEnvironmentVariable, StartupProfiler, StopTracing,
 };
 
 use crate::connection::Connection;
-use crate::connector::{ConnectError, Connector, SocketConnector};
 use crate::environment::Environment;
-use crate::error::{Error, ErrorKind, check};
+use crate::error::{Error, check};
 use crate::observer::Observer;
 use crate::process_info::ProcessInfo;
-use crate::stream::Stream;
 use crate::timeouts::{Deadline, Timeouts};
+use crate::transport::{ConnectError, Connector, Dialer, FnConnector, SocketConnector, Stream};
 
 /// A client of one runtime.
 ///
 /// The protocol carries one command on a connection, so every method opens a new one: it connects to the runtime's
-/// socket, or takes the next connection of a runtime at a [`Monitor`](crate::Monitor)'s port.
+/// socket, takes the next connection of a runtime at a [`Monitor`](crate::Monitor)'s port, or opens one over a transport
+/// of yours: see [`over`](Self::over).
 ///
 /// ```no_run
 /// use ipc_std::Client;
@@ -48,12 +52,34 @@ impl Client {
 
     /// Creates a client of the runtime that listens at this path. Nothing is connected yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self::with_connector(Arc::new(SocketConnector::at(path.into())))
+        Self::new(SocketConnector::at(path.into()))
+    }
+
+    /// Creates a client over any transport. `connect` opens a connection for each command, until the deadline that it is
+    /// called with; `peer` is the name of the runtime in errors.
+    ///
+    /// The [`Stream`] of the connection is made from a socket, a child process or anything that reads and writes. An
+    /// error of the kind `TimedOut` or `WouldBlock` means that the runtime is busy: `connect` is called again until the
+    /// deadline. `connect` is called on a thread of its own; see [`Connector::connect`].
+    ///
+    /// ```no_run
+    /// use ipc_std::{Client, Stream};
+    /// use std::net::TcpStream;
+    ///
+    /// let client = Client::over("the router", |_| Stream::tcp(TcpStream::connect("127.0.0.1:9000")?));
+    /// println!("{}", client.process_info()?.command_line);
+    /// # Ok::<(), ipc_std::Error>(())
+    /// ```
+    pub fn over(
+        peer: impl Into<String>,
+        connect: impl Fn(Instant) -> io::Result<Stream> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(FnConnector { peer: peer.into(), connect })
     }
 
     /// Creates a client that uses the connections of `connector`.
-    pub(crate) fn with_connector(connector: Arc<dyn Connector>) -> Self {
-        Self { connector, timeouts: Timeouts::default(), observer: None }
+    pub fn new(connector: impl Connector + 'static) -> Self {
+        Self { connector: Arc::new(connector), timeouts: Timeouts::default(), observer: None }
     }
 
     /// Sets the deadlines in place of the default ones.
@@ -70,9 +96,10 @@ impl Client {
         self
     }
 
-    /// Returns the path of the runtime's socket, or of the port that the runtime connects to.
+    /// Returns the path of the runtime's socket, or of the port that the runtime connects to; `None` for other
+    /// transports.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub fn path(&self) -> Option<&Path> {
         self.connector.path()
     }
 
@@ -86,8 +113,8 @@ impl Client {
         self.observer.clone()
     }
 
-    pub(crate) fn connector(&self) -> &dyn Connector {
-        &*self.connector
+    pub(crate) fn connector(&self) -> &Arc<dyn Connector> {
+        &self.connector
     }
 
     /// Returns the name of the runtime in errors.
@@ -107,19 +134,56 @@ impl Client {
     }
 
     pub(crate) fn connect_by(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
-        let socket = self.connector.connect(deadline.end).map_err(|e| match e {
+        /// The pauses between two attempts at a transport that is not ready, in milliseconds.
+        const FIRST_PAUSE: u64 = 1;
+        const LONGEST_PAUSE: u64 = 50;
+        let mut pause = FIRST_PAUSE;
+        let mut stream = loop {
+            let opened = match self.connector.is_prompt() {
+                true => self.connector.connect(deadline.end),
+                false => Dialer::start(Arc::clone(&self.connector), deadline.end)
+                    .map_err(ConnectError::Io)
+                    .and_then(|dialer| dialer.wait(deadline.end)),
+            };
+            match opened {
+                Err(ConnectError::NotReady) if Instant::now() < deadline.end => {
+                    let remaining = deadline.end.saturating_duration_since(Instant::now());
+                    thread::sleep(Duration::from_millis(pause).min(remaining));
+                    pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+                }
+                opened => break opened.map_err(|e| self.connect_error(e, deadline))?,
+            }
+        };
+        stream.set_deadline(deadline.end);
+        Ok(Connection::begun(self.peer().to_owned(), deadline.begin, stream).with_observer(self.observer()))
+    }
+
+    fn connect_error(&self, error: ConnectError, deadline: Deadline) -> Error {
+        let (peer, phase) = (self.peer().to_owned(), self.connector.phase());
+        match error {
             ConnectError::Failed(error) => error,
-            ConnectError::NotReady => Error::Timeout {
-                peer: self.peer().to_owned(),
-                phase: self.connector.phase(),
-                command: None,
-                after: deadline.begin.elapsed(),
-                sent: 0,
-                received: 0,
-            },
-        })?;
-        let stream = Stream::over(socket, deadline.end);
-        Ok(Connection::to(self.peer().to_owned(), deadline.begin, stream).with_observer(self.observer()))
+            ConnectError::Io(source) => Error::Io { peer, phase, source },
+            ConnectError::NotReady => {
+                let after = deadline.begin.elapsed();
+                Error::Timeout { peer, phase, command: None, after, sent: 0, received: 0 }
+            }
+        }
+    }
+
+    /// Carries out a plan: each command on a connection of its own, and all of them within one deadline.
+    pub(crate) fn carry_out<P: PlanStep>(&self, first: P, deadline: Deadline) -> Result<Carried<P>, Error> {
+        check(&first)?;
+        let mut fallback = Fallback::new(first, u64::MAX);
+        let mut connection = self.connect_by(deadline)?;
+        loop {
+            connection.drive(&mut fallback, |_| Ok(()))?;
+            let FallbackStep::Connect = fallback.step(&mut []) else {
+                return Ok(Carried { connection, fallback });
+            };
+            let buf = connection.into_buffer();
+            connection = self.connect_by(deadline)?;
+            connection.continue_with(buf);
+        }
     }
 
     /// Returns what the runtime reports about its process. It requests the newest description first, then older ones,
@@ -129,36 +193,9 @@ impl Client {
     /// If connecting or the call fails. .NET Core 3 has no such command: [`Error::Refused`] with
     /// [`HResult::UNKNOWN_COMMAND`].
     pub fn process_info(&self) -> Result<ProcessInfo, Error> {
-        let deadline = Deadline::after(self.timeouts.call);
-        self.try_steps(plan::process_info(&Runtime::default()), |command| {
-            let mut connection = self.connect_by(deadline)?;
-            match command {
-                GetProcessInfo3::CODE => connection.call(&GetProcessInfo3 {}).map(Into::into),
-                GetProcessInfo2::CODE => connection.call(&GetProcessInfo2 {}).map(Into::into),
-                _ => connection.call(&GetProcessInfo {}).map(Into::into),
-            }
-        })
-    }
-
-    /// Tries the steps of a plan until the runtime knows the command.
-    pub(crate) fn try_steps<S, T>(
-        &self,
-        steps: impl Iterator<Item = S>,
-        mut call: impl FnMut(S) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let mut last = None;
-        for step in steps {
-            let result = call(step);
-            if !result.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unsupported) {
-                return result;
-            }
-            last = Some(result);
-        }
-        // A plan for a runtime of unknown version has at least one step.
-        last.unwrap_or_else(|| {
-            let (peer, hresult) = (self.peer().to_owned(), HResult::UNKNOWN_COMMAND);
-            Err(Error::Refused { peer, command: Code::OK, hresult, message: None })
-        })
+        let first = InfoConfig.first_step(&Runtime::default());
+        let carried = self.carry_out(first, Deadline::after(self.timeouts.call))?;
+        Ok(carried.response()?.into())
     }
 
     /// Returns the current environment of the process.
@@ -261,24 +298,10 @@ impl Client {
     /// # Errors
     /// If connecting or the call fails; since .NET 7 a refusal has a message.
     pub fn write_dump(&self, config: &DumpConfig<'_>) -> Result<DumpOutcome, Error> {
-        let &DumpConfig { path, dump_type, flags } = config;
-        let dump_name = Text::from(path);
-        let deadline = Deadline::after(self.timeouts.dump);
-        self.try_steps(plan::dump(flags, &Runtime::default()), |plan::DumpStep { command, lost }| {
-            match command {
-                GenerateCoreDump3::CODE => {
-                    self.call_by(deadline, &GenerateCoreDump3 { dump_name, dump_type, flags })?;
-                }
-                GenerateCoreDump2::CODE => {
-                    self.call_by(deadline, &GenerateCoreDump2 { dump_name, dump_type, flags })?;
-                }
-                _ => {
-                    let diagnostics = flags.0 & DumpFlags::LOGGING_ENABLED.0;
-                    self.call_by(deadline, &GenerateCoreDump { dump_name, dump_type, diagnostics })?;
-                }
-            }
-            Ok(DumpOutcome { command, lost })
-        })
+        let first = config.first_step(&Runtime::default());
+        let carried = self.carry_out(first, Deadline::after(self.timeouts.dump))?;
+        carried.response()?;
+        Ok(DumpOutcome { command: carried.fallback.code(), lost: carried.fallback.lost() })
     }
 
     /// Calls a command whose response has no content, within [`Timeouts::call`].
@@ -287,20 +310,22 @@ impl Client {
     }
 
     fn call_by<C: Command>(&self, deadline: Deadline, command: &C) -> Result<(), Error> {
-        check(command)?;
-        self.connect_by(deadline)?.call(command).map(|_| ())
+        self.carry_out(Single(command), deadline)?.response().map(|_| ())
     }
 }
 
-/// The dump to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DumpConfig<'a> {
-    /// The path in the target's file system. The runtime expands `%p` and other templates.
-    pub path: &'a str,
-    /// The part of the process that the dump contains.
-    pub dump_type: DumpType,
-    /// Options for the dump's writer.
-    pub flags: DumpFlags,
+/// A plan that was carried out, and its last connection.
+#[derive(Debug)]
+pub(crate) struct Carried<P> {
+    pub(crate) connection: Connection<Stream>,
+    pub(crate) fallback: Fallback<P>,
+}
+
+impl<P: PlanStep> Carried<P> {
+    /// Returns the response to the last command.
+    pub(crate) fn response(&self) -> Result<P::Response<'_>, Error> {
+        self.connection.response(&self.fallback)
+    }
 }
 
 /// How a dump was written.

@@ -31,7 +31,7 @@ use ipc_proto::{Message, Parsed, StopTracing};
 use crate::connection::Connection;
 use crate::drive::is_closed;
 use crate::observer::{Observer, Tap};
-use crate::stream::Stream;
+use crate::transport::Stream;
 
 pub use answer::{ExpectedAnswer, ReceivedAnswer, Seen};
 pub use case::{Case, InvalidCase, State};
@@ -97,7 +97,7 @@ pub fn send(
 fn exchange(tap: &mut Tap<Stream>, request: &[u8], half_close: bool) -> io::Result<ReceivedAnswer> {
     match tap.write_all(request) {
         Ok(()) if half_close => {
-            match tap.stream.socket().finish() {
+            match tap.stream.channel().finish() {
                 Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
                 // A peer that has closed the connection needs no more bytes.
                 Ok(()) | Err(_) => {}

@@ -1,13 +1,11 @@
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::time::Instant;
 
+use ipc_proto::plan::{Fallback, FallbackStep, PlanStep, Single};
 use ipc_proto::types::ProcessEnvironment;
-use ipc_proto::{
-    Answer, Code, Command, Encode, Exchange, GetProcessEnvironment, Message, ProtocolError,
-    ReceiveEnvironment, UntypedCall,
-};
+use ipc_proto::{Answer, Code, Command, GetProcessEnvironment, ProtocolError, ReceiveEnvironment};
 
-use crate::drive::{DriveError, drive};
+use crate::drive::{DriveError, drive, is_closed, transferred};
 use crate::environment::Environment;
 use crate::error::{Context, Error, Phase};
 use crate::observer::{Observer, Tap};
@@ -15,7 +13,8 @@ use crate::observer::{Observer, Tap};
 /// A stream to a runtime and the buffer of the one command that it carries.
 ///
 /// With the [`Stream`](crate::Stream) of [`Client::connect`](crate::Client::connect), every wait has a deadline. With
-/// any other `Read + Write`, waits end when that stream fails with the kind `TimedOut`.
+/// any other `Read + Write`, waits end when that stream fails with the kind `TimedOut` or `WouldBlock`, as a `TcpStream`
+/// with a read timeout does.
 ///
 /// ```no_run
 /// use ipc_proto::GetProcessInfo2;
@@ -38,13 +37,18 @@ pub struct Connection<S> {
 const BUFFER: usize = 4096;
 
 impl<S> Connection<S> {
-    /// Creates a connection over any stream to a runtime.
+    /// Creates a connection over any stream to a runtime. Errors name it as "the peer".
     pub fn new(stream: S) -> Self {
-        Self::to("the peer".to_owned(), Instant::now(), stream)
+        Self::with_peer("the peer", stream)
+    }
+
+    /// Creates a connection over any stream to a runtime that has this name in errors.
+    pub fn with_peer(peer: impl Into<String>, stream: S) -> Self {
+        Self::begun(peer.into(), Instant::now(), stream)
     }
 
     /// Creates a connection over a stream to `peer`, for a call that began at `since`.
-    pub(crate) fn to(peer: String, since: Instant, stream: S) -> Self {
+    pub(crate) fn begun(peer: String, since: Instant, stream: S) -> Self {
         Self { tap: Tap::new(stream), peer, since, buf: vec![0; BUFFER] }
     }
 
@@ -65,8 +69,17 @@ impl<S> Connection<S> {
         (self.tap.sent, self.tap.received)
     }
 
-    #[cfg(unix)]
-    pub(crate) fn context(&self, command: Code) -> Context<'_> {
+    /// Gives the connection the buffer of the one before it in a plan, which contains the next command.
+    pub(crate) fn continue_with(&mut self, buf: Vec<u8>) {
+        self.buf = buf;
+    }
+
+    /// Returns the buffer, for the next connection of a plan.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.buf
+    }
+
+    fn context(&self, command: Code) -> Context<'_> {
         context(&self.tap, &self.peer, self.since, command)
     }
 
@@ -86,71 +99,68 @@ impl<S: Read + Write> Connection<S> {
     /// # Errors
     /// If the stream fails, or the peer violates the protocol or refuses the command ([`Error::Refused`]).
     pub fn call<C: Command>(&mut self, command: &C) -> Result<C::Response<'_>, Error> {
-        self.exchange(command, 0)
+        let mut fallback = Fallback::new(Single(command), u64::MAX);
+        self.drive(&mut fallback, |_| Ok(()))?;
+        self.response(&fallback)
     }
 
-    /// Sends `command`; [`receive`](Self::receive) receives its response.
-    #[cfg(unix)]
-    pub(crate) fn send<C: Command>(&mut self, command: &C) -> Result<(), Error> {
-        let message = ipc_proto::encode_to_vec(C::CODE, command)?;
-        self.tap.begin();
-        let sent = self.tap.write_all(&message);
-        sent.map_err(|e| self.context(C::CODE).io(e, Phase::Sending))
-    }
-
-    /// Receives the response to `command`, which was sent.
-    #[cfg(unix)]
-    pub(crate) fn receive<C: Command>(&mut self, command: &C) -> Result<C::Response<'_>, Error> {
-        self.exchange(command, Message::HEADER_LEN.saturating_add(command.encoded_len()))
-    }
-
-    /// Continues a call of which so many bytes were sent.
-    fn exchange<C: Command>(&mut self, command: &C, sent: usize) -> Result<C::Response<'_>, Error> {
-        let (call, context) = self.complete(C::CODE, command, sent)?;
-        match call.finish_as().map_err(|e| context.protocol(e, Phase::ReceivingAnswer))? {
-            Answer::Ok(response) => Ok(response),
-            Answer::Refused(error) => Err(context.refused(&error)),
-        }
-    }
-
-    /// Runs a call of which so many bytes were sent to its end. All commands share this function.
-    fn complete(
+    /// Sends the current command of a plan and receives its answer, which a new connection has not done yet. `after_sending`
+    /// is called before the answer is received.
+    pub(crate) fn drive<P: PlanStep>(
         &mut self,
-        code: Code,
-        payload: &dyn Encode,
-        sent: usize,
-    ) -> Result<(UntypedCall<'_>, Context<'_>), Error> {
-        let needed = Message::HEADER_LEN.saturating_add(payload.encoded_len());
-        if needed > self.buf.len() {
-            self.buf.resize(needed.min(Message::MAX_LEN), 0);
-        }
-        let mut call = UntypedCall::untyped(code, payload, &mut self.buf)?;
-        let mut driven = match sent {
-            0 => Ok(()),
-            sent => call.advance(sent).map_err(DriveError::from),
-        };
+        fallback: &mut Fallback<P>,
+        after_sending: impl FnOnce(&S) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let command = fallback.code();
+        let mut is_new = true;
+        let mut after_sending = Some(after_sending);
         self.tap.begin();
-        driven = driven.and_then(|()| drive(&mut call, &mut self.tap));
-        let mut suspended = call.suspend();
-        if let Err(DriveError::Protocol(ProtocolError::BufferTooSmall { needed })) = driven {
-            self.buf.resize(needed, 0);
-            driven = suspended.resume(&mut self.buf).map_err(DriveError::from).and_then(|mut call| {
-                let driven = drive(&mut call, &mut self.tap);
-                suspended = call.suspend();
-                driven
-            });
-        }
-        self.tap.end();
-        let context = context(&self.tap, &self.peer, self.since, code);
-        let resumed = suspended.resume(&mut self.buf);
-        let call = resumed.map_err(|e| context.protocol(e, Phase::ReceivingAnswer))?;
-        let phase = match call.received() {
-            0 => Phase::AwaitingAnswer,
-            received if received < Message::HEADER_LEN => Phase::ReceivingHeader,
-            _ => Phase::ReceivingAnswer,
+        let driven = loop {
+            let (result, phase) = match fallback.step(&mut self.buf) {
+                FallbackStep::Connect if is_new => {
+                    is_new = false;
+                    fallback.connected();
+                    continue;
+                }
+                FallbackStep::Connect | FallbackStep::Wait | FallbackStep::Done => break Ok(()),
+                FallbackStep::Grow { needed } => {
+                    self.buf.resize(needed, 0);
+                    continue;
+                }
+                FallbackStep::Send(bytes) => (self.tap.write(bytes), Phase::Sending),
+                FallbackStep::Receive(space) => match after_sending.take() {
+                    Some(after_sending) => {
+                        let flushed = self.tap.flush().and_then(|()| after_sending(&self.tap.stream));
+                        match flushed {
+                            // The peer may have answered already.
+                            Err(e) if !is_closed(&e) => break Err((e, Phase::Sending)),
+                            Ok(()) | Err(_) => continue,
+                        }
+                    }
+                    None => (self.tap.read(space), Phase::of_answer(self.tap.received)),
+                },
+            };
+            match transferred(result) {
+                Ok(Some(n)) => fallback.advance(n, &self.buf),
+                Ok(None) => {}
+                Err(e) => break Err((e, phase)),
+            }
         };
-        driven.map_err(|e| context.drive(e, phase))?;
-        Ok((call, context))
+        self.tap.end();
+        driven.map_err(|(e, phase)| self.context(command).io(e, phase))
+    }
+
+    /// Returns the response to the last command of a plan.
+    pub(crate) fn response<'c, P: PlanStep>(
+        &'c self,
+        fallback: &Fallback<P>,
+    ) -> Result<P::Response<'c>, Error> {
+        let context = self.context(fallback.code());
+        match fallback.finish(&self.buf) {
+            Ok(Answer::Ok(response)) => Ok(response),
+            Ok(Answer::Refused(error)) => Err(context.refused(&error)),
+            Err(e) => Err(context.fallback(e, Phase::of_answer(self.tap.received))),
+        }
     }
 
     /// Requests and receives the environment of the process, of at most `limit` bytes.

@@ -8,8 +8,9 @@ use nettrace_analysis::counters::{CounterConfig, CounterEvent, CounterPlan, Coun
 
 use crate::client::Client;
 use crate::error::Error;
-use crate::trace::{TraceConfig, TraceSession};
+use crate::trace::TraceSession;
 use crate::trace_reader::TraceReader;
+use ipc_proto::plan::TraceConfig;
 
 /// Reads counters and metrics of a process as samples, live.
 ///
@@ -48,7 +49,7 @@ impl Client {
     /// [`Error::CounterPlan`] for a configuration that cannot be planned, and the errors of
     /// [`start_tracing`](Self::start_tracing).
     pub fn start_counters(&self, config: &CounterConfig) -> Result<CounterStream, Error> {
-        let runtime_version = self.runtime_version()?;
+        let runtime_version = self.describe_runtime()?.version;
         let client_id = if config.client_id == Guid::NIL { random() } else { config.client_id };
         let plan = CounterPlan::new(&CounterConfig { client_id, ..config.clone() }, runtime_version)?;
         CounterStream::start(self, plan, runtime_version)

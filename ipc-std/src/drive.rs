@@ -144,7 +144,7 @@ pub async fn drive_async(
 }
 
 /// Returns the number of transferred bytes, 0 if the peer has closed. `None` if the operation was interrupted.
-fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>> {
+pub(crate) fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(n) => Ok(Some(n)),
         Err(e) if e.kind() == ErrorKind::Interrupted => Ok(None),

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use ipc_proto::{Code, CommandInfo, EncodeError, HResult, ProtocolError, Violation};
+use ipc_proto::{Code, CommandInfo, EncodeError, HResult, ProtocolError, Violation, plan};
 
 use crate::sys::Credentials;
 
@@ -114,15 +114,6 @@ pub enum Error {
         /// Bytes received on the connection.
         received: u64,
     },
-    /// The runtime could not start a session although the request is valid. Runtimes allow 64 sessions at a time, which
-    /// includes sessions that were never stopped and whose client has ended.
-    #[error("{peer} could not start a session; the runtime allows 64 at a time ({})", CommandName(*command))]
-    TooManySessions {
-        /// The name of the peer.
-        peer: String,
-        /// The command.
-        command: Code,
-    },
     /// Another thread cancelled the session.
     #[error("{peer}: the session was cancelled")]
     Cancelled {
@@ -219,7 +210,7 @@ impl Error {
             Self::Gone { .. } | Self::Left { .. } => ErrorKind::Gone,
             Self::Protocol { .. } => ErrorKind::Protocol,
             Self::Refused { hresult: HResult::UNKNOWN_COMMAND, .. } => ErrorKind::Unsupported,
-            Self::Refused { .. } | Self::TooManySessions { .. } => ErrorKind::Refused,
+            Self::Refused { .. } => ErrorKind::Refused,
             Self::Cancelled { .. } => ErrorKind::Cancelled,
             Self::Invalid { .. } => ErrorKind::Invalid,
             #[cfg(feature = "counters")]
@@ -239,7 +230,6 @@ impl Error {
             Self::Gone { command, .. }
             | Self::Protocol { command, .. }
             | Self::Refused { command, .. }
-            | Self::TooManySessions { command, .. }
             | Self::Invalid { command, .. } => Some(*command),
             Self::Timeout { command, .. } => *command,
             _ => None,
@@ -251,33 +241,19 @@ impl Error {
     pub const fn hresult(&self) -> Option<HResult> {
         match self {
             Self::Refused { hresult, .. } => Some(*hresult),
-            Self::TooManySessions { .. } => Some(HResult::FAIL),
             _ => None,
         }
     }
 
-    /// Returns an explanation of a refusal.
+    /// Returns an explanation of a refusal: see [`plan::explain`].
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Refused { command, hresult, .. } => hint(*command, *hresult),
+            Self::Refused { command, hresult, .. } => {
+                plan::explain(*command, *hresult).map(|explanation| explanation.to_string())
+            }
             _ => None,
         }
-    }
-}
-
-/// Explains a refusal: for an unknown command, names the version that knows it.
-fn hint(command: Code, hresult: HResult) -> Option<String> {
-    let row = CommandInfo::find(command);
-    match (hresult, row) {
-        (HResult::UNKNOWN_COMMAND, Some(row)) if row.since <= 5 => Some(format!(
-            "the runtime is older than .NET {}; .NET Core 3 only knows tracing, dumps and profilers",
-            row.since
-        )),
-        (HResult::UNKNOWN_COMMAND, Some(row)) => {
-            Some(format!("the runtime is older than .NET {}", row.since))
-        }
-        _ => hresult.hint().map(str::to_owned),
     }
 }
 
@@ -303,7 +279,7 @@ struct Refusal<'a>(Code, HResult, Option<&'a str>);
 impl fmt::Display for Refusal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(command, hresult, message) = *self;
-        match (message, hint(command, hresult)) {
+        match (message, plan::explain(command, hresult)) {
             (Some(message), _) => write!(f, "{message} ({hresult:?})"),
             (None, Some(hint)) => write!(f, "{hint} ({hresult:?})"),
             (None, None) => write!(f, "{hresult:?}"),

@@ -10,7 +10,6 @@ mod response;
 mod rounds;
 mod served_connection;
 mod serving;
-mod session_filter;
 mod streaming;
 #[cfg(unix)]
 mod tracepoints;

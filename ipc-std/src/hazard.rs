@@ -1,4 +1,3 @@
-#[cfg(windows)]
 use std::path::Path;
 
 use ipc_proto::Request;
@@ -8,7 +7,6 @@ use ipc_proto::plan::{self, Flavour, Hazard, Runtime};
 
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::process_info::ProcessInfo;
 #[cfg(unix)]
 use crate::procfs;
 
@@ -22,11 +20,8 @@ impl Client {
         if plan::hazard(request, &Runtime::default(), None).is_none() {
             return Ok(None);
         }
-        let info = self.process_info_if_known()?;
-        let version = major_version(info.as_ref());
-        let linux = info.as_ref().map(|info| info.os == "Linux");
         let (flavour, suspended) = self.inspect_local_process();
-        let runtime = Runtime { version, flavour, linux, suspended };
+        let runtime = Runtime { flavour, suspended, ..self.describe_runtime()? };
         let file_exists = match request {
             Request::ApplyStartupHook(hook) => self.has_file(&hook.startup_hook_path.to_string()),
             _ => None,
@@ -34,17 +29,11 @@ impl Client {
         Ok(plan::hazard(request, &runtime, file_exists))
     }
 
-    /// Returns the major version of the runtime; `None` if it reports a version that is no number.
-    #[cfg(feature = "counters")]
-    pub(crate) fn runtime_version(&self) -> Result<Option<u8>, Error> {
-        Ok(major_version(self.process_info_if_known()?.as_ref()))
-    }
-
-    /// Returns the process information; `None` from .NET Core 3, which does not know the command.
-    fn process_info_if_known(&self) -> Result<Option<ProcessInfo>, Error> {
+    /// Returns what the runtime reports about itself: its version and system.
+    pub(crate) fn describe_runtime(&self) -> Result<Runtime, Error> {
         match self.process_info() {
-            Err(e) if e.kind() == ErrorKind::Unsupported => Ok(None),
-            info => info.map(Some),
+            Err(e) if e.kind() == ErrorKind::Unsupported => Ok(Runtime::WITHOUT_INFO),
+            info => Ok(Runtime::from(&info?)),
         }
     }
 
@@ -58,7 +47,7 @@ impl Client {
     /// Returns the process of the runtime, if it is visible.
     #[cfg(unix)]
     fn visible_runtime(&self) -> Option<u32> {
-        let name = self.path().file_name().and_then(|name| name.to_str());
+        let name = self.path().and_then(Path::file_name).and_then(|name| name.to_str());
         // A router is another process than the runtime.
         let is_router = name.is_some_and(|name| name.parse::<RouterSocketName>().is_ok());
         self.connector().process_id().filter(|_| !is_router)
@@ -86,17 +75,5 @@ impl Client {
     fn has_file(&self, path: &str) -> Option<bool> {
         let path = Path::new(path);
         path.is_absolute().then(|| path.is_file())
-    }
-}
-
-/// Returns the major version in process information. .NET Core 3 has none, and .NET 5 reports no version.
-fn major_version(info: Option<&ProcessInfo>) -> Option<u8> {
-    match info {
-        None => Some(3),
-        Some(info) if info.clr_product_version.as_text().is_null() => Some(5),
-        Some(info) => {
-            let version = info.clr_product_version.to_string();
-            version.split('.').next().and_then(|major| major.parse().ok())
-        }
     }
 }

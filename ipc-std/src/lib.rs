@@ -4,8 +4,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
+mod async_client;
 mod connection;
-mod connector;
 mod drive;
 mod environment;
 mod error;
@@ -28,9 +28,9 @@ mod monitor;
 #[cfg(unix)]
 mod procfs;
 mod server;
-mod stream;
 mod sys;
 mod trace;
+mod transport;
 #[cfg(unix)]
 mod user_events;
 
@@ -47,12 +47,14 @@ pub use trace_reader::{TraceReader, system_time};
 #[cfg(feature = "counters")]
 pub use counter_stream::CounterStream;
 
-pub use client::{Client, DumpConfig, DumpOutcome};
+pub use async_client::{AsyncClient, AsyncConnector, AsyncTraceSession};
+pub use client::{Client, DumpOutcome};
+pub use ipc_proto::plan::{DumpConfig, TraceConfig};
 pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};
-pub use server::{Incoming, Server, ServerStopper, Turn};
-pub use stream::Stream;
+pub use server::{Incoming, Inlet, Server, ServerStopper, Turn};
 pub use sys::Credentials;
-pub use trace::{Stopper, TraceConfig, TraceSession};
+pub use trace::{Stopper, TraceSession};
+pub use transport::{ConnectError, Connector, Stream};
 #[cfg(unix)]
 pub use user_events::UserEvents;
 

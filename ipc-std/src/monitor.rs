@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 #[cfg(windows)]
 use std::os::windows::io::{AsHandle, BorrowedHandle};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,12 +18,11 @@ use ipc_proto::Guid;
 
 use crate::client::Client;
 use crate::connection::Connection;
-use crate::connector::{ConnectError, Connector};
 use crate::error::{Error, Phase};
 use crate::observer::Observer;
-use crate::stream::Stream;
-use crate::sys::{self, Socket};
+use crate::sys;
 use crate::timeouts::{Deadline, Timeouts};
+use crate::transport::{ConnectError, Connector, Stream};
 
 use monitor_core::MonitorCore;
 
@@ -107,9 +106,49 @@ impl Monitor {
         self
     }
 
-    /// Returns the absolute path of the socket.
+    /// Creates a monitor without a socket, for runtimes whose connections the caller [accepts](Self::push).
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if the process has no descriptors left.
+    pub fn unbound() -> Result<Self, Error> {
+        let core = MonitorCore::new(None)
+            .map_err(|source| Error::Listen { path: PathBuf::from(Self::UNBOUND), source })?;
+        Ok(Self { core: Arc::new(core), timeouts: Timeouts::default(), observer: None })
+    }
+
+    /// Gives the monitor a connection that the caller has accepted, over any transport: a runtime sends its frame on it.
+    /// Any thread can call it.
+    ///
+    /// ```
+    /// use ipc_proto::{Advertise, Encode, Guid, wire::Writer};
+    /// use ipc_std::{Monitor, MonitorEvent, Stream};
+    /// use std::{io::Write, net::{TcpListener, TcpStream}, time::Duration};
+    ///
+    /// let monitor = Monitor::unbound()?;
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let mut runtime = TcpStream::connect(listener.local_addr()?)?;
+    /// let mut frame = [0; Advertise::LEN];
+    /// Advertise { runtime_cookie: Guid([7; 16]), process_id: 42, future: 0 }.encode(&mut Writer::new(&mut frame));
+    /// runtime.write_all(&frame)?;
+    /// monitor.push(Stream::tcp(listener.accept()?.0)?);
+    /// let Some(MonitorEvent::Arrived(runtime)) = monitor.next_event(Duration::from_secs(10))? else { panic!() };
+    /// assert_eq!(runtime.process_id, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn push(&self, stream: Stream) {
+        self.core.push(stream);
+    }
+
+    /// The path of a monitor without a socket, in errors.
+    const UNBOUND: &str = "(no socket)";
+
+    fn path_in_errors(&self) -> PathBuf {
+        self.path().unwrap_or(Path::new(Self::UNBOUND)).to_owned()
+    }
+
+    /// Returns the absolute path of the socket; `None` for a monitor [without one](Self::unbound).
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub fn path(&self) -> Option<&Path> {
         self.core.path()
     }
 
@@ -128,11 +167,16 @@ impl Monitor {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn variable(&self, suspend: bool) -> Result<(&'static str, OsString), Error> {
-        let mut value = sys::port_address(self.path()).to_owned();
+        let Some(path) = self.path() else {
+            let source =
+                io::Error::new(ErrorKind::InvalidInput, "the monitor has no socket that a variable can name");
+            return Err(Error::Listen { path: self.path_in_errors(), source });
+        };
+        let mut value = sys::port_address(path).to_owned();
         if value.as_encoded_bytes().iter().any(|byte| matches!(byte, b',' | b';')) {
             let message = "the path of a port cannot have a comma or a semicolon";
             let source = io::Error::new(ErrorKind::InvalidInput, message);
-            return Err(Error::Listen { path: self.path().to_owned(), source });
+            return Err(Error::Listen { path: self.path_in_errors(), source });
         }
         value.push(if suspend { ",suspend" } else { ",nosuspend" });
         Ok((Self::VARIABLE, value))
@@ -148,8 +192,9 @@ impl Monitor {
         let set = command.get_envs().find(|(variable, _)| *variable == name);
         let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
         // A command that is started again names this port already.
+        let own = self.path().map(sys::port_address);
         let ours = |port: &OsStr| {
-            sys::split(port, b',').first().is_some_and(|address| *address == *sys::port_address(self.path()))
+            sys::split(port, b',').first().is_some_and(|address| Some(address.as_os_str()) == own.as_deref())
         };
         for port in sys::split(&ports.unwrap_or_default(), b';') {
             if !port.is_empty() && !ours(&port) {
@@ -184,7 +229,7 @@ impl Monitor {
     }
 
     fn failed(&self, source: io::Error) -> Error {
-        Error::Listen { path: self.path().to_owned(), source }
+        Error::Listen { path: self.path_in_errors(), source }
     }
 
     /// Returns when an event loop must [poll for events](Self::poll_event) at the latest, even if the descriptor does not
@@ -215,9 +260,7 @@ impl Monitor {
             None => format!("runtime {runtime_cookie}"),
         };
         let connector = PortConnector { core: Arc::clone(&self.core), runtime_cookie, peer };
-        Client::with_connector(Arc::new(connector))
-            .with_timeouts(self.timeouts)
-            .with_observer(self.observer.clone())
+        Client::new(connector).with_timeouts(self.timeouts).with_observer(self.observer.clone())
     }
 
     /// Takes the runtime's connection for one command as soon as there is one; [`Timeouts::call`] begins now.
@@ -243,19 +286,19 @@ struct PortConnector {
 }
 
 impl Connector for PortConnector {
-    fn connect(&self, deadline: Instant) -> Result<Socket, ConnectError> {
+    fn connect(&self, deadline: Instant) -> Result<Stream, ConnectError> {
         match self.core.take(&self.runtime_cookie, deadline) {
-            Ok(Some(socket)) => Ok(socket),
+            Ok(Some(channel)) => Ok(Stream::over(channel)),
             Ok(None) => Err(ConnectError::Failed(Error::Left { peer: self.peer.clone() })),
-            Err(e) if e.kind() == ErrorKind::TimedOut => Err(ConnectError::NotReady),
-            Err(source) => {
-                let (peer, phase) = (self.peer.clone(), self.phase());
-                Err(ConnectError::Failed(Error::Io { peer, phase, source }))
-            }
+            Err(e) => Err(e.into()),
         }
     }
 
-    fn path(&self) -> &Path {
+    fn is_prompt(&self) -> bool {
+        true
+    }
+
+    fn path(&self) -> Option<&Path> {
         self.core.path()
     }
 

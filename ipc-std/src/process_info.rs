@@ -1,3 +1,4 @@
+use ipc_proto::plan::{self, Runtime};
 use ipc_proto::wire::TextBuf;
 use ipc_proto::{Guid, types};
 
@@ -34,38 +35,25 @@ pub struct ProcessInfo {
     pub portable_rid: TextBuf,
 }
 
-impl From<types::ProcessInfo<'_>> for ProcessInfo {
-    fn from(info: types::ProcessInfo<'_>) -> Self {
+/// The descriptions that older commands return convert to a [`types::ProcessInfo3`] first.
+impl From<types::ProcessInfo3<'_>> for ProcessInfo {
+    fn from(info: types::ProcessInfo3<'_>) -> Self {
         Self {
             process_id: info.process_id,
             runtime_cookie: info.runtime_cookie,
             command_line: info.command_line.into(),
             os: info.os.into(),
             arch: info.arch.into(),
-            managed_entrypoint_assembly_name: TextBuf::default(),
-            clr_product_version: TextBuf::default(),
-            portable_rid: TextBuf::default(),
-        }
-    }
-}
-impl From<types::ProcessInfo2<'_>> for ProcessInfo {
-    fn from(info: types::ProcessInfo2<'_>) -> Self {
-        let types::ProcessInfo2 { process_id, runtime_cookie, command_line, os, arch, .. } = info;
-        Self {
-            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name.into(),
-            clr_product_version: info.clr_product_version.into(),
-            ..types::ProcessInfo { process_id, runtime_cookie, command_line, os, arch }.into()
-        }
-    }
-}
-impl From<types::ProcessInfo3<'_>> for ProcessInfo {
-    fn from(info: types::ProcessInfo3<'_>) -> Self {
-        let types::ProcessInfo3 { process_id, runtime_cookie, command_line, os, arch, .. } = info;
-        Self {
             managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name.into(),
             clr_product_version: info.clr_product_version.into(),
             portable_rid: info.portable_rid.into(),
-            ..types::ProcessInfo { process_id, runtime_cookie, command_line, os, arch }.into()
         }
+    }
+}
+
+impl From<&ProcessInfo> for Runtime {
+    fn from(info: &ProcessInfo) -> Self {
+        let version = plan::major_version(info.clr_product_version.as_text());
+        Self { version, linux: Some(info.os == "Linux"), ..Self::default() }
     }
 }

@@ -1,6 +1,7 @@
 use core::fmt;
 use core::time::Duration;
-use std::io::{self, ErrorKind, Write};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -8,9 +9,9 @@ use std::time::Instant;
 use ipc_proto::Advertise;
 use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep};
 
-use crate::stream::Stream;
 use crate::sys::{self, Address, Listener, Poller, Socket};
 use crate::timeouts::Deadline;
+use crate::transport::{Connector, Dialer, Stream};
 
 /// A runtime's role at its diagnostic ports: it listens for tools, connects to monitors, and returns the connections
 /// that have a command.
@@ -22,7 +23,10 @@ use crate::timeouts::Deadline;
 ///   serves one connection at a time waits indefinitely for a silent tool.
 /// * A [connecting](Self::connect) port is a [`ConnectPort`]: it connects, sends its advertise frame, and returns the
 ///   connection when a command arrives. After a failure it tries again after 10, 12, 15 … 571, 500, 500 ms; a monitor
-///   with a full backlog counts as a failure. Connecting never waits.
+///   with a full backlog counts as a failure. Connecting never waits. [`connect_over`](Self::connect_over) does the same
+///   over any transport.
+/// * A port with an [`Inlet`](Self::inlet) has the connections that the caller accepts: from a TCP listener, a WebSocket
+///   server, a test.
 ///
 /// Ports have numbers in the order in which they were added, as in [`Suspension`](ipc_proto::port::Suspension): a
 /// `ResumeRuntime` counts for the port at which it arrived.
@@ -97,6 +101,35 @@ pub struct Turn(Option<(Arc<Mailbox>, usize)>);
 #[derive(Debug, Clone)]
 pub struct ServerStopper(Arc<Mailbox>);
 
+/// Gives a [`Server`] the connections that the caller has accepted, from any thread and over any transport.
+///
+/// ```
+/// use ipc_proto::{Advertise, Guid};
+/// use ipc_std::{Client, Server, Stream};
+/// use std::net::{TcpListener, TcpStream};
+///
+/// let mut server = Server::new(&Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 })?;
+/// let inlet = server.inlet();
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let address = listener.local_addr()?;
+/// std::thread::spawn(move || {
+///     for tcp in listener.incoming().flatten() {
+///         let _ = Stream::tcp(tcp).map(|stream| inlet.push(stream));
+///     }
+/// });
+/// let client = Client::over("the server", move |_| Stream::tcp(TcpStream::connect(address)?));
+/// let tool = std::thread::spawn(move || client.resume());
+/// let incoming = server.accept()?;
+/// assert_eq!(incoming.map(|incoming| incoming.port), Some(0));
+/// # assert!(tool.join().unwrap().is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Inlet {
+    mailbox: Arc<Mailbox>,
+    port: usize,
+}
+
 /// Requests of other threads.
 struct Mailbox {
     requests: Mutex<Requests>,
@@ -109,6 +142,8 @@ struct Requests {
     stop: bool,
     /// The ports whose turn is over.
     answered: Vec<usize>,
+    /// The connections that inlets have delivered, with their ports.
+    delivered: Vec<(usize, Stream)>,
 }
 
 #[derive(Debug)]
@@ -119,12 +154,25 @@ enum Port {
         pause: Option<Instant>,
     },
     Connecting {
-        monitor: Address,
+        monitor: MonitorAddress,
         machine: ConnectPort,
         /// The connection, until it is returned to the caller.
-        stream: Option<Socket>,
+        stream: Option<Stream>,
         /// The time of the next attempt.
         next_attempt: Option<Instant>,
+    },
+    /// The caller accepts its connections.
+    Fed(VecDeque<Stream>),
+}
+
+/// What a connecting port connects to.
+#[derive(Debug)]
+enum MonitorAddress {
+    Socket(Address),
+    Connector {
+        connector: Arc<dyn Connector>,
+        /// The connection that a thread is opening.
+        dialer: Option<Dialer>,
     },
 }
 
@@ -163,9 +211,24 @@ impl Server {
     /// # Errors
     /// If the path is too long for a socket.
     pub fn connect(&mut self, path: &Path) -> io::Result<usize> {
-        let monitor = Address::new(path)?;
+        Ok(self.add_connecting(MonitorAddress::Socket(Address::new(path)?)))
+    }
+
+    /// Connects to a monitor over any transport, as [`connect`](Self::connect) does; returns the port's number. Each
+    /// attempt takes at most 10 seconds.
+    pub fn connect_over(&mut self, connector: impl Connector + 'static) -> usize {
+        self.add_connecting(MonitorAddress::Connector { connector: Arc::new(connector), dialer: None })
+    }
+
+    fn add_connecting(&mut self, monitor: MonitorAddress) -> usize {
         let machine = ConnectPort::new(&self.advertise);
-        Ok(self.add(Port::Connecting { monitor, machine, stream: None, next_attempt: None }))
+        self.add(Port::Connecting { monitor, machine, stream: None, next_attempt: None })
+    }
+
+    /// Adds a port whose connections the caller accepts, and returns what delivers them.
+    pub fn inlet(&mut self) -> Inlet {
+        let port = self.add(Port::Fed(VecDeque::new()));
+        Inlet { mailbox: Arc::clone(&self.mailbox), port }
     }
 
     fn add(&mut self, port: Port) -> usize {
@@ -179,7 +242,7 @@ impl Server {
     pub fn path(&self) -> Option<&Path> {
         self.ports.iter().find_map(|port| match port {
             Port::Listening { listener, .. } => Some(listener.path()),
-            Port::Connecting { .. } => None,
+            Port::Connecting { .. } | Port::Fed(_) => None,
         })
     }
 
@@ -206,12 +269,10 @@ impl Server {
             }
             for number in self.wait()? {
                 let Some(port) = self.ports.get_mut(number) else { continue };
-                let Some(socket) = port.take(&self.poller)? else { continue };
+                let Some(stream) = port.take(&self.poller)? else { continue };
                 self.last = number;
                 let connects = matches!(port, Port::Connecting { .. });
                 let turn = Turn(connects.then(|| (Arc::clone(&self.mailbox), number)));
-                // The caller sets a deadline.
-                let stream = Stream::over(socket, Deadline::after(Duration::MAX).end);
                 return Ok(Some(Incoming { stream, port: number, turn }));
             }
         }
@@ -219,15 +280,19 @@ impl Server {
 
     /// Waits until there is something to do; returns the ports that are ready, in the order of their turns.
     fn wait(&self) -> io::Result<Vec<usize>> {
-        let next = self.ports.iter().filter_map(Port::due).min();
-        match self.poller.wait(next.unwrap_or_else(|| Deadline::after(Duration::MAX).end)) {
-            Err(e) if e.kind() == ErrorKind::TimedOut => {}
-            result => result?,
+        let fed = self.ports.iter().enumerate().filter(|(_, port)| port.is_fed()).map(|(number, _)| number);
+        let mut ready: Vec<_> = fed.collect();
+        if ready.is_empty() {
+            let next = self.ports.iter().filter_map(Port::due).min();
+            match self.poller.wait(next.unwrap_or_else(|| Deadline::after(Duration::MAX).end)) {
+                Err(e) if e.kind() == ErrorKind::TimedOut => {}
+                result => result?,
+            }
         }
-        let mut ready = Vec::new();
-        self.poller.ready(&mut ready)?;
+        let mut tokens = Vec::new();
+        self.poller.ready(&mut tokens)?;
         // The flag has no port.
-        let mut ready: Vec<_> = ready.into_iter().filter_map(|token| usize::try_from(token).ok()).collect();
+        ready.extend(tokens.into_iter().filter_map(|token| usize::try_from(token).ok()));
         ready.sort_by_key(|number| (*number <= self.last, *number));
         Ok(ready)
     }
@@ -248,6 +313,7 @@ impl Port {
     fn advance(&mut self, poller: &Poller, token: u64) -> io::Result<()> {
         let now = Instant::now();
         match self {
+            Self::Fed(_) => Ok(()),
             Self::Listening { listener, pause } => {
                 if pause.is_some_and(|pause| pause <= now) {
                     // If this fails, for example without memory, it is tried again.
@@ -257,12 +323,13 @@ impl Port {
             }
             Self::Connecting { monitor, machine, stream, next_attempt } => loop {
                 let event = match machine.step() {
-                    ConnectStep::Connect => match Socket::connect_at_once(monitor) {
-                        Ok(connected) if poller.watch(&connected, token).is_ok() => {
+                    ConnectStep::Connect => match monitor.connect(poller, token) {
+                        None => return Ok(()),
+                        Some(Ok(connected)) if poller.watch(&**connected.channel(), token).is_ok() => {
                             *stream = Some(connected);
                             ConnectEvent::Connected
                         }
-                        Ok(_) | Err(_) => ConnectEvent::Failed,
+                        Some(_) => ConnectEvent::Failed,
                     },
                     ConnectStep::Wait { milliseconds } => {
                         let next = *next_attempt.get_or_insert_with(|| {
@@ -275,12 +342,15 @@ impl Port {
                         ConnectEvent::Waited
                     }
                     // The frame always fits into the buffer of a new connection.
-                    ConnectStep::Send(frame) => match stream.as_ref().map(|mut stream| stream.write(frame)) {
+                    ConnectStep::Send(frame) => match stream.as_ref().map(|s| s.channel().write(frame)) {
                         Some(Ok(n)) => ConnectEvent::Sent(n),
                         Some(Err(e)) if e.kind() == ErrorKind::Interrupted => continue,
                         Some(Err(_)) | None => ConnectEvent::Failed,
                     },
-                    ConnectStep::Await | ConnectStep::Serve => return Ok(()),
+                    ConnectStep::Await | ConnectStep::Serve => {
+                        stream.iter().for_each(|stream| stream.channel().expect_bytes());
+                        return Ok(());
+                    }
                 };
                 if event == ConnectEvent::Failed {
                     close(stream, poller);
@@ -295,14 +365,21 @@ impl Port {
         match self {
             Self::Listening { pause, .. } => *pause,
             Self::Connecting { next_attempt, .. } => *next_attempt,
+            Self::Fed(_) => None,
         }
     }
 
+    /// Returns whether the caller has delivered a connection.
+    fn is_fed(&self) -> bool {
+        matches!(self, Self::Fed(streams) if !streams.is_empty())
+    }
+
     /// Takes the connection that has a command.
-    fn take(&mut self, poller: &Poller) -> io::Result<Option<Socket>> {
+    fn take(&mut self, poller: &Poller) -> io::Result<Option<Stream>> {
         match self {
+            Self::Fed(streams) => Ok(streams.pop_front()),
             Self::Listening { listener, pause } => match listener.accept() {
-                Ok(socket) => Ok(Some(socket)),
+                Ok(socket) => Ok(Some(Stream::over(socket))),
                 // The peer closed the connection already.
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => {
                     Ok(None)
@@ -315,25 +392,71 @@ impl Port {
                 }
             },
             // A runtime also checks this before it reads data.
-            Self::Connecting { machine, stream, .. } if stream.as_ref().is_some_and(Socket::has_hung_up) => {
+            Self::Connecting { machine, stream, .. }
+                if stream.as_ref().is_some_and(|stream| stream.channel().has_hung_up()) =>
+            {
                 close(stream, poller);
                 machine.advance(ConnectEvent::HungUp);
                 Ok(None)
             }
+            // A connection is being opened.
+            Self::Connecting { stream: None, .. } => Ok(None),
             Self::Connecting { machine, stream, .. } => {
                 machine.advance(ConnectEvent::Readable);
                 let taken = stream.take();
-                taken.iter().try_for_each(|taken| poller.forget(taken))?;
+                taken.iter().try_for_each(|taken| poller.forget(&**taken.channel()))?;
                 Ok(taken)
             }
         }
     }
 }
 
-fn close(stream: &mut Option<Socket>, poller: &Poller) {
+fn close(stream: &mut Option<Stream>, poller: &Poller) {
     if let Some(closed) = stream.take() {
         // The system also stops watching it when it is closed.
-        let _ = poller.forget(&closed);
+        let _ = poller.forget(&**closed.channel());
+    }
+}
+
+impl MonitorAddress {
+    /// Connects without waiting. `None` while a thread is connecting.
+    fn connect(&mut self, poller: &Poller, token: u64) -> Option<io::Result<Stream>> {
+        /// The limit of an attempt: a runtime has none.
+        const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+        match self {
+            Self::Socket(address) => Some(Socket::connect_at_once(address).map(Stream::over)),
+            Self::Connector { dialer: Some(dialing), .. } if !dialing.has_result() => None,
+            Self::Connector { dialer: dialer @ Some(_), .. } => {
+                let dialing = dialer.take()?;
+                // Closing the descriptor removes it from the poller too.
+                let _ = poller.forget(dialing.flag());
+                // Why it failed does not matter: there is another attempt.
+                Some(dialing.take()?.map_err(|_| ErrorKind::NotConnected.into()))
+            }
+            Self::Connector { connector, dialer } => {
+                let started = Dialer::start(Arc::clone(connector), Deadline::after(ATTEMPT_TIMEOUT).end);
+                let watched =
+                    started.and_then(|started| poller.watch(started.flag(), token).map(|()| started));
+                match watched {
+                    Ok(started) => *dialer = Some(started),
+                    Err(e) => return Some(Err(e)),
+                }
+                None
+            }
+        }
+    }
+}
+
+impl Inlet {
+    /// Returns the number of the port.
+    #[must_use]
+    pub const fn port(&self) -> usize {
+        self.port
+    }
+
+    /// Delivers a connection: [`Server::accept`] returns it. After the server is dropped, the connection is closed.
+    pub fn push(&self, stream: Stream) {
+        self.mailbox.post(|requests| requests.delivered.push((self.port, stream)));
     }
 }
 
@@ -367,6 +490,11 @@ impl Mailbox {
         // First, so that a later request raises the flag again.
         self.flag.lower();
         let mut requests = self.requests();
+        for (number, stream) in requests.delivered.drain(..) {
+            if let Some(Port::Fed(streams)) = ports.get_mut(number) {
+                streams.push_back(stream);
+            }
+        }
         for number in requests.answered.drain(..) {
             if let Some(Port::Connecting { machine, .. }) = ports.get_mut(number) {
                 machine.advance(ConnectEvent::Answered);

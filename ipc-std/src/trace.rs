@@ -1,6 +1,5 @@
 mod mailbox;
 mod stop_connection;
-mod trace_config;
 
 use core::task::Poll;
 use core::time::Duration;
@@ -12,23 +11,21 @@ use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::plan::{self, LostFeatures, Runtime, TraceStep};
+use ipc_proto::plan::{LostFeatures, Runtime, TraceConfig};
 use ipc_proto::types::SessionId;
-use ipc_proto::{Code, HResult, Session, SessionEnd, SessionPhase, SessionTimeout};
+use ipc_proto::{Code, Session, SessionEnd, SessionPhase, SessionTimeout};
 
-use crate::client::Client;
-use crate::connection::Connection;
+use crate::client::{Carried, Client};
 use crate::drive::is_closed;
 use crate::error::{Context, Error, Phase};
-use crate::stream::Stream;
-use crate::sys::{self, Socket};
+use crate::sys;
 use crate::timeouts::Deadline;
+use crate::transport::Channel;
 
 use mailbox::Mailbox;
 use stop_connection::StopConnection;
 
 pub use mailbox::Stopper;
-pub use trace_config::TraceConfig;
 
 /// A tracing session. It reads as the stream that the runtime sends: NetTrace bytes from the first to the last.
 ///
@@ -85,7 +82,7 @@ pub struct TraceSession {
     command: Code,
     lost: LostFeatures,
     session: Session,
-    stream: Arc<Socket>,
+    stream: Arc<Channel>,
     stop_connection: StopConnection,
     /// Readable when a connection or the mailbox has work.
     poller: sys::Poller,
@@ -112,7 +109,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a value that every runtime refuses, or that ends some of them; nothing is sent then. If
-    /// connecting or the call fails: [`Error::TooManySessions`] for the 65th session.
+    /// connecting or the call fails: [`Error::Refused`] for the 65th session.
     pub fn start_tracing(&self, config: &TraceConfig<'_>) -> Result<TraceSession, Error> {
         TraceSession::start(self, config)
     }
@@ -120,28 +117,12 @@ impl Client {
 
 impl TraceSession {
     fn start(client: &Client, config: &TraceConfig<'_>) -> Result<Self, Error> {
-        let deadline = Deadline::after(client.timeouts().call);
-        client.try_steps(plan::trace(config.wishes(), &Runtime::default()), |step| {
-            let mut connection = client.connect_by(deadline)?;
-            let session = config.start(&mut connection, &step).map_err(|e| match e {
-                // The other reasons for this refusal were checked before the command was sent.
-                Error::Refused { peer, command, hresult: HResult::FAIL, .. } => {
-                    Error::TooManySessions { peer, command }
-                }
-                e => e,
-            })?;
-            Self::over(client, connection, session, &step)
-        })
-    }
-
-    fn over(
-        client: &Client,
-        connection: Connection<Stream>,
-        session: SessionId,
-        step: &TraceStep,
-    ) -> Result<Self, Error> {
+        let first = config.first_step(&Runtime::default());
+        let carried = client.carry_out(first, Deadline::after(client.timeouts().call))?;
+        let SessionId { session_id } = carried.response()?;
+        let Carried { connection, fallback } = carried;
         let (sent, answered) = connection.passed();
-        let stream = Arc::clone(connection.into_stream().socket());
+        let stream = Arc::clone(connection.into_stream().channel());
         let watch = || {
             let (poller, mailbox) = (sys::Poller::new()?, Mailbox::new()?);
             poller.watch(&*stream, STREAM)?;
@@ -153,9 +134,9 @@ impl TraceSession {
         let epoch = Instant::now();
         Ok(Self {
             client: client.clone(),
-            command: step.command,
-            lost: step.lost,
-            session: Session::new(session.session_id),
+            command: fallback.code(),
+            lost: fallback.lost(),
+            session: Session::new(session_id),
             stream,
             stop_connection: StopConnection::new(),
             poller,
@@ -288,7 +269,7 @@ impl TraceSession {
         // Before the stream, which a runtime ends before it answers: otherwise the answer could overtake the end.
         self.stop_connection.receive(&mut self.session);
         while self.session.wants_stream() {
-            let n = match (&*self.stream).read(buf) {
+            let n = match self.stream.read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                 // A broken connection delivers no more bytes either.

@@ -1,12 +1,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use ipc_proto::CollectTracing5;
+use ipc_proto::plan::{Fallback, Single};
 use ipc_proto::types::{SessionConfig, SessionId, UserEventsSession};
-use ipc_proto::{CollectTracing5, Command};
 
-use crate::drive::is_closed;
 use crate::error::check;
-use crate::{Client, Error, Phase, Stream, sys};
+use crate::{Client, Error, Stream, sys};
 
 /// A session that writes to `user_events`. The connection carries no events: the runtime writes them to tracepoints.
 ///
@@ -64,18 +64,12 @@ impl UserEvents {
         session: &UserEventsSession<'_>,
         user_events_data: BorrowedFd<'_>,
     ) -> Result<Self, Error> {
-        let command = CollectTracing5 { session: SessionConfig::UserEvents(*session) };
+        let command = Single(CollectTracing5 { session: SessionConfig::UserEvents(*session) });
         check(&command)?;
         let mut connection = client.connect()?;
-        connection.send(&command)?;
-        match connection.stream().send_descriptor(user_events_data) {
-            // A runtime that does not know the command has answered already.
-            Err(e) if !is_closed(&e) => {
-                return Err(connection.context(CollectTracing5::CODE).io(e, Phase::Sending));
-            }
-            _ => {}
-        }
-        let SessionId { session_id } = connection.receive(&command)?;
+        let mut fallback = Fallback::new(command, u64::MAX);
+        connection.drive(&mut fallback, |stream| stream.send_descriptor(user_events_data))?;
+        let SessionId { session_id } = connection.response(&fallback)?;
         Ok(Self { client: client.clone(), stream: connection.into_stream(), session_id })
     }
 
@@ -100,7 +94,7 @@ impl UserEvents {
     /// else.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.stream.socket().has_hung_up()
+        self.stream.channel().has_hung_up()
     }
 }
 
@@ -116,9 +110,9 @@ impl Stream {
     /// Sends a descriptor with one byte, in a message of its own. A client does this right after the request.
     ///
     /// # Errors
-    /// The error of the operating system; `TimedOut` after the deadline.
+    /// The error of the operating system; `TimedOut` after the deadline; `Unsupported` if it is not a Unix socket.
     pub fn send_descriptor(&self, descriptor: impl AsFd) -> io::Result<()> {
-        sys::send_descriptor(self.as_fd(), descriptor.as_fd(), self.deadline())
+        sys::send_descriptor(self.channel().unix_socket()?, descriptor.as_fd(), self.deadline())
     }
 
     /// Receives one byte and the descriptor that comes with it. A runtime does this after the request and before its
@@ -163,6 +157,6 @@ impl Stream {
     /// }
     /// ```
     pub fn receive_descriptor(&self) -> io::Result<Option<OwnedFd>> {
-        sys::receive_descriptor(self.as_fd(), self.deadline())
+        sys::receive_descriptor(self.channel().unix_socket()?, self.deadline())
     }
 }

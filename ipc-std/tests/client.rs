@@ -289,7 +289,7 @@ fn a_trace_is_stopped_from_another_thread() {
 #[test]
 fn the_rundown_selects_the_command() {
     for (keyword, profile, expected) in [
-        (TraceConfig::DEFAULT_RUNDOWN, Profile::net10(), &[0x0203][..]),
+        (ipc_proto::plan::DEFAULT_RUNDOWN, Profile::net10(), &[0x0203][..]),
         (0, Profile::net10(), &[0x0203]),
         (1, Profile::net10(), &[0x0205]),
         (1, Profile::net8(), &[0x0205, 0x0203]),

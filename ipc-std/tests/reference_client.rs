@@ -117,7 +117,9 @@ fn repeat(client: &Client, recorded: &Recorded) -> Result<(), Error> {
                 (Some("CrashReportEnabled"), _) => DumpFlags::CRASH_REPORT_ENABLED,
                 (Some(bits), _) => DumpFlags(bits.parse().unwrap()),
             };
-            client.write_dump(&DumpConfig { path: text("path").unwrap_or("/d"), dump_type, flags }).map(drop)
+            client
+                .write_dump(&DumpConfig { path: text("path").unwrap_or("/d").into(), dump_type, flags })
+                .map(drop)
         }
         "StartEventPipeSession" => trace(client, args),
         other => panic!("{other}"),
@@ -148,24 +150,27 @@ fn trace(client: &Client, args: &Value) -> Result<(), Error> {
         ids.push(list.split(',').filter_map(|id| id.parse().ok()).collect::<Vec<u32>>());
         enables.push(filter.is_some_and(|filter| filter.starts_with('+')));
     }
-    let filters: Vec<EventFilter<'_>> = ids
+    let filters = ids
         .iter()
         .zip(&enables)
-        .map(|(ids, enable)| EventFilter { enable: *enable, event_ids: Array::from(ids.as_slice()) })
+        .map(|(ids, enable)| EventFilter { enable: *enable, event_ids: Array::from(ids.as_slice()) });
+    let providers: Vec<StreamingProvider<'_>> = providers
+        .into_iter()
+        .zip(filters)
+        .map(|(provider, filter)| StreamingProvider { filter, ..provider.into() })
         .collect();
     let config = TraceConfig {
         buffer_mb: args["buffer_mb"].as_u64().unwrap_or(256).try_into().unwrap(),
         rundown_keyword: match (args["rundown_keyword"].as_str(), args["rundown"].as_bool()) {
             (Some(keyword), _) => number(keyword),
             (None, Some(false)) => 0,
-            (None, _) => TraceConfig::DEFAULT_RUNDOWN,
+            (None, _) => ipc_proto::plan::DEFAULT_RUNDOWN,
         },
         stackwalk: args["stackwalk"].as_bool().unwrap_or(true),
         buffer_mode: match args["buffering"].as_str() {
             Some("Block") => SessionBufferMode::BLOCK,
             _ => SessionBufferMode::DROP,
         },
-        filters: &filters,
         ..TraceConfig::new(&providers)
     };
     let mut session = client.start_tracing(&config)?;

@@ -122,7 +122,7 @@ fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {
 }
 
 fn stream(socket: UnixStream, deadline: Duration) -> Stream {
-    Stream::new(socket, Instant::now() + deadline).unwrap()
+    Stream::new(socket).unwrap().with_deadline(Instant::now() + deadline)
 }
 
 /// Reads all bytes until the end.

@@ -79,6 +79,21 @@ pub trait Command: Encode {
     }
 }
 
+impl<C: Command> Command for &C {
+    const CODE: Code = C::CODE;
+    const NAME: &'static str = C::NAME;
+    const SPECIFICATION_NAME: &'static str = C::SPECIFICATION_NAME;
+    const SINCE: u8 = C::SINCE;
+    type Response<'r> = C::Response<'r>;
+
+    fn continuation(&self) -> Continuation {
+        (**self).continuation()
+    }
+    fn check(&self) -> Result<(), Violation> {
+        (**self).check()
+    }
+}
+
 /// What follows an OK answer on the same connection.
 ///
 /// ```

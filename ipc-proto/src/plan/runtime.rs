@@ -1,7 +1,10 @@
 use core::fmt;
 
 use crate::types::ProcessInfo3;
-use crate::{ApplyStartupHook, Code, Command, CommandInfo, DisablePerfMap, EnablePerfMap, HResult, Text};
+use crate::{
+    ApplyStartupHook, AttachProfiler, Code, Command, CommandInfo, DisablePerfMap, EnablePerfMap, HResult,
+    Text,
+};
 
 /// A kind of runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -160,6 +163,9 @@ pub fn refusal(command: Code, runtime: &Runtime) -> Option<HResult> {
         Some(Obstacle::Version { .. }) => Some(HResult::UNKNOWN_COMMAND),
         Some(_) => Some(HResult::NOT_SUPPORTED),
         None if CommandInfo::find(command).is_none() => Some(HResult::UNKNOWN_COMMAND),
+        None if command == AttachProfiler::CODE && runtime.suspended == Some(true) => {
+            Some(HResult::NOT_YET_AVAILABLE)
+        }
         None => None,
     }
 }

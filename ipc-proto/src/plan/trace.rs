@@ -365,6 +365,19 @@ impl<'a, const N: usize> From<&'a [StreamingProvider<'a>; N]> for Providers<'a> 
     }
 }
 
+#[cfg(feature = "alloc")]
+impl<'a> From<&'a alloc::vec::Vec<Provider<'a>>> for Providers<'a> {
+    fn from(providers: &'a alloc::vec::Vec<Provider<'a>>) -> Self {
+        Array::from(providers.as_slice()).into()
+    }
+}
+#[cfg(feature = "alloc")]
+impl<'a> From<&'a alloc::vec::Vec<StreamingProvider<'a>>> for Providers<'a> {
+    fn from(providers: &'a alloc::vec::Vec<StreamingProvider<'a>>) -> Self {
+        Array::from(providers.as_slice()).into()
+    }
+}
+
 /// The request starts no session that streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotTracing;

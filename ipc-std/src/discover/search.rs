@@ -5,11 +5,11 @@ use std::time::Instant;
 use super::found::Found;
 use super::system::Candidate;
 use crate::client::Client;
-use crate::connector::Target;
 use crate::error::{Error, ErrorKind, Phase, Reason, SearchError, Signs};
 use crate::observer::Observer;
 use crate::process_info::ProcessInfo;
 use crate::timeouts::{Deadline, Timeouts};
+use crate::transport::Target;
 
 /// The steps and results of the search for one runtime.
 ///

@@ -1,6 +1,7 @@
 use core::time::Duration;
 use std::io;
 
+use ipc_proto::plan::FallbackError;
 use ipc_proto::{Code, ProtocolError, ServerError};
 
 use super::{Error, Phase};
@@ -35,6 +36,15 @@ impl Context<'_> {
         }
     }
 
+    /// Returns the error of a plan that ended without an answer.
+    pub(crate) fn fallback(self, error: FallbackError, phase: Phase) -> Error {
+        match error {
+            FallbackError::Encode(e) => e.into(),
+            FallbackError::Protocol(e) => self.protocol(e, phase),
+            _ => self.io(io::ErrorKind::TimedOut.into(), phase),
+        }
+    }
+
     /// Returns the error of a command that the peer refused.
     pub(crate) fn refused(self, refusal: &ServerError<'_>) -> Error {
         let message =
@@ -51,7 +61,8 @@ impl Context<'_> {
         let Self { command, sent, received, waited: after, .. } = self;
         let peer = self.peer.to_owned();
         match source.kind() {
-            io::ErrorKind::TimedOut => {
+            // A stream of the standard library whose timeout has elapsed fails with `WouldBlock`.
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
                 Error::Timeout { peer, phase, command: Some(command), after, sent, received }
             }
             _ if is_closed(&source) => Error::Gone { peer, phase, command, sent, received },

@@ -1,5 +1,7 @@
 use core::fmt;
 
+use ipc_proto::Message;
+
 /// What a call was doing when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,6 +27,18 @@ pub enum Phase {
     },
     /// Waiting for a runtime to connect to its port again.
     AwaitingRuntime,
+}
+
+impl Phase {
+    /// Returns the phase of an answer of which so many bytes have arrived.
+    pub(crate) const fn of_answer(received: u64) -> Self {
+        const HEADER: u64 = Message::HEADER_LEN as u64;
+        match received {
+            0 => Self::AwaitingAnswer,
+            1..HEADER => Self::ReceivingHeader,
+            _ => Self::ReceivingAnswer,
+        }
+    }
 }
 
 impl fmt::Display for Phase {

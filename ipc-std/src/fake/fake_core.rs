@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::port::Suspension;
-use ipc_proto::{AttachProfiler, Code, Command, HResult, Request};
+use ipc_proto::{Code, Request};
 
 use super::fault::Fault;
 use super::logged_request::RequestLog;
 use super::profile::Profile;
 use super::response::Response;
-use crate::sys::Socket;
+use crate::transport::Channel;
 
 /// A handler of one command.
 pub(super) type Handler = Arc<Mutex<dyn FnMut(&Request<'_>) -> Response + Send>>;
@@ -48,7 +48,7 @@ pub(super) struct State {
     pub(super) sessions: BTreeMap<u64, FakeSession>,
     pub(super) next_session: u64,
     /// Open connections, which are shut down when the runtime is dropped.
-    pub(super) open: BTreeMap<u64, Arc<Socket>>,
+    pub(super) open: BTreeMap<u64, Arc<Channel>>,
     pub(super) next_connection: u64,
 }
 
@@ -95,17 +95,17 @@ impl FakeCore {
         self.changed.notify_all();
     }
 
-    /// Waits until `done` returns true. Returns `false` if the runtime is dropped first, or if the peer of `socket`
+    /// Waits until `done` returns true. Returns `false` if the runtime is dropped first, or if the peer of `channel`
     /// closes the connection.
-    pub(super) fn wait_until(&self, socket: Option<&Socket>, done: impl FnMut(&mut State) -> bool) -> bool {
-        self.wait(socket, None, done) == Some(true)
+    pub(super) fn wait_until(&self, channel: Option<&Channel>, done: impl FnMut(&mut State) -> bool) -> bool {
+        self.wait(channel, None, done) == Some(true)
     }
 
     /// Waits as [`wait_until`](Self::wait_until) does, until `deadline`. Returns whether `done` returned true, or
     /// `None` for an end of the runtime or the connection.
     pub(super) fn wait(
         &self,
-        socket: Option<&Socket>,
+        channel: Option<&Channel>,
         deadline: Option<Instant>,
         mut done: impl FnMut(&mut State) -> bool,
     ) -> Option<bool> {
@@ -113,7 +113,7 @@ impl FakeCore {
         const CHECK: Duration = Duration::from_millis(50);
         let mut state = self.state();
         loop {
-            if state.ending || socket.is_some_and(Socket::has_hung_up) {
+            if state.ending || channel.is_some_and(Channel::has_hung_up) {
                 return None;
             }
             if done(&mut state) {
@@ -123,7 +123,7 @@ impl FakeCore {
             if left.is_some_and(|left| left.is_zero()) {
                 return Some(false);
             }
-            let longest = match (left, socket) {
+            let longest = match (left, channel) {
                 (left, Some(_)) => Some(left.unwrap_or(CHECK).min(CHECK)),
                 (left, None) => left,
             };
@@ -140,12 +140,6 @@ impl FakeCore {
     pub(super) fn pause(&self, pause: Duration) {
         let waited = self.changed.wait_timeout_while(self.state(), pause, |state| !state.ending);
         drop(waited);
-    }
-
-    /// Returns the refusal of a command by its code, which precedes decoding.
-    pub(super) fn refusal(&self, code: Code) -> Option<HResult> {
-        let not_yet = code == AttachProfiler::CODE && self.state().suspension.is_suspended();
-        self.profile.refusal(code).or_else(|| not_yet.then_some(HResult::NOT_YET_AVAILABLE))
     }
 }
 

@@ -3,8 +3,8 @@ use core::time::Duration;
 use std::hash::RandomState;
 use std::path::PathBuf;
 
-use ipc_proto::plan::{self, Flavour, Runtime};
-use ipc_proto::{Code, Guid, HResult, RequestError, Violation};
+use ipc_proto::Guid;
+use ipc_proto::plan::{Flavour, Runtime};
 
 /// The identity of a [`FakeRuntime`](super::FakeRuntime).
 ///
@@ -96,18 +96,14 @@ impl Profile {
         }
     }
 
-    /// Returns the refusal of a command by its code, which precedes decoding.
-    pub(super) fn refusal(&self, code: Code) -> Option<HResult> {
-        let (version, flavour) = (Some(self.version), Some(self.flavour));
-        let linux = Some(self.os == "Linux");
-        plan::refusal(code, &Runtime { version, flavour, linux, suspended: None })
-    }
-
-    /// Returns the refusal that replaces that of a violation: a runtime without startup hooks does not check their
-    /// paths.
-    pub(super) fn refusal_instead_of(&self, error: &RequestError<'_>) -> Option<HResult> {
-        let hook = matches!(error, RequestError::Violation { violation: Violation::StartupHookPath, .. });
-        (hook && self.flavour != Flavour::CoreClr).then_some(HResult::NOT_SUPPORTED)
+    /// Returns what is known of this runtime.
+    pub(super) fn runtime(&self, suspended: bool) -> Runtime {
+        Runtime {
+            version: Some(self.version),
+            flavour: Some(self.flavour),
+            linux: Some(self.os == "Linux"),
+            suspended: Some(suspended),
+        }
     }
 }
 

@@ -6,11 +6,12 @@ use ipc_proto::nettrace::{
     CalendarTime, Event, Fields, Metadata, Scalar, SequencePoint, Stack, ThreadSequence, Trace, TraceWriter,
     Version, WriteOutput,
 };
+use ipc_proto::plan::TraceConfig;
+use ipc_proto::types::EventLevel;
 
 use super::profile::Profile;
 use super::recording::{EVENT_PIPE, RUNDOWN, Recorded, Recording};
 use super::rounds::Rounds;
-use super::session_filter::SessionFilter;
 
 /// The stream of a session that replays a recording again and again, written in pieces.
 ///
@@ -33,6 +34,14 @@ pub(super) struct Replay<'r, 'b> {
     rounds: Rounds,
 }
 
+/// Returns whether a session has the events of a kind.
+fn includes(config: &TraceConfig<'_>, kind: &Metadata<'_>) -> bool {
+    if kind.provider == RUNDOWN {
+        return config.includes_rundown(kind.keywords);
+    }
+    config.includes(&kind.provider.to_string(), kind.keywords, EventLevel(kind.level), kind.event_id)
+}
+
 /// The counts of a capture thread.
 #[derive(Default)]
 struct ThreadCounts {
@@ -51,7 +60,7 @@ impl<'r, 'b> Replay<'r, 'b> {
     /// Starts the stream.
     pub(super) fn new(
         recording: &'r Recording<'r>,
-        filter: &SessionFilter,
+        config: Option<TraceConfig<'_>>,
         profile: &'r Profile,
         now: u64,
         buf: &'b mut [u8],
@@ -64,17 +73,11 @@ impl<'r, 'b> Replay<'r, 'b> {
             included: recording
                 .kinds
                 .iter()
-                .map(|kind| {
-                    if kind.provider == RUNDOWN {
-                        filter.includes_rundown(kind)
-                    } else {
-                        filter.includes(kind)
-                    }
-                })
+                .map(|kind| config.is_some_and(|config| includes(&config, kind)))
                 .collect(),
             kinds: BTreeMap::new(),
             stacks: BTreeMap::new(),
-            stackwalk: filter.stackwalk,
+            stackwalk: config.is_some_and(|config| config.stackwalk),
             threads: BTreeMap::new(),
             rounds: Rounds::new(now),
         };

@@ -1,19 +1,17 @@
 use std::io::{self, Read, Write};
-#[cfg(unix)]
-use std::os::fd::AsFd;
 
 use super::fake_core::{Descriptor, FakeCore};
 use super::fault::Fault;
 use crate::server::Turn;
-use crate::sys::Socket;
 #[cfg(unix)]
 use crate::timeouts::Deadline;
+use crate::transport::Channel;
 
 /// A served connection, on which the injected fault takes effect.
 pub(super) struct ServedConnection<'r, S> {
     pub(super) stream: S,
-    /// The socket, if it is known: it shows when the peer closes the connection.
-    pub(super) socket: Option<&'r Socket>,
+    /// The connection, if it is known: it shows when the peer closes it.
+    pub(super) channel: Option<&'r Channel>,
     pub(super) port: usize,
     pub(super) turn: &'r mut Option<Turn>,
     pub(super) fault: Option<Fault>,
@@ -43,12 +41,9 @@ impl<S: Read> ServedConnection<'_, S> {
     /// Receives the descriptor that comes with the next byte; only over a known socket.
     pub(super) fn receive_descriptor(&mut self) -> Option<Descriptor> {
         #[cfg(unix)]
-        if let Some(socket) = self.socket {
+        if let Some(socket) = self.channel.and_then(|channel| channel.unix_socket().ok()) {
             let deadline = Deadline::after(self.core.profile.client_timeout).end;
-            return crate::sys::receive_descriptor(socket.as_fd(), deadline)
-                .ok()
-                .flatten()
-                .map(Descriptor::new);
+            return crate::sys::receive_descriptor(socket, deadline).ok().flatten().map(Descriptor::new);
         }
         self.read(&mut [0]).map_or(None, |_| None)
     }

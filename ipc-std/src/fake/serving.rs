@@ -12,12 +12,10 @@ use super::fault::Fault;
 use super::logged_request::LoggedRequest;
 use super::response::Response;
 use super::served_connection::ServedConnection;
-use super::session_filter::SessionFilter;
 use crate::drive::{DriveError, drive};
 use crate::server::{Incoming, Turn};
-use crate::stream::Stream;
-use crate::sys::Socket;
 use crate::timeouts::Deadline;
+use crate::transport::{Channel, Stream};
 
 impl FakeCore {
     /// Serves a connection, which is shut down when the runtime is dropped.
@@ -31,26 +29,26 @@ impl FakeCore {
             }
             let number = state.next_connection;
             state.next_connection = number.wrapping_add(1);
-            state.open.insert(number, Arc::clone(stream.socket()));
+            state.open.insert(number, Arc::clone(stream.channel()));
             number
         };
-        let socket = Arc::clone(stream.socket());
+        let channel = Arc::clone(stream.channel());
         let mut open = OpenConnection { core: self, number, stream };
         open.extend_deadline();
-        self.serve(&mut open, Some(&socket), port, &mut turn);
+        self.serve(&mut open, Some(&channel), port, &mut turn);
     }
 
-    /// Serves a connection of a port. The `socket` shows when the peer closes the connection.
+    /// Serves a connection of a port. The `channel` shows when the peer closes the connection.
     pub(super) fn serve(
         &self,
         stream: impl Read + Write,
-        socket: Option<&Socket>,
+        channel: Option<&Channel>,
         port: usize,
         turn: &mut Option<Turn>,
     ) {
         let fault = self.state().fault.clone();
         let mut connection =
-            ServedConnection { stream, socket, port, turn, fault, written: 0, streamed: 0, core: self };
+            ServedConnection { stream, channel, port, turn, fault, written: 0, streamed: 0, core: self };
         // A peer that has closed the connection, or an injected fault, is not an error of the runtime.
         let _ = self.converse(&mut connection);
     }
@@ -60,8 +58,12 @@ impl FakeCore {
         let Ok(mut serve) = Serve::new(&mut receive, &mut send) else { return Ok(()) };
         drive(&mut serve, connection)?;
         self.state().log.push(LoggedRequest { bytes: serve.bytes().to_vec() });
-        let refusal_by_code = serve.code().and_then(|code| self.refusal(code));
-        let (request, mut reply) = serve.finish();
+        let is_suspended = self.state().suspension.is_suspended();
+        let has_handler = serve.code().is_some_and(|code| self.state().handlers.contains_key(&code));
+        let (request, mut reply) = match has_handler {
+            true => serve.finish(),
+            false => serve.finish_for(&self.profile.runtime(is_suspended)),
+        };
         match connection.fault.clone() {
             Some(Fault::Silent) => {
                 let until_closed = io::copy(&mut connection.stream, &mut io::sink());
@@ -71,18 +73,10 @@ impl FakeCore {
             Some(Fault::Delay(delay)) => self.pause(delay),
             _ => {}
         }
-        let has_handler = |request: &Request<'_>| self.state().handlers.contains_key(&request.code());
-        let refusal = match &request {
-            Ok(request) if refusal_by_code.is_none() || has_handler(request) => {
-                return self.respond(request, reply, connection);
-            }
-            Ok(_) => refusal_by_code,
-            Err(error) => refusal_by_code.or_else(|| self.profile.refusal_instead_of(error)),
-        };
-        if let Some(refusal) = refusal {
-            let _ = reply.refuse(refusal);
+        match request {
+            Ok(request) => self.respond(&request, reply, connection),
+            Err(_) => drive(&mut reply, connection),
         }
-        drive(&mut reply, connection)
     }
 
     fn respond<S: Read + Write>(
@@ -109,9 +103,9 @@ impl FakeCore {
                 });
             }
             Response::Replay(bytes) => {
-                let (session, filter) = (FakeSession::default(), SessionFilter::of(request));
+                let session = FakeSession::default();
                 return self.send_session(session, reply, connection, |connection, id| {
-                    self.replay(&bytes, &filter, connection, id)
+                    self.replay(&bytes, request, connection, id)
                 });
             }
             Response::UserEvents(recording) => match descriptor {
@@ -189,7 +183,7 @@ impl Write for OpenConnection<'_> {
 
 impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
-        self.stream.socket().shut_down();
+        self.stream.channel().shut_down();
         self.core.state().open.remove(&self.number);
     }
 }

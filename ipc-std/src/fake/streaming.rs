@@ -7,13 +7,13 @@ use std::time::Instant;
 
 #[cfg(unix)]
 use ipc_proto::HResult;
+use ipc_proto::plan::TraceConfig;
 use ipc_proto::{Reply, Request};
 
 use super::fake_core::{Descriptor, FakeCore, FakeSession};
 use super::recording::Recording;
 use super::replay::Replay;
 use super::served_connection::ServedConnection;
-use super::session_filter::SessionFilter;
 #[cfg(unix)]
 use super::tracepoints::{TracepointReplay, Tracepoints};
 use crate::drive::{DriveError, drive};
@@ -50,7 +50,7 @@ impl FakeCore {
             // The connection belongs to the session now, and the port opens another.
             *connection.turn = None;
             let mut runs = false;
-            let woken = self.wait_until(connection.socket, |state| {
+            let woken = self.wait_until(connection.channel, |state| {
                 runs = !state.suspension.is_suspended();
                 runs || state.is_stopped(session_id)
             });
@@ -72,28 +72,35 @@ impl FakeCore {
         let (last, most) =
             bytes.split_last().map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
         connection.send_stream(most)?;
-        if self.wait_until(connection.socket, |state| state.is_stopped(session_id)) {
+        if self.wait_until(connection.channel, |state| state.is_stopped(session_id)) {
             connection.send_stream(last)?;
         }
         Ok(())
     }
 
-    /// Sends the events of a recording as if they happened now, until the session is stopped.
+    /// Sends the events of a recording as if they happened now, until the session is stopped. If the request starts no
+    /// session, there are none.
     pub(super) fn replay<S: Read + Write>(
         &self,
         recording: &[u8],
-        filter: &SessionFilter,
+        request: &Request<'_>,
         connection: &mut ServedConnection<'_, S>,
         session_id: u64,
     ) -> io::Result<()> {
         let mut buf = Replay::buffer(recording.len());
         let recording = Recording::in_v4(recording, &mut buf).map_err(io::Error::other)?;
         let recording = Recording::read(&recording);
-        let mut replay = Replay::new(&recording, filter, &self.profile, self.ticks(), &mut buf)?;
+        let mut replay = Replay::new(
+            &recording,
+            TraceConfig::try_from(request).ok(),
+            &self.profile,
+            self.ticks(),
+            &mut buf,
+        )?;
         loop {
             connection.send_stream(&replay.advance(self.ticks())?)?;
             let next = Instant::now().checked_add(FLUSH);
-            match self.wait(connection.socket, next, |state| state.is_stopped(session_id)) {
+            match self.wait(connection.channel, next, |state| state.is_stopped(session_id)) {
                 Some(false) => {}
                 Some(true) => return connection.send_stream(&replay.finish(self.ticks())?),
                 None => return Ok(()),
@@ -127,7 +134,7 @@ impl FakeCore {
             loop {
                 replay.advance(self.ticks());
                 let next = Instant::now().checked_add(FLUSH);
-                if self.wait(connection.socket, next, |state| state.is_stopped(session_id)) != Some(false) {
+                if self.wait(connection.channel, next, |state| state.is_stopped(session_id)) != Some(false) {
                     return Ok(());
                 }
             }

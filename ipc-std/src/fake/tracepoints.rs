@@ -5,21 +5,19 @@ use std::sync::Arc;
 
 use ipc_proto::Request;
 use ipc_proto::nettrace::Metadata;
-use ipc_proto::types::{SessionConfig, SessionConfig6, UserEventsProvider, UserEventsSession};
+use ipc_proto::types::{EventLevel, SessionConfig, SessionConfig6, UserEventsProvider, UserEventsSession};
 use ipc_proto::user_events::{
     Extension, ExtensionItem, InlineMetadata, TracepointFormat, TracepointRecord, WrittenKinds,
 };
 
 use super::recording::{Recorded, Recording};
 use super::rounds::Rounds;
-use super::session_filter::SessionFilter;
 use crate::sys::Tracepoint;
 
 /// The tracepoints of a session.
 pub(super) struct Tracepoints {
     /// In the order of registration: of each provider the default one, then those of its sets.
     registered: Vec<Tracepoint>,
-    filter: SessionFilter,
 }
 
 /// The events of a recording that are written to the tracepoints, again and again.
@@ -64,17 +62,17 @@ impl Tracepoints {
                 registered.push(Tracepoint::register(Arc::clone(data), &format, index)?);
             }
         }
-        Ok(Self { registered, filter: SessionFilter::of(request) })
+        Ok(Self { registered })
     }
 
     /// Returns the tracepoint for the events of a kind.
     fn find(&self, request: &Request<'_>, kind: &Metadata<'_>) -> Option<&Tracepoint> {
-        if !self.filter.includes(kind) {
-            return None;
-        }
         let mut before = 0_usize;
         for provider in session(request)?.providers {
             if kind.provider == provider.name.to_string().as_str() {
+                if !provider.includes(kind.keywords, EventLevel(kind.level), kind.event_id) {
+                    return None;
+                }
                 let wanted = provider.tracepoints.tracepoint_name(kind.event_id)?;
                 let place = names(&provider).position(|name| name == wanted)?;
                 return self.registered.get(before.saturating_add(place));

@@ -2,7 +2,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -13,21 +13,23 @@ use ipc_proto::port::{MonitorChange, MonitorFull, MonitorPort, MonitorSlot, Reje
 use super::event::{AdvertisedRuntime, MonitorEvent};
 use super::process_checks::ProcessChecks;
 use crate::drive::is_closed;
-use crate::sys::{Credentials, Hub, Listener, Socket};
+use crate::sys::{Credentials, Hub, Listener};
+use crate::transport::{Channel, Stream};
 
 /// Drives a [`MonitorPort`], for a monitor and its clients: it has the sockets, the clock, and the waiting threads.
 pub(super) struct MonitorCore {
-    listener: Listener,
+    /// `None` if the caller accepts all connections.
+    listener: Option<Listener>,
     waker: MonitorWaker,
     /// The time 0 of the port.
     epoch: Instant,
     state: Mutex<State>,
 }
 
-type Slot = Option<MonitorSlot<Socket, Option<Credentials>>>;
+type Slot = Option<MonitorSlot<Channel, Option<Credentials>>>;
 
 struct State {
-    port: MonitorPort<Socket, Option<Credentials>, Vec<Slot>>,
+    port: MonitorPort<Channel, Option<Credentials>, Vec<Slot>>,
     events: VecDeque<MonitorEvent>,
     checks: ProcessChecks,
     /// What the thread waits for that polls, for itself and for the sleeping threads.
@@ -65,9 +67,12 @@ impl MonitorWaker {
 
 impl MonitorCore {
     pub(super) fn bind(path: &Path) -> io::Result<Self> {
-        let listener = Listener::bind_over_dead(path)?;
+        Self::new(Some(Listener::bind_over_dead(path)?))
+    }
+
+    pub(super) fn new(listener: Option<Listener>) -> io::Result<Self> {
         let hub = Hub::new()?;
-        hub.watch(&listener, LISTENER)?;
+        listener.iter().try_for_each(|listener| hub.watch(listener, LISTENER))?;
         let waker = MonitorWaker { hub: Arc::new(hub), is_requested: Arc::default() };
         let port = MonitorPort::new(Vec::new());
         let (events, checks) = (VecDeque::new(), ProcessChecks::default());
@@ -75,8 +80,8 @@ impl MonitorCore {
         Ok(Self { listener, waker, epoch: Instant::now(), state: Mutex::new(state) })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        self.listener.path()
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.listener.as_ref().map(Listener::path)
     }
 
     pub(super) fn waker(&self) -> MonitorWaker {
@@ -105,7 +110,7 @@ impl MonitorCore {
 
     /// Takes the connection of a runtime as soon as there is one; `None` if the runtime is unknown. Fails with an error
     /// of kind `TimedOut` after `deadline`.
-    pub(super) fn take(&self, cookie: &Guid, deadline: Instant) -> io::Result<Option<Socket>> {
+    pub(super) fn take(&self, cookie: &Guid, deadline: Instant) -> io::Result<Option<Channel>> {
         self.wait_for(Some(*cookie), Some(deadline), |state| {
             if let Some((token, socket)) = state.port.idle(cookie) {
                 if socket.has_hung_up() {
@@ -254,7 +259,7 @@ impl MonitorCore {
             }
             for token in &tokens {
                 match *token {
-                    LISTENER => self.accept(state)?,
+                    LISTENER => self.listener.iter().try_for_each(|listener| self.accept(state, listener))?,
                     token => self.read(state, token),
                 }
             }
@@ -274,11 +279,11 @@ impl MonitorCore {
         Ok(())
     }
 
-    fn accept(&self, state: &mut State) -> io::Result<()> {
+    fn accept(&self, state: &mut State, listener: &Listener) -> io::Result<()> {
         /// Limits the connections that are accepted before other tokens have their turn.
         const BATCH: usize = 64;
         for _ in 0..BATCH {
-            let socket = match self.listener.accept() {
+            let socket = match listener.accept() {
                 Ok(socket) => Some(socket),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 // The peer closed the connection already.
@@ -292,7 +297,7 @@ impl MonitorCore {
                 match state.port.evict_oldest() {
                     None => {
                         state.port.pause_accept(self.now());
-                        return self.hub().forget(&self.listener);
+                        return self.hub().forget(listener);
                     }
                     evicted => self.apply(state, evicted),
                 }
@@ -300,29 +305,48 @@ impl MonitorCore {
             let Some(socket) = socket else { continue };
             // Otherwise the next connection would get the low number that is free now, and the reserve would shrink.
             let socket = if is_scarce { socket.with_lowest_descriptor() } else { socket };
-            let credentials = socket.credentials();
-            let mut accepted = state.port.accept(socket, credentials, self.now());
-            while let Err(MonitorFull { connection, peer }) = accepted {
-                state.port.grow(1);
-                accepted = state.port.accept(connection, peer, self.now());
-            }
-            let Ok(accepted) = accepted else { continue };
-            self.apply(state, accepted.evicted);
-            let watched = state.port.receive(accepted.token);
-            if watched.is_some_and(|(socket, _)| self.hub().watch(socket, accepted.token).is_ok()) {
-                // Runtimes send their frame immediately.
-                self.read(state, accepted.token);
-            } else {
-                let change = state.port.advance(accepted.token, 0, self.now());
-                self.apply(state, change);
-            }
+            self.admit(state, socket.into());
         }
         Ok(())
     }
 
+    /// Takes a connection that the caller has accepted.
+    pub(super) fn push(&self, stream: Stream) {
+        let Some(channel) = stream.into_channel() else { return };
+        let mut state = self.state();
+        self.admit(&mut state, channel);
+        if !state.events.is_empty() {
+            self.hub().raise();
+        }
+        if state.poller.is_some() {
+            // It may have to wake earlier, for the deadline of the frame.
+            self.hub().wake();
+        }
+    }
+
+    /// Waits for the frame on a new connection.
+    fn admit(&self, state: &mut State, channel: Channel) {
+        let credentials = channel.credentials();
+        let mut accepted = state.port.accept(channel, credentials, self.now());
+        while let Err(MonitorFull { connection, peer }) = accepted {
+            state.port.grow(1);
+            accepted = state.port.accept(connection, peer, self.now());
+        }
+        let Ok(accepted) = accepted else { return };
+        self.apply(state, accepted.evicted);
+        let watched = state.port.receive(accepted.token);
+        if watched.is_some_and(|(channel, _)| self.hub().watch(channel, accepted.token).is_ok()) {
+            // Runtimes send their frame immediately.
+            self.read(state, accepted.token);
+        } else {
+            let change = state.port.advance(accepted.token, 0, self.now());
+            self.apply(state, change);
+        }
+    }
+
     fn read(&self, state: &mut State, token: u64) {
         while let Some((socket, space)) = state.port.receive(token) {
-            let n = match (&*socket).read(space) {
+            let n = match socket.read(space) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 read => read.unwrap_or(0),
@@ -335,7 +359,7 @@ impl MonitorCore {
     }
 
     /// Closes the connections that `change` returns, and reports it to the waiting threads.
-    fn apply(&self, state: &mut State, change: Option<MonitorChange<Socket, Option<Credentials>>>) {
+    fn apply(&self, state: &mut State, change: Option<MonitorChange<Channel, Option<Credentials>>>) {
         match change {
             Some(MonitorChange::Arrived { runtime_cookie, first, stale }) => {
                 stale.iter().for_each(|stale| self.unwatch(stale));
@@ -348,13 +372,13 @@ impl MonitorCore {
                 self.notify(state, Some(runtime_cookie));
                 let runtime = state.port.runtime(&runtime_cookie).map(AdvertisedRuntime::new);
                 if let Some(runtime) = runtime.filter(|_| first) {
-                    self.push(state, MonitorEvent::Arrived(runtime));
+                    self.report(state, MonitorEvent::Arrived(runtime));
                 }
             }
             Some(MonitorChange::Rejected { connection, peer, rejection }) => {
                 self.unwatch(&connection);
                 if !rejection.is_probe() {
-                    self.push(state, MonitorEvent::Rejected { rejection, credentials: peer });
+                    self.report(state, MonitorEvent::Rejected { rejection, credentials: peer });
                 }
             }
             Some(MonitorChange::Disconnected { runtime_cookie, connection, unsolicited }) => {
@@ -362,21 +386,23 @@ impl MonitorCore {
                 if unsolicited {
                     let credentials = state.port.runtime(&runtime_cookie).and_then(|runtime| runtime.peer);
                     let rejection = Rejection::Unsolicited;
-                    self.push(state, MonitorEvent::Rejected { rejection, credentials });
+                    self.report(state, MonitorEvent::Rejected { rejection, credentials });
                 }
             }
             Some(MonitorChange::Left(runtime)) => {
                 self.notify(state, Some(runtime.cookie));
-                self.push(state, MonitorEvent::Left(AdvertisedRuntime::new(&runtime)));
+                self.report(state, MonitorEvent::Left(AdvertisedRuntime::new(&runtime)));
             }
-            Some(MonitorChange::AcceptAgain) if self.hub().watch(&self.listener, LISTENER).is_err() => {
+            Some(MonitorChange::AcceptAgain)
+                if self.listener.as_ref().is_some_and(|l| self.hub().watch(l, LISTENER).is_err()) =>
+            {
                 state.port.pause_accept(self.now());
             }
             None | Some(MonitorChange::AcceptAgain) => {}
         }
     }
 
-    fn push(&self, state: &mut State, event: MonitorEvent) {
+    fn report(&self, state: &mut State, event: MonitorEvent) {
         let is_optional = matches!(event, MonitorEvent::Rejected { .. });
         if !is_optional || state.events.len() < MAX_EVENTS {
             state.events.push_back(event);
@@ -385,9 +411,9 @@ impl MonitorCore {
     }
 
     /// Stops watching a connection that leaves the port.
-    fn unwatch(&self, socket: &Socket) {
+    fn unwatch(&self, channel: &Channel) {
         // The system also does so when the last descriptor of the connection is closed.
-        let _ = self.hub().forget(socket);
+        let _ = self.hub().forget(channel);
     }
 }
 
@@ -422,7 +448,7 @@ mod tests {
     }
 
     fn advertise(core: &MonitorCore, cookie: [u8; 16]) -> UnixStream {
-        let mut stream = UnixStream::connect(core.path()).unwrap();
+        let mut stream = UnixStream::connect(core.path().unwrap()).unwrap();
         stream.write_all(&[&b"ADVR_V1\0"[..], &cookie, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat()).unwrap();
         stream
     }
@@ -435,7 +461,7 @@ mod tests {
         assert_eq!(state.port.due(), None);
         core.apply(&mut state, Some(MonitorChange::AcceptAgain));
         assert!(state.port.due().is_some(), "there is another attempt");
-        core.hub().forget(&core.listener).unwrap();
+        core.hub().forget(core.listener.as_ref().unwrap()).unwrap();
         core.apply(&mut state, Some(MonitorChange::AcceptAgain));
         drop(state);
         let _stream = advertise(&core, [7; 16]);

@@ -17,6 +17,6 @@ pub(crate) use address::{
 pub(crate) use flag::Flag;
 pub(crate) use hub::Hub;
 pub(crate) use listener::Listener;
-pub(crate) use poller::Poller;
+pub(crate) use poller::{Poller, Source, Watched};
 pub(crate) use process::{command_line, process_exists, process_has_ended};
 pub(crate) use socket::Socket;

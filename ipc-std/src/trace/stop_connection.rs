@@ -1,38 +1,42 @@
 //! The connection on which a session is stopped, driven without waiting.
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ipc_proto::{Answer, Command, ServerError, Session, StopEvent, StopStep, StopTracing};
 
 use crate::client::Client;
-use crate::connector::ConnectError;
 use crate::drive::is_closed;
 use crate::error::{Context, Error, Phase};
 use crate::observer::Tap;
-use crate::sys::{Poller, Socket};
+use crate::sys::Poller;
+use crate::timeouts::Deadline;
+use crate::transport::{Channel, ConnectError, Dialer, Stream};
 
 /// Connects, sends the Stop and receives its answer, as the steps of a [`Session`] require.
 #[derive(Debug)]
 pub(super) struct StopConnection {
     tap: Option<Tap<NonBlocking>>,
+    /// The connection that a thread is opening.
+    dialer: Option<Dialer>,
     /// When the Stop was requested, for errors.
     requested: Instant,
     /// The error of the answer.
     error: Option<Error>,
 }
 
-/// A socket that never waits.
+/// A connection that never waits.
 #[derive(Debug)]
-struct NonBlocking(Socket);
+struct NonBlocking(Arc<Channel>);
 
 impl Read for NonBlocking {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        (&self.0).read(buf)
+        self.0.read(buf)
     }
 }
 impl Write for NonBlocking {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        (&self.0).write(buf)
+        self.0.write(buf)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
@@ -44,7 +48,7 @@ impl StopConnection {
     pub(super) const TOKEN: u64 = 1;
 
     pub(super) fn new() -> Self {
-        Self { tap: None, requested: Instant::now(), error: None }
+        Self { tap: None, dialer: None, requested: Instant::now(), error: None }
     }
 
     /// Sets when the Stop was requested.
@@ -68,8 +72,8 @@ impl StopConnection {
     ) -> io::Result<()> {
         loop {
             let (result, phase) = match (session.stop_step(), &mut self.tap) {
-                (StopStep::Connect, tap) => {
-                    let connected = connect(client, poller).map(|connection| *tap = Some(connection));
+                (StopStep::Connect, _) => {
+                    let Some(connected) = self.connect(client, poller) else { return Ok(()) };
                     (connected.map(|()| StopEvent::Connected), client.connector().phase())
                 }
                 (StopStep::Send(bytes), Some(tap)) => {
@@ -102,6 +106,9 @@ impl StopConnection {
                     io::Error::new(ErrorKind::TimedOut, self.timeout(client, phase, 0, 0))
                 }
                 ConnectError::Failed(e) => io::Error::other(e),
+                ConnectError::Io(source) => {
+                    io::Error::other(Error::Io { peer: client.peer().to_owned(), phase, source })
+                }
             });
         }
     }
@@ -168,23 +175,51 @@ impl StopConnection {
         Error::Timeout { peer, phase, command: Some(StopTracing::CODE), after, sent, received }
     }
 
+    /// Opens the connection. `None` while a thread is doing that.
+    fn connect(&mut self, client: &Client, poller: &Poller) -> Option<Result<(), ConnectError>> {
+        let connector = client.connector();
+        let opened = match &self.dialer {
+            _ if connector.is_prompt() => connector.connect(Instant::now()),
+            None => {
+                let deadline = Deadline::after(client.timeouts().call).end;
+                let dialer = Dialer::start(Arc::clone(connector), deadline);
+                let watched =
+                    dialer.and_then(|dialer| poller.watch(dialer.flag(), Self::TOKEN).map(|()| dialer));
+                match watched {
+                    Ok(dialer) => self.dialer = Some(dialer),
+                    Err(e) => return Some(Err(ConnectError::Io(e))),
+                }
+                return None;
+            }
+            Some(dialer) => {
+                let result = dialer.take()?;
+                // Closing the descriptor removes it from the poller too.
+                let _ = poller.forget(dialer.flag());
+                self.dialer = None;
+                result
+            }
+        };
+        Some(opened.and_then(|stream| self.begin(&stream, client, poller)))
+    }
+
+    fn begin(&mut self, stream: &Stream, client: &Client, poller: &Poller) -> Result<(), ConnectError> {
+        let channel = Arc::clone(stream.channel());
+        poller.watch(&*channel, Self::TOKEN).map_err(ConnectError::Io)?;
+        let mut tap = Tap::new(NonBlocking(channel));
+        tap.observe(client.observer());
+        tap.begin();
+        self.tap = Some(tap);
+        Ok(())
+    }
+
     fn close(&mut self, poller: &Poller) {
+        self.dialer = None;
         if let Some(mut tap) = self.tap.take() {
             tap.end();
             // Closing the descriptor removes it from the poller too.
-            let _ = poller.forget(&tap.stream.0);
+            let _ = poller.forget(&*tap.stream.0);
         }
     }
-}
-
-fn connect(client: &Client, poller: &Poller) -> Result<Tap<NonBlocking>, ConnectError> {
-    let connector = client.connector();
-    let socket = connector.connect(Instant::now())?;
-    poller.watch(&socket, StopConnection::TOKEN).map_err(|e| local_error(client, e, connector.phase()))?;
-    let mut tap = Tap::new(NonBlocking(socket));
-    tap.observe(client.observer());
-    tap.begin();
-    Ok(tap)
 }
 
 fn local_error(client: &Client, source: io::Error, phase: Phase) -> ConnectError {

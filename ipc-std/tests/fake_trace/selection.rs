@@ -41,12 +41,10 @@ fn only_included_events_are_sent() {
         (u64::MAX, EventLevel::VERBOSE, ids(true, &[]), &[]),
         (0x1, informational, ids(false, &[4]), &[1]),
     ] {
-        let providers = [Provider { keywords, level, ..APP[0] }];
-        let filters = [filter];
-        let filters = if filter == none { &[][..] } else { &filters };
-        let config = TraceConfig { filters, ..TraceConfig::new(&providers) };
+        let providers = [StreamingProvider { filter, ..Provider { keywords, level, ..APP[0] }.into() }];
+        let config = TraceConfig::new(&providers);
         let (whole, _) = trace(&runtime, &config, rounds(1));
-        assert_eq!(whole.ids("App"), expected.iter().copied().collect(), "{providers:?} {filters:?}");
+        assert_eq!(whole.ids("App"), expected.iter().copied().collect(), "{providers:?}");
         assert_eq!(
             (whole.ids("Other"), whole.lost),
             (BTreeSet::new(), 0),
@@ -55,14 +53,14 @@ fn only_included_events_are_sent() {
         assert_eq!(whole.kinds, expected.len() + 1, "kinds that are not sent have no metadata");
     }
     // Each command has its providers at another offset.
-    for (rundown_keyword, stackwalk, filters, command) in [
-        (TraceConfig::DEFAULT_RUNDOWN, true, &[][..], 0x0203),
-        (0, false, &[], 0x0204),
-        (1, true, &[], 0x0205),
-        (0, false, &[none][..], 0x0204),
-        (0, true, &[ids(true, &[4])], 0x0206),
+    for (rundown_keyword, stackwalk, filter, command) in [
+        (DEFAULT_RUNDOWN, true, none, 0x0203),
+        (0, false, none, 0x0204),
+        (1, true, none, 0x0205),
+        (0, true, ids(true, &[4]), 0x0206),
     ] {
-        let config = TraceConfig { rundown_keyword, stackwalk, filters, ..TraceConfig::new(&APP) };
+        let providers = APP.map(|provider| StreamingProvider { filter, ..provider.into() });
+        let config = TraceConfig { rundown_keyword, stackwalk, ..TraceConfig::new(&providers) };
         let (whole, _) = trace(&runtime, &config, rounds(1));
         assert_eq!(runtime.requests().iter().rev().nth(1).unwrap().code(), Some(Code(command)));
         assert!(!whole.events_of("App").is_empty());
@@ -70,9 +68,8 @@ fn only_included_events_are_sent() {
         assert!(stacks, "stacks only if the session has them: {command:x}");
     }
     let newer = replaying(Profile { version: 11, ..Profile::net10() }, &filterable());
-    let filters = [ids(true, &[1, 3])];
-    let config =
-        TraceConfig { filters: &filters, buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&APP) };
+    let providers = APP.map(|provider| StreamingProvider { filter: ids(true, &[1, 3]), ..provider.into() });
+    let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
     assert_eq!(trace(&newer, &config, rounds(1)).0.ids("App"), [1, 3].into());
     assert_eq!(newer.requests()[0].code(), Some(Code(0x0207)));
     // The oldest command.

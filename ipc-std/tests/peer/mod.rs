@@ -75,7 +75,7 @@ pub(crate) fn pair() -> (Stream, Stream) {
     #[cfg(unix)]
     {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let stream = |end| Stream::new(end, Instant::now() + HANGS).unwrap();
+        let stream = |end| Stream::new(end).unwrap().with_deadline(Instant::now() + HANGS);
         (stream(ours), stream(theirs))
     }
     #[cfg(windows)]
@@ -109,7 +109,7 @@ impl Listener {
     #[track_caller]
     pub(crate) fn accept(&self) -> Stream {
         let (stream, _) = self.listener.accept().unwrap();
-        Stream::new(stream, Instant::now() + HANGS).unwrap()
+        Stream::new(stream).unwrap().with_deadline(Instant::now() + HANGS)
     }
 
     /// Returns whether a connection arrives within 30 ms. Peers connect immediately or not at all.

@@ -220,7 +220,8 @@ fn ask(
 ) -> Result<ReceivedAnswer, Failure> {
     let connect = || {
         let now = Instant::now();
-        Stream::connect(client.path(), now.checked_add(timeout).unwrap_or(now))
+        let stream = client.connect().map_err(io::Error::other)?.into_stream();
+        Ok(stream.with_deadline(now.checked_add(timeout).unwrap_or(now)))
     };
     conformance::send(case, wire_log.observer().as_ref(), connect).map_err(|e| {
         // The server did not exist, or it ended on an earlier case.

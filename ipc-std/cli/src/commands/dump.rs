@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.wire_log.open()?;
     let client = args.target.client(args.timeout.timeouts(), &wire_log)?;
     let progress = progress(&path);
-    let outcome = client.write_dump(&DumpConfig { path: &path, dump_type, flags });
+    let outcome = client.write_dump(&DumpConfig { path: path.as_str().into(), dump_type, flags });
     progress.finish_and_clear();
     let outcome = outcome.map_err(|e| {
         let refused = e.kind() == ErrorKind::Refused;

@@ -50,13 +50,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
     let (sender, notices) = mpsc::channel();
     let notifier = Notifier { sender, waker: monitor.waker() };
     signals::handle({
-        let (notifier, path) = (notifier.clone(), monitor.path().to_owned());
+        let (notifier, path) = (notifier.clone(), monitor.path().map(Path::to_owned));
         let directory = directory.as_ref().map(|directory| directory.path().to_owned());
         let mut is_second = false;
         move |signal| {
             if core::mem::replace(&mut is_second, true) {
                 // The tool ends even if the files cannot be removed.
-                let _ = std::fs::remove_file(&path);
+                let _ = path.as_ref().map(std::fs::remove_file);
                 let _ = directory.as_ref().map(std::fs::remove_dir);
                 signals::obey(signal);
             }

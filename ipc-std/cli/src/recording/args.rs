@@ -210,16 +210,17 @@ impl SessionPlan<'_> {
 
     /// Starts the session.
     pub(crate) fn start(&self, client: &Client) -> Result<TraceSession, Failure> {
-        let providers: Vec<Provider<'_>> = self.providers.iter().map(ProviderSpec::to_provider).collect();
-        let filters: Vec<EventFilter<'_>> = event_ids::filters(&self.providers, self.event_ids)
+        let filters = event_ids::filters(&self.providers, self.event_ids)
             .map_err(|message| Failure::new(Kind::Usage, message))?;
+        let providers = self.providers.iter().map(ProviderSpec::to_provider).zip(filters);
+        let providers: Vec<StreamingProvider<'_>> =
+            providers.map(|(provider, filter)| StreamingProvider { filter, ..provider.into() }).collect();
         let config = TraceConfig {
             buffer_mb: self.buffer_mb,
             rundown_keyword: self.rundown_keyword,
             stackwalk: self.stackwalk,
             buffer_mode: self.buffering.into(),
-            providers: &providers,
-            filters: &filters,
+            ..TraceConfig::new(&providers)
         };
         Ok(client.start_tracing(&config)?)
     }

@@ -36,12 +36,12 @@ impl FromStr for EventIds {
     }
 }
 
-/// Returns the filter of each provider, or nothing without filters.
+/// Returns the filter of each provider.
 pub(crate) fn filters<'a>(
     providers: &[ProviderSpec],
     event_ids: &'a [EventIds],
 ) -> Result<Vec<EventFilter<'a>>, String> {
-    let mut filters = if event_ids.is_empty() { Vec::new() } else { vec![EventFilter::ALL; providers.len()] };
+    let mut filters = vec![EventFilter::ALL; providers.len()];
     for EventIds { provider: name, enable, ids } in event_ids {
         let mut named = providers.iter().zip(&mut filters).filter(|(provider, _)| provider.is_named(name));
         let filter = match named.next() {

@@ -81,7 +81,7 @@ impl TraceProfile {
     pub(crate) const fn rundown_keyword(self) -> u64 {
         match self {
             Self::GcCollect => 1,
-            _ => TraceConfig::DEFAULT_RUNDOWN,
+            _ => ipc_proto::plan::DEFAULT_RUNDOWN,
         }
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn select(profiles: &[TraceProfile], named: &[ProviderSpec]) -> Resul
 /// Returns the keywords of the rundown for all these profiles.
 pub(crate) fn rundown_keyword(profiles: &[TraceProfile]) -> u64 {
     let keywords = profiles.iter().map(|profile| profile.rundown_keyword()).reduce(|all, one| all | one);
-    keywords.unwrap_or(TraceConfig::DEFAULT_RUNDOWN)
+    keywords.unwrap_or(ipc_proto::plan::DEFAULT_RUNDOWN)
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
         let selected = select(&profiles, &named).unwrap();
         assert_eq!(selected[0], named[0]);
         assert_eq!(selected[1..], *TraceProfile::DotnetSampledThreadTime.providers());
-        assert_eq!(rundown_keyword(&profiles), TraceConfig::DEFAULT_RUNDOWN);
+        assert_eq!(rundown_keyword(&profiles), ipc_proto::plan::DEFAULT_RUNDOWN);
         assert_eq!(select(&[], &named).unwrap(), named);
     }
 
@@ -130,6 +130,6 @@ mod tests {
         let selected = select(&profiles, &[]).unwrap();
         assert_eq!(selected[0], ProviderSpec::new(RUNTIME_PROVIDER, 0x8003, EventLevel::VERBOSE, ""));
         assert_eq!(selected.len(), 2);
-        assert_eq!(rundown_keyword(&profiles), TraceConfig::DEFAULT_RUNDOWN | 1);
+        assert_eq!(rundown_keyword(&profiles), ipc_proto::plan::DEFAULT_RUNDOWN | 1);
     }
 }

@@ -60,7 +60,7 @@ fn two_ports_that_suspend_are_resumed_one_by_one() {
         let directory = tempfile::tempdir().unwrap();
         let [first, second] =
             ["a port", "another"].map(|name| Monitor::bind(directory.path().join(name)).unwrap());
-        let paths = [&first, &second].map(|monitor| monitor.path().to_str().unwrap().to_owned());
+        let paths = [&first, &second].map(|monitor| monitor.path().unwrap().to_str().unwrap().to_owned());
         let ports = format!("{},suspend;{}", paths[0], paths[1]);
         let mut runtime = start(&[("DOTNET_DiagnosticPorts", ports.as_ref())]);
         let [seen, again] = [&first, &second].map(|monitor| arrived(monitor, &runtime));

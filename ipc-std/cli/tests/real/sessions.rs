@@ -180,7 +180,7 @@ fn small<'a>(providers: &'a [Provider<'a>]) -> TraceConfig<'a> {
 fn is_full(runtime: &Runtime, config: &TraceConfig<'_>) -> bool {
     match Client::at(&runtime.socket).start_tracing(config) {
         Ok(_) => false,
-        Err(Error::TooManySessions { .. }) => true,
+        Err(Error::Refused { hresult: HResult::FAIL, .. }) => true,
         Err(e) => panic!("{}: {e}", runtime.name),
     }
 }

@@ -8,9 +8,9 @@ use ipc_proto::SocketName;
 use super::directory::{Directory, DirectoryEntry, FileIdentity, unreadable};
 use super::name::EndpointName;
 use crate::client::Client;
-use crate::connector::{SocketConnector, Target};
 use crate::error::{Error, Reason};
 use crate::sys;
+use crate::transport::{SocketConnector, Target};
 
 /// A socket that may belong to the process that is searched for.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Candidate {
     pub(in crate::discover) fn client(&self, process_id: u32, target: Option<Target>) -> Client {
         let pinned = self.directory.foreign.then(|| self.directory.pinned(self.entry.name));
         let connector = SocketConnector::found(process_id, self.path.clone(), pinned, target);
-        Client::with_connector(Arc::new(connector))
+        Client::new(connector)
     }
 
     /// Returns the reason of the search for an error at this socket.

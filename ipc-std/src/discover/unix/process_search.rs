@@ -2,11 +2,11 @@ use super::candidate::{Candidate, ProcessKey, ScannedDirectory, sort_by_likeliho
 use super::context::{SearchContext, SearchLocation};
 use super::directory::Directory;
 use super::process_view::ProcessView;
-use crate::connector::Target;
 use crate::discover::search::{Search, SearchSubject};
 use crate::error::{Reason, Signs};
 use crate::sys;
 use crate::timeouts::Deadline;
+use crate::transport::Target;
 
 /// Searches for the runtime of one process.
 pub(in crate::discover) fn search_process(process_id: u32, deadline: Deadline) -> Search {

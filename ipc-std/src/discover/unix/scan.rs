@@ -5,11 +5,11 @@ use super::candidate::{Candidate, ProcessKey};
 use super::context::SearchContext;
 use super::directory::{Directory, DirectoryEntry};
 use super::process_search::ProcessSearch;
-use crate::connector::Target;
 use crate::discover::search::{Search, SearchSubject};
 use crate::error::Reason;
 use crate::sys;
 use crate::timeouts::Deadline;
+use crate::transport::Target;
 
 /// The key of a location that is scanned for all processes.
 const ANY_PROCESS: ProcessKey = ProcessKey { local_process_id: 0, started: None, exists: false };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use ipc_proto::PipeName;
 
 use crate::client::Client;
-use crate::connector::{SocketConnector, Target};
 use crate::error::{Error, Reason};
 use crate::sys;
+use crate::transport::{SocketConnector, Target};
 
 /// Returns the directory in which runtimes make their pipes: `\\.\pipe\`.
 #[must_use]
@@ -49,7 +49,7 @@ impl Candidate {
 
     pub(in crate::discover) fn client(&self, process_id: u32, target: Option<Target>) -> Client {
         let path = self.path.clone();
-        Client::with_connector(Arc::new(SocketConnector::found(process_id, path, None, target)))
+        Client::new(SocketConnector::found(process_id, path, None, target))
     }
 
     /// Returns the reason of the search for an error at this pipe.

@@ -3,11 +3,11 @@ use std::path::Path;
 use ipc_proto::PipeName;
 
 use super::candidate::{Candidate, directory};
-use crate::connector::Target;
 use crate::discover::search::{Search, SearchSubject};
 use crate::error::{Denied, Reason, Signs};
 use crate::sys;
 use crate::timeouts::Deadline;
+use crate::transport::Target;
 
 /// Searches for the runtime of one process.
 pub(in crate::discover) fn search_process(process_id: u32, deadline: Deadline) -> Search {

@@ -63,7 +63,7 @@ impl Listener {
     /// Accepts the next connection; fails with `WouldBlock` if there is none.
     pub(crate) fn accept(&self) -> io::Result<Socket> {
         let (stream, _) = self.listener.accept()?;
-        Socket::new(stream)
+        Socket::accepted(stream)
     }
 
     /// Returns whether a connection that was just accepted has one of the last descriptors.

@@ -23,6 +23,8 @@ pub(crate) struct Socket {
     stream: UnixStream,
     /// Whether bytes were sent since the last read. Then a read without waiting for the response would fail.
     awaiting: AtomicBool,
+    /// Whether it is a Unix socket. Of others, the system reports a process that does not exist.
+    is_unix: bool,
 }
 
 /// The address of a socket.
@@ -51,10 +53,17 @@ pub(super) fn unix_socket() -> io::Result<OwnedFd> {
 }
 
 impl Socket {
-    /// Takes a connected socket.
+    /// Takes a connected socket of any kind.
     pub(crate) fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { stream, awaiting: AtomicBool::new(false) })
+        let is_unix = stream.local_addr().is_ok();
+        Ok(Self { stream, awaiting: AtomicBool::new(false), is_unix })
+    }
+
+    /// Takes a connection that a listener has accepted.
+    pub(super) fn accepted(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, awaiting: AtomicBool::new(false), is_unix: true })
     }
 
     /// Moves the connection to the lowest free descriptor.
@@ -66,7 +75,7 @@ impl Socket {
     }
 
     fn connected(fd: OwnedFd) -> Self {
-        Self { stream: fd.into(), awaiting: AtomicBool::new(false) }
+        Self { stream: fd.into(), awaiting: AtomicBool::new(false), is_unix: true }
     }
 
     /// Connects to the socket at `path`.
@@ -159,9 +168,14 @@ impl Socket {
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
+    /// Returns whether it is a Unix socket.
+    pub(crate) const fn is_unix(&self) -> bool {
+        self.is_unix
+    }
+
     /// Returns the process at the other end, if the system reports it: for a client, the process that listens.
     pub(crate) fn credentials(&self) -> Option<Credentials> {
-        credentials(&self.stream)
+        credentials(&self.stream).filter(|_| self.is_unix)
     }
 }
 

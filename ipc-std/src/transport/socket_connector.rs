@@ -1,4 +1,3 @@
-use core::fmt;
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,45 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::error::{Denied, Error, Phase};
+use super::connector::{ConnectError, Connector};
+use super::stream::Stream;
+use crate::error::{Denied, Error};
 use crate::sys::{self, Credentials, Pinned, Socket};
-
-/// Opens connections to one runtime, one for each command.
-pub(crate) trait Connector: fmt::Debug + Send + Sync {
-    /// Opens a connection, and waits for the runtime until `deadline`.
-    fn connect(&self, deadline: Instant) -> Result<Socket, ConnectError>;
-
-    /// Returns the path of the socket: of the runtime's, or of the port that it connects to.
-    fn path(&self) -> &Path;
-
-    /// Returns the name of the runtime in errors.
-    fn peer(&self) -> &str;
-
-    /// Returns the phase in which [`connect`](Self::connect) waits.
-    fn phase(&self) -> Phase;
-
-    /// Returns the process at the other end: if it is visible, and the operating system or the name of the socket
-    /// proves it.
-    fn process_id(&self) -> Option<u32>;
-}
-
-/// The reason why a connection was not opened.
-#[derive(Debug)]
-pub(crate) enum ConnectError {
-    /// The runtime did not accept a connection before the deadline.
-    NotReady,
-    /// Connecting failed.
-    Failed(Error),
-}
-
-impl ConnectError {
-    /// Returns whether a later attempt may succeed: the runtime serves other connections; or it is about to end, so the
-    /// trace ends too, and has removed its socket already.
-    pub(crate) const fn is_transient(&self) -> bool {
-        use Error::{Left, NoListener, NoSuchPath};
-        matches!(self, Self::NotReady | Self::Failed(NoListener { .. } | NoSuchPath { .. } | Left { .. }))
-    }
-}
 
 /// Connects to a socket that a runtime listens at.
 #[derive(Debug)]
@@ -106,10 +70,10 @@ impl SocketConnector {
 }
 
 impl Connector for SocketConnector {
-    fn connect(&self, deadline: Instant) -> Result<Socket, ConnectError> {
+    fn connect(&self, deadline: Instant) -> Result<Stream, ConnectError> {
         let path: Cow<'_, Path> = match &self.pinned {
             Some(pinned) => pinned.path().into(),
-            None => self.path().into(),
+            None => self.path.as_path().into(),
         };
         let socket = Socket::connect(&path, deadline).map_err(|e| match e.kind() {
             io::ErrorKind::TimedOut => ConnectError::NotReady,
@@ -124,19 +88,19 @@ impl Connector for SocketConnector {
             #[cfg(unix)]
             self.is_reported.get_or_init(|| peer.process_id != 0);
         }
-        Ok(socket)
+        Ok(Stream::over(socket))
     }
 
-    fn path(&self) -> &Path {
-        &self.path
+    fn is_prompt(&self) -> bool {
+        true
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 
     fn peer(&self) -> &str {
         &self.peer
-    }
-
-    fn phase(&self) -> Phase {
-        Phase::Connecting
     }
 
     #[cfg(unix)]

@@ -1,0 +1,259 @@
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use ipc_proto::plan::LostFeatures;
+use ipc_proto::{Code, Command, Session, SessionEnd, SessionPhase, Step, StopEvent, StopStep, StopTracing};
+
+use super::connector::AsyncConnector;
+use super::{AsyncClient, is_busy};
+use crate::drive::transferred;
+use crate::error::{Error, Phase};
+
+/// A tracing session over an [`AsyncConnector`]: a [`Session`] and its two connections.
+///
+/// [`read`](Self::read) returns the stream, NetTrace bytes from the first to the last. It also drives the Stop, after
+/// [`stop`](Self::stop) has requested it: the connection that is being opened, and everything else that is under way,
+/// belongs to the session and not to the future, so a `read` can be dropped at any time and repeated, as `select!` does.
+///
+/// Dropping the session cancels it: both connections close, and the runtime ends the session the next time that it has
+/// something to send.
+pub struct AsyncTraceSession<A: AsyncConnector> {
+    client: AsyncClient<A>,
+    command: Code,
+    lost: LostFeatures,
+    stream: A::Stream,
+    session: Session,
+    stop: Option<A::Stream>,
+    connecting: Option<Boxed<io::Result<A::Stream>>>,
+    /// The next time of the session, and the wait for it.
+    timer: Option<(u64, Boxed<()>)>,
+    /// The zero of the session's clock, which counts milliseconds.
+    epoch: Instant,
+    /// When the Stop was requested, for errors.
+    requested: Instant,
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl<A: AsyncConnector> AsyncTraceSession<A> {
+    pub(super) fn new(
+        client: AsyncClient<A>,
+        stream: A::Stream,
+        session_id: u64,
+        (command, lost): (Code, LostFeatures),
+    ) -> Self {
+        let epoch = Instant::now();
+        Self {
+            client,
+            command,
+            lost,
+            stream,
+            session: Session::new(session_id),
+            stop: None,
+            connecting: None,
+            timer: None,
+            epoch,
+            requested: epoch,
+        }
+    }
+
+    /// Returns the session's id.
+    #[must_use]
+    pub const fn session_id(&self) -> u64 {
+        self.session.session_id()
+    }
+
+    /// Returns the command that the runtime accepted.
+    #[must_use]
+    pub const fn command(&self) -> Code {
+        self.command
+    }
+
+    /// Returns the parts of the configuration that this command does not carry.
+    #[must_use]
+    pub const fn lost(&self) -> LostFeatures {
+        self.lost
+    }
+
+    /// Requests the Stop. The next reads send it and return the rest of the stream, within
+    /// [`Timeouts::stop`](crate::Timeouts::stop). A second call does nothing.
+    pub fn stop(&mut self) {
+        if self.session.is_stopping() || self.session.end().is_some() {
+            return;
+        }
+        let timeouts = self.client.timeouts;
+        self.requested = Instant::now();
+        let after = |limit: Duration| self.now().saturating_add(milliseconds(limit));
+        let (until, connect_until) = (after(timeouts.stop), after(timeouts.call.min(timeouts.stop)));
+        self.session.stop(until);
+        self.session.limit_connecting(connect_until);
+    }
+
+    /// Returns how the session ended. `None` while it has not.
+    #[must_use]
+    pub const fn end(&self) -> Option<SessionEnd> {
+        self.session.end()
+    }
+
+    /// Returns whether the stream was read to its end and has the end mark of its format.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        matches!(self.end(), Some(SessionEnd::Complete))
+    }
+
+    /// Reads some bytes of the stream; 0 at its end. It can be dropped and repeated.
+    ///
+    /// # Errors
+    /// An [`Error`] inside the [`io::Error`]: if the Stop failed, it can be requested again; after a timeout the session
+    /// has ended.
+    pub async fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|context| self.poll_read(context, buf)).await
+    }
+
+    /// Polls for bytes of the stream, and drives the Stop.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn poll_read(&mut self, context: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        if buf.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        loop {
+            self.session.tick(self.now());
+            self.poll_stop(context)?;
+            if let Some(end) = self.session.end() {
+                return Poll::Ready(self.end_of_reading(end));
+            }
+            if self.session.wants_stream() {
+                if let Poll::Ready(read) = A::poll_transfer(&mut self.stream, context, Step::Receive(buf)) {
+                    let Some(n) = transferred(read)? else { continue };
+                    self.session.stream_advance(buf.get(..n).unwrap_or_default());
+                    match n {
+                        0 => continue,
+                        n => return Poll::Ready(Ok(n)),
+                    }
+                }
+            }
+            if self.poll_timer(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Makes progress on the Stop connection, as far as possible without waiting.
+    fn poll_stop(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        loop {
+            let event = match (self.session.stop_step(), &mut self.stop) {
+                (StopStep::Connect, _) => {
+                    let connector = &self.client.connector;
+                    let connecting = self.connecting.get_or_insert_with(|| {
+                        let connector = Arc::clone(connector);
+                        Box::pin(async move { connector.connect().await })
+                    });
+                    let Poll::Ready(connected) = connecting.as_mut().poll(context) else { return Ok(()) };
+                    self.connecting = None;
+                    match connected {
+                        Ok(stream) => {
+                            self.stop = Some(stream);
+                            StopEvent::Connected
+                        }
+                        Err(e) if is_busy(&e) || e.kind() == ErrorKind::ConnectionRefused => {
+                            StopEvent::Busy(self.now())
+                        }
+                        Err(e) => {
+                            self.session.stop_advance(StopEvent::Failed);
+                            return Err(self.stop_error(e, Phase::Connecting));
+                        }
+                    }
+                }
+                (StopStep::Send(bytes), Some(stream)) => {
+                    match A::poll_transfer(stream, context, Step::Send(bytes)).map(transferred) {
+                        Poll::Pending => return Ok(()),
+                        Poll::Ready(Ok(None)) => continue,
+                        Poll::Ready(Ok(Some(n))) => StopEvent::Sent(n),
+                        Poll::Ready(Err(e)) => {
+                            self.session.stop_advance(StopEvent::Failed);
+                            return Err(self.stop_error(e, Phase::Sending));
+                        }
+                    }
+                }
+                (StopStep::Receive(space), Some(stream)) => {
+                    match A::poll_transfer(stream, context, Step::Receive(space)).map(transferred) {
+                        Poll::Pending => return Ok(()),
+                        Poll::Ready(Ok(None)) => continue,
+                        // A broken connection delivers no answer either.
+                        Poll::Ready(read) => StopEvent::Received(read.ok().flatten().unwrap_or(0)),
+                    }
+                }
+                _ => return Ok(()),
+            };
+            self.session.stop_advance(event);
+            if !self.session.is_stopping() && self.session.stop_failed() {
+                let refused = io::Error::other("the runtime refuses the Stop or accepts no connection");
+                return Err(self.stop_error(refused, Phase::Connecting));
+            }
+        }
+    }
+
+    fn stop_error(&self, source: io::Error, phase: Phase) -> io::Error {
+        io::Error::other(Error::Io { peer: self.client.connector.peer().to_owned(), phase, source })
+    }
+
+    /// Waits for the next time of the session. `Pending` also if there is none.
+    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(until) = self.session.until() else { return Poll::Pending };
+        let limit = Duration::from_millis(until.saturating_sub(self.now()));
+        if self.timer.as_ref().is_none_or(|(of, _)| *of != until) {
+            let connector = Arc::clone(&self.client.connector);
+            self.timer = Some((until, Box::pin(async move { connector.sleep(limit).await })));
+        }
+        let polled = self.timer.as_mut().map_or(Poll::Pending, |(_, timer)| timer.as_mut().poll(context));
+        if polled.is_ready() {
+            self.timer = None;
+        }
+        polled
+    }
+
+    fn end_of_reading(&self, end: SessionEnd) -> io::Result<usize> {
+        match end {
+            SessionEnd::Complete | SessionEnd::CutOff | SessionEnd::Abandoned => Ok(0),
+            SessionEnd::TimedOut(timeout) => {
+                let phase = match timeout.phase {
+                    SessionPhase::Connecting => Phase::Connecting,
+                    SessionPhase::Sending => Phase::Sending,
+                    SessionPhase::EndOfStream => Phase::StoppingTrace { drained: timeout.drained },
+                };
+                let error = Error::Timeout {
+                    peer: self.client.connector.peer().to_owned(),
+                    phase,
+                    command: Some(StopTracing::CODE),
+                    after: self.requested.elapsed(),
+                    sent: timeout.sent,
+                    received: timeout.received,
+                };
+                Err(io::Error::new(ErrorKind::TimedOut, error))
+            }
+        }
+    }
+
+    /// Returns the time by the session's clock.
+    fn now(&self) -> u64 {
+        milliseconds(self.epoch.elapsed())
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl<A: AsyncConnector> fmt::Debug for AsyncTraceSession<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncTraceSession").field("session", &self.session).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,15 @@
+//! What carries the protocol: connections of any kind, and what opens them.
+mod channel;
+mod child;
+mod connector;
+mod dialer;
+mod socket_connector;
+mod stream;
+mod worker;
+
+pub(crate) use channel::Channel;
+pub(crate) use connector::FnConnector;
+pub use connector::{ConnectError, Connector};
+pub(crate) use dialer::Dialer;
+pub(crate) use socket_connector::{SocketConnector, Target};
+pub use stream::Stream;
