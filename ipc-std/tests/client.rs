@@ -488,7 +488,7 @@ fn requests_that_crash_runtimes_are_not_sent() {
     let client = Client::at(runtime.path());
     let many = vec![PROVIDERS[0]; 1001];
     for config in [
-        TraceConfig::new(&[]),
+        TraceConfig::new(ipc_proto::plan::Providers::NONE),
         TraceConfig::new(&many),
         TraceConfig { buffer_mb: 0, ..TraceConfig::new(&PROVIDERS) },
     ] {

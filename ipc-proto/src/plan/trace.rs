@@ -82,10 +82,10 @@ impl<'a> TraceConfig<'a> {
     /// older. Microsoft's client chooses the oldest too: one round trip is then enough for runtimes of every age.
     ///
     /// ```
-    /// use ipc_proto::plan::{PlanStep, Runtime, TraceConfig};
+    /// use ipc_proto::plan::{PlanStep, Providers, Runtime, TraceConfig};
     /// use ipc_proto::types::SessionBufferMode;
     ///
-    /// let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&[]) };
+    /// let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(Providers::NONE) };
     /// let net_10 = Runtime { version: Some(10), ..Runtime::default() };
     /// assert_eq!(config.first_step(&net_10).code().0, 0x0203); // .NET 10 cannot block
     /// ```
@@ -261,6 +261,9 @@ enum Repr<'a> {
 }
 
 impl<'a> Providers<'a> {
+    /// No providers. Runtimes refuse a session without any.
+    pub const NONE: Self = Self(Repr::Plain(Array::EMPTY));
+
     /// Returns the number of providers.
     #[must_use]
     pub fn len(&self) -> usize {
