@@ -482,6 +482,11 @@ fn spawned_command_has_the_port_in_its_environment() {
     assert!(monitor.spawn(&mut command, true).unwrap().wait().unwrap().success());
     let all = format!("{},suspend;/another,nosuspend;/and one more", path.display());
     assert_eq!(std::fs::read_to_string(&out).unwrap(), all);
+    // A runtime ignores empty parts, so this port is named already.
+    command.env("DOTNET_DiagnosticPorts", format!(",{},nosuspend;/another,nosuspend", path.display()));
+    assert!(monitor.spawn(&mut command, true).unwrap().wait().unwrap().success());
+    let all = format!("{},suspend;/another,nosuspend", path.display());
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), all);
     let error = monitor.spawn(&mut Command::new("/no/such program"), true).unwrap_err();
     assert!(error.to_string().starts_with("cannot start /no/such program: "), "{error}");
     let odd = Monitor::bind(_place.path("a;b")).unwrap();
