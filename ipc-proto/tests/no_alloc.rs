@@ -5,10 +5,11 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::iter;
 use std::alloc::System;
+use std::io::Write;
 
 use ipc_fuzz::wire::feed;
 use ipc_proto::plan::Flavour;
-use ipc_proto::port::{Config, ConnectEvent, ConnectPort, MonitorPort, Suspension};
+use ipc_proto::port::{Config, ConnectEvent, ConnectPort, MonitorPort, Port, PortList, Suspension};
 use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
 use ipc_proto::{
     Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, ReceiveAdvertise,
@@ -122,11 +123,13 @@ fn exchange() {
 fn ports() {
     let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 };
     let value = "/tmp/a,nosuspend;/tmp/b,,supsend;,;c,listen";
-    let mut seen = 0;
+    let (mut seen, mut text) = (0, [0; 100]);
     let count = allocations(|| {
         let config =
             Config::read(Flavour::CoreClr, |name| (name == "DOTNET_DiagnosticPorts").then_some(value));
         seen = config.ports().count() + config.findings().count();
+        let ours = [Port::connect("/tmp/a", true).unwrap()];
+        write!(&mut text[..], "{}", PortList::new(&ours).followed_by(value)).unwrap();
         let mut port = ConnectPort::new(&advertise);
         port.advance(ConnectEvent::Failed);
         let mut receive = ReceiveAdvertise::new();
@@ -144,5 +147,5 @@ fn ports() {
         assert!(!Suspension::new([true, false]).resume(1));
     });
     assert_eq!(count, 0);
-    assert!(seen > 3);
+    assert!(seen > 3 && text.starts_with(b"/tmp/a,suspend;/tmp/b,,supsend;,;c,listen\0"));
 }

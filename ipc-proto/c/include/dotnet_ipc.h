@@ -2670,15 +2670,18 @@ dipc_status dipc_config_findings(const struct dipc_config *config, dipc_visit_fi
 /*
  The monitor's role: writes the value of `DOTNET_DiagnosticPorts` with which a runtime connects to this address into
  `text`, as UTF-8 with a NUL at the end. `address` is in UTF-8: the path of a socket, or the name of a pipe without
- `\\.\pipe\`. If `suspends`, the runtime does not start until it is resumed.
+ `\\.\pipe\`. If `suspends`, the runtime does not start until it is resumed. `others`, in UTF-8, is the value that the
+ environment of the runtime has already, or null: the runtime also connects to its ports, except to one with the same
+ address.
 
  `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
  and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`. It returns
  `DIPC_STATUS_INVALID_ARGUMENT` for an address that a list of ports cannot contain: it is empty, or has a `;`, a `,` or a
- NUL.
+ NUL; and for a text that is not UTF-8.
  */
 dipc_status dipc_port_text(struct dipc_text address,
                            bool suspends,
+                           struct dipc_text others,
                            char *text,
                            size_t size,
                            size_t *len);

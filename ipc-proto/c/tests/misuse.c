@@ -487,15 +487,19 @@ static void configs(void) {
     EXPECT(DIPC_STATUS_OK, dipc_config_init(&config, DIPC_FLAVOUR_MONO, lookup, &variable));
     EXPECT(false, dipc_config_is_enabled(&config));
 
-    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), true, text, sizeof text, &len));
+    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), true, dipc_utf8(NULL), text, sizeof text, &len));
     EXPECT(0, strcmp(text, "/a,suspend"));
     EXPECT(10, len);
-    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), false, text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), false, dipc_utf8(NULL), text, sizeof text, NULL));
     EXPECT(0, strcmp(text, "/a,nosuspend"));
-    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_port_text(dipc_utf8("/a"), true, text, 10, &len));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_port_text(dipc_utf8("/a"), true, dipc_utf8(NULL), text, 10, &len));
     EXPECT(11, len);
-    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8("/a;b"), true, text, sizeof text, NULL));
-    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8(NULL), true, text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8("/a;b"), true, dipc_utf8(NULL), text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8(NULL), true, dipc_utf8(NULL), text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), true, dipc_utf8("/b,later;,/a"), text, sizeof text, NULL));
+    EXPECT(0, strcmp(text, "/a,suspend;/b,later"));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT,
+           dipc_port_text(dipc_utf8("/a"), true, dipc_utf8("/\xff"), text, sizeof text, NULL));
 }
 
 static void connect_ports(void) {
