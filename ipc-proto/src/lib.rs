@@ -9,6 +9,7 @@ extern crate alloc;
 extern crate std;
 
 mod advertise;
+mod busy_backoff;
 mod code;
 mod command;
 mod endpoint;
@@ -26,6 +27,7 @@ pub mod user_events;
 pub mod wire;
 
 pub use advertise::Advertise;
+pub use busy_backoff::BusyBackoff;
 pub use code::Code;
 pub use command::check::RequestError;
 pub use command::table::*;

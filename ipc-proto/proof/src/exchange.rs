@@ -2,7 +2,7 @@
 use core::fmt::Display;
 
 use ipc_proto::{
-    Encode, EncodeError, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
+    BusyBackoff, Encode, EncodeError, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
     Session, SessionPhase, SuspendedCall, SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped,
     UntypedCall, types::Status,
 };
@@ -33,6 +33,7 @@ proves! { EXCHANGE:
     answer_untyped, Reply::bytes, Reply::refuse, Reply::refuse_with,
     Session::new, Session::session_id, Session::received, Session::wants_stream, Session::stream_advance,
     Session::stop, Session::limit_connecting, Session::is_stopping, Session::stop_failed, Session::stop_step, Session::stop_advance, Session::stop_answer, Session::until, Session::tick,
+    BusyBackoff::new, <BusyBackoff as Default>::default, BusyBackoff::next,
     Session::abandon, Session::end, <SessionPhase as Display>::fmt,
 }
 
