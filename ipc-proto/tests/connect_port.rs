@@ -33,7 +33,6 @@ fn events() -> impl Strategy<Value = ConnectEvent> {
         Just(ConnectEvent::Waited),
         (0..40_usize).prop_map(ConnectEvent::Sent),
         any::<usize>().prop_map(ConnectEvent::Sent),
-        Just(ConnectEvent::Readable),
         Just(ConnectEvent::HungUp),
         Just(ConnectEvent::Answered),
     ]
@@ -45,7 +44,6 @@ enum World {
     Disconnected,
     Waiting(u32),
     Connected { sent: usize },
-    Serving,
 }
 
 proptest! {
@@ -58,8 +56,7 @@ proptest! {
                 World::Disconnected => ConnectStep::Connect,
                 World::Waiting(milliseconds) => ConnectStep::Wait { milliseconds: *milliseconds },
                 World::Connected { sent } if *sent < 34 => ConnectStep::Send(&FRAME[*sent..]),
-                World::Connected { .. } => ConnectStep::Await,
-                World::Serving => ConnectStep::Serve,
+                World::Connected { .. } => ConnectStep::Serve,
             };
             assert_eq!(port.step(), step);
             port.advance(event);
@@ -75,11 +72,10 @@ proptest! {
                     }
                     World::Connected { sent }
                 }
-                (ConnectStep::Await, ConnectEvent::HungUp) => {
+                (ConnectStep::Serve, ConnectEvent::HungUp) => {
                     backoff.hung_up();
                     World::Disconnected
                 }
-                (ConnectStep::Await, ConnectEvent::Readable) => World::Serving,
                 (ConnectStep::Serve, ConnectEvent::Answered) => World::Disconnected,
                 _ => world,
             };
@@ -164,7 +160,6 @@ fn runtime_sends_its_frame_and_then_serves() {
         port.advance(ConnectEvent::Sent(1));
     }
     assert_eq!(sent, FRAME);
-    port.advance(ConnectEvent::Readable);
     assert_eq!(port.step(), ConnectStep::Serve);
     let (mut receive, mut send) = ([0; 20], [0; 24]);
     let mut serve = Serve::new(&mut receive, &mut send).expect("large enough");
@@ -199,7 +194,7 @@ impl Blocking {
         let (mut receive, mut send) = ([0; 20], [0; 24]);
         let mut serve = Serve::new(&mut receive, &mut send).unwrap();
         self.drive(&mut serve);
-        if serve.bytes().is_empty() {
+        if serve.is_untouched() {
             return false;
         }
         let (request, mut reply) = serve.finish();
@@ -243,7 +238,7 @@ fn transport_that_only_reads_and_writes_is_enough() {
                 ));
                 if served { ConnectEvent::Answered } else { ConnectEvent::HungUp }
             }
-            (step, _) => panic!("a transport that only reads and writes cannot do {step:?}"),
+            (ConnectStep::Send(_) | ConnectStep::Serve, None) => panic!("there is no connection"),
         };
         port.advance(event);
     }

@@ -280,7 +280,7 @@ impl Port {
                         Some(Err(e)) if e.kind() == ErrorKind::Interrupted => continue,
                         Some(Err(_)) | None => ConnectEvent::Failed,
                     },
-                    ConnectStep::Await | ConnectStep::Serve => return Ok(()),
+                    ConnectStep::Serve => return Ok(()),
                 };
                 if event == ConnectEvent::Failed {
                     close(stream, poller);
@@ -320,8 +320,8 @@ impl Port {
                 machine.advance(ConnectEvent::HungUp);
                 Ok(None)
             }
-            Self::Connecting { machine, stream, .. } => {
-                machine.advance(ConnectEvent::Readable);
+            // It is served until its turn is over.
+            Self::Connecting { stream, .. } => {
                 let taken = stream.take();
                 taken.iter().try_for_each(|taken| poller.forget(taken))?;
                 Ok(taken)

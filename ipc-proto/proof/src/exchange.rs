@@ -2,9 +2,9 @@
 use core::fmt::Display;
 
 use ipc_proto::{
-    BusyBackoff, Encode, EncodeError, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
-    Session, SessionPhase, SuspendedCall, SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped,
-    UntypedCall, types::Status,
+    BusyBackoff, Encode, EncodeError, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment,
+    Serve, Session, SessionPhase, SuspendedCall, SuspendedEnvironment, SuspendedReply, SuspendedServe,
+    Untyped, UntypedCall, types::Status,
 };
 
 use crate::{Address, proves, proves_each};
@@ -28,7 +28,7 @@ proves! { EXCHANGE:
     ReceiveEnvironment::new, ReceiveEnvironment::next_entry, ReceiveEnvironment::suspend,
     SuspendedEnvironment::resume,
     ReceiveEnvironment::is_finished, SendEnvironment::new, SendEnvironment::announcement,
-    Serve::new, Serve::bytes, Serve::code, Serve::finish,
+    Serve::new, Serve::is_untouched, Serve::bytes, Serve::code, Serve::finish,
     Serve::suspend, SuspendedServe::resume, Reply::suspend, SuspendedReply::resume,
     answer_untyped, Reply::bytes, Reply::refuse, Reply::refuse_with,
     Session::new, Session::session_id, Session::received, Session::wants_stream, Session::stream_advance,
