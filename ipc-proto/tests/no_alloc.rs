@@ -10,7 +10,7 @@ use std::io::Write;
 use ipc_fuzz::wire::feed;
 use ipc_proto::plan::Flavour;
 use ipc_proto::port::{Config, ConnectEvent, ConnectPort, MonitorPort, Port, PortList, Suspension};
-use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
+use ipc_proto::types::{EnvironmentEntry, EventLevel, Format, Provider, SessionId};
 use ipc_proto::{
     Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, ReceiveAdvertise,
     Request, Serve, Step, Text, encode,
@@ -87,6 +87,7 @@ fn codec() {
         assert_eq!(Message::inspect(bytes, None, &mut |part| end = part.offset + part.bytes.len()), Ok(()));
         assert_eq!(end, bytes.len());
         assert!(Message::parse(b"DOTNET_IPC_V2").is_err());
+        assert_eq!(EnvironmentEntry::parse("Ångström=1".into()).unwrap().value, "1");
     };
     assert_eq!(allocations(work), 0);
 }

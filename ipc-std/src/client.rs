@@ -30,8 +30,8 @@ use crate::timeouts::{Deadline, Timeouts};
 /// let client = Client::for_process(4242)?;
 /// let info = client.process_info()?;
 /// println!("{} runs .NET {}", info.command_line, info.clr_product_version);
-/// for (name, value) in client.environment()?.variables() {
-///     println!("{name}={value}");
+/// for variable in client.environment()?.variables() {
+///     println!("{} is {}", variable.name, variable.value);
 /// }
 /// # Ok::<(), ipc_std::Error>(())
 /// ```

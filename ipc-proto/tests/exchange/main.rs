@@ -13,7 +13,9 @@ mod serve;
 use core::iter;
 
 use ipc_fuzz::wire::{feed, take};
-use ipc_proto::types::{DumpFlags, DumpType, ProcessEnvironment, ProcessInfo, ProcessInfo2, Status};
+use ipc_proto::types::{
+    DumpFlags, DumpType, EnvironmentEntry, ProcessEnvironment, ProcessInfo, ProcessInfo2, Status,
+};
 use ipc_proto::{
     Answer, ApplyStartupHook, Array, Call, Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError,
     Exchange, GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, Guid, HResult, Message,
