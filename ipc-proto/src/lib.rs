@@ -39,9 +39,9 @@ pub use endpoint::{
 };
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};
 pub use exchange::{
-    Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Session,
-    SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep, SuspendedCall, SuspendedEnvironment,
-    SuspendedReply, SuspendedServe, Untyped, UntypedCall,
+    Answer, Call, Exchange, PollError, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
+    Session, SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep, SuspendedCall,
+    SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped, UntypedCall, poll_exchange,
 };
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
+use core::convert::Infallible;
 use core::iter;
+use core::task::{Context, Poll, Waker};
 use std::alloc::System;
 use std::io::Write;
 
@@ -12,8 +14,8 @@ use ipc_proto::plan::Flavour;
 use ipc_proto::port::{Config, ConnectEvent, ConnectPort, MonitorPort, Port, PortList, Suspension};
 use ipc_proto::types::{EnvironmentEntry, EventLevel, Format, Provider, SessionId};
 use ipc_proto::{
-    Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, ReceiveAdvertise,
-    Request, Serve, Step, Text, encode,
+    Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, PollError,
+    ReceiveAdvertise, Request, Serve, Step, Text, encode, poll_exchange,
 };
 
 struct Counting;
@@ -116,6 +118,12 @@ fn exchange() {
         reply.answer(&asked, &SessionId { session_id: 7 }).unwrap();
         carry(&mut reply, &mut call);
         assert_eq!(call.finish(), Ok(Answer::Ok(SessionId { session_id: 7 })));
+
+        let mut receive = ReceiveAdvertise::new();
+        let polled = poll_exchange(&mut receive, &mut Context::from_waker(Waker::noop()), |_, step| {
+            Poll::Ready(Ok::<_, Infallible>(if let Step::Receive(_) = step { 0 } else { 1 }))
+        });
+        assert!(matches!(polled, Poll::Ready(Err(PollError::Protocol(_)))));
     };
     assert_eq!(allocations(work), 0);
 }

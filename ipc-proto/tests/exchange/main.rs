@@ -8,6 +8,7 @@
 )]
 mod call;
 mod environment;
+mod poll;
 mod serve;
 
 use core::iter;
@@ -19,8 +20,9 @@ use ipc_proto::types::{
 use ipc_proto::{
     Answer, ApplyStartupHook, Array, Call, Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError,
     Exchange, GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, Guid, HResult, Message,
-    ProtocolError, ReceiveEnvironment, Reply, Request, RequestError, ResumeRuntime, SendEnvironment, Serve,
-    ServerError, Step, StopTracing, Text, encode_to_vec, steps, wire,
+    PollError, ProtocolError, ReceiveAdvertise, ReceiveEnvironment, Reply, Request, RequestError,
+    ResumeRuntime, SendEnvironment, Serve, ServerError, Step, StopTracing, Text, encode_to_vec,
+    poll_exchange, steps, wire,
 };
 
 /// Builds a message with any size in its header.
