@@ -94,7 +94,6 @@ pub fn connect(advertise: &Advertise, mut failures: u32) -> u32 {
                 ConnectEvent::Waited
             }
             ConnectStep::Send(bytes) => ConnectEvent::Sent(bytes.len()),
-            ConnectStep::Await => ConnectEvent::Readable,
             ConnectStep::Serve => return waited,
         };
         port.advance(event);

@@ -18,7 +18,6 @@ enum Next {
     Connect,
     Wait,
     Send,
-    Await,
     Serve,
 }
 
@@ -69,11 +68,10 @@ fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
                 } else {
                     waits.0.clear();
                     backoff.reset();
-                    Next::Await
+                    Next::Serve
                 }
             }
-            (Next::Await, ConnectEvent::Readable) => Next::Serve,
-            (Next::Await, ConnectEvent::HungUp) => {
+            (Next::Serve, ConnectEvent::HungUp) => {
                 waits.0.push(10);
                 backoff.hung_up();
                 Next::Connect
@@ -86,7 +84,6 @@ fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             Next::Connect => ConnectStep::Connect,
             Next::Wait => ConnectStep::Wait { milliseconds: *waits.0.last().expect("there is a wait") },
             Next::Send => ConnectStep::Send(&frame[sent..]),
-            Next::Await => ConnectStep::Await,
             Next::Serve => ConnectStep::Serve,
         };
         assert_eq!((port.step(), port.step()), (expected, expected), "after {event:?}");
@@ -135,23 +132,23 @@ fn monitors(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
                 port.advance(ConnectEvent::Connected);
                 let taken = take(port, Advertise::LEN, u);
                 assert_eq!((&taken, received(&taken).1), (&frame, Ok(advertise)));
-                assert_eq!(port.step(), ConnectStep::Await);
-                if matches!(behaviour, Monitor::HangsUp) {
-                    port.advance(ConnectEvent::HungUp);
-                    continue;
-                }
-                port.advance(ConnectEvent::Readable);
                 assert_eq!(port.step(), ConnectStep::Serve);
-                let request = if matches!(behaviour, Monitor::Resumes) {
-                    encode_to_vec(ResumeRuntime::CODE, &ResumeRuntime {}).expect("it fits")
-                } else {
-                    let len = u.arbitrary_len::<u8>()?;
-                    u.bytes(len)?.to_vec()
+                let request = match behaviour {
+                    Monitor::Resumes => {
+                        encode_to_vec(ResumeRuntime::CODE, &ResumeRuntime {}).expect("it fits")
+                    }
+                    Monitor::SendsOtherBytes => {
+                        let len = u.arbitrary_len::<u8>()?;
+                        u.bytes(len)?.to_vec()
+                    }
+                    _ => Vec::new(),
                 };
-                if resumes(&request) {
+                let (event, resumes) = serve(&request);
+                assert_eq!(event == ConnectEvent::HungUp, request.is_empty());
+                if resumes {
                     assert_eq!(suspension.resume(at), core::mem::take(&mut waiting[at]));
                 }
-                port.advance(ConnectEvent::Answered);
+                port.advance(event);
             }
         }
         assert_eq!(suspension.is_suspended(), waiting.iter().any(|waits| *waits));
@@ -176,10 +173,15 @@ fn take(port: &mut ConnectPort, most: usize, u: &mut Unstructured<'_>) -> Vec<u8
     taken
 }
 
-/// Returns whether a server reads these bytes as a `ResumeRuntime`.
-fn resumes(bytes: &[u8]) -> bool {
+/// Serves a connection on which a monitor sends these bytes and closes it. Returns the event, and whether they are a
+/// `ResumeRuntime`.
+fn serve(bytes: &[u8]) -> (ConnectEvent, bool) {
     let (mut receive, mut send) = (vec![0; 1000], [0; 24]);
     let mut serve = Serve::new(&mut receive, &mut send).expect("room for a header and a refusal");
+    assert!(serve.is_untouched());
     let _ = crate::wire::feed(&mut serve, &mut &*bytes, &mut core::iter::empty());
-    matches!(serve.finish().0, Ok(Request::ResumeRuntime(_)))
+    if serve.is_untouched() {
+        return (ConnectEvent::HungUp, false);
+    }
+    (ConnectEvent::Answered, matches!(serve.finish().0, Ok(Request::ResumeRuntime(_))))
 }

@@ -2,10 +2,10 @@ use std::collections::VecDeque;
 
 use arbitrary::Unstructured;
 use ipc_proto::plan::Flavour;
-use ipc_proto::port::{Config, Port, PortType, ToolPort, ToolPortError, Transport, Variable};
+use ipc_proto::port::{Config, Port, PortList, PortType, ToolPort, ToolPortError, Transport, Variable};
 
 /// For any environment, a runtime's ports are those of a naive reading. Each finding is one line. A written port is
-/// read again as the same port. A tool's port is that of a naive reading, too.
+/// read again as the same port, and a written list as the same ports. A tool's port is that of a naive reading, too.
 pub fn port_config(bytes: &[u8]) {
     let mut u = Unstructured::new(bytes);
     let _ = environment(&mut u);
@@ -31,6 +31,8 @@ fn environment(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         assert!(Port::list(&written).eq([port]));
         let connect = Port::connect(port.address(), port.suspends()).expect("a list contained it");
         assert_eq!(connect == port, port.port_type() == PortType::Connect);
+        let listen = Port::listen(port.address(), port.suspends()).expect("a list contained it");
+        assert_eq!(listen == port, port.port_type() == PortType::Listen);
     }
     // At most two for each variable, one for disabled ports, and for each port twelve and one for each of its tags.
     let most = 9 + variables.iter().map(|(_, value)| 12 * (value.len() + 1)).sum::<usize>();
@@ -47,7 +49,19 @@ fn environment(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         let port = ToolPort::parse(&tool, native);
         assert_eq!(port.map(|p| (p.address, p.transport, p.port_type)), naive_tool_port(&tool, native));
     }
+    port_list(&config.ports().collect::<Vec<_>>(), &text(u)?);
     Ok(())
+}
+
+/// A written list is read as its ports, and those of the value that follow them; no address is in both.
+fn port_list(ports: &[Port<'_>], value: &str) {
+    let list = PortList::new(ports).followed_by(value);
+    let written = list.to_string();
+    assert!(Port::list(&written).eq(list.ports()));
+    let ours = |address: &String| ports.iter().any(|port| port.address() == address);
+    let appended = strtok(value, ';').into_iter().filter(|spec| !strtok(spec, ',').first().is_some_and(ours));
+    let expected: Vec<String> = ports.iter().map(Port::to_string).chain(appended).collect();
+    assert_eq!(written, expected.join(";"));
 }
 
 fn parts<'a>(port: Port<'a>) -> (&'a str, bool, bool) {

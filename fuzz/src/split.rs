@@ -1,6 +1,6 @@
 use core::iter;
 
-use ipc_proto::types::{DumpFlags, DumpType, EnvironmentEntries, ProcessEnvironment};
+use ipc_proto::types::{DumpFlags, DumpType, EnvironmentEntries, EnvironmentEntry, ProcessEnvironment};
 use ipc_proto::wire::{Reader, TextBuf, Writer, decode_prefix};
 use ipc_proto::{
     Answer, Code, Command, Decode, DecodeError, Encode, Exchange, GenerateCoreDump3, Message, Parsed,
@@ -166,7 +166,7 @@ pub(crate) fn environment(
         let outcome = loop {
             assert_eq!(feed(&mut receive, &mut rest, &mut sizes), Ok(()));
             assert!(rest.len() >= 12, "took bytes of the next message");
-            match receive.next_entry().map(|entry| entry.map(TextBuf::from)) {
+            match receive.next_entry().map(|entry| entry.map(owned_entry)) {
                 Ok(Some(entry)) => entries.push(entry),
                 Ok(None) if receive.is_finished() => break Ok(()),
                 Ok(None) => assert!(
@@ -184,4 +184,19 @@ pub(crate) fn environment(
             _ => return (entries, outcome),
         }
     }
+}
+
+/// Copies an entry. It is split into name and value as a naive reading splits it, whatever the form of the text is.
+fn owned_entry(entry: Text<'_>) -> TextBuf {
+    let owned = TextBuf::from(entry);
+    let units: Vec<u16> = entry.units().collect();
+    let equals = u16::from(b'=');
+    let end = (1..units.len()).find(|at| units[*at] == equals);
+    let naive = end.map(|at| (Text::from_utf16(&units[..at]), Text::from_utf16(&units[at + 1..])));
+    let utf8 = owned.to_utf8().filter(|utf8| Text::from(&utf8[..]) == entry);
+    for form in [entry, owned.as_text(), utf8.as_deref().map_or(entry, Text::from)] {
+        let split = EnvironmentEntry::parse(form).map(|EnvironmentEntry { name, value }| (name, value));
+        assert_eq!(split, naive, "{entry:?}");
+    }
+    owned
 }

@@ -1,11 +1,13 @@
-//! A device that answers over an asynchronous serial line: `no_std`, fixed buffers, any
-//! `embedded_io_async::{Read, Write}`.
+//! A device that answers over an asynchronous serial line: `no_std` and fixed buffers.
 //!
 //! `cargo run -p ipc-proto --example embedded_async`
 //!
-//! Waits are limited by a timer that drops the future, as `embassy_time::with_timeout` does. Nothing is lost by that: a
-//! read or write of `embedded-io-async` that is dropped has moved no bytes, and the exchange keeps its state. So the same
-//! exchange continues later. How a line is synchronized after noise is the same as in the example `embedded`.
+//! The device has a driver with poll functions, as one whose queues an interrupt fills and empties, and drives its
+//! exchanges with `poll_exchange`. The other end has any `embedded_io_async::{Read, Write}`, whose `async fn`s need a
+//! loop with two `.await`s.
+//!
+//! Waits are limited by a timer that drops the future, as `embassy_time::with_timeout` does. Nothing is lost by that:
+//! neither end moves bytes outside of a poll, and the exchange keeps its state. So the same exchange continues later. How a line is synchronized after noise is the same as in the example `embedded`.
 #![no_std]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -14,10 +16,12 @@
     reason = "an example is short"
 )]
 
-/// What both ends have: the loop that drives every exchange.
+/// The loops that drive every exchange.
 mod link {
+    use core::future::poll_fn;
+    use core::task::{Context, Poll};
     use embedded_io_async::{Error, ErrorKind, Read, Write};
-    use ipc_proto::{EncodeError, Exchange, ProtocolError, Step};
+    use ipc_proto::{EncodeError, Exchange, PollError, ProtocolError, Step, poll_exchange};
 
     #[derive(Debug)]
     #[allow(dead_code, reason = "shown by Debug")]
@@ -27,6 +31,34 @@ mod link {
         Encode(EncodeError),
     }
 
+    /// A driver of a line. Each function transfers what it can, or returns `Pending` and wakes the task later.
+    pub(crate) trait Driver {
+        fn poll_read(
+            &mut self,
+            context: &mut Context<'_>,
+            space: &mut [u8],
+        ) -> Poll<Result<usize, ErrorKind>>;
+        fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ErrorKind>>;
+    }
+
+    /// Drives an exchange over a driver that is polled.
+    pub(crate) async fn drive_polled(
+        exchange: &mut impl Exchange,
+        driver: &mut impl Driver,
+    ) -> Result<(), Failure> {
+        let mut transfer = |context: &mut Context<'_>, step: Step<'_>| match step {
+            Step::Send(bytes) => driver.poll_write(context, bytes),
+            Step::Receive(space) => driver.poll_read(context, space),
+            Step::Done => Poll::Ready(Ok(0)),
+        };
+        let driven = poll_fn(|context| poll_exchange(exchange, context, &mut transfer)).await;
+        driven.map_err(|error| match error {
+            PollError::Send(kind) | PollError::Receive(kind) => Failure::Line(kind),
+            PollError::Protocol(error) => Failure::Protocol(error),
+        })
+    }
+
+    /// Drives an exchange over `async fn`s.
     pub(crate) async fn drive(
         exchange: &mut impl Exchange,
         line: &mut (impl Read + Write),
@@ -44,12 +76,11 @@ mod link {
 
 /// The device: a runtime that knows two commands.
 mod device {
-    use embedded_io_async::{Read, Write};
     use ipc_proto::types::{ProcessInfo, Status};
     use ipc_proto::{HResult, Request, Serve};
 
     use crate::clock::Clock;
-    use crate::link::{Failure, drive};
+    use crate::link::{Driver, Failure, drive_polled};
 
     pub(crate) struct Device<'a> {
         pub(crate) info: ProcessInfo<'a>,
@@ -60,16 +91,12 @@ mod device {
 
     impl Device<'_> {
         /// Serves one command, and resets a watchdog every 10 milliseconds while it waits.
-        pub(crate) async fn serve(
-            &mut self,
-            line: &mut (impl Read + Write),
-            clock: &Clock,
-        ) -> Result<(), Failure> {
+        pub(crate) async fn serve(&mut self, driver: &mut impl Driver, clock: &Clock) -> Result<(), Failure> {
             // Its commands have no payload. What does not fit is refused, not cut off.
             let (mut receive, mut send) = ([0; 32], [0; 256]);
             let mut serve = Serve::new(&mut receive, &mut send).map_err(Failure::Encode)?;
             loop {
-                match clock.with_timeout(10, drive(&mut serve, line)).await {
+                match clock.with_timeout(10, drive_polled(&mut serve, driver)).await {
                     Some(driven) => break driven?,
                     None => self.resets += 1, // then the same exchange continues
                 }
@@ -85,7 +112,7 @@ mod device {
                 Err(_) => Ok(()), // the reply refuses it already
             }
             .map_err(Failure::Encode)?;
-            drive(&mut reply, line).await
+            drive_polled(&mut reply, driver).await
         }
     }
 }
@@ -179,11 +206,12 @@ mod line {
     extern crate std;
     use core::cell::RefCell;
     use core::future::poll_fn;
-    use core::task::Poll;
+    use core::task::{Context, Poll};
     use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
     use std::collections::VecDeque;
 
     use crate::clock::Clock;
+    use crate::link::Driver;
 
     const FIFO: usize = 16;
 
@@ -203,39 +231,44 @@ mod line {
         }
     }
 
+    impl Driver for End<'_> {
+        // The clock polls all tasks again and again, so nothing wakes them.
+        fn poll_read(&mut self, _: &mut Context<'_>, space: &mut [u8]) -> Poll<Result<usize, ErrorKind>> {
+            let mut bytes = self.line.0[self.me].borrow_mut();
+            let n = space.len().min(bytes.len());
+            if n == 0 {
+                return Poll::Pending;
+            }
+            space.iter_mut().zip(bytes.drain(..n)).for_each(|(to, byte)| *to = byte);
+            self.clock.busy.set(true);
+            Poll::Ready(Ok(n))
+        }
+
+        fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ErrorKind>> {
+            let mut queue = self.line.0[1 - self.me].borrow_mut();
+            let n = bytes.len().min(FIFO - queue.len());
+            if n == 0 {
+                return Poll::Pending;
+            }
+            queue.extend(&bytes[..n]);
+            self.clock.busy.set(true);
+            Poll::Ready(Ok(n))
+        }
+    }
+
     impl ErrorType for End<'_> {
         type Error = ErrorKind;
     }
 
     impl Read for End<'_> {
         async fn read(&mut self, buf: &mut [u8]) -> Result<usize, ErrorKind> {
-            poll_fn(|_| {
-                let mut bytes = self.line.0[self.me].borrow_mut();
-                let n = buf.len().min(bytes.len());
-                if n == 0 {
-                    return Poll::Pending;
-                }
-                buf.iter_mut().zip(bytes.drain(..n)).for_each(|(to, byte)| *to = byte);
-                self.clock.busy.set(true);
-                Poll::Ready(Ok(n))
-            })
-            .await
+            poll_fn(|context| self.poll_read(context, buf)).await
         }
     }
 
     impl Write for End<'_> {
         async fn write(&mut self, buf: &[u8]) -> Result<usize, ErrorKind> {
-            poll_fn(|_| {
-                let mut bytes = self.line.0[1 - self.me].borrow_mut();
-                let n = buf.len().min(FIFO - bytes.len());
-                if n == 0 {
-                    return Poll::Pending;
-                }
-                bytes.extend(&buf[..n]);
-                self.clock.busy.set(true);
-                Poll::Ready(Ok(n))
-            })
-            .await
+            poll_fn(|context| self.poll_write(context, buf)).await
         }
 
         async fn flush(&mut self) -> Result<(), ErrorKind> {

@@ -116,7 +116,7 @@ fn a_late_monitor() -> Result<(), Box<dyn Error>> {
                 to_monitor.extend(frame);
                 ConnectEvent::Sent(frame.len())
             }
-            ConnectStep::Await | ConnectStep::Serve => break,
+            ConnectStep::Serve => break,
         };
         port.advance(event);
     }

@@ -171,24 +171,17 @@ fn runtime(monitor: SocketAddr, info: &ProcessInfo2<'_>) -> Result<(), Box<dyn E
             (ConnectStep::Send(frame), Some(tcp)) => {
                 tcp.write(frame).map_or(ConnectEvent::Failed, ConnectEvent::Sent)
             }
-            // A runtime waits without a limit; this one waits for half a minute, and then connects again. It does not
-            // notice that the monitor closes the connection after a command, and answers the command without effect.
-            (ConnectStep::Await, Some(tcp)) => {
-                tcp.socket.set_read_timeout(Some(CALL))?;
-                match tcp.socket.peek(&mut [0]) {
-                    Ok(0) | Err(_) => ConnectEvent::HungUp,
-                    Ok(_) => ConnectEvent::Readable,
-                }
-            }
+            // A runtime waits without a limit; this one waits for half a minute, and then connects again.
             (ConnectStep::Serve, Some(tcp)) => {
                 tcp.until = Instant::now() + CALL;
-                if let Err(e) = serve(tcp, info, &mut suspension) {
+                let event = serve(tcp, info, &mut suspension).unwrap_or_else(|e| {
                     eprintln!("runtime: {e}"); // it continues
-                }
+                    ConnectEvent::Answered
+                });
                 connection = None;
-                ConnectEvent::Answered
+                event
             }
-            (ConnectStep::Send(_) | ConnectStep::Await | ConnectStep::Serve, None) => ConnectEvent::Failed,
+            (ConnectStep::Send(_) | ConnectStep::Serve, None) => ConnectEvent::Failed,
         };
         port.advance(event);
     }
@@ -199,10 +192,13 @@ fn serve(
     tcp: &mut Tcp,
     info: &ProcessInfo2<'_>,
     suspension: &mut Suspension<[bool; 1]>,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<ConnectEvent, Box<dyn Error>> {
     let (mut receive, mut send) = ([0; 65_535], [0; 4096]);
     let mut serve = Serve::new(&mut receive, &mut send)?;
     tcp.drive(&mut serve)?;
+    if serve.is_untouched() {
+        return Ok(ConnectEvent::HungUp);
+    }
     let (request, mut reply) = serve.finish();
     match request {
         Ok(Request::GetProcessInfo2(get)) => reply.answer(&get, info)?,
@@ -213,7 +209,8 @@ fn serve(
         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
         Err(_) => {} // the reply refuses it already
     }
-    tcp.drive(&mut reply)
+    tcp.drive(&mut reply)?;
+    Ok(ConnectEvent::Answered)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

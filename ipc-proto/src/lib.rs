@@ -9,6 +9,7 @@ extern crate alloc;
 extern crate std;
 
 mod advertise;
+mod busy_backoff;
 mod code;
 mod command;
 mod endpoint;
@@ -27,6 +28,7 @@ pub mod user_events;
 pub mod wire;
 
 pub use advertise::Advertise;
+pub use busy_backoff::BusyBackoff;
 pub use code::Code;
 pub use command::check::RequestError;
 pub use command::table::*;
@@ -38,9 +40,9 @@ pub use endpoint::{
 };
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};
 pub use exchange::{
-    Answer, Call, Exchange, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve, Session,
-    SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep, SuspendedCall, SuspendedEnvironment,
-    SuspendedReply, SuspendedServe, Untyped, UntypedCall,
+    Answer, Call, Exchange, PollError, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
+    Session, SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep, SuspendedCall,
+    SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped, UntypedCall, poll_exchange,
 };
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]

@@ -3,11 +3,15 @@
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::unwrap_used,
     reason = "a test fails by panicking"
 )]
+use std::io::{Read, Write};
+
 use ipc_proto::port::{Backoff, ConnectEvent, ConnectPort, ConnectStep, Suspension};
+use ipc_proto::types::Status;
 use ipc_proto::{
-    Advertise, DecodeErrorKind, Exchange, Guid, Parsed, ProtocolError, ReceiveAdvertise, Serve, Step,
+    Advertise, DecodeErrorKind, Exchange, Guid, Parsed, ProtocolError, ReceiveAdvertise, Request, Serve, Step,
 };
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 
@@ -29,7 +33,6 @@ fn events() -> impl Strategy<Value = ConnectEvent> {
         Just(ConnectEvent::Waited),
         (0..40_usize).prop_map(ConnectEvent::Sent),
         any::<usize>().prop_map(ConnectEvent::Sent),
-        Just(ConnectEvent::Readable),
         Just(ConnectEvent::HungUp),
         Just(ConnectEvent::Answered),
     ]
@@ -41,7 +44,6 @@ enum World {
     Disconnected,
     Waiting(u32),
     Connected { sent: usize },
-    Serving,
 }
 
 proptest! {
@@ -54,8 +56,7 @@ proptest! {
                 World::Disconnected => ConnectStep::Connect,
                 World::Waiting(milliseconds) => ConnectStep::Wait { milliseconds: *milliseconds },
                 World::Connected { sent } if *sent < 34 => ConnectStep::Send(&FRAME[*sent..]),
-                World::Connected { .. } => ConnectStep::Await,
-                World::Serving => ConnectStep::Serve,
+                World::Connected { .. } => ConnectStep::Serve,
             };
             assert_eq!(port.step(), step);
             port.advance(event);
@@ -71,11 +72,10 @@ proptest! {
                     }
                     World::Connected { sent }
                 }
-                (ConnectStep::Await, ConnectEvent::HungUp) => {
+                (ConnectStep::Serve, ConnectEvent::HungUp) => {
                     backoff.hung_up();
                     World::Disconnected
                 }
-                (ConnectStep::Await, ConnectEvent::Readable) => World::Serving,
                 (ConnectStep::Serve, ConnectEvent::Answered) => World::Disconnected,
                 _ => world,
             };
@@ -160,7 +160,6 @@ fn runtime_sends_its_frame_and_then_serves() {
         port.advance(ConnectEvent::Sent(1));
     }
     assert_eq!(sent, FRAME);
-    port.advance(ConnectEvent::Readable);
     assert_eq!(port.step(), ConnectStep::Serve);
     let (mut receive, mut send) = ([0; 20], [0; 24]);
     let mut serve = Serve::new(&mut receive, &mut send).expect("large enough");
@@ -168,7 +167,90 @@ fn runtime_sends_its_frame_and_then_serves() {
     let Step::Receive(space) = serve.step() else { panic!("it waits for a request") };
     space.copy_from_slice(request);
     serve.advance(request.len()).expect("it never fails");
-    assert!(matches!(serve.finish().0, Ok(ipc_proto::Request::ResumeRuntime(_))));
+    assert!(matches!(serve.finish().0, Ok(Request::ResumeRuntime(_))));
+}
+
+/// A connection of a pipe, TLS or a WebSocket: nothing but blocking `read` and `write`.
+struct Blocking {
+    /// What the monitor sends before it closes the connection.
+    incoming: &'static [u8],
+    outgoing: Vec<u8>,
+}
+
+impl Blocking {
+    fn drive(&mut self, exchange: &mut impl Exchange) {
+        loop {
+            let n = match exchange.step() {
+                Step::Send(bytes) => self.outgoing.write(bytes).unwrap(),
+                Step::Receive(space) => self.incoming.read(space).unwrap(),
+                Step::Done => return,
+            };
+            exchange.advance(n).unwrap();
+        }
+    }
+
+    /// Serves a command. Returns whether there was one.
+    fn serve(&mut self) -> bool {
+        let (mut receive, mut send) = ([0; 20], [0; 24]);
+        let mut serve = Serve::new(&mut receive, &mut send).unwrap();
+        self.drive(&mut serve);
+        if serve.is_untouched() {
+            return false;
+        }
+        let (request, mut reply) = serve.finish();
+        if let Ok(Request::ResumeRuntime(resume)) = request {
+            reply.answer(&resume, &Status::OK).unwrap();
+        }
+        self.drive(&mut reply);
+        true
+    }
+}
+
+#[test]
+fn transport_that_only_reads_and_writes_is_enough() {
+    const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+    // What the monitor sends on each connection; `None` if no monitor listens.
+    let mut monitors = [Some(&[][..]), None, Some(RESUME), Some(&RESUME[..7]), None].into_iter();
+    let mut port = ConnectPort::new(&ADVERTISE);
+    let (mut log, mut connection): (Vec<String>, Option<Blocking>) = (Vec::new(), None);
+    loop {
+        let event = match (port.step(), &mut connection) {
+            (ConnectStep::Connect, _) => {
+                let Some(monitor) = monitors.next() else { break };
+                connection = monitor.map(|incoming| Blocking { incoming, outgoing: Vec::new() });
+                if connection.is_some() { ConnectEvent::Connected } else { ConnectEvent::Failed }
+            }
+            (ConnectStep::Wait { milliseconds }, _) => {
+                log.push(format!("wait {milliseconds}"));
+                ConnectEvent::Waited
+            }
+            (ConnectStep::Send(frame), Some(connection)) => {
+                ConnectEvent::Sent(connection.outgoing.write(frame).unwrap())
+            }
+            (ConnectStep::Serve, Some(connection)) => {
+                let served = connection.serve();
+                let (frame, reply) = connection.outgoing.split_at(FRAME.len());
+                assert_eq!(frame, FRAME);
+                log.push(format!(
+                    "reply of {} bytes: {:x?}",
+                    reply.len(),
+                    reply.get(20..).unwrap_or_default()
+                ));
+                if served { ConnectEvent::Answered } else { ConnectEvent::HungUp }
+            }
+            (ConnectStep::Send(_) | ConnectStep::Serve, None) => panic!("there is no connection"),
+        };
+        port.advance(event);
+    }
+    // The attempt after a hang-up, and that after a command, is immediate.
+    let expected = [
+        "reply of 0 bytes: []",
+        "wait 12",
+        "reply of 24 bytes: [0, 0, 0, 0]",
+        "reply of 24 bytes: [84, 13, 13, 80]",
+        "wait 10",
+    ];
+    assert_eq!(log, expected);
 }
 
 /// The arithmetic of the runtime's sources: floats, truncated.

@@ -3,16 +3,19 @@
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
+use core::convert::Infallible;
 use core::iter;
+use core::task::{Context, Poll, Waker};
 use std::alloc::System;
+use std::io::Write;
 
 use ipc_fuzz::wire::feed;
 use ipc_proto::plan::Flavour;
-use ipc_proto::port::{Config, ConnectEvent, ConnectPort, MonitorPort, Suspension};
-use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
+use ipc_proto::port::{Config, ConnectEvent, ConnectPort, MonitorPort, Port, PortList, Suspension};
+use ipc_proto::types::{EnvironmentEntry, EventLevel, Format, Provider, SessionId};
 use ipc_proto::{
-    Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, ReceiveAdvertise,
-    Request, Serve, Step, Text, encode,
+    Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, PollError,
+    ReceiveAdvertise, Request, Serve, Step, Text, encode, poll_exchange,
 };
 
 struct Counting;
@@ -86,6 +89,7 @@ fn codec() {
         assert_eq!(Message::inspect(bytes, None, &mut |part| end = part.offset + part.bytes.len()), Ok(()));
         assert_eq!(end, bytes.len());
         assert!(Message::parse(b"DOTNET_IPC_V2").is_err());
+        assert_eq!(EnvironmentEntry::parse("Ångström=1".into()).unwrap().value, "1");
     };
     assert_eq!(allocations(work), 0);
 }
@@ -114,6 +118,12 @@ fn exchange() {
         reply.answer(&asked, &SessionId { session_id: 7 }).unwrap();
         carry(&mut reply, &mut call);
         assert_eq!(call.finish(), Ok(Answer::Ok(SessionId { session_id: 7 })));
+
+        let mut receive = ReceiveAdvertise::new();
+        let polled = poll_exchange(&mut receive, &mut Context::from_waker(Waker::noop()), |_, step| {
+            Poll::Ready(Ok::<_, Infallible>(if let Step::Receive(_) = step { 0 } else { 1 }))
+        });
+        assert!(matches!(polled, Poll::Ready(Err(PollError::Protocol(_)))));
     };
     assert_eq!(allocations(work), 0);
 }
@@ -122,11 +132,13 @@ fn exchange() {
 fn ports() {
     let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 };
     let value = "/tmp/a,nosuspend;/tmp/b,,supsend;,;c,listen";
-    let mut seen = 0;
+    let (mut seen, mut text) = (0, [0; 100]);
     let count = allocations(|| {
         let config =
             Config::read(Flavour::CoreClr, |name| (name == "DOTNET_DiagnosticPorts").then_some(value));
         seen = config.ports().count() + config.findings().count();
+        let ours = [Port::connect("/tmp/a", true).unwrap()];
+        write!(&mut text[..], "{}", PortList::new(&ours).followed_by(value)).unwrap();
         let mut port = ConnectPort::new(&advertise);
         port.advance(ConnectEvent::Failed);
         let mut receive = ReceiveAdvertise::new();
@@ -144,5 +156,5 @@ fn ports() {
         assert!(!Suspension::new([true, false]).resume(1));
     });
     assert_eq!(count, 0);
-    assert!(seen > 3);
+    assert!(seen > 3 && text.starts_with(b"/tmp/a,suspend;/tmp/b,,supsend;,;c,listen\0"));
 }

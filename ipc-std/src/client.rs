@@ -10,8 +10,8 @@ use ipc_proto::plan::{
 };
 use ipc_proto::types::{ClientData, PerfMapType};
 use ipc_proto::{
-    ApplyStartupHook, AttachProfiler, Code, Command, DisablePerfMap, EnablePerfMap, Guid, ResumeRuntime,
-    SetEnvironmentVariable, StartupProfiler, StopTracing,
+    ApplyStartupHook, AttachProfiler, BusyBackoff, Code, Command, DisablePerfMap, EnablePerfMap, Guid,
+    ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing,
 };
 
 use crate::connection::Connection;
@@ -34,8 +34,8 @@ use crate::transport::{ConnectError, Connector, Dialer, FnConnector, SocketConne
 /// let client = Client::for_process(4242)?;
 /// let info = client.process_info()?;
 /// println!("{} runs .NET {}", info.command_line, info.clr_product_version);
-/// for (name, value) in client.environment()?.variables() {
-///     println!("{name}={value}");
+/// for variable in client.environment()?.variables() {
+///     println!("{} is {}", variable.name, variable.value);
 /// }
 /// # Ok::<(), ipc_std::Error>(())
 /// ```
@@ -134,10 +134,7 @@ impl Client {
     }
 
     pub(crate) fn connect_by(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
-        /// The pauses between two attempts at a transport that is not ready, in milliseconds.
-        const FIRST_PAUSE: u64 = 1;
-        const LONGEST_PAUSE: u64 = 50;
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = BusyBackoff::new();
         let mut stream = loop {
             let opened = match self.connector.is_prompt() {
                 true => self.connector.connect(deadline.end),
@@ -148,8 +145,7 @@ impl Client {
             match opened {
                 Err(ConnectError::NotReady) if Instant::now() < deadline.end => {
                     let remaining = deadline.end.saturating_duration_since(Instant::now());
-                    thread::sleep(Duration::from_millis(pause).min(remaining));
-                    pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+                    thread::sleep(Duration::from_millis(backoff.next().into()).min(remaining));
                 }
                 opened => break opened.map_err(|e| self.connect_error(e, deadline))?,
             }

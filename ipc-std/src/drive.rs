@@ -2,7 +2,7 @@ use core::future::poll_fn;
 use core::task::{Context, Poll, ready};
 use std::io::{self, ErrorKind, Read, Write};
 
-use ipc_proto::{Exchange, ProtocolError, Step};
+use ipc_proto::{Exchange, PollError, ProtocolError, Step, poll_exchange};
 
 /// The reason why [`drive`] or [`drive_async`] did not finish an exchange.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,8 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
     }
 }
 
-/// Runs `exchange` until it is done, over any transport that is polled: of tokio, of `futures-io`, or your own.
+/// Runs `exchange` until it is done, over any transport that is polled: of tokio, of `futures-io`, or your own. It is
+/// [`poll_exchange`] for a transport with errors of `std`, which can be interrupted and reset.
 ///
 /// `transfer` polls the transport for one step, and returns the number of transferred bytes. At the end it is called with
 /// [`Step::Done`], to flush what the transport has buffered; its number is ignored then. As with [`drive`], a transport
@@ -128,19 +129,37 @@ pub async fn drive_async(
     exchange: &mut impl Exchange,
     mut transfer: impl FnMut(&mut Context<'_>, Step<'_>) -> Poll<io::Result<usize>>,
 ) -> Result<(), DriveError> {
-    poll_fn(|context| {
+    let mut transfer = |context: &mut Context<'_>, mut step: Step<'_>| {
+        if let Step::Done = step {
+            return transfer(context, step);
+        }
         loop {
-            let step = exchange.step();
-            let failed = if let Step::Receive(_) = step { DriveError::Receive } else { DriveError::Send };
-            if let Step::Done = step {
-                return transfer(context, step).map_ok(|_| ()).map_err(failed);
-            }
-            if let Some(n) = transferred(ready!(transfer(context, step))).map_err(failed)? {
-                exchange.advance(n)?;
+            let result = ready!(transfer(context, reborrow(&mut step)));
+            if let Some(n) = transferred(result)? {
+                return Poll::Ready(Ok(n));
             }
         }
-    })
-    .await
+    };
+    poll_fn(|context| poll_exchange(exchange, context, &mut transfer)).await.map_err(DriveError::from)
+}
+
+/// Returns the same step, for an operation that can be interrupted.
+const fn reborrow<'s>(step: &'s mut Step<'_>) -> Step<'s> {
+    match step {
+        Step::Send(bytes) => Step::Send(bytes),
+        Step::Receive(space) => Step::Receive(space),
+        Step::Done => Step::Done,
+    }
+}
+
+impl From<PollError<io::Error>> for DriveError {
+    fn from(error: PollError<io::Error>) -> Self {
+        match error {
+            PollError::Send(error) => Self::Send(error),
+            PollError::Receive(error) => Self::Receive(error),
+            PollError::Protocol(error) => Self::Protocol(error),
+        }
+    }
 }
 
 /// Returns the number of transferred bytes, 0 if the peer has closed. `None` if the operation was interrupted.

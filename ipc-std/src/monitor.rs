@@ -2,8 +2,9 @@ mod event;
 mod monitor_core;
 mod process_checks;
 
+use core::fmt;
 use core::time::Duration;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ipc_proto::Guid;
+use ipc_proto::port::{Port, PortList, Variable};
 
 use crate::client::Client;
 use crate::connection::Connection;
@@ -74,7 +76,7 @@ pub struct Monitor {
 
 impl Monitor {
     /// The environment variable that contains a runtime's ports.
-    pub const VARIABLE: &str = "DOTNET_DiagnosticPorts";
+    pub const VARIABLE: &str = Variable::DiagnosticPorts.name();
 
     /// Listens at `path`, with mode 0600: only the current user can connect.
     ///
@@ -156,7 +158,8 @@ impl Monitor {
     /// runtime runs no managed code until it is resumed. Child processes inherit the variable.
     ///
     /// # Errors
-    /// [`Error::Listen`] for a path with a `,` or a `;`, which the variable cannot contain.
+    /// [`Error::Listen`] for a path that a [port](Port::connect) of the variable cannot contain: one with a `,` or a `;`,
+    /// or one that is not UTF-8.
     ///
     /// ```
     /// let directory = tempfile::tempdir()?;
@@ -167,19 +170,7 @@ impl Monitor {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn variable(&self, suspend: bool) -> Result<(&'static str, OsString), Error> {
-        let Some(path) = self.path() else {
-            let source =
-                io::Error::new(ErrorKind::InvalidInput, "the monitor has no socket that a variable can name");
-            return Err(Error::Listen { path: self.path_in_errors(), source });
-        };
-        let mut value = sys::port_address(path).to_owned();
-        if value.as_encoded_bytes().iter().any(|byte| matches!(byte, b',' | b';')) {
-            let message = "the path of a port cannot have a comma or a semicolon";
-            let source = io::Error::new(ErrorKind::InvalidInput, message);
-            return Err(Error::Listen { path: self.path_in_errors(), source });
-        }
-        value.push(if suspend { ",suspend" } else { ",nosuspend" });
-        Ok((Self::VARIABLE, value))
+        Ok((Self::VARIABLE, self.port(suspend)?.to_string().into()))
     }
 
     /// Starts a command whose runtimes connect here, and to the ports that its environment names already.
@@ -187,22 +178,38 @@ impl Monitor {
     /// # Errors
     /// As [`variable`](Self::variable); [`Error::Spawn`] if the command cannot be started.
     pub fn spawn(&self, command: &mut Command, suspend: bool) -> Result<Child, Error> {
-        let (name, mut value) = self.variable(suspend)?;
+        let name = Self::VARIABLE;
         let program = command.get_program().to_owned();
         let set = command.get_envs().find(|(variable, _)| *variable == name);
         let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
+        let ports = ports.unwrap_or_default();
         // A command that is started again names this port already.
-        let own = self.path().map(sys::port_address);
-        let ours = |port: &OsStr| {
-            sys::split(port, b',').first().is_some_and(|address| Some(address.as_os_str()) == own.as_deref())
-        };
-        for port in sys::split(&ports.unwrap_or_default(), b';') {
-            if !port.is_empty() && !ours(&port) {
+        let ours = [self.port(suspend)?];
+        let list = PortList::new(&ours);
+        let value = match ports.to_str() {
+            Some(ports) => list.followed_by(ports).to_string().into(),
+            // It is appended as it is, even if it names this port.
+            None => {
+                let mut value = OsString::from(list.to_string());
                 value.push(";");
-                value.push(port);
+                value.push(ports);
+                value
             }
-        }
+        };
         command.env(name, value).spawn().map_err(|source| Error::Spawn { program, source })
+    }
+
+    /// Returns the port as a runtime's environment names it.
+    fn port(&self, suspend: bool) -> Result<Port<'_>, Error> {
+        let invalid = |reason: &dyn fmt::Display| {
+            let source = io::Error::new(ErrorKind::InvalidInput, reason.to_string());
+            Error::Listen { path: self.path_in_errors(), source }
+        };
+        let path =
+            self.path().ok_or_else(|| invalid(&"the monitor has no socket that a variable can name"))?;
+        let address = sys::port_address(path)
+            .ok_or_else(|| invalid(&"the path of a port must be UTF-8: choose another"))?;
+        Port::connect(address, suspend).map_err(|e| invalid(&e))
     }
 
     /// Waits for the next event; returns `None` after `timeout`, or if [woken](MonitorWaker::wake).

@@ -347,7 +347,7 @@ impl Port {
                         Some(Err(e)) if e.kind() == ErrorKind::Interrupted => continue,
                         Some(Err(_)) | None => ConnectEvent::Failed,
                     },
-                    ConnectStep::Await | ConnectStep::Serve => {
+                    ConnectStep::Serve => {
                         stream.iter().for_each(|stream| stream.channel().expect_bytes());
                         return Ok(());
                     }
@@ -399,10 +399,8 @@ impl Port {
                 machine.advance(ConnectEvent::HungUp);
                 Ok(None)
             }
-            // A connection is being opened.
-            Self::Connecting { stream: None, .. } => Ok(None),
-            Self::Connecting { machine, stream, .. } => {
-                machine.advance(ConnectEvent::Readable);
+            // It is served until its turn is over.
+            Self::Connecting { stream, .. } => {
                 let taken = stream.take();
                 taken.iter().try_for_each(|taken| poller.forget(&**taken.channel()))?;
                 Ok(taken)

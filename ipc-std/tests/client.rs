@@ -182,8 +182,8 @@ fn the_environment_is_received_completely() {
     assert_eq!(environment.get("A").unwrap(), "1=2");
     assert_eq!(environment.get("=C:").unwrap(), "C:\\x");
     assert_eq!(environment.get("EMPTY").unwrap(), "");
-    assert_eq!(environment.get("LONG").unwrap(), &long[5..]);
-    let names: Vec<String> = environment.variables().map(|(name, _)| name.to_string()).collect();
+    assert_eq!(environment.get("LONG").unwrap(), long[5..]);
+    let names: Vec<String> = environment.variables().map(|variable| variable.name.to_string()).collect();
     assert_eq!(names, ["A", "=C:", "A", "EMPTY", "LONG"]);
 
     let error = client.connect().unwrap().environment(1000).unwrap_err();

@@ -13,10 +13,10 @@ mod peer;
 use core::time::Duration;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-#[cfg(unix)]
-use std::process::Command;
 use std::thread;
 use std::time::Instant;
+#[cfg(unix)]
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, process::Command};
 
 use ipc_proto::port::Rejection;
 use ipc_proto::types::{EventLevel, Provider};
@@ -482,10 +482,23 @@ fn spawned_command_has_the_port_in_its_environment() {
     assert!(monitor.spawn(&mut command, true).unwrap().wait().unwrap().success());
     let all = format!("{},suspend;/another,nosuspend;/and one more", path.display());
     assert_eq!(std::fs::read_to_string(&out).unwrap(), all);
+    // A runtime ignores empty parts, so this port is named already.
+    command.env("DOTNET_DiagnosticPorts", format!(",{},nosuspend;/another,nosuspend", path.display()));
+    assert!(monitor.spawn(&mut command, true).unwrap().wait().unwrap().success());
+    let all = format!("{},suspend;/another,nosuspend", path.display());
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), all);
     let error = monitor.spawn(&mut Command::new("/no/such program"), true).unwrap_err();
     assert!(error.to_string().starts_with("cannot start /no/such program: "), "{error}");
     let odd = Monitor::bind(_place.path("a;b")).unwrap();
-    assert!(odd.variable(true).unwrap_err().to_string().contains("semicolon"));
+    assert!(odd.variable(true).unwrap_err().to_string().contains("cannot contain"));
+    let odd = Monitor::bind(_place.file("x").with_file_name(OsStr::from_bytes(b"\xff"))).unwrap();
+    assert!(odd.variable(true).unwrap_err().to_string().contains("UTF-8"));
+
+    // A value that is not UTF-8 is kept as it is.
+    let value = OsStr::from_bytes(b"/\xff,nosuspend");
+    assert!(monitor.spawn(command.env(Monitor::VARIABLE, value), true).unwrap().wait().unwrap().success());
+    let all = [path.as_os_str().as_bytes(), b",suspend;/\xff,nosuspend"].concat();
+    assert_eq!(std::fs::read(&out).unwrap(), all);
 }
 
 #[test]
@@ -521,5 +534,6 @@ fn pipe_has_one_name_and_a_short_form() {
     for bad in ["", r"C:\port", r"\\.\pipe\", r"\\.\pipe\a\b"] {
         assert!(matches!(Monitor::bind(bad).unwrap_err(), Error::Listen { .. }), "{bad}");
     }
-    assert!(Monitor::bind("a;b").unwrap().variable(true).unwrap_err().to_string().contains("semicolon"));
+    let odd = Monitor::bind("a;b").unwrap();
+    assert!(odd.variable(true).unwrap_err().to_string().contains("cannot contain"));
 }

@@ -14,6 +14,7 @@ use core::time::Duration;
 
 use ipc_proto::types::{
     DumpFlags, DumpType, EventFilter, EventLevel, PerfMapType, Provider, SessionBufferMode, Status,
+    StreamingProvider,
 };
 use ipc_proto::{Array, Code, Command, GenerateCoreDump, HResult, Text};
 use ipc_std::fake::{FakeRuntime, Profile, Response};

@@ -322,16 +322,14 @@ static int proceed(size_t index) {
             if (value == 0)
                 hang_up(port);
             break;
-        case DIPC_STEP_AWAIT:
+        default: /* DIPC_STEP_SERVE; serving closes the connection, or gives it to the session */
             if (poll(&ready, 1, 0) <= 0)
                 return -1;
-            event = DIPC_CONNECT_READABLE;
             if ((ready.revents & ~POLLIN) != 0) {
                 event = DIPC_CONNECT_HUNG_UP;
                 hang_up(port);
+                break;
             }
-            break;
-        default: /* DIPC_STEP_SERVE; it closes the connection, or gives it to the session */
             serve(port->fd, index);
             port->fd = -1;
             event = DIPC_CONNECT_ANSWERED;

@@ -279,14 +279,9 @@
 #define DIPC_STEP_WAIT 4
 
 /*
- Wait until the connection is hung up or readable.
+ Wait for a command on the connection, and serve it.
  */
-#define DIPC_STEP_AWAIT 5
-
-/*
- Serve the command on the connection.
- */
-#define DIPC_STEP_SERVE 6
+#define DIPC_STEP_SERVE 5
 
 /*
  The connection is established.
@@ -309,19 +304,14 @@
 #define DIPC_CONNECT_SENT 3
 
 /*
- A command has arrived.
+ The monitor closed the connection before a command.
  */
-#define DIPC_CONNECT_READABLE 4
-
-/*
- The monitor closed the connection.
- */
-#define DIPC_CONNECT_HUNG_UP 5
+#define DIPC_CONNECT_HUNG_UP 4
 
 /*
  The command is answered, or its stream has started.
  */
-#define DIPC_CONNECT_ANSWERED 6
+#define DIPC_CONNECT_ANSWERED 5
 
 /*
  Nothing: the exchange is over, or waits for the caller.
@@ -1566,10 +1556,10 @@ typedef void (*dipc_visit_finding)(void *context, const struct dipc_finding *fin
  * `DIPC_STEP_WAIT`: wait so many milliseconds as `len` says. Then `DIPC_CONNECT_WAITED`.
  * `DIPC_STEP_SEND`: write the bytes, within `DIPC_ADVERTISE_SEND_MS`. Then `DIPC_CONNECT_SENT`, or
    `DIPC_CONNECT_FAILED`.
- * `DIPC_STEP_AWAIT`: wait, without a limit, until the connection is hung up or readable. Then `DIPC_CONNECT_HUNG_UP` if
-   it is hung up, even if it is readable too; otherwise `DIPC_CONNECT_READABLE`.
- * `DIPC_STEP_SERVE`: receive the command and reply to it, as with `dipc_serve_init`. Then `DIPC_CONNECT_ANSWERED`. If a
-   stream follows the reply, the connection belongs to the stream, and the port makes another one.
+ * `DIPC_STEP_SERVE`: wait for a command, without a limit, and reply to it, as with `dipc_serve_init`. Then
+   `DIPC_CONNECT_ANSWERED`. If a stream follows the reply, the connection belongs to the stream, and the port makes
+   another one. A request with a `len` of 0 is no command: the monitor has closed the connection. Then
+   `DIPC_CONNECT_HUNG_UP`, without a reply. Who can poll the connection checks for that first, as runtimes do.
 
  The caller closes a connection that failed, was hung up, or is answered.
  */
@@ -1823,7 +1813,7 @@ typedef struct dipc_request {
      */
     const uint8_t *bytes;
     /*
-     Their number.
+     Their number; 0 if the connection ended before the first.
      */
     size_t len;
 } dipc_request;
@@ -2670,15 +2660,18 @@ dipc_status dipc_config_findings(const struct dipc_config *config, dipc_visit_fi
 /*
  The monitor's role: writes the value of `DOTNET_DiagnosticPorts` with which a runtime connects to this address into
  `text`, as UTF-8 with a NUL at the end. `address` is in UTF-8: the path of a socket, or the name of a pipe without
- `\\.\pipe\`. If `suspends`, the runtime does not start until it is resumed.
+ `\\.\pipe\`. If `suspends`, the runtime does not start until it is resumed. `others`, in UTF-8, is the value that the
+ environment of the runtime has already, or null: the runtime also connects to its ports, except to one with the same
+ address.
 
  `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
  and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`. It returns
  `DIPC_STATUS_INVALID_ARGUMENT` for an address that a list of ports cannot contain: it is empty, or has a `;`, a `,` or a
- NUL.
+ NUL; and for a text that is not UTF-8.
  */
 dipc_status dipc_port_text(struct dipc_text address,
                            bool suspends,
+                           struct dipc_text others,
                            char *text,
                            size_t size,
                            size_t *len);

@@ -5,7 +5,9 @@ use core::fmt::Write as _;
 use core::ptr;
 
 use ipc_proto::plan::Flavour;
-use ipc_proto::port::{Config as ProtoConfig, Finding as ProtoFinding, Port as ProtoPort, PortType, Tag};
+use ipc_proto::port::{
+    Config as ProtoConfig, Finding as ProtoFinding, Port as ProtoPort, PortList, PortType, Tag,
+};
 
 use crate::memory::{self, Output};
 use crate::place::{Opaque, place, shared};
@@ -285,16 +287,19 @@ pub unsafe extern "C" fn dipc_config_findings(
 
 /// The monitor's role: writes the value of `DOTNET_DiagnosticPorts` with which a runtime connects to this address into
 /// `text`, as UTF-8 with a NUL at the end. `address` is in UTF-8: the path of a socket, or the name of a pipe without
-/// `\\.\pipe\`. If `suspends`, the runtime does not start until it is resumed.
+/// `\\.\pipe\`. If `suspends`, the runtime does not start until it is resumed. `others`, in UTF-8, is the value that the
+/// environment of the runtime has already, or null: the runtime also connects to its ports, except to one with the same
+/// address.
 ///
 /// `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
 /// and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`. It returns
 /// `DIPC_STATUS_INVALID_ARGUMENT` for an address that a list of ports cannot contain: it is empty, or has a `;`, a `,` or a
-/// NUL.
+/// NUL; and for a text that is not UTF-8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_port_text(
     address: Text<'_>,
     suspends: bool,
+    others: Text<'_>,
     text: *mut c_char,
     size: usize,
     len: *mut usize,
@@ -304,9 +309,11 @@ pub unsafe extern "C" fn dipc_port_text(
         let Ok(port) = ProtoPort::connect(address, suspends) else {
             return Err(Status::InvalidArgument.into());
         };
+        // SAFETY: the caller vouches for the text.
+        let others = unsafe { others.str() }?;
         // SAFETY: the caller vouches for the buffer.
         let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
-        let _ = write!(out, "{port}"); // an output never fails
+        let _ = write!(out, "{}", PortList::new(&[port]).followed_by(others)); // an output never fails
         out.finish()
     });
     // SAFETY: the caller vouches for `len`.

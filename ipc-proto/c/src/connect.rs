@@ -21,10 +21,10 @@ use crate::status::{Outcome, Status, report};
 /// * `DIPC_STEP_WAIT`: wait so many milliseconds as `len` says. Then `DIPC_CONNECT_WAITED`.
 /// * `DIPC_STEP_SEND`: write the bytes, within `DIPC_ADVERTISE_SEND_MS`. Then `DIPC_CONNECT_SENT`, or
 ///   `DIPC_CONNECT_FAILED`.
-/// * `DIPC_STEP_AWAIT`: wait, without a limit, until the connection is hung up or readable. Then `DIPC_CONNECT_HUNG_UP` if
-///   it is hung up, even if it is readable too; otherwise `DIPC_CONNECT_READABLE`.
-/// * `DIPC_STEP_SERVE`: receive the command and reply to it, as with `dipc_serve_init`. Then `DIPC_CONNECT_ANSWERED`. If a
-///   stream follows the reply, the connection belongs to the stream, and the port makes another one.
+/// * `DIPC_STEP_SERVE`: wait for a command, without a limit, and reply to it, as with `dipc_serve_init`. Then
+///   `DIPC_CONNECT_ANSWERED`. If a stream follows the reply, the connection belongs to the stream, and the port makes
+///   another one. A request with a `len` of 0 is no command: the monitor has closed the connection. Then
+///   `DIPC_CONNECT_HUNG_UP`, without a reply. Who can poll the connection checks for that first, as runtimes do.
 ///
 /// The caller closes a connection that failed, was hung up, or is answered.
 #[repr(C)]
@@ -41,10 +41,8 @@ unsafe impl Opaque for ConnectPort {
 
 /// Wait as many milliseconds as the `len` of the step.
 pub const DIPC_STEP_WAIT: u32 = 4;
-/// Wait until the connection is hung up or readable.
-pub const DIPC_STEP_AWAIT: u32 = 5;
-/// Serve the command on the connection.
-pub const DIPC_STEP_SERVE: u32 = 6;
+/// Wait for a command on the connection, and serve it.
+pub const DIPC_STEP_SERVE: u32 = 5;
 
 /// The connection is established.
 pub const DIPC_CONNECT_CONNECTED: u32 = 0;
@@ -54,12 +52,10 @@ pub const DIPC_CONNECT_FAILED: u32 = 1;
 pub const DIPC_CONNECT_WAITED: u32 = 2;
 /// `value` bytes were written; 0 counts as `DIPC_CONNECT_FAILED`.
 pub const DIPC_CONNECT_SENT: u32 = 3;
-/// A command has arrived.
-pub const DIPC_CONNECT_READABLE: u32 = 4;
-/// The monitor closed the connection.
-pub const DIPC_CONNECT_HUNG_UP: u32 = 5;
+/// The monitor closed the connection before a command.
+pub const DIPC_CONNECT_HUNG_UP: u32 = 4;
 /// The command is answered, or its stream has started.
-pub const DIPC_CONNECT_ANSWERED: u32 = 6;
+pub const DIPC_CONNECT_ANSWERED: u32 = 5;
 
 /// Initialises a port that advertises this runtime: with its identity, which is random for each process, and its process
 /// id.
@@ -97,7 +93,6 @@ pub unsafe extern "C" fn dipc_connect_port_step(port: *mut ConnectPort, step: *m
             ConnectStep::Send(bytes) => {
                 Step { kind: DIPC_STEP_SEND, data: bytes.as_ptr().cast_mut(), len: bytes.len() }
             }
-            ConnectStep::Await => without_bytes(DIPC_STEP_AWAIT, 0),
             ConnectStep::Serve => without_bytes(DIPC_STEP_SERVE, 0),
         };
         // SAFETY: the caller vouches for the pointer.
@@ -120,7 +115,6 @@ pub unsafe extern "C" fn dipc_connect_port_advance(
         DIPC_CONNECT_FAILED => ConnectEvent::Failed,
         DIPC_CONNECT_WAITED => ConnectEvent::Waited,
         DIPC_CONNECT_SENT => ConnectEvent::Sent(value),
-        DIPC_CONNECT_READABLE => ConnectEvent::Readable,
         DIPC_CONNECT_HUNG_UP => ConnectEvent::HungUp,
         DIPC_CONNECT_ANSWERED => ConnectEvent::Answered,
         _ => return Status::InvalidArgument,

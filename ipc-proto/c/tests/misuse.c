@@ -309,6 +309,16 @@ static void servers(void) {
     EXPECT(24, step.len); /* a refusal */
     EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 1, NULL));
     EXPECT(DIPC_STATUS_ALREADY_SENDING, dipc_reply_refuse(&exchange, 1, dipc_utf8(NULL), NULL));
+
+    EXPECT(DIPC_STATUS_OK, dipc_serve_init(&exchange, receive, 64, send, 64, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 0, NULL)); /* closed without a request */
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_serve_finish(&exchange, &request, &exchange, NULL));
+    EXPECT(0, request.len);
+    EXPECT(DIPC_STATUS_OK, dipc_serve_init(&exchange, receive, 64, send, 64, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 1, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 0, NULL));
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_serve_finish(&exchange, &request, &exchange, NULL));
+    EXPECT(1, request.len);
 }
 
 static void writers(void) {
@@ -487,15 +497,19 @@ static void configs(void) {
     EXPECT(DIPC_STATUS_OK, dipc_config_init(&config, DIPC_FLAVOUR_MONO, lookup, &variable));
     EXPECT(false, dipc_config_is_enabled(&config));
 
-    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), true, text, sizeof text, &len));
+    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), true, dipc_utf8(NULL), text, sizeof text, &len));
     EXPECT(0, strcmp(text, "/a,suspend"));
     EXPECT(10, len);
-    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), false, text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), false, dipc_utf8(NULL), text, sizeof text, NULL));
     EXPECT(0, strcmp(text, "/a,nosuspend"));
-    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_port_text(dipc_utf8("/a"), true, text, 10, &len));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_port_text(dipc_utf8("/a"), true, dipc_utf8(NULL), text, 10, &len));
     EXPECT(11, len);
-    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8("/a;b"), true, text, sizeof text, NULL));
-    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8(NULL), true, text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8("/a;b"), true, dipc_utf8(NULL), text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_port_text(dipc_utf8(NULL), true, dipc_utf8(NULL), text, sizeof text, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_port_text(dipc_utf8("/a"), true, dipc_utf8("/b,later;,/a"), text, sizeof text, NULL));
+    EXPECT(0, strcmp(text, "/a,suspend;/b,later"));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT,
+           dipc_port_text(dipc_utf8("/a"), true, dipc_utf8("/\xff"), text, sizeof text, NULL));
 }
 
 static void connect_ports(void) {
@@ -511,7 +525,7 @@ static void connect_ports(void) {
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_connect_port_init(NULL, cookie, 42));
     EXPECT(DIPC_STATUS_OK, dipc_connect_port_init(&port, cookie, 42));
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_connect_port_step(&port, NULL));
-    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_connect_port_advance(&port, 7, 0));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_connect_port_advance(&port, 6, 0));
     EXPECT(DIPC_STATUS_OK, dipc_connect_port_advance(&port, DIPC_CONNECT_ANSWERED, 0)); /* does not fit: ignored */
     EXPECT(DIPC_STATUS_OK, dipc_connect_port_step(&port, &step));
     EXPECT(DIPC_STEP_CONNECT, step.kind);
@@ -529,7 +543,7 @@ static void connect_ports(void) {
     EXPECT(42, step.data[16]);
     dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, SIZE_MAX); /* more than there is: all */
     dipc_connect_port_step(&port, &step);
-    EXPECT(DIPC_STEP_AWAIT, step.kind);
+    EXPECT(DIPC_STEP_SERVE, step.kind);
     dipc_connect_port_advance(&port, DIPC_CONNECT_HUNG_UP, 0);
     dipc_connect_port_advance(&port, DIPC_CONNECT_CONNECTED, 0);
     dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, 0);
@@ -539,7 +553,6 @@ static void connect_ports(void) {
     dipc_connect_port_advance(&port, DIPC_CONNECT_WAITED, 0);
     dipc_connect_port_advance(&port, DIPC_CONNECT_CONNECTED, 0);
     dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, 34);
-    dipc_connect_port_advance(&port, DIPC_CONNECT_READABLE, 0);
     dipc_connect_port_step(&port, &step);
     EXPECT(DIPC_STEP_SERVE, step.kind);
 

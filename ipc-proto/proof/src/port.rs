@@ -8,12 +8,12 @@ use crate::{each, proves};
 
 proves! { PORT:
     read, Config::is_enabled, Config::disabled_by, Config::default_port_suspends, ports, findings,
-    Variable::name, Variable::old_name, Tag::name, Port::connect, list, Port::address, Port::port_type,
-    Port::suspends, ToolPort::parse,
+    Variable::name, Variable::old_name, Tag::name, Port::connect, Port::listen, list, Port::address, Port::port_type,
+    Port::suspends, PortList::new, PortList::followed_by, ports_of_list, ToolPort::parse,
     ConnectPort::new, ConnectPort::step, ConnectPort::advance,
     Backoff::new, <Backoff as Default>::default, Backoff::next, Backoff::hung_up, Backoff::reset,
     Suspension::<&mut [bool]>::new, Suspension::<&mut [bool]>::resume, Suspension::<&mut [bool]>::is_suspended, waiting,
-    <Tag as Display>::fmt, <Port<'_> as Display>::fmt, <PortAddressError as Display>::fmt,
+    <Tag as Display>::fmt, <Port<'_> as Display>::fmt, <PortList<'_> as Display>::fmt, <PortAddressError as Display>::fmt,
     <Finding<'_> as Display>::fmt, <ToolPortError as Display>::fmt,
 }
 
@@ -31,6 +31,10 @@ fn findings<'a>(config: &Config<'a>, visit: &mut dyn FnMut(Finding<'a>)) {
 
 fn list<'a>(value: &'a str, visit: &mut dyn FnMut(Port<'a>)) {
     each(Port::list(value), visit);
+}
+
+fn ports_of_list<'a>(list: &PortList<'a>, visit: &mut dyn FnMut(Port<'a>)) {
+    each(list.ports(), visit);
 }
 
 fn waiting(suspension: &Suspension<&mut [bool]>, visit: &mut dyn FnMut(usize)) {

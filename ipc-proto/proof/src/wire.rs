@@ -66,6 +66,7 @@ proves_each! { ARRAY: array,
 
 proves! { TEXT:
     Text::new, Text::from_utf16, Text::is_null, Text::is_empty, Text::non_null, Text::as_wire, Text::units, chars,
+    EnvironmentEntry::parse,
     <Units<'_> as Iterator>::next,
     <Text<'_> as From<&str>>::from, <Text<'_> as From<Option<&str>>>::from,
     <Text<'_> as PartialEq>::eq, <Text<'_> as PartialEq<str>>::eq, <Text<'_> as PartialEq<&str>>::eq,
@@ -120,7 +121,7 @@ const fn display<T: Display>() -> [Address; 1] {
     [Address(<T as Display>::fmt as *const ())]
 }
 proves_each! { DISPLAY: display,
-    Text<'_>, Guid, Path<'_>, Code, HResult, SocketName, PipeName, RouterSocketName, Violation, ParseGuidError, ParsePipeNameError, ParseSocketNameError,
+    Text<'_>, EnvironmentEntry<'_>, Guid, Path<'_>, Code, HResult, SocketName, PipeName, RouterSocketName, Violation, ParseGuidError, ParsePipeNameError, ParseSocketNameError,
     DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError<'_>,
 }
 

@@ -2,6 +2,7 @@
 #[macro_use]
 mod define;
 pub(crate) mod check;
+mod environment_entry;
 mod inspect;
 pub(crate) mod table;
 pub mod types;

@@ -1,4 +1,5 @@
 //! The types of the fields and responses of commands.
+pub use super::environment_entry::EnvironmentEntry;
 use crate::wire::{PartValue, Path, Reader, Visitor, Writer, wire_enum, wire_struct};
 use crate::{Array, Continuation, Decode, DecodeError, DecodeErrorKind, Encode, Guid, HResult, Text};
 
@@ -498,7 +499,7 @@ wire_struct! {
     }
 }
 
-/// The continuation of [`ProcessEnvironment`]: every variable as `NAME=value`.
+/// The continuation of [`ProcessEnvironment`]: every variable as `NAME=value`, an [`EnvironmentEntry`].
 pub type EnvironmentEntries<'a> = Array<'a, Text<'a>>;
 
 wire_struct! {

@@ -69,6 +69,7 @@ impl<'b> ReceiveEnvironment<'b> {
     }
 
     /// Returns the next entry, usually `NAME=value`; `None` if it has not arrived yet, or there are no more.
+    /// [`EnvironmentEntry::parse`](crate::types::EnvironmentEntry::parse) splits it.
     ///
     /// # Errors
     /// [`ProtocolError::BufferTooSmall`] for an entry that is longer than the buffer: [suspend](Self::suspend) the exchange and

@@ -19,7 +19,7 @@
 //! | [`SendEnvironment`] | server: the environment after its answer to `GetProcessEnvironment` | nothing |
 //!
 //! A [`Session`] has two connections and steps of its own. The same loop drives every other exchange, over any transport; for
-//! async it has two `.await`s:
+//! `async fn`s it has two `.await`s, and for a transport that is polled it is [`poll_exchange`]:
 //!
 //! ```
 //! use ipc_proto::{Exchange, Step};
@@ -39,6 +39,7 @@
 mod advertise;
 mod call;
 mod counted;
+mod poll;
 mod serve;
 mod session;
 
@@ -46,6 +47,7 @@ pub use advertise::ReceiveAdvertise;
 pub(crate) use call::Progress;
 pub use call::{Answer, Call, SuspendedCall, Untyped, UntypedCall};
 pub use counted::{ReceiveEnvironment, SendEnvironment, SuspendedEnvironment};
+pub use poll::{PollError, poll_exchange};
 pub use serve::{Reply, Serve, SuspendedReply, SuspendedServe};
 pub use session::{Session, SessionEnd, SessionPhase, SessionTimeout, StopEvent, StopStep};
 

@@ -58,7 +58,7 @@ impl<'b> Serve<'b> {
     /// Waits for a request, which is stored in `receive`; the answer is encoded into `send`.
     ///
     /// On a connection from the runtime to a monitor, a [`ConnectPort`](crate::port::ConnectPort) sends the advertise frame
-    /// first, and needs no buffers until the request arrives.
+    /// first, and a peer that closes before a request is not answered: see [`is_untouched`](Self::is_untouched).
     ///
     /// A request that is larger than `receive` is refused; 65,535 bytes are always enough.
     ///
@@ -139,6 +139,28 @@ impl<'b> Serve<'b> {
             }
         };
         (message, send)
+    }
+
+    /// Returns whether no byte of a request has arrived.
+    ///
+    /// At a [`ConnectPort`](crate::port::ConnectPort), such an exchange is not answered after the connection has ended: the
+    /// monitor [hung up](crate::port::ConnectEvent::HungUp). A port at which the runtime listens refuses it, as a runtime
+    /// does.
+    ///
+    /// ```
+    /// use ipc_proto::port::ConnectEvent;
+    /// use ipc_proto::{Exchange, Serve};
+    ///
+    /// let (mut receive, mut send) = ([0; 64], [0; 64]);
+    /// let mut serve = Serve::new(&mut receive, &mut send)?;
+    /// serve.advance(0)?; // the end of the connection
+    /// let event = if serve.is_untouched() { ConnectEvent::HungUp } else { ConnectEvent::Answered };
+    /// assert_eq!(event, ConnectEvent::HungUp);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn is_untouched(&self) -> bool {
+        self.received == 0
     }
 
     /// Returns the received bytes of the request.

@@ -3,7 +3,7 @@ use core::fmt;
 use super::call::Progress;
 use super::{Answer, Step};
 use crate::types::SessionId;
-use crate::{Command, ProtocolError, StopTracing};
+use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 
 /// A tracing session over two connections: one carries the stream, the other the [`StopTracing`] that ends it.
 ///
@@ -73,9 +73,9 @@ pub struct Session {
     received_before: u64,
     /// When the runtime must have accepted the connection and the command.
     connect_until: u64,
-    /// When to attempt the current step again, and the pause before the attempt after that.
+    /// When to attempt the current step again, and the pauses before the attempts after that.
     retry_at: Option<u64>,
-    pause: u64,
+    backoff: BusyBackoff,
     /// Bytes of `StopTracing` that were sent.
     sent: u64,
     end: Option<SessionEnd>,
@@ -86,10 +86,6 @@ const HEAD: [u8; 12] = *b"Nettrace\0\0\0\0";
 
 /// `StopTracing` and its answer have 28 bytes each.
 const BUFFER: usize = 64;
-
-/// The pauses between two attempts, in units of the caller's clock: each is twice the one before.
-const FIRST_PAUSE: u64 = 1;
-const LONGEST_PAUSE: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
 enum Stop {
@@ -124,8 +120,8 @@ pub enum StopEvent {
     Connected,
     /// The runtime accepts no connection, or no bytes, at this time of the caller's clock.
     ///
-    /// The step is attempted again after 1, 2, 4 … 50 units of the clock, so that these should be milliseconds. At the time
-    /// of [`limit_connecting`](Session::limit_connecting) it is `Failed`.
+    /// The step is attempted again after the pauses of [`BusyBackoff`], so that a unit of the clock should be a millisecond.
+    /// At the time of [`limit_connecting`](Session::limit_connecting) it is `Failed`.
     Busy(u64),
     /// The runtime is not reachable, or the connection is broken.
     Failed,
@@ -203,7 +199,7 @@ impl Session {
             received_before: 0,
             connect_until: u64::MAX,
             retry_at: None,
-            pause: FIRST_PAUSE,
+            backoff: BusyBackoff::new(),
             sent: 0,
             end: None,
         }
@@ -260,7 +256,7 @@ impl Session {
                 self.stop = Stop::Connecting;
                 self.until = Some(until);
                 self.connect_until = until;
-                self.pause = FIRST_PAUSE;
+                self.backoff = BusyBackoff::new();
                 self.sent = 0;
                 self.received_before = self.received;
             }
@@ -320,8 +316,8 @@ impl Session {
                 Progress::new(StopTracing::CODE, &command, &mut self.buf).map_or(Stop::Failed, Stop::Calling)
             }
             (StopStep::Connect | StopStep::Send(_), StopEvent::Busy(now)) if now < connect_until => {
-                self.retry_at = Some(now.saturating_add(self.pause).min(connect_until));
-                self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
+                let pause = self.backoff.next();
+                self.retry_at = Some(now.saturating_add(pause.into()).min(connect_until));
                 return;
             }
             (StopStep::Send(_), StopEvent::Sent(n)) => {

@@ -3,7 +3,7 @@ use core::fmt;
 use super::lost_feature::LostFeatures;
 use super::step::PlanStep;
 use crate::exchange::Progress;
-use crate::{Answer, Code, EncodeError, HResult, ProtocolError, ServerError, Step};
+use crate::{Answer, BusyBackoff, Code, EncodeError, HResult, ProtocolError, ServerError, Step};
 
 /// Carries out a plan: sends a command on a connection of its own, and the next older one on another connection if the
 /// runtime does not know the first. It has no buffer, no transport and no clock.
@@ -70,15 +70,11 @@ pub struct Fallback<S> {
     command: S,
     state: State,
     until: u64,
-    pause: u64,
+    backoff: BusyBackoff,
     /// Bytes sent and received on all connections.
     sent: u64,
     received: u64,
 }
-
-/// The pauses between two attempts to connect, in milliseconds: each is twice the one before.
-const FIRST_PAUSE: u64 = 1;
-const LONGEST_PAUSE: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
 enum State {
@@ -159,7 +155,7 @@ impl<S: PlanStep> Fallback<S> {
     /// Creates a machine that begins with `first` and gives up at the time `until` of the caller's clock, which counts
     /// milliseconds. [`PlanStep::LIMIT_MS`] is the usual time from now.
     pub const fn new(first: S, until: u64) -> Self {
-        Self { command: first, state: State::New, until, pause: FIRST_PAUSE, sent: 0, received: 0 }
+        Self { command: first, state: State::New, until, backoff: BusyBackoff::new(), sent: 0, received: 0 }
     }
 
     /// Returns the command that is being sent, or that was answered.
@@ -226,8 +222,7 @@ impl<S: PlanStep> Fallback<S> {
     /// milliseconds.
     pub fn busy(&mut self, now: u64) {
         if let State::Connecting(progress) = self.state {
-            self.state = State::Paused(progress, now.saturating_add(self.pause));
-            self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
+            self.state = State::Paused(progress, now.saturating_add(self.backoff.next().into()));
             self.tick(now);
         }
     }
@@ -248,7 +243,7 @@ impl<S: PlanStep> Fallback<S> {
             Ok(()) => match (progress.answer(buf), self.command.older()) {
                 (Ok(Answer::Refused(ServerError { hresult: HResult::UNKNOWN_COMMAND, .. })), Some(older)) => {
                     self.command = older;
-                    self.pause = FIRST_PAUSE;
+                    self.backoff = BusyBackoff::new();
                     State::New
                 }
                 _ => State::Done(progress),

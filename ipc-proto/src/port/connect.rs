@@ -7,11 +7,11 @@ use crate::wire::Writer;
 /// connects again.
 ///
 /// ```text
-///            ┌── Failed, or Sent(0) ──► Wait { milliseconds } ── Waited ──┐
-///            │                                                            │
-/// Connect ───┴── Connected ──► Send(frame) ── Sent(34) ──► Await ── Readable ──► Serve ── Answered ──┐
-///    ▲                                                       │                                       │
-///    └──────────────────────────────────── HungUp ───────────┴───────────────────────────────────────┘
+///            ┌── Failed, or Sent(0) ──► Wait { milliseconds } ── Waited ───┐
+///            │                                                             │
+/// Connect ───┴── Connected ──► Send(frame) ── Sent(34) ──► Serve ──────────┤
+///    ▲                                                       Answered,     │
+///    └────────────────────────────────────────────────────── or HungUp ────┘
 /// ```
 ///
 /// [`step`](Self::step) returns what to do. Pass the outcome to [`advance`](Self::advance), which ignores an event that
@@ -20,9 +20,13 @@ use crate::wire::Writer;
 /// * It sends the frame immediately, within [`Advertise::SEND_DEADLINE_MS`]; otherwise the connection has failed.
 /// * A connection carries one command. Pass `Answered` after the response, or immediately after the OK of a session with
 ///   a stream: the connection then belongs to the session, and the port makes another one.
-/// * While it waits for a command, it checks for a hang-up before data: the command of a monitor that closes immediately
-///   is lost.
-/// * After a hang-up, the first attempt is immediate. If it fails, the wait is 12 ms instead of 10.
+/// * A monitor that closes the connection before a command is not answered: pass `HungUp`. The first attempt after it is
+///   immediate. If that fails, the wait is 12 ms instead of 10.
+///
+/// The transport only has to connect, read and write. A [`Serve`](crate::Serve) waits for the command and receives it;
+/// [`Serve::is_untouched`](crate::Serve::is_untouched) returns whether the monitor hung up instead. A transport that can
+/// poll needs no buffers before a command arrives. It checks for a hang-up before data, as the runtime does: the command
+/// of a monitor that closes immediately is lost.
 ///
 /// A runtime has one [`Backoff`] for all of its ports, and resets it for a command on any of them. Here, each port has its
 /// own, so that a busy port does not cause more attempts of the others.
@@ -40,8 +44,6 @@ use crate::wire::Writer;
 /// let ConnectStep::Send(frame) = port.step() else { unreachable!() };
 /// assert_eq!(&frame[..8], b"ADVR_V1\0");
 /// port.advance(ConnectEvent::Sent(34));
-/// assert_eq!(port.step(), ConnectStep::Await);
-/// port.advance(ConnectEvent::Readable);
 /// assert_eq!(port.step(), ConnectStep::Serve); // with `Serve::new`, over that connection
 /// port.advance(ConnectEvent::Answered);
 /// assert_eq!(port.step(), ConnectStep::Connect);
@@ -65,10 +67,8 @@ pub enum ConnectStep<'p> {
     },
     /// Send these bytes: then `Sent` with their number; 0 or `Failed` if sending fails or takes too long.
     Send(&'p [u8]),
-    /// Wait without a limit until the connection is hung up or readable: then `HungUp` if it is, even if it is readable
-    /// too; otherwise `Readable`.
-    Await,
-    /// Serve the command on the connection: then `Answered`.
+    /// Wait for a command on the connection, without a limit, and serve it: then `Answered`; `HungUp` if the monitor closed
+    /// the connection before the first byte of a command.
     Serve,
 }
 
@@ -84,9 +84,7 @@ pub enum ConnectEvent {
     Waited,
     /// This number of bytes was sent.
     Sent(usize),
-    /// A command has arrived.
-    Readable,
-    /// The monitor closed the connection.
+    /// The monitor closed the connection before a command.
     HungUp,
     /// The command is answered, or its stream has started.
     Answered,
@@ -97,7 +95,6 @@ enum State {
     Connecting,
     Waiting { milliseconds: u32 },
     Sending { sent: usize },
-    Awaiting,
     Serving,
 }
 
@@ -117,7 +114,6 @@ impl ConnectPort {
             State::Connecting => ConnectStep::Connect,
             State::Waiting { milliseconds } => ConnectStep::Wait { milliseconds },
             State::Sending { sent } => ConnectStep::Send(self.frame.get(sent..).unwrap_or_default()),
-            State::Awaiting => ConnectStep::Await,
             State::Serving => ConnectStep::Serve,
         }
     }
@@ -134,12 +130,11 @@ impl ConnectPort {
             (State::Sending { sent }, ConnectEvent::Sent(n)) => match sent.saturating_add(n) {
                 sent if sent >= Advertise::LEN => {
                     self.backoff.reset();
-                    State::Awaiting
+                    State::Serving
                 }
                 sent => State::Sending { sent },
             },
-            (State::Awaiting, ConnectEvent::Readable) => State::Serving,
-            (State::Awaiting, ConnectEvent::HungUp) => {
+            (State::Serving, ConnectEvent::HungUp) => {
                 self.backoff.hung_up();
                 State::Connecting
             }

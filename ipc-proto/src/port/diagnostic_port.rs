@@ -21,7 +21,8 @@ use crate::plan::Flavour;
 /// Section "Diagnostic Ports" of the specification (errata: it mentions neither that empty parts are ignored, nor that
 /// unknown tags are; and runtimes without a default port do accept `listen`).
 ///
-/// Its `Display` is the value for a child process that connects to a monitor. A list joins several of them with `;`.
+/// Its `Display` is the value for a child process that connects to a monitor. [`PortList`](super::PortList) is the value
+/// for several ports.
 ///
 /// ```
 /// use ipc_proto::port::{Port, PortType, Variable};
@@ -99,10 +100,29 @@ impl<'a> Port<'a> {
     /// # Errors
     /// If a list of ports cannot contain the address: it is empty, or it contains a `;`, a `,` or a NUL.
     pub fn connect(address: &'a str, suspend: bool) -> Result<Self, PortAddressError> {
+        Self::new(address, PortType::Connect, suspend)
+    }
+
+    /// Creates a port at which a runtime listens. Only runtimes without a default port, for example on phones, open it:
+    /// there, the address is a host and a TCP port.
+    ///
+    /// ```
+    /// let port = ipc_proto::port::Port::listen("127.0.0.1:9000", true)?;
+    /// assert_eq!(port.to_string(), "127.0.0.1:9000,listen,suspend");
+    /// # Ok::<(), ipc_proto::port::PortAddressError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn listen(address: &'a str, suspend: bool) -> Result<Self, PortAddressError> {
+        Self::new(address, PortType::Listen, suspend)
+    }
+
+    fn new(address: &'a str, port_type: PortType, suspend: bool) -> Result<Self, PortAddressError> {
         if address.is_empty() || address.contains([';', ',', '\0']) {
             return Err(PortAddressError);
         }
-        Ok(Self { address, port_type: PortType::Connect, suspend })
+        Ok(Self { address, port_type, suspend })
     }
 
     /// Parses a value of `DOTNET_DiagnosticPorts`. Ports have the runtime's order: the last of the list comes first.

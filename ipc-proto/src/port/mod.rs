@@ -8,7 +8,7 @@
 //! | runtime | [`Config`] | which ports the runtime's environment names, and which parts of it are probably mistakes |
 //! | runtime | [`ConnectPort`] | what to do next at one port; with [`Backoff`], how long to wait before the next attempt |
 //! | runtime | [`Suspension`] | which ports still suspend the runtime |
-//! | monitor | [`Port`] | the value of `DOTNET_DiagnosticPorts` that names the monitor's address |
+//! | monitor | [`Port`], [`PortList`] | the value of `DOTNET_DiagnosticPorts` that names the monitor's address, also beside other ports |
 //! | monitor | [`MonitorPort`] | which runtimes are at the port, which connection of each is live, and when a runtime has left |
 //! | tool | [`ToolPort`] | the address in the user's `--diagnostic-port` |
 mod backoff;
@@ -17,6 +17,7 @@ mod connect;
 mod diagnostic_port;
 mod finding;
 mod monitor;
+mod port_list;
 mod rejection;
 mod suspend;
 mod tool_port;
@@ -29,6 +30,7 @@ pub use finding::Finding;
 pub use monitor::{
     Accepted, MonitorChange, MonitorFull, MonitorLimits, MonitorPort, MonitorSlot, RuntimeEntry, RuntimeState,
 };
+pub use port_list::PortList;
 pub use rejection::Rejection;
 pub use suspend::Suspension;
 pub use tool_port::{ToolPort, ToolPortError, Transport};

@@ -116,6 +116,27 @@ impl<'a> Text<'a> {
         char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
+    /// Splits the text at a separator, an ASCII character, which is not in either part. The first unit is no separator.
+    pub(crate) fn split_after_first(self, separator: u8) -> Option<(Self, Self)> {
+        match self.0 {
+            Repr::Null => None,
+            Repr::Utf8(s) => {
+                // No byte of another character is ASCII.
+                let at = s.bytes().skip(1).position(|byte| byte == separator)?.saturating_add(1);
+                Some((Self(Repr::Utf8(s.get(..at)?)), Self(Repr::Utf8(s.get(at.saturating_add(1)..)?))))
+            }
+            Repr::Utf16(s) => {
+                let at = s.iter().skip(1).position(|unit| *unit == separator.into())?.saturating_add(1);
+                Some((Self(Repr::Utf16(s.get(..at)?)), Self(Repr::Utf16(s.get(at.saturating_add(1)..)?))))
+            }
+            Repr::Wire(s) => {
+                let at = self.units().skip(1).position(|unit| unit == separator.into())?.saturating_add(1);
+                let at = at.saturating_mul(2);
+                Some((Self(Repr::Wire(s.get(..at)?)), Self(Repr::Wire(s.get(at.saturating_add(2)..)?))))
+            }
+        }
+    }
+
     /// Reads the units after the count.
     #[inline]
     pub(super) fn counted(r: &mut Reader<'a>, count: u32) -> Result<Self, DecodeError> {

@@ -204,3 +204,37 @@ fn a_caller_that_miscounts() {
     feed(&mut receive, &mut wire, &mut iter::empty()).unwrap();
     assert_eq!(receive.next_entry().unwrap().unwrap(), "A=b");
 }
+
+/// The name of an entry ends at the first `=` that is not the first character, in each form of a text.
+#[test]
+fn entry_is_split_into_name_and_value() {
+    let lone = [0xd800, b'='.into(), 0xdc00];
+    let table = [
+        ("", None),
+        ("=", None),
+        ("odd", None),
+        ("=odd", None),
+        ("==", Some(("=", ""))),
+        ("===", Some(("=", "="))),
+        ("A=", Some(("A", ""))),
+        ("A=1=2", Some(("A", "1=2"))),
+        ("=C:=C:\\x", Some(("=C:", "C:\\x"))),
+        ("é\u{1f600}=ſ\u{1f600}", Some(("é\u{1f600}", "ſ\u{1f600}"))),
+    ];
+    for (entry, expected) in table {
+        let units: Vec<u16> = entry.encode_utf16().collect();
+        let bytes = list(1, &[entry]).split_off(4);
+        let wire: Text<'_> = wire::decode(&bytes).unwrap();
+        assert!(wire.as_wire().is_some());
+        for form in [Text::from(entry), Text::from_utf16(&units), wire] {
+            let split = EnvironmentEntry::parse(form);
+            let expected =
+                expected.map(|(name, value)| EnvironmentEntry { name: name.into(), value: value.into() });
+            assert_eq!(split, expected, "{form:?}");
+            assert!(split.is_none_or(|split| split.to_string() == entry));
+        }
+    }
+    assert_eq!(EnvironmentEntry::parse(Text::NULL), None);
+    let split = EnvironmentEntry::parse(Text::from_utf16(&lone)).unwrap();
+    assert_eq!((split.name, split.value), (Text::from_utf16(&lone[..1]), Text::from_utf16(&lone[2..])));
+}

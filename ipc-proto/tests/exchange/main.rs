@@ -8,17 +8,21 @@
 )]
 mod call;
 mod environment;
+mod poll;
 mod serve;
 
 use core::iter;
 
 use ipc_fuzz::wire::{feed, take};
-use ipc_proto::types::{DumpFlags, DumpType, ProcessEnvironment, ProcessInfo, ProcessInfo2, Status};
+use ipc_proto::types::{
+    DumpFlags, DumpType, EnvironmentEntry, ProcessEnvironment, ProcessInfo, ProcessInfo2, Status,
+};
 use ipc_proto::{
     Answer, ApplyStartupHook, Array, Call, Code, Command, DecodeError, DecodeErrorKind, Encode, EncodeError,
     Exchange, GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, Guid, HResult, Message,
-    ProtocolError, ReceiveEnvironment, Reply, Request, RequestError, ResumeRuntime, SendEnvironment, Serve,
-    ServerError, Step, StopTracing, Text, encode_to_vec, steps, wire,
+    PollError, ProtocolError, ReceiveAdvertise, ReceiveEnvironment, Reply, Request, RequestError,
+    ResumeRuntime, SendEnvironment, Serve, ServerError, Step, StopTracing, Text, encode_to_vec,
+    poll_exchange, steps, wire,
 };
 
 /// Builds a message with any size in its header.

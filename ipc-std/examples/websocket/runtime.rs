@@ -16,7 +16,7 @@ use crate::socket::Socket;
 
 /// The name of the only provider.
 pub(crate) const PROVIDER: &str = "Demo";
-/// The limits of connecting and of a command.
+/// The limits of connecting and of an answer.
 const CONNECT: Duration = Duration::from_secs(1);
 const SERVE: Duration = Duration::from_secs(30);
 
@@ -52,28 +52,29 @@ impl<'a> Runtime<'a> {
                 (ConnectStep::Send(frame), Some(socket)) => {
                     socket.write(frame).map_or(ConnectEvent::Failed, ConnectEvent::Sent)
                 }
-                (ConnectStep::Await, Some(socket)) => {
-                    socket.set_limit(None);
-                    if let Ok(true) = socket.wait() { ConnectEvent::Readable } else { ConnectEvent::HungUp }
-                }
-                (ConnectStep::Serve, socket) => {
-                    if let Some(Err(e)) = socket.take().map(|socket| self.serve(socket)) {
+                (ConnectStep::Serve, Some(_)) => {
+                    let served = socket.take().map_or(Ok(ConnectEvent::HungUp), |socket| self.serve(socket));
+                    served.unwrap_or_else(|e| {
                         eprintln!("runtime: {e}"); // it continues
-                    }
-                    ConnectEvent::Answered
+                        ConnectEvent::Answered
+                    })
                 }
-                (ConnectStep::Send(_) | ConnectStep::Await, None) => ConnectEvent::Failed,
+                (ConnectStep::Send(_) | ConnectStep::Serve, None) => ConnectEvent::Failed,
             };
             port.advance(event);
         }
     }
 
-    /// Serves a command. A session keeps the connection.
-    fn serve(&mut self, mut socket: Socket) -> Result<(), Box<dyn Error>> {
-        socket.set_limit(Some(SERVE));
+    /// Waits for a command, and serves it. A session keeps the connection.
+    fn serve(&mut self, mut socket: Socket) -> Result<ConnectEvent, Box<dyn Error>> {
         let (mut receive, mut send) = ([0; 65_535], [0; 4096]);
         let mut serve = Serve::new(&mut receive, &mut send)?;
+        socket.set_limit(None);
         drive(&mut serve, &mut socket)?;
+        if serve.is_untouched() {
+            return Ok(ConnectEvent::HungUp);
+        }
+        socket.set_limit(Some(SERVE));
         let (request, mut reply) = serve.finish();
         match request {
             Ok(Request::GetProcessInfo2(get)) => reply.answer(&get, &self.info)?,
@@ -94,7 +95,7 @@ impl<'a> Runtime<'a> {
                     }
                 });
                 self.sessions.push(Some((stop, stream)));
-                return Ok(());
+                return Ok(ConnectEvent::Answered);
             }
             Ok(Request::StopTracing(stop)) => {
                 let index = usize::try_from(stop.session_id)?.wrapping_sub(1);
@@ -107,7 +108,8 @@ impl<'a> Runtime<'a> {
             Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
             Err(_) => {} // the reply refuses it already
         }
-        Ok(drive(&mut reply, &mut socket)?)
+        drive(&mut reply, &mut socket)?;
+        Ok(ConnectEvent::Answered)
     }
 }
 

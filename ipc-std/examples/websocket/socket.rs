@@ -67,8 +67,8 @@ impl Socket {
         self.socket.get_mut().until = limit.map(|limit| Instant::now() + limit);
     }
 
-    /// Waits for the next bytes. Returns whether there are any: otherwise the peer has closed.
-    pub(crate) fn wait(&mut self) -> io::Result<bool> {
+    /// Waits for the next bytes, or until the peer has closed.
+    fn wait(&mut self) -> io::Result<()> {
         while self.received.is_empty() && !self.closed {
             match self.socket.read() {
                 Ok(Message::Binary(bytes)) => self.received = bytes,
@@ -80,7 +80,7 @@ impl Socket {
                 Err(e) => return Err(io_error(e)),
             }
         }
-        Ok(!self.closed)
+        Ok(())
     }
 }
 

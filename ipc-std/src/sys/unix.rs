@@ -23,7 +23,7 @@ pub(crate) use flag::Flag;
 pub(crate) use hub::Hub;
 pub(crate) use listener::Listener;
 pub(crate) use liveness::{HANG_UP_TIMEOUT, is_dead, is_refused};
-pub(crate) use path::{absolute, endpoint, owner, port_address, split};
+pub(crate) use path::{absolute, endpoint, owner, port_address};
 pub(crate) use poller::Poller;
 pub(crate) use process::{
     ProcessEntry, own_user, process_entry, process_exists, process_has_ended, seconds_of,

@@ -12,7 +12,7 @@ mod socket;
 
 pub(crate) use address::{
     Address, LONGEST_PATH, PREFIX, Pinned, absolute, endpoint, is_refused, is_socket, is_too_long,
-    port_address, split,
+    port_address,
 };
 pub(crate) use flag::Flag;
 pub(crate) use hub::Hub;

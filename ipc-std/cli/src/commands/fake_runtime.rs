@@ -6,7 +6,7 @@ use std::thread;
 
 use clap::ValueEnum;
 use ipc_proto::Advertise;
-use ipc_proto::port::{Config, Finding, PortType, Variable};
+use ipc_proto::port::{Config, Finding, Port, PortType, Variable};
 use ipc_std::fake::{FakePort, FakeRuntime, Profile};
 use ipc_std::{Server, discover};
 use serde_json::json;
@@ -50,8 +50,9 @@ pub(crate) struct Args {
 
 /// Refuses network addresses, which a runtime on this system would take for file names.
 fn port(text: &str) -> Result<String, String> {
-    let address = text.split(',').next().unwrap_or_default();
-    if socket_path::is_network(address) { Err(socket_path::refusal(address)) } else { Ok(text.to_owned()) }
+    let network =
+        Port::list(text).map(|port| port.address()).find(|address| socket_path::is_network(address));
+    network.map_or_else(|| Ok(text.to_owned()), |address| Err(socket_path::refusal(address)))
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -1,6 +1,4 @@
-use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ipc_proto::SocketName;
@@ -26,15 +24,7 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     std::path::absolute(path)
 }
 
-/// Returns the address of a port with this absolute path, as a runtime reads it.
-pub(crate) fn port_address(path: &Path) -> &OsStr {
-    path.as_os_str()
-}
-
-/// Splits a text at each separator, an ASCII character.
-pub(crate) fn split(text: &OsStr, separator: u8) -> Vec<OsString> {
-    text.as_bytes()
-        .split(|byte| *byte == separator)
-        .map(|piece| OsStr::from_bytes(piece).to_owned())
-        .collect()
+/// Returns the address of a port with this absolute path, as a runtime reads it; `None` if it is not UTF-8.
+pub(crate) fn port_address(path: &Path) -> Option<&str> {
+    path.to_str()
 }

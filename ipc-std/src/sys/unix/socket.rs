@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
+use ipc_proto::BusyBackoff;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect};
@@ -80,19 +81,18 @@ impl Socket {
 
     /// Connects to the socket at `path`.
     ///
-    /// While the backlog is full, it tries again after pauses of 1 to 50 ms: a runtime accepts only between two
-    /// commands, and there is nothing to poll.
+    /// While the backlog is full, it tries again after the pauses of [`BusyBackoff`]: there is nothing to poll.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
         let (address, _directory) = address(path)?;
         let fd = unix_socket()?;
-        let mut pause = Duration::from_millis(1);
+        let mut backoff = BusyBackoff::new();
         loop {
             match connect(&fd, &address) {
                 Ok(()) | Err(Errno::ISCONN) => return Ok(Self::connected(fd)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
+                    let pause = Duration::from_millis(backoff.next().into());
                     std::thread::sleep(pause.min(remaining(deadline)?));
-                    pause = pause.saturating_mul(2).min(Duration::from_millis(50));
                 }
                 Err(Errno::INPROGRESS | Errno::ALREADY) => {
                     wait(&mut [PollFd::new(&fd, PollFlags::OUT)], deadline)?

@@ -95,13 +95,8 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     Ok(whole.into())
 }
 
-/// Returns the address of a port with this whole name, as a runtime reads it: the part after `\\.\pipe\`.
-pub(crate) fn port_address(path: &Path) -> OsString {
-    bare(path.as_os_str())
-}
-
-/// Splits a text at each separator, an ASCII character.
-pub(crate) fn split(text: &OsStr, separator: u8) -> Vec<OsString> {
-    let wide: Vec<u16> = text.encode_wide().collect();
-    wide.split(|unit| *unit == u16::from(separator)).map(OsString::from_wide).collect()
+/// Returns the address of a port with this whole name, as a runtime reads it: the part after `\\.\pipe\`. `None` if it is
+/// not Unicode.
+pub(crate) fn port_address(path: &Path) -> Option<&str> {
+    path.to_str().map(|whole| whole.strip_prefix(PREFIX).unwrap_or(whole))
 }

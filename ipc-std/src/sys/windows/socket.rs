@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use ipc_proto::BusyBackoff;
 use windows_sys::Win32::Foundation::{
     ERROR_PIPE_BUSY, GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE,
 };
@@ -60,21 +61,21 @@ impl Socket {
     }
 
     /// Connects to the pipe at `path`. If all its instances are in use, this waits for one: a runtime makes the next
-    /// only between two commands.
+    /// only between two commands. Another client can take that instance first, so it tries again after the pauses of
+    /// [`BusyBackoff`] even if there is none.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
-        /// The interval between attempts: another client can take a new instance first.
-        const RETRY: u32 = 50;
+        let mut backoff = BusyBackoff::new();
         let address = Address::new(path)?;
         loop {
             match Self::open(&address) {
                 Err(e) if is_busy(&e) => {}
                 opened => return opened,
             }
-            let timeout = milliseconds(deadline)?.min(RETRY);
+            let timeout = milliseconds(deadline)?.min(backoff.next());
             // SAFETY: the name ends with a NUL. The next attempt shows whether it succeeds.
             if unsafe { WaitNamedPipeW(address.wide().as_ptr(), timeout) } == 0 {
                 // If it fails for another reason, it does so immediately.
-                std::thread::sleep(Duration::from_millis(1));
+                std::thread::sleep(Duration::from_millis(BusyBackoff::FIRST_MS.into()));
             }
         }
     }

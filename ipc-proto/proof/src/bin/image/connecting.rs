@@ -23,8 +23,7 @@ pub fn wait_for_command(port: &mut ConnectPort) {
                 write_bytes(bytes);
                 ConnectEvent::Sent(bytes.len())
             }
-            ConnectStep::Await if number() == 0 => ConnectEvent::HungUp,
-            ConnectStep::Await => ConnectEvent::Readable,
+            ConnectStep::Serve if number() == 0 => ConnectEvent::HungUp,
             ConnectStep::Serve => return,
         };
         port.advance(event);

@@ -1,0 +1,53 @@
+/// The pauses between two attempts of a client while a runtime is busy.
+///
+/// ```text
+/// 1, 2, 4, 8, 16, 32, 50, 50 … milliseconds
+/// ```
+///
+/// A runtime accepts a connection only between two commands. While its backlog is full, or all instances of its pipe are
+/// in use, connecting fails immediately, and nothing reports when it would succeed. The first pauses are short, so that a
+/// short command delays the client little.
+///
+/// It is the rule of a client. A runtime that finds no monitor waits longer: see [`port::Backoff`](crate::port::Backoff).
+///
+/// ```
+/// use ipc_proto::BusyBackoff;
+///
+/// let mut backoff = BusyBackoff::new();
+/// let pauses: Vec<_> = (0..8).map(|_| backoff.next()).collect();
+/// assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 50, 50]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusyBackoff {
+    /// The next pause.
+    pause: u32,
+}
+
+impl BusyBackoff {
+    /// The first pause, in milliseconds.
+    pub const FIRST_MS: u32 = 1;
+    /// The longest pause, in milliseconds.
+    pub const LONGEST_MS: u32 = 50;
+
+    /// Creates a back-off before the first attempt.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { pause: Self::FIRST_MS }
+    }
+
+    /// Returns the pause after an attempt, in milliseconds. Each is twice the one before, up to the longest.
+    pub const fn next(&mut self) -> u32 {
+        let pause = self.pause;
+        self.pause = match pause.saturating_mul(2) {
+            longer if longer < Self::LONGEST_MS => longer,
+            _ => Self::LONGEST_MS,
+        };
+        pause
+    }
+}
+
+impl Default for BusyBackoff {
+    fn default() -> Self {
+        Self::new()
+    }
+}
