@@ -1,7 +1,7 @@
 //! The responses of commands, as structs.
-use ipc_proto::types::{ProcessInfo as ProtoProcessInfo, SessionId};
-use ipc_proto::wire::Reader;
-use ipc_proto::{Code, Command as _, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Message};
+use ipc_proto::plan::{InfoStep, PlanStep as _};
+use ipc_proto::types::{ProcessInfo3, SessionId};
+use ipc_proto::{Code, Message};
 
 use crate::command::Guid;
 use crate::memory;
@@ -32,40 +32,29 @@ pub struct ProcessInfo<'a> {
     pub portable_rid: Text<'a>,
 }
 
-impl<'a> ProcessInfo<'a> {
-    /// Decodes the payload of an answer. Each version has the fields of the one before, and more around them: they are
-    /// read here once, because three copies of the code would be a tenth of a small client.
-    fn read(command: Code, r: &mut Reader<'a>) -> Result<Self, Failure> {
-        if ![GetProcessInfo::CODE, GetProcessInfo2::CODE, GetProcessInfo3::CODE].contains(&command) {
-            return Err(Status::InvalidArgument.into());
+impl<'a> From<ProcessInfo3<'a>> for ProcessInfo<'a> {
+    fn from(info: ProcessInfo3<'a>) -> Self {
+        Self {
+            version: info.version,
+            process_id: info.process_id,
+            runtime_cookie: Guid { bytes: info.runtime_cookie.0 },
+            command_line: Text::decoded(info.command_line),
+            os: Text::decoded(info.os),
+            arch: Text::decoded(info.arch),
+            managed_entrypoint_assembly_name: Text::decoded(info.managed_entrypoint_assembly_name),
+            clr_product_version: Text::decoded(info.clr_product_version),
+            portable_rid: Text::decoded(info.portable_rid),
         }
-        let version = if command == GetProcessInfo3::CODE { r.read()? } else { 0 };
-        let common: ProtoProcessInfo<'_> = r.read()?;
-        let mut more = |has: bool| match has {
-            true => r.read().map(Text::decoded),
-            false => Ok(Text::NULL),
-        };
-        Ok(Self {
-            version,
-            process_id: common.process_id,
-            runtime_cookie: Guid { bytes: common.runtime_cookie.0 },
-            command_line: Text::decoded(common.command_line),
-            os: Text::decoded(common.os),
-            arch: Text::decoded(common.arch),
-            managed_entrypoint_assembly_name: more(command != GetProcessInfo::CODE)?,
-            clr_product_version: more(command != GetProcessInfo::CODE)?,
-            portable_rid: more(command == GetProcessInfo3::CODE)?,
-        })
     }
 }
 
-/// Returns a reader of the payload of the OK answer at the front of the bytes.
-fn payload(answer: &[u8]) -> Result<Reader<'_>, Failure> {
+/// Returns the OK answer at the front of the bytes.
+fn ok(answer: &[u8]) -> Result<Message<'_>, Failure> {
     let (message, _) = complete(answer)?;
     if message.code != Code::OK {
         return Err(Failure { status: Status::Unexpected, detail: message.code.0.into() });
     }
-    Ok(Reader::at(message.payload, Message::HEADER_LEN))
+    Ok(message)
 }
 
 /// Stores the description in the OK answer to a `command`, which is GetProcessInfo, GetProcessInfo2 or GetProcessInfo3. Its
@@ -83,7 +72,8 @@ pub unsafe extern "C" fn dipc_read_process_info(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(answer, len) }.and_then(|answer| -> Outcome {
-        let decoded = ProcessInfo::read(Code(command), &mut payload(answer)?)?;
+        let step = InfoStep::of(Code(command)).ok_or(Status::InvalidArgument)?;
+        let decoded = step.response(&ok(answer)?)?.into();
         // SAFETY: as above.
         unsafe { memory::store::<ProcessInfo<'_>>(info.cast(), decoded) }.map(|()| 0)
     });
@@ -103,7 +93,7 @@ pub unsafe extern "C" fn dipc_read_session_id(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(answer, len) }.and_then(|answer| -> Outcome {
-        let decoded: SessionId = payload(answer)?.read()?;
+        let decoded: SessionId = ok(answer)?.decode()?;
         // SAFETY: as above.
         unsafe { memory::store(session_id, decoded.session_id) }.map(|()| 0)
     });

@@ -1,8 +1,8 @@
 //! The server's role: one request, and the reply to it.
+use ipc_proto::plan::InfoStep;
 use ipc_proto::{
-    Code, Command as _, Continuation, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, GetProcessInfo3,
-    HResult, ProtocolError, Reply, Request as ProtoRequest, RequestError, Serve, SuspendedReply,
-    SuspendedServe,
+    Code, Continuation, HResult, ProtocolError, Reply, Request as ProtoRequest, RequestError, Serve, ServerError,
+    SuspendedReply, SuspendedServe,
 };
 
 use crate::command::{Argument, Array, Payload};
@@ -275,12 +275,12 @@ pub unsafe extern "C" fn dipc_reply_process_info(
         &info.clr_product_version,
         &info.portable_rid,
     ];
-    let (response_type, fields) = match code {
-        GetProcessInfo::CODE => (Response::ProcessInfo, fields.get(1..6)),
-        GetProcessInfo2::CODE => (Response::ProcessInfo2, fields.get(1..8)),
-        GetProcessInfo3::CODE => (Response::ProcessInfo3, fields.get(..)),
+    let (response_type, fields) = match InfoStep::of(code) {
+        Some(step) if step.has_platform() => (Response::ProcessInfo3, fields.get(..)),
+        Some(step) if step.has_version() => (Response::ProcessInfo2, fields.get(1..8)),
+        Some(_) => (Response::ProcessInfo, fields.get(1..6)),
         // The error.
-        _ => (Response::ProcessInfo, None),
+        None => (Response::ProcessInfo, None),
     };
     // SAFETY: as above.
     unsafe { answer(exchange, response_type, fields.unwrap_or_default(), detail) }
@@ -300,8 +300,8 @@ pub unsafe extern "C" fn dipc_reply_refuse(
         let text = unsafe { message.proto() }?;
         if text.is_null() {
             placed.run(|reply| reply.refuse(HResult(hresult)))??;
-        } else if placed.state().code == GenerateCoreDump3::CODE {
-            let error = ipc_proto::ServerError { hresult: HResult(hresult), message: Some(text) };
+        } else if ServerError::has_message(placed.state().code) {
+            let error = ServerError { hresult: HResult(hresult), message: Some(text) };
             placed.run(|reply| reply.refuse_with(&error))??;
         } else {
             return Err(Status::InvalidArgument.into());

@@ -5,8 +5,8 @@ use super::{Exchange, Step};
 use crate::message::Header;
 use crate::wire::Reader;
 use crate::{
-    Code, Command, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, GenerateCoreDump3, HResult,
-    Message, Parsed, ProtocolError, ServerError, encode,
+    Code, Command, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Message, Parsed,
+    ProtocolError, ServerError, encode,
 };
 
 /// The client's role: sends one command and receives the answer to it. A connection carries one call.
@@ -353,7 +353,7 @@ impl Progress {
             Parsed::Complete { value, .. } if value.code == Code::OK => Ok(Answer::Ok(value)),
             Parsed::Complete { value, .. } => {
                 let code: HResult = value.decode()?;
-                let has_message = self.command == GenerateCoreDump3::CODE;
+                let has_message = ServerError::has_message(self.command);
                 // A malformed message does not invalidate the code.
                 let error = if has_message { value.decode().ok() } else { None };
                 Ok(Answer::Refused(error.unwrap_or_else(|| code.into())))

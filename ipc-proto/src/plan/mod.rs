@@ -35,7 +35,7 @@ pub use dump::{DumpConfig, DumpStep};
 pub use explain::{Explanation, explain};
 pub use fallback::{Fallback, FallbackError, FallbackStep};
 pub use hazard::{Hazard, hazard};
-pub use info::{InfoConfig, InfoStep};
+pub use info::{InfoAnswer, InfoConfig, InfoStep};
 pub use lost_feature::{LostFeature, LostFeatures};
 pub use runtime::{Flavour, Obstacle, Runtime, major_version, obstacle, refusal};
 pub use step::{CALL_LIMIT_MS, DUMP_LIMIT_MS, PlanStep, Single, Steps};
