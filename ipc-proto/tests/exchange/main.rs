@@ -8,6 +8,7 @@
 )]
 mod call;
 mod environment;
+mod overrun;
 mod serve;
 
 use core::iter;
