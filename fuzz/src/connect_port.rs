@@ -47,7 +47,8 @@ fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let mut backoff = Backoff::default();
     while !u.is_empty() {
         let event = match u.arbitrary()? {
-            // Most numbers are larger than the frame.
+            // Most numbers are larger than the frame. Half of them become the rest of the frame.
+            ConnectEvent::Sent(n) if n > 40 && n % 2 == 0 => ConnectEvent::Sent(Advertise::LEN - sent),
             ConnectEvent::Sent(n) if n > 40 => ConnectEvent::Sent(n % 40),
             event => event,
         };
@@ -57,6 +58,11 @@ fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
                 Next::Send
             }
             (Next::Connect | Next::Send, ConnectEvent::Failed) | (Next::Send, ConnectEvent::Sent(0)) => {
+                assert_eq!(backoff.next(), waits.next());
+                Next::Wait
+            }
+            // More than was lent.
+            (Next::Send, ConnectEvent::Sent(n)) if n > Advertise::LEN - sent => {
                 assert_eq!(backoff.next(), waits.next());
                 Next::Wait
             }

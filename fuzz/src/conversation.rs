@@ -2,8 +2,8 @@ use arbitrary::{Arbitrary, Unstructured};
 use ipc_proto::types::{EnvironmentEntries, ProcessEnvironment};
 use ipc_proto::wire::Writer;
 use ipc_proto::{
-    Answer, Array, Call, Code, Command, Continuation, Encode, EncodeError, HResult, Message, ProtocolError,
-    Request, RequestError, SendEnvironment, Serve, ServerError, Text, encode_to_vec,
+    Answer, Array, Call, Code, Command, Continuation, Encode, EncodeError, HResult, InvalidValue, Message,
+    ProtocolError, Request, RequestError, SendEnvironment, Serve, ServerError, Text, encode_to_vec,
 };
 
 use crate::split::{Bytes, environment};
@@ -111,10 +111,12 @@ impl Scene<'_> {
         assert_eq!(feed(&mut serve, &mut &request_bytes[..], &mut sizes), Ok(()));
         let (received, mut reply) = serve.finish();
         let whole = request_bytes.len() == len && len <= receive_len;
-        let violation = request.check().err();
-        let expected = whole.then_some(match violation {
+        let invalid = request.check().err();
+        let expected = whole.then_some(match invalid {
             None => Ok(request),
-            Some(violation) => Err(RequestError::Violation { request, violation }),
+            Some(InvalidValue { violation, place }) => {
+                Err(RequestError::Violation { request, violation, place })
+            }
         });
         match expected {
             Some(expected) => assert_eq!(received, expected),
@@ -133,7 +135,7 @@ impl Scene<'_> {
             Reaction::Nothing => {
                 let unknown = matches!(request, Request::Unknown(_));
                 let by_default = if unknown { HResult::UNKNOWN_COMMAND } else { HResult::FAIL };
-                (Ok(()), Some(refusal(violation.map_or(by_default, |violation| violation.hresult()))))
+                (Ok(()), Some(refusal(invalid.map_or(by_default, HResult::from))))
             }
         };
         assert_eq!(outcome.is_ok(), sent.is_some());

@@ -134,11 +134,14 @@ fn advertised(bytes: &[u8]) {
     }
 }
 
-/// Checks that the parts of a message cover it without a gap, up to its decoding error if there is one.
+/// Checks that the parts of a message cover it without a gap, up to its decoding error if there is one, which is in a field.
 fn inspect(bytes: &[u8], answer_to: Option<Code>) {
-    let mut end = 0;
+    let (mut end, mut last) = (0, (0, String::new()));
     let result = Message::inspect(bytes, answer_to, &mut |part| {
         assert_eq!(part.offset, end, "{} is at the wrong offset", part.path);
+        if !part.bytes.is_empty() {
+            last = (end, part.path.to_string());
+        }
         end += part.bytes.len();
         assert_eq!(part.bytes, &bytes[part.offset..end]);
     });
@@ -154,9 +157,16 @@ fn inspect(bytes: &[u8], answer_to: Option<Code>) {
         Err(error) => (0, Err(error)),
     };
     assert_eq!(result, expected);
+    let field = |offset| Message::field_at(bytes, answer_to, offset).map(|field| field.to_string());
+    if !last.1.is_empty() {
+        assert_eq!(field(last.0), Some(last.1));
+    }
     match result {
-        Ok(()) => assert_eq!(end, used),
-        Err(error) => assert!(end <= error.offset.max(bytes.len().min(used)), "parts beyond the end"),
+        Ok(()) => assert_eq!((end, field(end)), (used, None)),
+        Err(error) => {
+            assert!(end <= error.offset.max(bytes.len().min(used)), "parts beyond the end");
+            assert!(field(error.offset).is_some_and(|field| !field.is_empty()), "an error in no field");
+        }
     }
 }
 

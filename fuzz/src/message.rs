@@ -7,9 +7,10 @@ use ipc_proto::types::{
     EnvironmentEntries, Format, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, Provider,
     SessionId, Status,
 };
-use ipc_proto::wire::{TextBuf, Writer, decode, decode_prefix};
+use ipc_proto::wire::{PartValue, TextBuf, Writer, decode, decode_prefix};
 use ipc_proto::{
-    Array, CollectTracing2, Decode, Encode, EncodeError, Message, Parsed, Request, ServerError, Text, encode,
+    Array, CollectTracing2, Decode, Encode, EncodeError, InvalidValue, Message, Parsed, Request, ServerError,
+    Text, Violation, encode,
 };
 
 /// A decoded value encodes to bytes that decode to an equal value. The bytes are used as a message, as the payload of
@@ -67,6 +68,47 @@ fn request(request: Request<'_>) {
     };
     assert_eq!((used, value.code), (len, request.code()));
     assert_eq!(value.request(), Ok(request));
+    assert_eq!(value.request().map(|request| request.check()), Ok(request.check()));
+    if let Err(invalid) = request.check() {
+        check_place(&buf[..len], &invalid);
+    }
+}
+
+/// Checks that the place of an invalid value is one in the message, and that the value there breaks the rule.
+fn check_place(message: &[u8], invalid: &InvalidValue) {
+    let place = invalid.place.to_string();
+    let (mut numbers, mut found) = (Vec::new(), None);
+    Message::inspect(message, None, &mut |part| {
+        let path = part.path.to_string();
+        if let PartValue::Number { number, .. } = part.value {
+            numbers.push((path.clone(), number));
+        }
+        // A list has no part of its own.
+        if path == place || path.strip_prefix(&place).is_some_and(|inner| inner.starts_with(['.', '['])) {
+            found = Some(match part.value {
+                PartValue::Text(text) => text.units().next().is_none_or(|unit| unit == 0),
+                _ => false,
+            });
+        }
+    })
+    .expect("it is well-formed");
+    let is_empty = found.unwrap_or_else(|| panic!("{invalid}: there is no such place"));
+    let number = || numbers.iter().find(|(path, _)| *path == place).map(|(_, number)| *number);
+    match invalid.violation {
+        Violation::ProviderLevel => assert!(number() > Some(5), "{invalid}"),
+        Violation::ProviderName | Violation::TracepointSetName => assert!(is_empty, "{invalid}"),
+        Violation::DuplicateEventId => {
+            // The ids of a provider's sets are one list.
+            let list = place.split_once(".event_ids").expect("it is an id").0;
+            let list = list.split_once(".sets[").map_or(list, |(list, _)| list);
+            let equal = |(path, id): &&(String, i128)| {
+                path.starts_with(list) && path.contains(".event_ids[") && Some(*id) == number()
+            };
+            let first = numbers.iter().find(equal).expect("it is there");
+            assert_ne!(first.0, place, "the first one is not the duplicate");
+        }
+        _ => {}
+    }
 }
 
 macro_rules! responses {

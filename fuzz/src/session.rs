@@ -200,7 +200,14 @@ fn with_anything(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             Input::Connected => session.stop_advance(StopEvent::Connected),
             Input::Failed => session.stop_advance(StopEvent::Failed),
             Input::Busy(now) => session.stop_advance(StopEvent::Busy((*now).into())),
-            Input::Sent(n) => session.stop_advance(StopEvent::Sent((*n).into())),
+            Input::Sent(n) => {
+                let lent = match session.stop_step() {
+                    StopStep::Send(bytes) => bytes.len(),
+                    _ => usize::MAX,
+                };
+                session.stop_advance(StopEvent::Sent((*n).into()));
+                assert!(usize::from(*n) <= lent || session.stop_failed(), "more than {lent} bytes were sent");
+            }
             Input::Received(bytes) => receive(&mut session, bytes),
             Input::Answer { refused } => {
                 let answer = &answers[usize::from(*refused)];
@@ -208,7 +215,11 @@ fn with_anything(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
                 answered += space(&mut session).min(rest.len());
                 receive(&mut session, rest);
             }
-            Input::TooMuch => session.stop_advance(StopEvent::Received(usize::MAX)),
+            Input::TooMuch => {
+                let receives = space(&mut session) > 0;
+                session.stop_advance(StopEvent::Received(usize::MAX));
+                assert!(!receives || session.stop_failed(), "more bytes than there is space for");
+            }
             Input::Tick(now) => {
                 session.tick((*now).into());
                 if let (None, Some(SessionEnd::TimedOut(timeout))) = (before, session.end()) {

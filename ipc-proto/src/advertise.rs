@@ -85,10 +85,12 @@ impl<'a> Decode<'a> for Advertise {
         Ok(Self { runtime_cookie: r.read()?, process_id: r.read()?, future: r.read()? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         let field = |name| Path::Field(path, name);
         let start = r.offset();
-        check_magic(r.rest()).map_err(|e| DecodeError { offset: e.offset.saturating_add(start), ..e })?;
+        check_magic(r.rest())
+            .map_err(|e| DecodeError { offset: e.offset.saturating_add(start), ..e })
+            .inspect_err(|error| visitor.failed(&field("magic"), *error))?;
         r.show(field("magic"), visitor, Reader::array::<8>, |_, magic| PartValue::Bytes(magic))?;
         Guid::inspect(r, &field("runtime_cookie"), visitor)?;
         u64::inspect(r, &field("process_id"), visitor)?;

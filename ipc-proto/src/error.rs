@@ -172,6 +172,14 @@ pub enum ProtocolError {
         /// The allowed number of bytes.
         limit: u64,
     },
+    /// The caller of [`Exchange::advance`](crate::Exchange::advance) reported more bytes than the step had lent. This is a
+    /// fault of the caller, not of the peer: for example, a negative result of a system call was passed as a large number.
+    Overrun {
+        /// The reported number of bytes.
+        advanced: usize,
+        /// The number of bytes that were lent; 0 if the exchange was over.
+        lent: usize,
+    },
 }
 
 impl fmt::Display for ProtocolError {
@@ -191,6 +199,9 @@ impl fmt::Display for ProtocolError {
             Self::Unexpected(code) => write!(f, "a message with code {code} instead of an answer"),
             Self::TooLong { len, limit } => {
                 write!(f, "{len} bytes are announced, the limit is {limit}")
+            }
+            Self::Overrun { advanced, lent } => {
+                write!(f, "the caller reports {advanced} bytes, of {lent} that the exchange lent")
             }
         }
     }

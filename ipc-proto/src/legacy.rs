@@ -193,7 +193,7 @@ impl<'a> Decode<'a> for DraftCollectTracing<'a> {
         Ok(Self { circular_buffer_mb: r.read()?, output_path: r.read()?, providers: r.read()? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         u32::inspect(r, &Path::Field(path, "circular_buffer_mb"), visitor)?;
         Text::inspect(r, &Path::Field(path, "output_path"), visitor)?;
         Array::<DraftProvider<'a>>::inspect(r, &Path::Field(path, "providers"), visitor)
@@ -254,7 +254,7 @@ impl<'a> Decode<'a> for DraftProvider<'a> {
         Ok(Self { keywords, level, name, filter_data })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         u64::inspect(r, &Path::Field(path, "keywords"), visitor)?;
         EventLevel::inspect(r, &Path::Field(path, "level"), visitor)?;
         Text::inspect(r, &Path::Field(path, "name"), visitor)?;
@@ -363,7 +363,7 @@ impl<'a> Decode<'a> for OldRequest<'a> {
         Ok(Self { message_type: r.read()?, process_id: r.read()?, rest: r.bytes(r.rest().len())? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         OldMessageType::inspect(r, &Path::Field(path, "message_type"), visitor)?;
         u32::inspect(r, &Path::Field(path, "process_id"), visitor)?;
         r.show_rest(Path::Field(path, "rest"), visitor)

@@ -247,7 +247,7 @@ impl<'a> Decode<'a> for ServerError<'a> {
         Ok(Self { hresult, message })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         HResult::inspect(r, &Path::Field(path, "hresult"), visitor)?;
         let message = Path::Field(path, "message");
         if r.rest().len() < Text::MIN_LEN { Ok(()) } else { Text::inspect(r, &message, visitor) }

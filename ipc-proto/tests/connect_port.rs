@@ -32,6 +32,7 @@ fn events() -> impl Strategy<Value = ConnectEvent> {
         Just(ConnectEvent::Failed),
         Just(ConnectEvent::Waited),
         (0..40_usize).prop_map(ConnectEvent::Sent),
+        prop_oneof![Just(1), Just(17), Just(33), Just(34)].prop_map(ConnectEvent::Sent),
         any::<usize>().prop_map(ConnectEvent::Sent),
         Just(ConnectEvent::HungUp),
         Just(ConnectEvent::Answered),
@@ -65,8 +66,12 @@ proptest! {
                 (ConnectStep::Connect | ConnectStep::Send(_), ConnectEvent::Failed)
                 | (ConnectStep::Send(_), ConnectEvent::Sent(0)) => World::Waiting(backoff.next()),
                 (ConnectStep::Wait { .. }, ConnectEvent::Waited) => World::Disconnected,
+                // More than the step lent: the monitor may not have the whole frame.
+                (ConnectStep::Send(rest), ConnectEvent::Sent(n)) if n > rest.len() => {
+                    World::Waiting(backoff.next())
+                }
                 (ConnectStep::Send(rest), ConnectEvent::Sent(n)) => {
-                    let sent = 34 - rest.len() + n.min(rest.len());
+                    let sent = 34 - rest.len() + n;
                     if sent == 34 {
                         backoff = Backoff::new();
                     }

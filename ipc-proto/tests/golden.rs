@@ -12,8 +12,8 @@ use ipc_proto::types::{
 };
 use ipc_proto::wire::{decode, decode_prefix};
 use ipc_proto::{
-    Advertise, Code, Command, CommandInfo, Continuation, Decode, Encode, GenerateCoreDump3, HResult, Message,
-    Parsed, Request, RequestError, Serve, ServerError, Text, Violation, encode,
+    Advertise, Code, Command, CommandInfo, Continuation, Decode, Encode, GenerateCoreDump3, HResult,
+    InvalidValue, Message, Parsed, Request, RequestError, Serve, ServerError, Text, Violation, encode,
 };
 
 /// Compares decoded text with the file beside the vector, or writes that file.
@@ -208,7 +208,9 @@ fn malformed() {
             let RequestError::Decode(error) = request.expect_err(&file.to_string()) else {
                 panic!("{file}: its layout is good")
             };
-            expect(&vector, &format!("{:?} at byte {}\n{refusal:?}\n", error.kind, error.offset));
+            let field = Message::field_at(&vector.bytes, None, error.offset);
+            let field = field.unwrap_or_else(|| panic!("{file}: the error is in no field"));
+            expect(&vector, &format!("{:?} at byte {}, {field}\n{refusal:?}\n", error.kind, error.offset));
         }
     }
 }
@@ -220,13 +222,13 @@ fn refused() {
     for vector in testdata("refused") {
         let file = vector.path.display();
         let (decoded, again) = show_request(whole(&vector.bytes).unwrap());
-        expect(&vector, &decoded);
         assert_eq!(again, vector.bytes, "{file}");
         let mut buf = [0; 8192];
         let (request, refusal) = serve(&vector, &mut buf);
-        let Err(RequestError::Violation { request, violation }) = request else {
-            panic!("{file}: {request:?}")
-        };
+        let error = request.expect_err(&file.to_string());
+        expect(&vector, &format!("{decoded}{error}\n"));
+        let RequestError::Violation { request, violation, place } = error else { panic!("{file}: {error}") };
+        assert_eq!(request.check(), Err(InvalidValue { violation, place }), "{file}");
         assert_eq!(Ok(request), whole(&vector.bytes).unwrap().request(), "{file}");
         broken.push(violation);
         assert_eq!(server(&vector), refusal.to_string(), "{file}");

@@ -12,7 +12,7 @@ mod cases;
 use cases::cases;
 use ipc_fuzz::{Vector, testdata};
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-use ipc_proto::wire::{PartValue, Path};
+use ipc_proto::wire::{Part, PartValue, Path};
 use ipc_proto::{
     Advertise, Code, CommandInfo, Decode, DecodeError, DecodeErrorKind, Message, Parsed, Request,
     ServerError, wire,
@@ -132,7 +132,7 @@ fn an_error_hides_nothing_before_it() {
 }
 
 /// Returns the names of the parts with a problem.
-fn problems(inspect: impl FnOnce(&mut wire::Visitor<'_>) -> Result<(), DecodeError>) -> Vec<String> {
+fn problems(inspect: impl FnOnce(&mut dyn FnMut(&Part<'_>)) -> Result<(), DecodeError>) -> Vec<String> {
     let mut found = Vec::new();
     inspect(&mut |part| found.extend(part.value.problem().map(|_| part.path.to_string()))).unwrap();
     found
@@ -150,7 +150,7 @@ fn a_reserved_number_other_than_0_is_a_problem() {
 
         let frame = [&b"ADVR_V1\0"[..], &[7; 24], &reserved].concat();
         let mut r = wire::Reader::new(&frame);
-        assert_eq!(problems(|visitor| Advertise::inspect(&mut r, &Path::Root, visitor)), ["future"]);
+        assert_eq!(problems(|mut visitor| Advertise::inspect(&mut r, &Path::Root, &mut visitor)), ["future"]);
     }
     for vector in testdata("messages") {
         let answer_to = command(&vector);
@@ -193,7 +193,7 @@ fn an_advertise_frame_after_other_bytes() {
     }
     let mut bytes = [&b"abc"[..], b"ADVR_V1\0", &[9; 16], &[7, 0, 0, 0, 0, 0, 0, 0, 1, 0]].concat();
     let mut seen = Vec::new();
-    Advertise::inspect(&mut at_frame(&bytes), &Path::Root, &mut |part| {
+    Advertise::inspect(&mut at_frame(&bytes), &Path::Root, &mut |part: &Part<'_>| {
         seen.push((part.path.to_string(), part.offset));
     })
     .unwrap();
@@ -203,7 +203,7 @@ fn an_advertise_frame_after_other_bytes() {
 
     bytes[8] = b'?';
     let error = Err(DecodeError { kind: DecodeErrorKind::BadAdvertise, offset: 8 });
-    assert_eq!(Advertise::inspect(&mut at_frame(&bytes), &Path::Root, &mut |_| {}), error);
+    assert_eq!(Advertise::inspect(&mut at_frame(&bytes), &Path::Root, &mut |_: &Part<'_>| {}), error);
     assert_eq!(at_frame(&bytes).read::<Advertise>().map(|_| ()), error);
 }
 

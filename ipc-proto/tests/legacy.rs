@@ -11,7 +11,7 @@ use ipc_proto::legacy::{
     OldMessageType, OldRequest, recognise,
 };
 use ipc_proto::types::{EventLevel, SessionId};
-use ipc_proto::wire::{Path, Reader, Writer, decode};
+use ipc_proto::wire::{Part, Path, Reader, Writer, decode};
 use ipc_proto::{
     Array, Code, Command, Continuation, Decode, Encode, HResult, Message, Parsed, StopTracing, Text, encode,
 };
@@ -178,7 +178,7 @@ fn before_the_draft() {
 /// Returns the parts of a value, in order.
 fn parts<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Vec<u8> {
     let mut seen: Vec<u8> = Vec::new();
-    T::inspect(&mut Reader::new(bytes), &Path::Root, &mut |part| seen.extend(part.bytes)).unwrap();
+    T::inspect(&mut Reader::new(bytes), &Path::Root, &mut |part: &Part<'_>| seen.extend(part.bytes)).unwrap();
     seen
 }
 

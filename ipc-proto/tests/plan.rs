@@ -123,7 +123,9 @@ fn a_plan_for_a_known_version_omits_newer_commands() {
 #[test]
 fn a_trace_has_the_rules_of_its_commands() {
     let valid = TraceConfig::new(&PLAIN);
-    let check = |config: TraceConfig<'_>| config.first_step(&Runtime::default()).check();
+    let check = |config: TraceConfig<'_>| {
+        config.first_step(&Runtime::default()).check().map_err(|invalid| invalid.violation)
+    };
     assert_eq!(check(TraceConfig { buffer_mb: 0, ..valid }), Err(Violation::BufferSize));
     assert_eq!(check(TraceConfig { format: Format(2), ..valid }), Err(Violation::Format));
     let mode = SessionBufferMode(2);

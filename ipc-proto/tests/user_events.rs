@@ -14,7 +14,10 @@ use ipc_proto::user_events::{
     Extension, ExtensionItem, InlineLayout, InlineMetadata, TracepointFormat,
     TracepointFormatError as FormatError, TracepointRecord,
 };
-use ipc_proto::{Array, CollectTracing5, DecodeError, DecodeErrorKind, Guid, Request, Text, Violation};
+use ipc_proto::{
+    Array, CollectTracing5, DecodeError, DecodeErrorKind, FieldPath, Guid, InvalidValue, Request, Text,
+    Violation,
+};
 
 const ID: Guid = Guid([0xa1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
 const RELATED: Guid = Guid([0xb1; 16]);
@@ -98,15 +101,16 @@ fn the_longest_name() {
         let spelled = format!("{longer} {}", TracepointFormat::FIELDS);
         assert_eq!(spelled.parse::<TracepointFormat>(), Err(FormatError::TooLong { len }));
         assert_eq!(check(&longest), Ok(()));
-        assert_eq!(check(&longer), Err(Violation::TracepointNameLength));
+        let place = FieldPath::new(&["providers", "tracepoints.default_tracepoint_name"], &[0]);
+        assert_eq!(check(&longer), Err(InvalidValue { violation: Violation::TracepointNameLength, place }));
     }
 }
 
-fn check(name: &str) -> Result<(), Violation> {
+fn check(name: &str) -> Result<(), InvalidValue> {
     check_tracepoints(TracepointConfig { default_tracepoint_name: name.into(), sets: Array::EMPTY })
 }
 
-fn check_tracepoints(tracepoints: TracepointConfig<'_>) -> Result<(), Violation> {
+fn check_tracepoints(tracepoints: TracepointConfig<'_>) -> Result<(), InvalidValue> {
     let provider = UserEventsProvider {
         keywords: 1,
         level: EventLevel::VERBOSE,
@@ -136,7 +140,9 @@ fn an_event_id_that_is_there_twice_is_found_wherever() {
     {
         let mut ids: Vec<u32> = (1..=200).collect();
         ids[second] = ids[first];
-        assert_eq!(check(&ids), Err(Violation::DuplicateEventId), "{first} {second}");
+        let place = FieldPath::new(&["providers", "tracepoints.sets", "event_ids"], &[0, 0, second]);
+        let expected = InvalidValue { violation: Violation::DuplicateEventId, place };
+        assert_eq!(check(&ids), Err(expected), "{first} {second}");
     }
 }
 

@@ -162,7 +162,7 @@ fn an_error_made_of_another_names_it() {
     let request = Request::EnablePerfMap(EnablePerfMap { perf_map_type: PerfMapType(4) });
     let error = request.into_checked().unwrap_err();
     assert_eq!(source(&error), Some(Violation::PerfMapType.to_string()));
-    assert_eq!(error.to_string(), Violation::PerfMapType.to_string());
+    assert_eq!(error.to_string(), format!("perf_map_type: {}", Violation::PerfMapType));
     assert_eq!(source(&ProtocolError::Decode(cause)), Some(cause.to_string()));
     assert_eq!(source(&ProtocolError::Closed { received: 0 }), None);
 }
@@ -216,7 +216,7 @@ mod arbitrary {
         fn inspect(
             _: &mut Reader<'_>,
             _: &ipc_proto::wire::Path<'_>,
-            _: &mut ipc_proto::wire::Visitor<'_>,
+            _: &mut dyn ipc_proto::wire::Visitor,
         ) -> Result<(), DecodeError> {
             Ok(())
         }

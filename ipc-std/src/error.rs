@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use ipc_proto::{Code, CommandInfo, EncodeError, HResult, ProtocolError, Violation, plan};
+use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, ProtocolError, Violation, plan};
 
 use crate::sys::Credentials;
 
@@ -171,12 +171,14 @@ pub enum Error {
         message: Option<String>,
     },
     /// The command has a value that runtimes refuse, or that ends some of them. It was not sent.
-    #[error("{} is not sent: {violation}", CommandName(*command))]
+    #[error("{} is not sent: {place}: {violation}", CommandName(*command))]
     Invalid {
         /// The command.
         command: Code,
-        /// The violation.
+        /// The rule that the value breaks.
         violation: Violation,
+        /// The place of the value in the command: for example `providers[3].level`.
+        place: FieldPath,
     },
     /// The session of counters cannot be planned. Nothing was sent.
     #[cfg(feature = "counters")]

@@ -50,10 +50,26 @@ use crate::record_reader::read_uninterrupted;
 ///
 /// An error of the reader loses nothing. If a session was silent for too long, the error has the kind
 /// [`TimedOut`](io::ErrorKind::TimedOut), and the next event can be requested again.
+///
+/// # The end of the reader
+/// A complete trace ends with a mark, after which a runtime closes the connection. Only the end of the reader tells a
+/// session that it is over, so `None` is returned after one more read:
+///
+/// | that read returns | what happens |
+/// |---|---|
+/// | no bytes | [`TraceSession::end`](crate::TraceSession::end) is known, and that of any other session that the reader reports to |
+/// | a byte, because something follows the trace | the byte is dropped, as all that were read beyond the mark, and nothing else is read |
+/// | an error, because the peer does not close the connection | the error is returned; the call can be repeated, and [`end`](Self::end) is known |
+///
+/// The deadlines of a [`TraceSession`](crate::TraceSession) hold for that read too. A reader without a deadline blocks
+/// until its peer closes. Events do not wait for it: the last one was returned before. A trace that is cut off or damaged
+/// is not read any further.
 #[derive(Debug)]
 pub struct TraceReader<R> {
     reader: R,
     assembler: EventAssembler,
+    /// The reader has ended, or something follows the trace.
+    is_read: bool,
 }
 
 impl<R: Read> TraceReader<R> {
@@ -65,7 +81,7 @@ impl<R: Read> TraceReader<R> {
 
     /// Creates a reader with other limits of what the stream may request.
     pub fn with_limits(reader: R, limits: Limits) -> Self {
-        Self { reader, assembler: EventAssembler::new(limits) }
+        Self { reader, assembler: EventAssembler::new(limits), is_read: false }
     }
 
     /// Returns events in the order of time from now on, as [`EventAssembler::in_order`] does. Call it before the first
@@ -168,7 +184,7 @@ impl<R: Read> TraceReader<R> {
         &mut self.reader
     }
 
-    /// Returns the reader. Bytes that were read from it and not used yet are dropped.
+    /// Returns the reader. Bytes that were read from it and not used yet are dropped: those after the end mark, too.
     pub fn into_inner(self) -> R {
         self.reader
     }
@@ -182,9 +198,26 @@ impl<R: Read> TraceReader<R> {
     /// Reads up to the next event, or up to the end.
     #[inline]
     fn advance(&mut self) -> io::Result<()> {
-        while let Progress::More = self.assembler.advance() {
-            let n = read_uninterrupted(&mut self.reader, self.assembler.space())?;
-            self.assembler.received(n);
+        loop {
+            match self.assembler.advance() {
+                Progress::Event => return Ok(()),
+                Progress::More => {
+                    let n = read_uninterrupted(&mut self.reader, self.assembler.space())?;
+                    self.assembler.received(n);
+                    self.is_read = n == 0;
+                }
+                Progress::End(End::Complete) => return self.read_end(),
+                Progress::End(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// Reads the end of the reader, which follows the end mark of the trace.
+    #[cold]
+    fn read_end(&mut self) -> io::Result<()> {
+        if !self.is_read {
+            read_uninterrupted(&mut self.reader, &mut [0])?;
+            self.is_read = true;
         }
         Ok(())
     }

@@ -487,13 +487,13 @@ fn requests_that_crash_runtimes_are_not_sent() {
     let runtime = FakeRuntime::start(Profile::net9()).unwrap();
     let client = Client::at(runtime.path());
     let many = vec![PROVIDERS[0]; 1001];
-    for config in [
-        TraceConfig::new(ipc_proto::plan::Providers::NONE),
-        TraceConfig::new(&many),
-        TraceConfig { buffer_mb: 0, ..TraceConfig::new(&PROVIDERS) },
+    for (config, value) in [
+        (TraceConfig::new(ipc_proto::plan::Providers::NONE), "providers"),
+        (TraceConfig::new(&many), "providers"),
+        (TraceConfig { buffer_mb: 0, ..TraceConfig::new(&PROVIDERS) }, "buffer_mb"),
     ] {
         let error = client.start_tracing(&config).unwrap_err();
-        assert!(matches!(error, Error::Invalid { .. }), "{error}");
+        assert!(matches!(&error, Error::Invalid { place, .. } if place.to_string() == value), "{error}");
     }
     // The client may open a connection, but sends no bytes.
     let requests = runtime.requests();

@@ -127,7 +127,7 @@ fn the_expected_answers_agree_with_the_core() {
             Ok(Parsed::Complete { value, .. }) => match value.request() {
                 Err(e) => Some(HResult::from(e)),
                 Ok(Request::Unknown(_)) => Some(HResult::UNKNOWN_COMMAND),
-                Ok(request) => request.check().err().map(|violation| violation.hresult()),
+                Ok(request) => request.check().err().map(HResult::from),
             },
             _ => continue,
         };
@@ -179,8 +179,12 @@ fn a_difference_is_one_line() {
     let difference = case.judge(Against::Expected, &ReceivedAnswer::Closed).unwrap_err();
     assert_eq!(
         difference.to_string(),
-        "ct1/mb0: expected 0x80131384 DS_IPC_E_BAD_ENCODING, got the end of the connection"
+        "ct1/mb0: expected 0x80131384 DS_IPC_E_BAD_ENCODING (buffer_mb: the buffer has 0 MB), got the end of the connection"
     );
+    let case_with = |name: &str| cases().into_iter().find(|case| case.name == name).unwrap();
+    let difference = case_with("cut/CollectTracing2/8").judge(Against::Expected, &ReceivedAnswer::Closed);
+    let fault = "(rundown: a field extends past the end (at byte 28))";
+    assert!(difference.unwrap_err().to_string().contains(fault));
     assert!(case.is_deadly_for("net9") && !case.is_deadly_for("net10") && case.is_deadly());
     assert_eq!(case.seen("net9"), BTreeSet::from([Seen::Dies]));
     assert_eq!(case.judge(Against::Observed("net9"), &ReceivedAnswer::Closed), Ok(()));

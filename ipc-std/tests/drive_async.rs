@@ -9,11 +9,11 @@
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 
 use ipc_proto::types::Status;
 use ipc_proto::{Answer, Call, ProtocolError, ResumeRuntime, Step};
-use ipc_std::{DriveError, drive_async};
+use ipc_std::{Connection, DriveError, drive_async};
 
 const REQUEST: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 const RESPONSE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -135,6 +135,33 @@ fn an_error_is_of_the_step_that_failed() {
         failed(&[ErrorKind::ConnectionReset, ErrorKind::ConnectionReset], 0),
         DriveError::Protocol(ProtocolError::Closed { received: 0 })
     ));
+}
+
+/// A stream that reports more bytes than it was given violates the contract of `Read` and `Write`. The peer does not.
+#[test]
+fn a_stream_that_reports_too_many_bytes() {
+    struct Lying;
+    impl Read for Lying {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            Ok(buf.len() + 1)
+        }
+    }
+    impl Write for Lying {
+        fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+            Ok(buf.len() + 1)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut buf = [0; 64];
+    let mut call = Call::new(&ResumeRuntime {}, &mut buf).unwrap();
+    let overrun = ProtocolError::Overrun { advanced: 21, lent: 20 };
+    let error = ipc_std::drive(&mut call, &mut Lying).unwrap_err();
+    assert!(matches!(error, DriveError::Protocol(e) if e == overrun), "{error}");
+    let error = Connection::new(Lying).call(&ResumeRuntime {}).unwrap_err();
+    assert_eq!(error.kind(), ipc_std::ErrorKind::Io);
+    assert!(error.to_string().contains(&overrun.to_string()), "{error}");
 }
 
 #[test]

@@ -495,3 +495,37 @@ fn nothing_is_lost_when_a_reader_would_block() {
         assert_eq!(sorted, in_order);
     }
 }
+
+/// A peer that sends the end mark and never closes the stream: the deadlines of the session hold, and all events and
+/// the end of the trace are known.
+#[test]
+fn a_stream_that_is_not_closed_after_its_end_mark() {
+    let trace = include_bytes!("../../testdata/nettrace/gen-net10-lab-small.nettrace");
+    for stops in [false, true] {
+        let mut open = Vec::new();
+        let runtime = Runtime::serve(move |mut stream, _| {
+            stream.write_all(&ok()).unwrap();
+            let _ = stream.write_all(if open.is_empty() { trace } else { &[] });
+            open.push(stream);
+            true
+        });
+        let timeouts = Timeouts { stop: SHORT, silence: SHORT, ..Timeouts::default() };
+        let session = start(&Client::at(&runtime.path).with_timeouts(timeouts));
+        if stops {
+            session.stop();
+        }
+        let mut reader = TraceReader::new(session);
+        for _ in 0..142 {
+            assert!(reader.next_event().unwrap().is_some());
+        }
+        let error = reader.next_event().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let Error::Timeout { phase, .. } = inside(error) else { panic!("another error") };
+        assert_eq!(matches!(phase, Phase::StoppingTrace { .. }), stops, "{phase:?}");
+        assert_eq!(matches!(phase, Phase::ReadingTrace), !stops, "{phase:?}");
+        assert_eq!(reader.end(), Some(ipc_proto::nettrace::End::Complete));
+        let end = reader.get_ref().end();
+        assert!(if stops { matches!(end, Some(SessionEnd::TimedOut(_))) } else { end.is_none() }, "{end:?}");
+        reader.into_inner().abandon();
+    }
+}

@@ -208,17 +208,65 @@ fn empty_and_foreign() {
     assert_eq!(reader.end(), Some(End::Corrupt { offset: 0, reason: Corruption::NotNetTrace }));
 }
 
-/// Bytes after the end are not part of the trace.
+/// Bytes after the end mark are not part of the trace. Only one of them is read, to find out whether the reader ends.
 #[test]
 fn bytes_after_the_end() {
     let bytes = trace("gen-net10-lab-small");
     let mut source = Pieces::new(&bytes, bytes.len(), &[]);
     let mut reader = TraceReader::new(&mut source);
     assert_eq!(read(&mut reader).0.len(), 142);
-    assert_eq!(source.turn, 1, "the first bytes contain the end");
+    assert_eq!(source.turn, 2, "the first bytes contain the end mark");
     let longer = [&bytes[..], b"whatever"].concat();
     let mut reader = TraceReader::new(&longer[..]);
     assert_eq!((read(&mut reader).0.len(), reader.end()), (142, Some(End::Complete)));
+    // The next trace begins in the next piece.
+    let mut source = Pieces::new(&longer, bytes.len(), &[]);
+    let mut reader = TraceReader::new(&mut source);
+    assert_eq!((read(&mut reader).0.len(), reader.end()), (142, Some(End::Complete)));
+    assert_eq!((source.turn, source.bytes), (2, &b"hatever"[..]));
+}
+
+/// A reader that is cut off or damaged is not read any further.
+#[test]
+fn only_a_complete_trace_is_read_beyond_its_end() {
+    let bytes = trace("gen-net10-lab-small");
+    let mut damaged = bytes.clone();
+    damaged[3] = 0;
+    for (bytes, turns) in [(&bytes[..bytes.len() - 1], 2), (&damaged[..], 1)] {
+        let mut source = Pieces::new(bytes, bytes.len(), &[]);
+        let mut reader = TraceReader::new(&mut source);
+        read(&mut reader);
+        assert_ne!(reader.end(), Some(End::Complete));
+        assert_eq!(source.turn, turns);
+    }
+}
+
+/// A peer that does not close the connection after the end mark: the error of the reader is returned, and all events
+/// are there.
+#[test]
+fn a_reader_that_does_not_end() {
+    let bytes = trace("gen-net10-lab-small");
+    for kind in [ErrorKind::TimedOut, ErrorKind::WouldBlock] {
+        /// A reader that returns everything, then fails.
+        struct Open<'a>(&'a [u8], ErrorKind);
+        impl Read for Open<'_> {
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                if self.0.is_empty() { Err(self.1.into()) } else { self.0.read(buf) }
+            }
+        }
+        let mut reader = TraceReader::new(Open(&bytes, kind));
+        for _ in 0..142 {
+            assert!(reader.next_event().unwrap().is_some());
+        }
+        for _ in 0..3 {
+            assert_eq!(reader.next_event().unwrap_err().kind(), kind);
+            assert_eq!(reader.end(), Some(End::Complete), "the end of the trace is known");
+        }
+        assert_eq!(
+            reader.poll_next_event().is_ok_and(|poll| poll.is_pending()),
+            kind == ErrorKind::WouldBlock
+        );
+    }
 }
 
 #[test]

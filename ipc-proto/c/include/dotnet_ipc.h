@@ -913,6 +913,11 @@ enum dipc_status
      */
     DIPC_STATUS_INVALID_ARGUMENT = 36,
     /*
+     Misuse: more bytes were reported than the step had lent, for example the -1 of a system call as an unsigned number;
+     `detail` is the number of lent bytes. The exchange has failed; one that was over before keeps its result.
+     */
+    DIPC_STATUS_OVERRUN = 37,
+    /*
      The bytes are malformed in a way that has no status of its own.
      */
     DIPC_STATUS_MALFORMED_BYTES = 127,
@@ -2698,7 +2703,8 @@ dipc_status dipc_connect_port_step(struct dipc_connect_port *port,
 
 /*
  Reports the result of the step: one of `DIPC_CONNECT_*`, with its `value`. An event that does not fit the step is
- ignored.
+ ignored. Returns `DIPC_STATUS_OVERRUN` for a `DIPC_CONNECT_SENT` with more bytes than the step lent, which counts as
+ `DIPC_CONNECT_FAILED`.
  */
 dipc_status dipc_connect_port_advance(struct dipc_connect_port *port, uint32_t event, size_t value);
 
@@ -2760,10 +2766,12 @@ dipc_status dipc_exchange_step(struct dipc_exchange *exchange, struct dipc_step 
  Reports how many of the bytes of the last step were written or filled; 0 means that the peer closed the connection. A
  connection that was reset counts as closed.
 
- Returns an error if the received bytes are not a message, or the peer closed too early. Errors are final: the next
- step is `DIPC_STEP_DONE`. After `DIPC_STATUS_BUFFER_TOO_SMALL` the exchange can continue in a larger buffer.
+ Returns an error if the received bytes are not a message, or the peer closed too early; and `DIPC_STATUS_OVERRUN` if `n`
+ is larger than the `len` of the step. Errors are final: the next step is `DIPC_STEP_DONE`. After `DIPC_STATUS_BUFFER_TOO_SMALL` the exchange can continue in a larger buffer.
  */
-dipc_status dipc_exchange_advance(struct dipc_exchange *exchange, size_t n, size_t *detail);
+dipc_status dipc_exchange_advance(struct dipc_exchange *exchange,
+                                  size_t n,
+                                  size_t *detail);
 
 /*
  Replaces the buffer of an exchange. `buf` must begin with the bytes of the old buffer, for example because `realloc`
@@ -3086,7 +3094,8 @@ dipc_status dipc_session_stop_step(struct dipc_session *session, struct dipc_ste
 
 /*
  Reports the result of the step on the second connection: one of `DIPC_STOP_*`, with its `value`. An event that does not
- fit the step is ignored.
+ fit the step is ignored. Returns `DIPC_STATUS_OVERRUN` for a `DIPC_STOP_SENT` or `DIPC_STOP_RECEIVED` with more bytes
+ than the step lent, which counts as `DIPC_STOP_FAILED`.
  */
 dipc_status dipc_session_stop_advance(struct dipc_session *session, uint32_t event, uint64_t value);
 

@@ -59,6 +59,7 @@ class Status(enum.IntEnum):
     INVALID_LENGTH = 34
     WRONG_KIND = 35
     INVALID_ARGUMENT = 36
+    OVERRUN = 37
     UNEXPECTED_END = 64
     BAD_MAGIC = 65
     BAD_ADVERTISE = 66

@@ -103,7 +103,8 @@ pub unsafe extern "C" fn dipc_connect_port_step(port: *mut ConnectPort, step: *m
 }
 
 /// Reports the result of the step: one of `DIPC_CONNECT_*`, with its `value`. An event that does not fit the step is
-/// ignored.
+/// ignored. Returns `DIPC_STATUS_OVERRUN` for a `DIPC_CONNECT_SENT` with more bytes than the step lent, which counts as
+/// `DIPC_CONNECT_FAILED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_connect_port_advance(
     port: *mut ConnectPort,
@@ -120,9 +121,16 @@ pub unsafe extern "C" fn dipc_connect_port_advance(
         _ => return Status::InvalidArgument,
     };
     // SAFETY: the caller vouches for the pointer.
-    let outcome = unsafe { content(port) }.map(|port| port.advance(event));
+    let outcome = unsafe { content(port) }.and_then(|port| -> Outcome {
+        let overruns = match (port.step(), event) {
+            (ConnectStep::Send(bytes), ConnectEvent::Sent(n)) => n > bytes.len(),
+            _ => false,
+        };
+        port.advance(event);
+        if overruns { Err(Status::Overrun.into()) } else { Ok(0) }
+    });
     // SAFETY: no number is stored.
-    unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
+    unsafe { report(outcome, ptr::null_mut()) }
 }
 
 /// Records a ResumeRuntime on the port with this index. `suspending` is an array of the caller with one flag for each port,

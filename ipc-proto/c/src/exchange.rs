@@ -242,8 +242,8 @@ pub unsafe extern "C" fn dipc_exchange_step(
 /// Reports how many of the bytes of the last step were written or filled; 0 means that the peer closed the connection. A
 /// connection that was reset counts as closed.
 ///
-/// Returns an error if the received bytes are not a message, or the peer closed too early. Errors are final: the next
-/// step is `DIPC_STEP_DONE`. After `DIPC_STATUS_BUFFER_TOO_SMALL` the exchange can continue in a larger buffer.
+/// Returns an error if the received bytes are not a message, or the peer closed too early; and `DIPC_STATUS_OVERRUN` if `n`
+/// is larger than the `len` of the step. Errors are final: the next step is `DIPC_STEP_DONE`. After `DIPC_STATUS_BUFFER_TOO_SMALL` the exchange can continue in a larger buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_exchange_advance(
     exchange: *mut Exchange,

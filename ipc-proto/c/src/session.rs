@@ -141,7 +141,8 @@ pub unsafe extern "C" fn dipc_session_stop_step(session: *mut Session, step: *mu
 }
 
 /// Reports the result of the step on the second connection: one of `DIPC_STOP_*`, with its `value`. An event that does not
-/// fit the step is ignored.
+/// fit the step is ignored. Returns `DIPC_STATUS_OVERRUN` for a `DIPC_STOP_SENT` or `DIPC_STOP_RECEIVED` with more bytes
+/// than the step lent, which counts as `DIPC_STOP_FAILED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_stop_advance(session: *mut Session, event: u32, value: u64) -> Status {
     let count = usize::try_from(value).unwrap_or(usize::MAX);
@@ -156,8 +157,13 @@ pub unsafe extern "C" fn dipc_session_stop_advance(session: *mut Session, event:
     // SAFETY: the caller vouches for the pointer.
     unsafe {
         with(session, |session| {
+            let overruns = match (session.stop_step(), event) {
+                (ProtoStopStep::Send(bytes), StopEvent::Sent(n)) => n > bytes.len(),
+                (ProtoStopStep::Receive(space), StopEvent::Received(n)) => n > space.len(),
+                _ => false,
+            };
             session.stop_advance(event);
-            Ok(0)
+            if overruns { Err(Status::Overrun.into()) } else { Ok(0) }
         })
     }
 }

@@ -76,6 +76,9 @@ statuses! {
     WrongKind = 35, "misuse: an object that is not initialised, or of another kind";
     /// Misuse: an argument has no meaning: a form of text that does not exist, or invalid UTF-8.
     InvalidArgument = 36, "misuse: an invalid argument";
+    /// Misuse: more bytes were reported than the step had lent, for example the -1 of a system call as an unsigned number;
+    /// `detail` is the number of lent bytes. The exchange has failed; one that was over before keeps its result.
+    Overrun = 37, Overrun(detail);
     /// The bytes are malformed in a way that has no status of its own.
     MalformedBytes = 127, "malformed bytes";
     []
@@ -111,6 +114,15 @@ statuses! {
     OtherEvent = 78;
     /// Fields are described in a second way although the first one must be empty then.
     DescribedTwice = 79;
+}
+
+/// The sentence for a step that lent this number of bytes.
+struct Overrun(usize);
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "misuse: more bytes were reported than the {} that the step had lent", self.0)
+    }
 }
 
 /// The rule with this number, which displays as its sentence.
@@ -165,6 +177,7 @@ impl From<ProtocolError> for Failure {
             ProtocolError::TooLong { len, .. } => {
                 (Status::LimitExceeded, usize::try_from(len).unwrap_or(usize::MAX))
             }
+            ProtocolError::Overrun { lent, .. } => (Status::Overrun, lent),
             _ => (Status::MalformedBytes, 0),
         };
         Self { status, detail }

@@ -121,7 +121,13 @@ static void exchanges(void) {
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_exchange_step(&exchange, NULL, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&exchange, &step, NULL));
     EXPECT(DIPC_STEP_SEND, step.kind);
-    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, SIZE_MAX, NULL)); /* more than there is: all */
+    EXPECT(DIPC_STATUS_OVERRUN, dipc_exchange_advance(&exchange, (size_t)-1, &detail)); /* an error of write() */
+    EXPECT(20, detail);
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&exchange, &step, NULL));
+    EXPECT(DIPC_STEP_DONE, step.kind);
+    EXPECT(DIPC_STATUS_OVERRUN, dipc_call_finish(&exchange, &answer, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_call_init(&exchange, buf, sizeof buf, len, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 20, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&exchange, &step, NULL));
     EXPECT(DIPC_STEP_RECEIVE, step.kind);
 
@@ -144,7 +150,9 @@ static void exchanges(void) {
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_call_finish(&exchange, NULL, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_call_finish(&exchange, &answer, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_call_finish(&exchange, &answer, NULL)); /* again */
-    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 1, NULL)); /* after the end: nothing */
+    EXPECT(DIPC_STATUS_OVERRUN, dipc_exchange_advance(&exchange, 1, &detail)); /* after the end nothing is lent */
+    EXPECT(0, detail);
+    EXPECT(DIPC_STATUS_OK, dipc_call_finish(&exchange, &answer, NULL)); /* but the answer is not lost */
 
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_read_process_info(answer.bytes, answer.len, 1, &info, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_read_session_id(answer.bytes, answer.len, &session_id, NULL));
@@ -261,6 +269,10 @@ static void sessions(void) {
     EXPECT(DIPC_STATUS_OK, dipc_session_stop_step(&session, &step));
     EXPECT(DIPC_STEP_CONNECT, step.kind);
     EXPECT(DIPC_STATUS_OK, dipc_session_stop_advance(&session, DIPC_STOP_FAILED, 0));
+    EXPECT(true, dipc_session_stop_failed(&session));
+    EXPECT(DIPC_STATUS_OK, dipc_session_stop(&session, 100));
+    EXPECT(DIPC_STATUS_OK, dipc_session_stop_advance(&session, DIPC_STOP_CONNECTED, 0));
+    EXPECT(DIPC_STATUS_OVERRUN, dipc_session_stop_advance(&session, DIPC_STOP_SENT, 29));
     EXPECT(true, dipc_session_stop_failed(&session));
     EXPECT(DIPC_STATUS_OK, dipc_session_stop(&session, 100));
     EXPECT(DIPC_STATUS_OK, dipc_session_tick(&session, 100));
@@ -394,7 +406,8 @@ static void advertises(void) {
     EXPECT(DIPC_STATUS_OK, dipc_exchange_step(&moved, &step, NULL));
     EXPECT(26, step.len);
     memcpy(step.data, frame + 8, 26);
-    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&moved, SIZE_MAX, NULL)); /* more than there is: all */
+    EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&moved, 26, NULL));
+    EXPECT(DIPC_STATUS_OVERRUN, dipc_exchange_advance(&moved, 1, NULL)); /* the frame is complete */
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_advertise_finish(&moved, NULL, NULL));
     advertise.process_id = 0;
     EXPECT(DIPC_STATUS_OK, dipc_advertise_finish(&moved, &advertise, NULL));
@@ -541,7 +554,13 @@ static void connect_ports(void) {
     EXPECT(26, step.len);
     EXPECT(7, step.data[0]);
     EXPECT(42, step.data[16]);
-    dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, SIZE_MAX); /* more than there is: all */
+    EXPECT(DIPC_STATUS_OVERRUN, dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, 27)); /* counts as failed */
+    dipc_connect_port_step(&port, &step);
+    EXPECT(DIPC_STEP_WAIT, step.kind);
+    EXPECT(12, step.len);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_WAITED, 0);
+    dipc_connect_port_advance(&port, DIPC_CONNECT_CONNECTED, 0);
+    EXPECT(DIPC_STATUS_OK, dipc_connect_port_advance(&port, DIPC_CONNECT_SENT, 34));
     dipc_connect_port_step(&port, &step);
     EXPECT(DIPC_STEP_SERVE, step.kind);
     dipc_connect_port_advance(&port, DIPC_CONNECT_HUNG_UP, 0);

@@ -6,9 +6,9 @@ use core::str::FromStr;
 use ipc_proto::types::*;
 use ipc_proto::wire::{self, Iter, ParseGuidError, Part, PartValue, Path, Reader, Units, Visitor, Writer};
 use ipc_proto::{
-    Advertise, Array, Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Guid, HResult,
-    Message, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, ProtocolError, RequestError,
-    RouterSocketName, ServerError, SocketName, SocketNameText, Text, Violation,
+    Advertise, Array, Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, FieldAt, FieldPath,
+    Guid, HResult, InvalidValue, Message, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText,
+    ProtocolError, RequestError, RouterSocketName, ServerError, SocketName, SocketNameText, Text, Violation,
 };
 
 use crate::{Address, each, proves, proves_each};
@@ -89,24 +89,33 @@ proves! { READ_WRITE:
 fn show<'a>(
     r: &mut Reader<'a>,
     path: Path<'_>,
-    visit: &mut Visitor<'_>,
+    visit: &mut dyn Visitor,
     read: &dyn Fn(&mut Reader<'a>) -> Result<u32, DecodeError>,
 ) -> Result<u32, DecodeError> {
     r.show(path, visit, |r| read(r), |_, bytes| PartValue::Bytes(bytes))
 }
 
 proves! { MESSAGE:
-    Message::parse, Message::request, inspect, PartValue::problem, Code::set, Code::id, Advertise::parse,
+    Message::parse, Message::request, inspect, visit, failed, Message::field_at, FieldPath::new, PartValue::problem, Code::set, Code::id, Advertise::parse,
     HResult::name, HResult::hint, HResult::from_win32, DumpFlags::name, DumpType::name, EventLevel::name,
     Format::name, PerfMapType::name, SessionBufferMode::name, Violation::hresult,
     SocketName::to_text, SocketNameText::as_str, <SocketNameText as AsRef<str>>::as_ref,
     <SocketName as FromStr>::from_str,
     PipeName::to_text, PipeNameText::as_str, <PipeNameText as AsRef<str>>::as_ref, <PipeName as FromStr>::from_str,
     RouterSocketName::to_text, <RouterSocketName as FromStr>::from_str,
-    <HResult as From<DecodeError>>::from, <HResult as From<RequestError<'_>>>::from,
+    <HResult as From<DecodeError>>::from, <HResult as From<RequestError<'_>>>::from, <HResult as From<InvalidValue>>::from,
     <RequestError<'_> as From<DecodeError>>::from,
     <ProtocolError as From<DecodeError>>::from, <ServerError<'_> as From<HResult>>::from,
     <ProtocolError as core::error::Error>::source, <RequestError<'_> as core::error::Error>::source,
+    <InvalidValue as core::error::Error>::source,
+}
+
+fn visit(visitor: &mut dyn FnMut(&Part<'_>), part: &Part<'_>) {
+    visitor.visit(part);
+}
+
+fn failed(visitor: &mut dyn FnMut(&Part<'_>), path: &Path<'_>, error: DecodeError) {
+    visitor.failed(path, error);
 }
 
 fn inspect(
@@ -121,7 +130,7 @@ const fn display<T: Display>() -> [Address; 1] {
     [Address(<T as Display>::fmt as *const ())]
 }
 proves_each! { DISPLAY: display,
-    Text<'_>, EnvironmentEntry<'_>, Guid, Path<'_>, Code, HResult, SocketName, PipeName, RouterSocketName, Violation, ParseGuidError, ParsePipeNameError, ParseSocketNameError,
+    Text<'_>, EnvironmentEntry<'_>, Guid, Path<'_>, Code, HResult, SocketName, PipeName, RouterSocketName, Violation, InvalidValue, FieldPath, FieldAt<'_>, ParseGuidError, ParsePipeNameError, ParseSocketNameError,
     DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError<'_>,
 }
 

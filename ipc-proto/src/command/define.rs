@@ -32,7 +32,7 @@ macro_rules! commands {
 
                 fn continuation(&self) -> $crate::Continuation { commands!(@then self $then) }
                 $(
-                    fn check(&self) -> Result<(), $crate::Violation> {
+                    fn check(&self) -> Result<(), $crate::InvalidValue> {
                         $crate::command::check::$rule($(self.$checked),*)
                     }
                 )?
@@ -71,7 +71,7 @@ macro_rules! commands {
             pub(crate) fn inspect(
                 code: $crate::Code,
                 r: &mut $crate::wire::Reader<'a>,
-                visitor: &mut $crate::wire::Visitor<'_>,
+                visitor: &mut dyn $crate::wire::Visitor,
             ) -> Result<(), $crate::DecodeError> {
                 match code.0 {
                     $($code => <$name $(<$lt>)? as $crate::Decode<'_>>::inspect(
@@ -87,7 +87,7 @@ macro_rules! commands {
             pub(crate) fn inspect_response<'r>(
                 command: $crate::Code,
                 r: &mut $crate::wire::Reader<'r>,
-                visitor: &mut $crate::wire::Visitor<'_>,
+                visitor: &mut dyn $crate::wire::Visitor,
             ) -> Result<(), $crate::DecodeError> {
                 match command.0 {
                     $($code => <$response $(<$response_lt>)? as $crate::Decode<'_>>::inspect(
@@ -122,8 +122,8 @@ macro_rules! commands {
             /// breaks no rule.
             ///
             /// # Errors
-            /// The first rule that a value breaks.
-            pub fn check(&self) -> Result<(), $crate::Violation> {
+            /// The first value that breaks a rule, with its place.
+            pub fn check(&self) -> Result<(), $crate::InvalidValue> {
                 match self {
                     $(Self::$name(command) => $crate::Command::check(command),)*
                     Self::Unknown(_) => Ok(()),

@@ -2,7 +2,7 @@
 use super::table::{GenerateCoreDump3, Request};
 use super::{Command, CommandInfo};
 use crate::message::{check_magic, read_size};
-use crate::wire::{PartValue, Path, Reader, Visitor};
+use crate::wire::{Part, PartValue, Path, Reader, Visitor};
 use crate::{Code, Decode, DecodeError, DecodeErrorKind, HResult, Message, ServerError};
 
 impl Message<'_> {
@@ -16,7 +16,8 @@ impl Message<'_> {
     ///
     /// # Errors
     /// The errors of [`parse`](Self::parse), of [`request`](Self::request), and of decoding an answer. A message that is cut
-    /// off is [`DecodeErrorKind::UnexpectedEnd`] at the end of `bytes`. The parts before the error have been visited.
+    /// off is [`DecodeErrorKind::UnexpectedEnd`] at the end of `bytes`. The parts before the error have been visited;
+    /// [`field_at`](Self::field_at) returns the field with the error.
     ///
     /// ```
     /// use ipc_proto::Message;
@@ -31,40 +32,54 @@ impl Message<'_> {
     pub fn inspect(
         bytes: &[u8],
         answer_to: Option<Code>,
-        visitor: &mut Visitor<'_>,
+        mut visitor: &mut dyn FnMut(&Part<'_>),
     ) -> Result<(), DecodeError> {
-        let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() };
-        let field = |name| Path::Field(&Path::Root, name);
         check_magic(bytes)?;
-        let mut r = Reader::new(bytes);
-        let (size, code) = inspect_header(&mut r, visitor).map_err(|e| match e.kind {
-            DecodeErrorKind::UnexpectedEnd => cut_off,
-            _ => e,
-        })?;
-        let whole = bytes.get(..usize::from(size));
-        let payload = whole.unwrap_or(bytes).get(Self::HEADER_LEN..).unwrap_or_default();
-        let mut r = Reader::at(payload, Self::HEADER_LEN);
-        let known = |code: Code| CommandInfo::find(code).is_some();
-        let inspected = match (code, answer_to) {
-            (Code::OK, Some(command)) if known(command) => {
-                Request::inspect_response(command, &mut r, visitor)
-            }
-            (Code::ERROR, Some(GenerateCoreDump3::CODE)) => {
-                ServerError::inspect(&mut r, &Path::Root, visitor)
-            }
-            (Code::ERROR, _) => HResult::inspect(&mut r, &field("hresult"), visitor),
-            (code, _) if known(code) => Request::inspect(code, &mut r, visitor),
-            _ => r.show_rest(field("payload"), visitor),
-        };
-        match whole {
-            Some(_) => inspected.and_then(|()| r.show_rest(field("rest"), visitor)),
-            None => Err(cut_off),
-        }
+        let (size, code) =
+            inspect_header(&mut Reader::new(bytes), &mut visitor).map_err(|e| match e.kind {
+                DecodeErrorKind::UnexpectedEnd => DecodeError { offset: bytes.len(), ..e },
+                _ => e,
+            })?;
+        inspect_payload(bytes, size.into(), code, answer_to, &mut visitor)
     }
 }
 
+/// Inspects the payload of the message at the front of `bytes`, which has this size and this code.
+pub(super) fn inspect_payload(
+    bytes: &[u8],
+    size: usize,
+    code: Code,
+    answer_to: Option<Code>,
+    visitor: &mut dyn Visitor,
+) -> Result<(), DecodeError> {
+    let field = |name| Path::Field(&Path::Root, name);
+    let whole = bytes.get(..size);
+    let payload = whole.unwrap_or(bytes).get(Message::HEADER_LEN..).unwrap_or_default();
+    let mut r = Reader::at(payload, Message::HEADER_LEN);
+    let known = |code: Code| CommandInfo::find(code).is_some();
+    let mut last = field("rest");
+    let inspected = match (code, answer_to) {
+        (Code::OK, Some(command)) if known(command) => Request::inspect_response(command, &mut r, visitor),
+        (Code::ERROR, Some(GenerateCoreDump3::CODE)) => ServerError::inspect(&mut r, &Path::Root, visitor),
+        (Code::ERROR, _) => HResult::inspect(&mut r, &field("hresult"), visitor),
+        (code, _) if known(code) => Request::inspect(code, &mut r, visitor),
+        _ => {
+            last = field("payload");
+            r.show_rest(last, visitor)
+        }
+    };
+    if whole.is_some() {
+        return inspected.and_then(|()| r.show_rest(last, visitor));
+    }
+    let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() };
+    if inspected.is_ok() {
+        visitor.failed(&last, cut_off);
+    }
+    Err(cut_off)
+}
+
 /// Inspects the header, and returns size and code.
-fn inspect_header(r: &mut Reader<'_>, visitor: &mut Visitor<'_>) -> Result<(u16, Code), DecodeError> {
+fn inspect_header(r: &mut Reader<'_>, visitor: &mut dyn Visitor) -> Result<(u16, Code), DecodeError> {
     let field = |name| Path::Field(&Path::Root, name);
     r.show(field("magic"), visitor, Reader::array::<14>, |_, magic| PartValue::Bytes(magic))?;
     let size = r.show(field("size"), visitor, read_size, u16::shown)?;

@@ -3,12 +3,14 @@
 mod define;
 pub(crate) mod check;
 mod environment_entry;
+pub(crate) mod field_at;
+pub(crate) mod field_path;
 mod inspect;
 pub(crate) mod table;
 pub mod types;
 pub(crate) mod violation;
 
-use crate::{Code, Decode, Encode, GenerateCoreDump3, ServerError, Violation};
+use crate::{Code, Decode, Encode, GenerateCoreDump3, InvalidValue, ServerError};
 
 /// A command: a request that a client sends and a runtime answers.
 ///
@@ -66,16 +68,17 @@ pub trait Command: Encode {
     /// breaks no rule.
     ///
     /// # Errors
-    /// The first rule that a value breaks.
+    /// The first value that breaks a rule, in the order in which runtimes check them, with its place and the rule.
     ///
     /// ```
     /// use ipc_proto::{Command, EnablePerfMap, Violation, types::PerfMapType};
     ///
     /// assert_eq!(EnablePerfMap { perf_map_type: PerfMapType::ALL }.check(), Ok(()));
-    /// let refused = EnablePerfMap { perf_map_type: PerfMapType(4) }.check();
-    /// assert_eq!(refused, Err(Violation::PerfMapType));
+    /// let refused = EnablePerfMap { perf_map_type: PerfMapType(4) }.check().unwrap_err();
+    /// assert_eq!(refused.violation, Violation::PerfMapType);
+    /// assert_eq!(refused.to_string(), "perf_map_type: the perf map type is not 1, 2 or 3");
     /// ```
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self) -> Result<(), InvalidValue> {
         Ok(())
     }
 }
@@ -90,7 +93,7 @@ impl<C: Command> Command for &C {
     fn continuation(&self) -> Continuation {
         (**self).continuation()
     }
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self) -> Result<(), InvalidValue> {
         (**self).check()
     }
 }

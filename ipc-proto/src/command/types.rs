@@ -284,7 +284,7 @@ macro_rules! session_config {
                 })
             }
 
-            fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+            fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
                 // The specification has no name for the union.
                 let path = path.parent();
                 match r.show(Path::Field(path, "session_type"), visitor, u32::decode, u32::shown)? {
@@ -419,10 +419,15 @@ impl<'a> Decode<'a> for ClientData<'a> {
         if r.rest().is_empty() { Ok(Self(bytes)) } else { Err(r.error(DecodeErrorKind::TrailingBytes)) }
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         let len = usize::try_from(r.show_count(path, visitor)?).unwrap_or(usize::MAX);
         r.show(*path, visitor, |r| r.bytes(len), |_, bytes| PartValue::Bytes(bytes))?;
-        if r.rest().is_empty() { Ok(()) } else { Err(r.error(DecodeErrorKind::TrailingBytes)) }
+        if r.rest().is_empty() {
+            return Ok(());
+        }
+        let error = r.error(DecodeErrorKind::TrailingBytes);
+        visitor.failed(path, error);
+        Err(error)
     }
 }
 
@@ -457,7 +462,7 @@ impl<'a> Decode<'a> for Status {
         if r.rest().is_empty() { Ok(Self::OK) } else { r.read().map(Self) }
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         if r.rest().is_empty() { Ok(()) } else { HResult::inspect(r, &Path::Field(path, "status"), visitor) }
     }
 }

@@ -75,14 +75,23 @@ impl Exchange for ReceiveAdvertise {
     }
 
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
-        if self.failed.is_none() && self.received < Advertise::LEN {
-            self.received = self.received.saturating_add(n).min(Advertise::LEN);
-            self.failed = match Advertise::parse(self.bytes()) {
-                Err(e) => Some(e.into()),
-                Ok(_) if n == 0 => Some(ProtocolError::Closed { received: self.received }),
-                Ok(_) => None,
+        let lent = Advertise::LEN.saturating_sub(self.received);
+        if self.failed.is_none() && lent > 0 {
+            self.failed = if n > lent {
+                Some(ProtocolError::Overrun { advanced: n, lent })
+            } else {
+                self.received = self.received.saturating_add(n);
+                match Advertise::parse(self.bytes()) {
+                    Err(e) => Some(e.into()),
+                    Ok(_) if n == 0 => Some(ProtocolError::Closed { received: self.received }),
+                    Ok(_) => None,
+                }
             };
         }
-        self.failed.map_or(Ok(()), Err)
+        match self.failed {
+            Some(error) => Err(error),
+            None if lent == 0 && n > 0 => Err(ProtocolError::Overrun { advanced: n, lent }),
+            None => Ok(()),
+        }
     }
 }

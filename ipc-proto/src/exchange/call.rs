@@ -399,8 +399,12 @@ impl Progress {
     pub(crate) fn advance(&mut self, n: usize, buf: &[u8]) -> Result<(), ProtocolError> {
         match self.state {
             State::Sending { sent, len } => {
+                let lent = len.saturating_sub(sent);
+                if n > lent {
+                    return self.fail(ProtocolError::Overrun { advanced: n, lent });
+                }
                 let sent = sent.saturating_add(n);
-                self.state = if n == 0 || sent >= len {
+                self.state = if n == 0 || n == lent {
                     State::Receiving { needed: Message::HEADER_LEN }
                 } else {
                     State::Sending { sent, len }
@@ -409,7 +413,11 @@ impl Progress {
             }
             State::Receiving { .. } if n == 0 => self.fail(ProtocolError::Closed { received: self.received }),
             State::Receiving { needed } => {
-                self.received = self.received.saturating_add(n).min(needed);
+                let lent = needed.min(buf.len()).saturating_sub(self.received);
+                if n > lent {
+                    return self.fail(ProtocolError::Overrun { advanced: n, lent });
+                }
+                self.received = self.received.saturating_add(n);
                 match self.check(buf) {
                     Ok(needed) if needed == self.received => self.state = State::Done,
                     Ok(needed) => {
@@ -422,6 +430,7 @@ impl Progress {
                 }
                 Ok(())
             }
+            State::Done if n > 0 => Err(ProtocolError::Overrun { advanced: n, lent: 0 }),
             State::Done => Ok(()),
             State::Failed(error) => Err(error),
         }

@@ -223,7 +223,11 @@ impl Exchange for ReceiveEnvironment<'_> {
             self.left = 0;
             return Err(ProtocolError::Closed { received });
         }
-        let n = n.min(self.left).min(self.buf.len().saturating_sub(self.end));
+        let lent = self.left.min(self.buf.len().saturating_sub(self.end));
+        if n > lent {
+            self.left = 0;
+            return Err(ProtocolError::Overrun { advanced: n, lent });
+        }
         self.end = self.end.saturating_add(n);
         self.left = self.left.saturating_sub(n);
         Ok(())
@@ -325,11 +329,16 @@ impl Exchange for SendEnvironment<'_, '_> {
     }
 
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
-        if n == 0 && self.start < self.end {
+        let lent = self.end.saturating_sub(self.start);
+        if n > lent {
+            (self.start, self.end) = (0, 0);
+            return Err(ProtocolError::Overrun { advanced: n, lent });
+        }
+        if n == 0 && lent > 0 {
             (self.start, self.end) = (0, 0);
             return Err(ProtocolError::Closed { received: 0 });
         }
-        self.start = self.start.saturating_add(n).min(self.end);
+        self.start = self.start.saturating_add(n);
         if self.start == self.end && self.end > 0 {
             self.fill();
         }

@@ -90,8 +90,22 @@ pub trait Exchange {
     /// that can no longer be written to, counts as closed: what the peer sent before can still be read.
     ///
     /// # Errors
-    /// If the received bytes are not a message, or the peer closed too early. Except for [`ProtocolError::BufferTooSmall`],
-    /// errors are final: [`step`](Self::step) then returns [`Step::Done`].
+    /// If the received bytes are not a message, or the peer closed too early. [`ProtocolError::Overrun`] if `n` is larger
+    /// than the number of lent bytes: the position in the connection is then unknown. Except for
+    /// [`ProtocolError::BufferTooSmall`], errors are final: [`step`](Self::step) then returns [`Step::Done`]. An exchange
+    /// that was over before keeps its result.
+    ///
+    /// ```
+    /// use ipc_proto::{Call, Exchange, ProtocolError, ResumeRuntime, Step};
+    ///
+    /// let mut buf = [0; 64];
+    /// let mut call = Call::new(&ResumeRuntime {}, &mut buf)?; // lends 20 bytes
+    /// let overrun = ProtocolError::Overrun { advanced: 21, lent: 20 };
+    /// assert_eq!(call.advance(21), Err(overrun));
+    /// assert!(matches!(call.step(), Step::Done));
+    /// assert_eq!(call.finish(), Err(overrun));
+    /// # Ok::<(), ipc_proto::EncodeError>(())
+    /// ```
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError>;
 }
 

@@ -8,7 +8,7 @@ use crate::{
 
 /// The server's role: receives one request.
 ///
-/// The peer cannot make it fail. Bytes that are not a request end the exchange like a request does, and the [`Reply`]
+/// The peer cannot make it fail; only a caller that reports more bytes than it was lent can. Bytes that are not a request end the exchange like a request does, and the [`Reply`]
 /// refuses them by default, as a runtime does: it receives 20 bytes, checks the size, receives the payload, and only then
 /// checks the magic. A peer that closes too early is answered with [`HResult::BAD_ENCODING`].
 ///
@@ -199,18 +199,23 @@ impl Exchange for Serve<'_> {
         }
     }
 
-    /// Never fails.
+    /// Fails with [`ProtocolError::Overrun`] only: nothing that the peer sends is an error. After it, the request counts as
+    /// cut off.
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
         let closed = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: self.received };
+        let lent = match self.state {
+            State::Receiving { needed } => needed.saturating_sub(self.received),
+            State::Done(_) | State::Malformed(_) => 0,
+        };
         self.state = match self.state {
-            State::Receiving { .. } if n == 0 => State::Malformed(closed),
-            State::Receiving { needed } => {
-                self.received = self.received.saturating_add(n).min(needed);
+            State::Receiving { .. } if n == 0 || n > lent => State::Malformed(closed),
+            State::Receiving { .. } => {
+                self.received = self.received.saturating_add(n);
                 self.next().unwrap_or_else(State::Malformed)
             }
             over => over,
         };
-        Ok(())
+        if n > lent { Err(ProtocolError::Overrun { advanced: n, lent }) } else { Ok(()) }
     }
 }
 
@@ -359,11 +364,16 @@ impl Exchange for Reply<'_> {
     }
 
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
-        if n == 0 && self.sent < self.len {
+        let lent = self.len.saturating_sub(self.sent);
+        if n > lent {
+            self.len = self.sent;
+            return Err(ProtocolError::Overrun { advanced: n, lent });
+        }
+        if n == 0 && lent > 0 {
             self.len = self.sent;
             return Err(ProtocolError::Closed { received: 0 });
         }
-        self.sent = self.sent.saturating_add(n).min(self.len);
+        self.sent = self.sent.saturating_add(n);
         Ok(())
     }
 }

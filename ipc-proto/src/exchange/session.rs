@@ -113,7 +113,8 @@ pub enum StopStep<'s> {
     Receive(&'s mut [u8]),
 }
 
-/// The result of a [`StopStep`]. An event that does not fit the current step is ignored.
+/// The result of a [`StopStep`]. An event that does not fit the current step is ignored. `Sent` and `Received` with more
+/// bytes than the step lent count as `Failed`: the position in the connection is then unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopEvent {
     /// The connection is established.
@@ -320,13 +321,15 @@ impl Session {
                 self.retry_at = Some(now.saturating_add(pause.into()).min(connect_until));
                 return;
             }
-            (StopStep::Send(_), StopEvent::Sent(n)) => {
+            (StopStep::Send(bytes), StopEvent::Sent(n)) if n <= bytes.len() => {
                 self.sent = self.sent.saturating_add(n as u64);
                 self.advance(n)
             }
-            (StopStep::Receive(_), StopEvent::Received(n)) => self.advance(n),
+            (StopStep::Receive(space), StopEvent::Received(n)) if n <= space.len() => self.advance(n),
             (StopStep::Receive(_), StopEvent::Busy(_)) | (StopStep::Nothing, _) => return,
-            (_, StopEvent::Failed | StopEvent::Busy(_)) => {
+            (StopStep::Send(_), StopEvent::Sent(_))
+            | (StopStep::Receive(_), StopEvent::Received(_))
+            | (_, StopEvent::Failed | StopEvent::Busy(_)) => {
                 self.until = None;
                 Stop::Failed
             }

@@ -191,7 +191,8 @@ impl EventAssembler {
         self.records.space()
     }
 
-    /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input.
+    /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input. A number
+    /// that is larger than the space counts as all of it.
     pub fn received(&mut self, n: usize) {
         self.records.received(n);
     }

@@ -84,7 +84,7 @@ impl ParserBuf {
     }
 
     /// Reports that the first `n` bytes of [`space`](Self::space) were filled. As with [`Read`], 0 bytes are the end of
-    /// the input.
+    /// the input. A number that is larger than the space counts as all of it.
     ///
     /// [`Read`]: https://doc.rust-lang.org/std/io/trait.Read.html
     pub fn received(&mut self, n: usize) {

@@ -4,8 +4,8 @@ use super::step::{DUMP_LIMIT_MS, PlanStep};
 use crate::types::{DumpFlags, DumpType, Status};
 use crate::wire::Writer;
 use crate::{
-    Code, Command, DecodeError, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Message,
-    Text, Violation,
+    Code, Command, DecodeError, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, InvalidValue,
+    Message, Text,
 };
 
 /// The wish for a dump of the process.
@@ -76,7 +76,7 @@ impl PlanStep for DumpStep<'_> {
         self.code
     }
 
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self) -> Result<(), InvalidValue> {
         let DumpConfig { path: dump_name, dump_type, flags } = self.config;
         GenerateCoreDump3 { dump_name, dump_type, flags }.check()
     }

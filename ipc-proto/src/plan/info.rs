@@ -3,8 +3,8 @@ use super::step::PlanStep;
 use crate::types::{ProcessInfo, ProcessInfo3};
 use crate::wire::{Reader, Writer};
 use crate::{
-    Code, Command, DecodeError, Encode, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Message, Text,
-    Violation,
+    Code, Command, DecodeError, Encode, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, InvalidValue,
+    Message, Text,
 };
 
 /// The wish for the description of a process. It has nothing to configure.
@@ -128,7 +128,7 @@ impl PlanStep for InfoStep {
         self.code
     }
 
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self) -> Result<(), InvalidValue> {
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 use core::iter;
 
 use super::lost_feature::LostFeatures;
-use crate::{Code, Command, DecodeError, Encode, Message, Violation};
+use crate::{Code, Command, DecodeError, Encode, InvalidValue, Message};
 
 /// How long a client waits for the answer to a command by default, in milliseconds, with all older commands that it
 /// tries. A runtime carries out one command at a time.
@@ -50,7 +50,7 @@ pub trait PlanStep: Encode + Sized {
     ///
     /// # Errors
     /// The first rule that a value breaks.
-    fn check(&self) -> Result<(), Violation>;
+    fn check(&self) -> Result<(), InvalidValue>;
 
     /// Returns the parts of the wish that the command does not carry.
     fn lost(&self) -> LostFeatures {
@@ -115,7 +115,7 @@ impl<C: Command> PlanStep for Single<C> {
         C::CODE
     }
 
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self) -> Result<(), InvalidValue> {
         self.0.check()
     }
 

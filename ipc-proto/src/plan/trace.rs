@@ -11,7 +11,7 @@ use crate::types::{
 use crate::wire::Writer;
 use crate::{
     Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
-    Command, DecodeError, Encode, Message, Request, Violation,
+    Command, DecodeError, Encode, InvalidValue, Message, Request,
 };
 
 /// The keywords of the rundown that runtimes send if the command does not select keywords.
@@ -180,13 +180,13 @@ impl PlanStep for TraceStep<'_> {
         self.config.oldest_command()
     }
 
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self) -> Result<(), InvalidValue> {
         let TraceConfig { buffer_mb, format, rundown_keyword, stackwalk, .. } = self.config;
         match self.config.providers.0 {
-            Repr::Plain(providers) if self.config.buffer_mode <= SessionBufferMode::BLOCK => {
+            Repr::Plain(providers) => {
+                check::buffer_mode(self.config.buffer_mode)?;
                 check::session(buffer_mb, format, providers)
             }
-            Repr::Plain(_) => Err(Violation::SessionBufferMode),
             Repr::Filtered(providers) | Repr::Unfiltered(providers) => {
                 check::session_config6(SessionConfig6::Streaming(StreamingSession6 {
                     buffer_mb,

@@ -82,7 +82,7 @@ pub enum ConnectEvent {
     Failed,
     /// The wait is over.
     Waited,
-    /// This number of bytes was sent.
+    /// This number of bytes was sent. More than the step lent count as `Failed`: what the monitor received is then unknown.
     Sent(usize),
     /// The monitor closed the connection before a command.
     HungUp,
@@ -122,18 +122,20 @@ impl ConnectPort {
     pub fn advance(&mut self, event: ConnectEvent) {
         self.state = match (self.state, event) {
             (State::Connecting, ConnectEvent::Connected) => State::Sending { sent: 0 },
-            (State::Connecting | State::Sending { .. }, ConnectEvent::Failed)
-            | (State::Sending { .. }, ConnectEvent::Sent(0)) => {
+            (State::Waiting { .. }, ConnectEvent::Waited) => State::Connecting,
+            (State::Sending { sent }, ConnectEvent::Sent(n @ 1..))
+                if sent.saturating_add(n) < Advertise::LEN =>
+            {
+                State::Sending { sent: sent.saturating_add(n) }
+            }
+            (State::Sending { sent }, ConnectEvent::Sent(n)) if sent.saturating_add(n) == Advertise::LEN => {
+                self.backoff.reset();
+                State::Serving
+            }
+            (State::Connecting, ConnectEvent::Failed)
+            | (State::Sending { .. }, ConnectEvent::Failed | ConnectEvent::Sent(_)) => {
                 State::Waiting { milliseconds: self.backoff.next() }
             }
-            (State::Waiting { .. }, ConnectEvent::Waited) => State::Connecting,
-            (State::Sending { sent }, ConnectEvent::Sent(n)) => match sent.saturating_add(n) {
-                sent if sent >= Advertise::LEN => {
-                    self.backoff.reset();
-                    State::Serving
-                }
-                sent => State::Sending { sent },
-            },
             (State::Serving, ConnectEvent::HungUp) => {
                 self.backoff.hung_up();
                 State::Connecting

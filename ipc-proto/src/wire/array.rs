@@ -190,7 +190,14 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
         Ok(Self(Repr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+        if let Err(error @ DecodeError { kind: DecodeErrorKind::CountTooLarge, .. }) =
+            Self::count(&mut r.clone())
+        {
+            // Its bytes are those of a count. What is wrong is the list.
+            visitor.failed(path, error);
+            return Err(error);
+        }
         let count = r.show(Path::Field(path, "count"), visitor, Self::count, u32::shown)?;
         (0..count).try_for_each(|index| T::inspect(r, &Path::Index(path, index), visitor))
     }

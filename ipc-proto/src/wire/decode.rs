@@ -37,8 +37,9 @@ pub trait Decode<'a>: Sized {
     /// Reads one value and passes its parts to `visitor`. By default it is one part.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode). The parts before the error have been visited.
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    /// As [`decode`](Self::decode). The parts before the error have been visited, and the field with the error has
+    /// [failed](Visitor::failed).
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         r.show(*path, visitor, Self::decode, Self::shown).map(|_| ())
     }
 }
@@ -85,7 +86,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn show_count(
         &mut self,
         path: &Path<'_>,
-        visitor: &mut Visitor<'_>,
+        visitor: &mut dyn Visitor,
     ) -> Result<u32, DecodeError> {
         self.show(Path::Field(path, "count"), visitor, u32::decode, u32::shown)
     }
@@ -117,7 +118,7 @@ impl<'a> Decode<'a> for Text<'a> {
         PartValue::Text(*self)
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         let count = r.show_count(path, visitor)?;
         r.show(*path, visitor, |r| Self::counted(r, count), Self::shown).map(|_| ())
     }

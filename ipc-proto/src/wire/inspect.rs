@@ -28,8 +28,46 @@ pub struct Part<'p> {
     pub value: PartValue<'p>,
 }
 
-/// A function that receives the parts, in order.
-pub type Visitor<'s> = dyn FnMut(&Part<'_>) + 's;
+/// Receives the parts of a message, in order, and the place of the error if there is one.
+///
+/// Every `FnMut(&Part<'_>)` is a visitor that ignores the place of the error.
+///
+/// ```
+/// use ipc_proto::wire::{Part, Path, Reader, Visitor};
+/// use ipc_proto::{Decode, DecodeError, types::Provider};
+///
+/// struct Report(Vec<String>);
+///
+/// impl Visitor for Report {
+///     fn visit(&mut self, part: &Part<'_>) {
+///         self.0.push(part.path.to_string());
+///     }
+///     fn failed(&mut self, path: &Path<'_>, error: DecodeError) {
+///         self.0.push(format!("{path}: {error}"));
+///     }
+/// }
+/// let mut report = Report(Vec::new());
+/// let cut_off = [7, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 9, 0, 0, 0, b'x', 0];
+/// assert!(Provider::inspect(&mut Reader::new(&cut_off), &Path::Root, &mut report).is_err());
+/// let expected = ["keywords", "level", "name.count", "name: a field extends past the end (at byte 16)"];
+/// assert_eq!(report.0, expected);
+/// ```
+pub trait Visitor {
+    /// Receives the next part.
+    fn visit(&mut self, part: &Part<'_>);
+
+    /// Receives the path of the innermost field that does not decode, with its error. No part follows. By default it is
+    /// ignored.
+    fn failed(&mut self, path: &Path<'_>, error: DecodeError) {
+        let _ = (path, error);
+    }
+}
+
+impl<F: FnMut(&Part<'_>) + ?Sized> Visitor for F {
+    fn visit(&mut self, part: &Part<'_>) {
+        self(part);
+    }
+}
 
 /// The name of a part, with the names of the parts that contain it: `providers[0].filter.enable`.
 ///
@@ -135,19 +173,19 @@ impl<'a> Reader<'a> {
     /// Reads the next part with `read` and passes it to `visitor`, with the `value` of the result.
     ///
     /// # Errors
-    /// The errors of `read`. The part is then not visited.
+    /// The errors of `read`. The part is then not visited, but [failed](Visitor::failed).
     pub fn show<T>(
         &mut self,
         path: Path<'_>,
-        visitor: &mut Visitor<'_>,
+        visitor: &mut dyn Visitor,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
         value: impl FnOnce(&T, &'a [u8]) -> PartValue<'a>,
     ) -> Result<T, DecodeError> {
         let (offset, before) = (self.offset(), self.rest());
-        let read = read(self)?;
+        let read = read(self).inspect_err(|error| visitor.failed(&path, *error))?;
         let len = before.len().saturating_sub(self.rest().len());
         let bytes = before.get(..len).unwrap_or_default();
-        visitor(&Part { path, offset, bytes, value: value(&read, bytes) });
+        visitor.visit(&Part { path, offset, bytes, value: value(&read, bytes) });
         Ok(read)
     }
 
@@ -155,13 +193,13 @@ impl<'a> Reader<'a> {
     pub(crate) fn show_reserved(
         &mut self,
         path: Path<'_>,
-        visitor: &mut Visitor<'_>,
+        visitor: &mut dyn Visitor,
     ) -> Result<(), DecodeError> {
         self.show(path, visitor, Self::read, |number, _| PartValue::Reserved(*number)).map(|_| ())
     }
 
     /// Visits the remaining bytes, if any.
-    pub(crate) fn show_rest(&mut self, path: Path<'_>, visitor: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    pub(crate) fn show_rest(&mut self, path: Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
         if !self.rest().is_empty() {
             self.show(path, visitor, |r| r.bytes(r.rest().len()), |_, rest| PartValue::Bytes(rest))?;
         }

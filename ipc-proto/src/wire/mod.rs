@@ -83,7 +83,7 @@ macro_rules! wire_struct {
         fn inspect(
             _r: &mut $crate::wire::Reader<$lt>,
             _path: &$crate::wire::Path<'_>,
-            _visitor: &mut $crate::wire::Visitor<'_>,
+            _visitor: &mut dyn $crate::wire::Visitor,
         ) -> Result<(), $crate::DecodeError> {
             $(<$ty as $crate::Decode<$lt>>::inspect(
                 _r,

@@ -8,6 +8,7 @@
 )]
 mod call;
 mod environment;
+mod overrun;
 mod poll;
 mod serve;
 

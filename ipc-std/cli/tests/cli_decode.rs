@@ -36,7 +36,8 @@ fn a_message_is_shown_field_by_field() {
         run(&["decode", "--json", &testdata("messages/SetEnvironmentVariable.absent.request.hex")]).well();
     let message = ran.json();
     let keys: Vec<_> = message.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["kind", "command", "code", "size", "fields", "rest", "legacy", "error"]);
+    let expected = ["kind", "command", "code", "size", "fields", "rest", "legacy", "error", "violation"];
+    assert_eq!(keys, expected);
     assert_eq!((&message["command"], &message["code"]), (&json!("SetEnvironmentVariable"), &json!("0x0403")));
     let fields = message["fields"].as_array().unwrap();
     let name = fields.iter().find(|field| field["name"] == "name").unwrap();
@@ -117,7 +118,7 @@ fn several_messages_are_decoded_in_sequence() {
         frames[2]["fields"].as_array().unwrap().iter().map(|field| &field["value"]).collect();
     assert!(values.contains(&&json!("NO_EQUALS_SIGN")), "{values:?}");
     let cut = run_with(&["decode"], all.trim_end().trim_end_matches(|c| c != '\n').as_bytes());
-    cut.fails(6, "message 3 is malformed: a field extends past the end");
+    cut.fails(6, "message 3 is malformed: environment[");
 
     let start = "444f544e45545f4950435f5631001c00ff00000007000000000000004e657474726163650102";
     let ran = run(&["decode", "--answer-to", "CollectTracing2", start]).well();
@@ -150,10 +151,11 @@ fn a_wire_log_has_the_commands_of_responses() {
 fn the_position_of_an_error_is_marked() {
     let file = testdata("malformed/ApplyStartupHook.path-past-end.hex");
     let ran = run(&["decode", &file])
-        .fails(6, "the message is malformed: a field extends past the end (at byte 24)");
+        .fails(6, "the message is malformed: startup_hook_path: a field extends past the end (at byte 24)");
     let lines: Vec<_> = ran.text().lines().collect();
     assert!(lines[6].ends_with("startup_hook_path.count: 9"), "{}", ran.text());
-    assert_eq!(lines[7..], ["    24  61 62", "        ^ a field extends past the end (at byte 24)"]);
+    let error = "        ^ startup_hook_path: a field extends past the end (at byte 24)";
+    assert_eq!(lines[7..], ["    24  61 62", error]);
 
     let ran = run(&["decode", &testdata("malformed/header.bad-magic.hex")]).fails(6, "(at byte 12)");
     let lines: Vec<_> = ran.text().lines().collect();
@@ -162,11 +164,15 @@ fn the_position_of_an_error_is_marked() {
 
     // The position after a full line, and in an empty message.
     let cut = run(&["decode", "--json", &RESUME[..32]]).fails(6, "(at byte 16)");
-    assert_eq!(cut.json()["error"], json!({ "offset": 16, "error": "a field extends past the end" }));
+    assert_eq!(
+        cut.json()["error"],
+        json!({ "offset": 16, "field": "command_set", "error": "a field extends past the end" })
+    );
     let text = [&RESUME[..28], "ffff 0407 0000 ff000000", &"6100".repeat(16)].concat();
     let ran = run(&["decode", &text]).fails(6, "(at byte 56)");
     assert!(
-        ran.text().ends_with("\n    56\n        ^ a field extends past the end (at byte 56)\n"),
+        ran.text()
+            .ends_with("\n    56\n        ^ startup_hook_path: a field extends past the end (at byte 56)\n"),
         "{ran:?}"
     );
     run_with(&["decode", "-"], b"# nothing").fails(6, "(at byte 0)");
@@ -185,12 +191,52 @@ fn the_position_of_an_error_in_an_advertise_frame_is_marked() {
     let mut another = frame.clone();
     another[6] = b'2';
     let error = show(&another, "not the magic ADVR_V1 (at byte 6)");
-    assert_eq!(error, json!({ "offset": 6, "error": "not the magic ADVR_V1" }));
+    assert_eq!(error, json!({ "offset": 6, "field": "magic", "error": "not the magic ADVR_V1" }));
     show(b"ADVRDOTNET_IPC_V1\0", "not the magic ADVR_V1 (at byte 4)");
     for len in [4, 6, 8, 20, 33] {
         let error = show(&frame[..len], &format!("a field extends past the end (at byte {len})"));
-        assert_eq!(error["offset"], len);
+        let field = [(8, "magic"), (24, "runtime_cookie"), (32, "process_id"), (34, "future")];
+        let field = field.iter().find(|(end, _)| len < *end).unwrap().1;
+        assert_eq!((&error["offset"], &error["field"]), (&json!(len), &json!(field)));
     }
+}
+
+/// A value is named in its list, in text and in JSON.
+#[test]
+fn a_value_that_runtimes_refuse_is_reported() {
+    let file = testdata("refused/CollectTracing4.second-provider-level-6.hex");
+    let ran = run(&["decode", &file]).well();
+    let last = ran.text().lines().last().unwrap();
+    assert_eq!(last, "        runtimes refuse providers[1].level: the level of a provider is above 5");
+    let json = run(&["decode", "--json", &file]).well().json();
+    let expected = json!({
+        "field": "providers[1].level",
+        "error": "the level of a provider is above 5",
+        "hresult": "0x80131384",
+    });
+    assert_eq!((&json["violation"], &json["error"]), (&expected, &Value::Null));
+    let good = run(&["decode", "--json", &testdata("messages/StopTracing.request.hex")]).well().json();
+    assert_eq!(good["violation"], Value::Null);
+}
+
+#[test]
+fn the_field_of_an_error_is_named() {
+    for (file, field) in [
+        ("CollectTracing5.event-id-count-40000000", "providers[0].filter.event_ids"),
+        ("CollectTracing2.arguments-count-cut", "providers[0].arguments.count"),
+        ("AttachProfiler.trailing-byte", "client_data"),
+        ("header.bad-magic", "magic"),
+        ("header.size-19", "size"),
+    ] {
+        let file = testdata(&format!("malformed/{file}.hex"));
+        let ran = run(&["decode", &file]).fails(6, &format!("the message is malformed: {field}: "));
+        assert!(ran.text().contains(&format!("^ {field}: ")), "{ran:?}");
+        assert_eq!(run(&["decode", "--json", &file]).json()["error"]["field"], *field);
+    }
+    // A response has the fields of its command.
+    let answer = "444f544e45545f4950435f5631001800ff00000001000000";
+    let ran = run(&["decode", "--answer-to", "StopTracing", answer]);
+    ran.fails(6, "the message is malformed: session_id: a field extends past the end (at byte 20)");
 }
 
 #[test]

@@ -473,7 +473,7 @@ fn invalid_arguments_are_refused() {
     let lab = Lab::new();
     let port = lab.text("port");
     let taken = Monitor::bind(lab.path("taken")).unwrap();
-    let taken_path = taken.path().to_str().unwrap();
+    let taken_path = taken.path().unwrap().to_str().unwrap();
     for (args, status, part) in [
         (&["--set", "A=b"][..], 2, "--listen"),
         (&["--listen", &port, "--set", "A"], 2, "NAME=VALUE"),

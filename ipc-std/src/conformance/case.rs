@@ -150,6 +150,10 @@ impl Case {
 
     pub(super) fn difference(&self, against: Against<'_>, answered: String) -> Difference {
         let expected = match (against, &self.expect) {
+            (Against::Expected, Some(ExpectedAnswer::HResult(refusal))) => match self.fault(*refusal) {
+                Some(fault) => format!("{refusal:?} ({fault})"),
+                None => format!("{refusal:?}"),
+            },
             (Against::Expected, Some(expected)) => expected.to_string(),
             (Against::Expected, None) => "any answer that the command can have".to_owned(),
             (Against::Observed(kind), _) => {
@@ -162,6 +166,17 @@ impl Case {
             }
         };
         Difference { case: self.name.clone(), expected, answered }
+    }
+
+    /// Returns what is wrong with the request, and in which field; `None` if that is not the reason for this refusal.
+    fn fault(&self, refusal: HResult) -> Option<String> {
+        if let Err(error) = Message::inspect(&self.request, None, &mut |_| {}) {
+            let field = Message::field_at(&self.request, None, error.offset)?;
+            return (HResult::from(error) == refusal).then(|| format!("{field}: {error}"));
+        }
+        let Ok(Parsed::Complete { value, .. }) = Message::parse(&self.request) else { return None };
+        let invalid = value.request().ok()?.check().err()?;
+        (invalid.violation.hresult() == refusal).then(|| invalid.to_string())
     }
 }
 

@@ -1,8 +1,13 @@
+use ipc_proto::InvalidValue;
 use ipc_proto::plan::PlanStep;
 
 use super::Error;
 
 /// Fails with [`Error::Invalid`] if runtimes refuse a value of the command, or if some end because of it.
 pub(crate) fn check(command: &impl PlanStep) -> Result<(), Error> {
-    command.check().map_err(|violation| Error::Invalid { command: command.code(), violation })
+    command.check().map_err(|InvalidValue { violation, place }| Error::Invalid {
+        command: command.code(),
+        violation,
+        place,
+    })
 }

@@ -32,6 +32,8 @@ impl Context<'_> {
         let peer = self.peer.to_owned();
         match source {
             ProtocolError::Closed { .. } => Error::Gone { peer, phase, command, sent, received },
+            // The stream violates the contract of `Read` or `Write`. The peer is not at fault.
+            ProtocolError::Overrun { .. } => Error::Io { peer, phase, source: io::Error::other(source) },
             source => Error::Protocol { peer, command, source },
         }
     }

@@ -1,14 +1,15 @@
 //! The life of sessions.
+use core::task::Poll;
 use core::time::Duration;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 
-use ipc_proto::CollectTracing2;
-use ipc_proto::nettrace::{End, Version};
-use ipc_proto::types::{Format, Provider};
+use ipc_proto::nettrace::{End, EventAssembler, Version};
+use ipc_proto::types::{Format, Provider, SessionId};
+use ipc_proto::{CollectTracing2, Session, SessionEnd};
 use ipc_std::fake::{FakeRuntime, Fault, Profile};
-use ipc_std::{Client, Connection, Timeouts, TraceConfig};
+use ipc_std::{Client, Connection, Stream, Timeouts, TraceConfig, TraceReader};
 
-use crate::peer::{HANGS, connect, pair};
+use crate::peer::{HANGS, connect, is_ready, pair};
 use crate::recordings::*;
 use crate::stream::*;
 
@@ -135,4 +136,83 @@ fn a_closed_connection_ends_the_session() {
         Connection::new(ours).call(&start).unwrap();
         serving.join().unwrap();
     });
+}
+
+/// The end mark of a trace precedes the end of its stream, which a session must see.
+#[test]
+fn a_session_is_over_after_its_last_event() {
+    let runtime = replaying(Profile::net10(), &alternating(Version::V4));
+    for limit in [None, Some(EventAssembler::ORDER_LIMIT)] {
+        let session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&APP)).unwrap();
+        let stopper = session.stopper();
+        let mut reader = TraceReader::new(session);
+        if let Some(limit) = limit {
+            reader = reader.in_order(limit);
+        }
+        while reader.next_event().unwrap().is_some() {
+            stopper.stop();
+        }
+        assert_eq!(reader.end(), Some(End::Complete));
+        let session = reader.get_ref();
+        assert_eq!((session.end(), session.is_complete()), (Some(SessionEnd::Complete), true));
+        assert!(session.stop_error().is_none());
+    }
+}
+
+#[test]
+fn a_nonblocking_session_is_over_after_its_last_event() {
+    let runtime = replaying(Profile::net10(), &alternating(Version::V4));
+    let mut session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&APP)).unwrap();
+    session.set_nonblocking(true);
+    let mut reader = TraceReader::new(session);
+    loop {
+        match reader.poll_next_event().unwrap() {
+            Poll::Ready(Some(_)) => reader.get_ref().stop(),
+            Poll::Ready(None) => break,
+            Poll::Pending => {
+                // The answer to the Stop can be due at a time of the session's clock.
+                is_ready(reader.get_ref(), Duration::from_millis(20));
+            }
+        }
+    }
+    assert_eq!((reader.end(), reader.get_ref().end()), (Some(End::Complete), Some(SessionEnd::Complete)));
+}
+
+/// A stream that reports what it reads to a session, as a program with a transport of its own does.
+struct Reported {
+    stream: Stream,
+    session: Session,
+}
+
+impl Read for Reported {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.stream.read(buf)?;
+        self.session.stream_advance(&buf[..n]);
+        Ok(n)
+    }
+}
+
+#[test]
+fn a_session_of_the_core_is_over_after_its_last_event() {
+    let runtime = replaying(Profile::net10(), &alternating(Version::V4));
+    let mut connection = Connection::new(connect(runtime.path()));
+    let start = CollectTracing2 {
+        buffer_mb: 1,
+        format: Format::NET_TRACE,
+        rundown: false,
+        providers: APP[..].into(),
+    };
+    let SessionId { session_id } = connection.call(&start).unwrap();
+    let (stream, session) = (connection.into_stream(), Session::new(session_id));
+    let mut reader = TraceReader::new(Reported { stream, session });
+    assert!(reader.next_event().unwrap().is_some());
+    std::thread::scope(|scope| {
+        let stopping = scope.spawn(|| Client::at(runtime.path()).stop_tracing(session_id));
+        while reader.next_event().unwrap().is_some() {}
+        stopping.join().unwrap().unwrap();
+    });
+    assert_eq!(
+        (reader.end(), reader.get_ref().session.end()),
+        (Some(End::Complete), Some(SessionEnd::Complete))
+    );
 }

@@ -26,9 +26,10 @@ contains messages as bytes, or as digits with comments after `#`, or is a file
 of --wire-log, which contains the command of every response. Offsets count from
 the start of a message.
 
-For malformed bytes the output shows the valid fields and points at the error;
-the exit status is 6. A runtime can refuse a well-formed message. A reserved
-number other than 0 is marked; runtimes ignore it.
+For malformed bytes the output shows the valid fields, and points at the error
+with the name of its field; the exit status is 6. A value that runtimes refuse
+in a well-formed request is reported, with exit status 0. A reserved number
+other than 0 is marked; runtimes ignore it.
 
 Examples:
   dotnet-ipc decode 444f544e45545f4950435f56310014000408 0000

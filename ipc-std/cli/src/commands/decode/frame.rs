@@ -1,4 +1,5 @@
 //! Frames: what `decode` shows.
+use core::fmt;
 use std::io::{self, Write};
 
 use ipc_proto::legacy::{self, Legacy};
@@ -6,7 +7,7 @@ use ipc_proto::types::EnvironmentEntries;
 use ipc_proto::wire::{Part, PartValue, Path, Reader, Visitor};
 use ipc_proto::{
     Advertise, Code, Command, CommandInfo, Decode, DecodeError, DecodeErrorKind, GetProcessEnvironment,
-    Message, Parsed,
+    InvalidValue, Message, Parsed,
 };
 use serde_json::json;
 
@@ -72,7 +73,23 @@ struct Summary {
     size: Option<u64>,
     /// The end of the last field.
     end: usize,
-    error: Option<DecodeError>,
+    error: Option<FieldError>,
+    /// The value that runtimes refuse.
+    invalid: Option<InvalidValue>,
+}
+
+/// An error and the path of its field; empty if it is in no field.
+#[derive(Debug, Clone)]
+pub(super) struct FieldError {
+    error: DecodeError,
+    field: String,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { error, field } = self;
+        if field.is_empty() { error.fmt(f) } else { write!(f, "{field}: {error}") }
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -119,17 +136,27 @@ impl<'a> Frame<'a> {
     fn summarised(kind: FrameKind, bytes: &'a [u8], form: Form<'a>) -> Self {
         let mut frame =
             Self { kind, command: None, at: 0, logged: None, bytes, form, summary: Summary::default() };
-        let mut summary = Summary::default();
-        summary.error = frame.visit(&mut |part| summary.add(part)).err();
+        let (mut summary, mut failed) = (Summary::default(), String::new());
+        let result = frame.visit(&mut Summarise { summary: &mut summary, failed: &mut failed });
+        match (result, &frame.form) {
+            (Ok(()), Form::Message { .. }) => summary.invalid = invalid_value(bytes),
+            (Ok(()), _) => {}
+            (Err(error), Form::Message { answer_to }) => {
+                let field = Message::field_at(bytes, *answer_to, error.offset);
+                let field = field.map(|field| field.to_string()).unwrap_or_default();
+                summary.error = Some(FieldError { error, field });
+            }
+            (Err(error), _) => summary.error = Some(FieldError { error, field: failed }),
+        }
         frame.summary = summary;
         frame
     }
 
     /// Decodes the fields.
-    fn visit(&self, see: &mut Visitor<'_>) -> Result<(), DecodeError> {
+    fn visit(&self, see: &mut dyn Visitor) -> Result<(), DecodeError> {
         let bytes = self.bytes;
         match &self.form {
-            Form::Message { answer_to } => Message::inspect(bytes, *answer_to, see),
+            Form::Message { answer_to } => Message::inspect(bytes, *answer_to, &mut |part| see.visit(part)),
             Form::Legacy(found) => visit_legacy(found, bytes, see),
             Form::Advertise => {
                 // Its fields have fixed lengths: it can only be truncated, or have another magic.
@@ -156,7 +183,7 @@ impl<'a> Frame<'a> {
     fn write_fields(&self, mut write: impl FnMut(&Part<'_>) -> io::Result<()>) -> io::Result<()> {
         let mut written = Ok(());
         // The summary has the error.
-        let _ = self.visit(&mut |part| {
+        let _ = self.visit(&mut |part: &Part<'_>| {
             if written.is_ok() {
                 written = write(part);
             }
@@ -164,8 +191,8 @@ impl<'a> Frame<'a> {
         written
     }
 
-    pub(super) const fn error(&self) -> Option<DecodeError> {
-        self.summary.error
+    pub(super) const fn error(&self) -> Option<&FieldError> {
+        self.summary.error.as_ref()
     }
 
     /// Returns the code in the header.
@@ -204,7 +231,14 @@ impl<'a> Frame<'a> {
         });
         let mut tail = json!({
             "legacy": self.legacy(),
-            "error": self.error().map(|e| json!({ "offset": e.offset, "error": e.kind.to_string() })),
+            "error": self.error().map(|FieldError { error, field }| {
+                let field = Some(field).filter(|field| !field.is_empty());
+                json!({ "offset": error.offset, "field": field, "error": error.kind.to_string() })
+            }),
+            "violation": self.summary.invalid.map(|InvalidValue { violation, place }| {
+                let hresult = violation.hresult().to_string();
+                json!({ "field": place.to_string(), "error": violation.to_string(), "hresult": hresult })
+            }),
         });
         if let (Some(logged), Some(tail)) = (self.logged, tail.as_object_mut()) {
             tail.insert("direction".to_owned(), logged.direction.clone());
@@ -269,14 +303,17 @@ impl<'a> Frame<'a> {
             }
             rows.try_for_each(|(offset, row)| write_row(out, offset, row))
         })?;
+        if let Some(invalid) = self.summary.invalid {
+            writeln!(out, "{:8}runtimes refuse {invalid}", "")?;
+        }
         self.error().map_or(Ok(()), |error| self.point_at(error, out))
     }
 
     /// Shows the bytes from the last valid field to the error, and a caret below the byte with the error.
-    fn point_at(&self, error: DecodeError, out: &mut dyn Write) -> io::Result<()> {
-        let from = self.summary.end;
-        let column = error.offset.saturating_sub(from) % ROW;
-        let bad_row = error.offset.saturating_sub(column);
+    fn point_at(&self, error: &FieldError, out: &mut dyn Write) -> io::Result<()> {
+        let (from, offset) = (self.summary.end, error.error.offset);
+        let column = offset.saturating_sub(from) % ROW;
+        let bad_row = offset.saturating_sub(column);
         let caret = |out: &mut dyn Write| {
             let before = column.saturating_mul(3).saturating_add(8);
             writeln!(out, "{:before$}^ {}", "", error)
@@ -328,6 +365,21 @@ fn write_row(out: &mut dyn Write, offset: usize, bytes: &[u8]) -> io::Result<()>
     writeln!(out, "{}", row.trim_end())
 }
 
+/// Adds the fields to a summary, and stores the path of the one that fails.
+struct Summarise<'s> {
+    summary: &'s mut Summary,
+    failed: &'s mut String,
+}
+
+impl Visitor for Summarise<'_> {
+    fn visit(&mut self, part: &Part<'_>) {
+        self.summary.add(part);
+    }
+    fn failed(&mut self, path: &Path<'_>, _: DecodeError) {
+        *self.failed = path.to_string();
+    }
+}
+
 impl Summary {
     fn add(&mut self, part: &Part<'_>) {
         self.end = part.offset.saturating_add(part.bytes.len());
@@ -353,15 +405,21 @@ fn is_stream(bytes: &[u8]) -> bool {
     bytes.starts_with(b"Nettrace") || bytes.starts_with(b"\x14\0\0\0!FastSerialization")
 }
 
+/// Returns the value of the request that runtimes refuse.
+fn invalid_value(bytes: &[u8]) -> Option<InvalidValue> {
+    let Ok(Parsed::Complete { value, .. }) = Message::parse(bytes) else { return None };
+    value.request().ok()?.check().err()
+}
+
 /// Decodes a message of a protocol older than the first release.
-fn visit_legacy(found: &Legacy<'_>, bytes: &[u8], see: &mut Visitor<'_>) -> Result<(), DecodeError> {
+fn visit_legacy(found: &Legacy<'_>, bytes: &[u8], see: &mut dyn Visitor) -> Result<(), DecodeError> {
     if let Legacy::Old(_) = found {
         return legacy::OldRequest::inspect(&mut Reader::new(bytes), &Path::Root, see);
     }
     // The header has the current format. The payload has not, so that its error is ignored.
     let _ = Message::inspect(bytes, None, &mut |part| {
         if part.offset < Message::HEADER_LEN {
-            see(part);
+            see.visit(part);
         }
     });
     let payload = bytes.get(Message::HEADER_LEN..).unwrap_or_default();

@@ -1,0 +1,272 @@
+//! The places of errors: of values that runtimes refuse, and of bytes that do not decode.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+use ipc_fuzz::{Vector, testdata};
+use ipc_proto::types::{
+    ClientData, DumpFlags, DumpType, EventFilter, EventLevel, Format, PerfMapType, SessionBufferMode,
+    SessionConfig, SessionConfig6, StreamingProvider, StreamingSession, StreamingSession6, TracepointConfig,
+    TracepointSet, UserEventsProvider, UserEventsSession,
+};
+use ipc_proto::{
+    ApplyStartupHook, Array, AttachProfiler, Code, CollectTracing5, CollectTracing6, Command,
+    DecodeErrorKind, EnablePerfMap, FieldPath, GenerateCoreDump3, Guid, HResult, Message, Parsed, Request,
+    SetEnvironmentVariable, Text, Violation,
+};
+
+/// Returns the place and the rule of a refused command.
+fn refused(command: &impl Command) -> (String, Violation) {
+    let invalid = command.check().unwrap_err();
+    assert_eq!(invalid.to_string(), format!("{}: {}", invalid.place, invalid.violation));
+    assert_eq!(HResult::from(invalid), invalid.violation.hresult());
+    (invalid.place.to_string(), invalid.violation)
+}
+
+#[track_caller]
+fn assert_refused(command: &impl Command, place: &str, violation: Violation) {
+    assert_eq!(refused(command), (place.to_owned(), violation));
+}
+
+const PROVIDER: StreamingProvider<'_> = StreamingProvider {
+    keywords: 1,
+    level: EventLevel::VERBOSE,
+    name: Text::new("App"),
+    arguments: Text::NULL,
+    filter: EventFilter::ALL,
+};
+
+const SESSION: StreamingSession<'_> = StreamingSession {
+    buffer_mb: 1,
+    format: Format::NET_TRACE,
+    rundown_keyword: 0,
+    stackwalk: true,
+    providers: Array::EMPTY,
+};
+
+fn streaming(session: StreamingSession<'_>) -> CollectTracing5<'_> {
+    CollectTracing5 { session: SessionConfig::Streaming(session) }
+}
+
+#[test]
+fn values_that_are_no_lists() {
+    let dump = GenerateCoreDump3 { dump_name: Text::NULL, dump_type: DumpType(5), flags: DumpFlags::NONE };
+    assert_refused(&dump, "dump_type", Violation::DumpType);
+    let attach = AttachProfiler {
+        attach_timeout: 1,
+        profiler_guid: Guid::NIL,
+        profiler_path: Text::NULL,
+        client_data: ClientData(&[]),
+    };
+    assert_refused(&attach, "profiler_path", Violation::ProfilerPath);
+    let variable = SetEnvironmentVariable { name: Text::new(""), value: Text::NULL };
+    assert_refused(&variable, "name", Violation::VariableName);
+    let perf_map = EnablePerfMap { perf_map_type: PerfMapType(9) };
+    assert_refused(&perf_map, "perf_map_type", Violation::PerfMapType);
+    let hook = ApplyStartupHook { startup_hook_path: Text::new("") };
+    assert_refused(&hook, "startup_hook_path", Violation::StartupHookPath);
+}
+
+/// The specification has no name for the union in these commands, so that its fields are those of the command.
+#[test]
+fn values_of_a_session() {
+    let unknown = SessionConfig::Unknown { session_type: 2, rest: &[] };
+    assert_refused(&CollectTracing5 { session: unknown }, "session_type", Violation::SessionType);
+    let unknown = SessionConfig6::Unknown { session_type: 2, rest: &[] };
+    assert_refused(&CollectTracing6 { session: unknown }, "session_type", Violation::SessionType);
+    assert_refused(&streaming(SESSION), "providers", Violation::ProviderCount);
+    let no_buffer = StreamingSession { buffer_mb: 0, ..SESSION };
+    assert_refused(&streaming(no_buffer), "buffer_mb", Violation::BufferSize);
+    let format = StreamingSession { format: Format(2), ..SESSION };
+    assert_refused(&streaming(format), "format", Violation::Format);
+    let providers = [PROVIDER];
+    let mode = CollectTracing6 {
+        session: SessionConfig6::Streaming(StreamingSession6 {
+            buffer_mb: 1,
+            format: Format::NET_TRACE,
+            rundown_keyword: 0,
+            stackwalk: true,
+            providers: Array::from(&providers),
+            session_buffer_mode: SessionBufferMode(2),
+        }),
+    };
+    assert_refused(&mode, "session_buffer_mode", Violation::SessionBufferMode);
+}
+
+#[test]
+fn values_of_one_provider_of_many() {
+    for at in [0, 3, 999] {
+        let check = |bad: StreamingProvider<'_>, field: &str, violation| {
+            let mut providers = vec![PROVIDER; 1000];
+            providers[at] = bad;
+            let session = StreamingSession { providers: Array::from(&providers[..]), ..SESSION };
+            assert_refused(&streaming(session), &format!("providers[{at}].{field}"), violation);
+        };
+        check(StreamingProvider { level: EventLevel(6), ..PROVIDER }, "level", Violation::ProviderLevel);
+        check(StreamingProvider { name: Text::NULL, ..PROVIDER }, "name", Violation::ProviderName);
+        // The 200 ids before and after it occur once.
+        for (first, second) in [(0, 1), (63, 64), (5, 130), (198, 199)] {
+            let mut ids: Vec<u32> = (1000..1200).collect();
+            ids[second] = ids[first];
+            let filter = EventFilter { enable: true, event_ids: Array::from(&ids[..]) };
+            let field = format!("filter.event_ids[{second}]");
+            check(StreamingProvider { filter, ..PROVIDER }, &field, Violation::DuplicateEventId);
+        }
+    }
+}
+
+/// A runtime reads the tracepoints of all providers before it registers those of the first one.
+#[test]
+fn values_of_tracepoints() {
+    const SET: TracepointSet<'_> =
+        TracepointSet { tracepoint_name: Text::new("set"), event_ids: Array::EMPTY };
+    let check = |default: Text<'_>, sets: &[TracepointSet<'_>], field: &str, violation| {
+        let provider = |tracepoints| UserEventsProvider {
+            keywords: 1,
+            level: EventLevel::VERBOSE,
+            name: Text::new("App"),
+            arguments: Text::NULL,
+            filter: EventFilter::ALL,
+            tracepoints,
+        };
+        let good = TracepointConfig { default_tracepoint_name: Text::new("tp"), sets: Array::EMPTY };
+        let bad = TracepointConfig { default_tracepoint_name: default, sets: Array::from(sets) };
+        let providers = [provider(good), provider(good), provider(bad)];
+        let session = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
+        let start = CollectTracing6 { session: SessionConfig6::UserEvents(session) };
+        assert_refused(&start, &format!("providers[2].tracepoints{field}"), violation);
+    };
+    let long = "x".repeat(500);
+    let long = Text::from(&long[..]);
+    check(Text::NULL, &[], "", Violation::NoTracepoint);
+    check(Text::new(""), &[], ".default_tracepoint_name", Violation::DefaultTracepointName);
+    check(long, &[], ".default_tracepoint_name", Violation::TracepointNameLength);
+    let unnamed = TracepointSet { tracepoint_name: Text::new("\0"), ..SET };
+    check(Text::NULL, &[SET, SET, unnamed], ".sets[2].tracepoint_name", Violation::TracepointSetName);
+    let too_long = TracepointSet { tracepoint_name: long, ..SET };
+    check(Text::NULL, &[SET, too_long], ".sets[1].tracepoint_name", Violation::TracepointNameLength);
+    // One id in two sets, after an empty one; and twice in the last one.
+    let (one, other, twice) = ([1, 2, 3], [4, 2, 5], [6, 7, 8, 6]);
+    let sets =
+        [&one[..], &[], &other, &twice].map(|ids| TracepointSet { event_ids: Array::from(ids), ..SET });
+    check(Text::NULL, &sets, ".sets[2].event_ids[1]", Violation::DuplicateEventId);
+    let sets = [sets[0], sets[1], sets[3]];
+    check(Text::NULL, &sets, ".sets[2].event_ids[3]", Violation::DuplicateEventId);
+}
+
+#[test]
+fn paths() {
+    let path = |names, indexes: &[usize]| FieldPath::new(names, indexes);
+    assert_eq!(path(&["providers"], &[]).to_string(), "providers");
+    assert_eq!(path(&["providers"], &[7]).to_string(), "providers[7]");
+    assert_eq!(path(&["a", "b.c", "d"], &[1, 2]).to_string(), "a[1].b.c[2].d");
+    assert_eq!(path(&["a", "b", "c", "d"], &[1, 2, 3, 4]).to_string(), "a[1].b[2].c[3].d");
+    assert_eq!(path(&["a"], &[1, 2]).to_string(), "a[1]", "without a name there is no index");
+    assert_eq!(path(&["a"], &[usize::MAX]).to_string(), "a[4294967295]");
+    assert_eq!(path(&[], &[]).to_string(), "");
+    assert_eq!(format!("{:?}", path(&["a"], &[1])), "a[1]");
+    assert_ne!(path(&["a"], &[0]), path(&["a"], &[]));
+}
+
+/// Returns the command in the name of a file.
+fn command(vector: &Vector) -> Option<Code> {
+    let name = vector.path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap();
+    Request::ALL.iter().find(|row| row.name == name).map(|row| row.code)
+}
+
+/// Returns all well-formed messages of the test data, each with the command that it answers.
+fn messages() -> impl Iterator<Item = (Vector, Option<Code>)> {
+    let vectors = ["messages", "refused", "tolerated"].into_iter().flat_map(testdata);
+    vectors.filter_map(|mut vector| match Message::parse(&vector.bytes) {
+        Ok(Parsed::Complete { used, .. }) => {
+            vector.bytes.truncate(used);
+            let command = command(&vector);
+            Some((vector, command))
+        }
+        Ok(Parsed::Partial { .. }) | Err(_) => None,
+    })
+}
+
+fn field_at(bytes: &[u8], answer_to: Option<Code>, offset: usize) -> Option<String> {
+    let field = Message::field_at(bytes, answer_to, offset)?;
+    assert_eq!(format!("{field:?}"), field.to_string());
+    Some(field.to_string())
+}
+
+#[test]
+fn every_byte_of_a_message_is_in_a_field() {
+    for (vector, answer_to) in messages() {
+        let (bytes, mut fields) = (&vector.bytes[..], Vec::new());
+        Message::inspect(bytes, answer_to, &mut |part| {
+            fields.extend(part.bytes.iter().map(|_| part.path.to_string()));
+        })
+        .unwrap();
+        for (offset, field) in fields.iter().enumerate() {
+            let file = vector.path.display();
+            assert_eq!(field_at(bytes, answer_to, offset).as_ref(), Some(field), "{file} {offset}");
+        }
+        // The byte after it is in none, whether it exists or not.
+        assert_eq!(field_at(bytes, answer_to, bytes.len()), None);
+        assert_eq!(field_at(&[bytes, b"more"].concat(), answer_to, bytes.len() + 1), None);
+    }
+}
+
+/// A message that is cut off has its error in the field that the whole message has there; or in the list that contains it,
+/// because a list is longer than the bytes.
+#[test]
+fn cut_off_messages() {
+    for (vector, answer_to) in messages() {
+        for len in 0..vector.bytes.len() {
+            let cut = &vector.bytes[..len];
+            let error = Message::inspect(cut, answer_to, &mut |_| {}).unwrap_err();
+            assert_eq!((error.kind, error.offset), (DecodeErrorKind::UnexpectedEnd, len));
+            let field = field_at(cut, answer_to, len).unwrap();
+            let whole = field_at(&vector.bytes, answer_to, len).unwrap();
+            // These fields are missing in some answers.
+            let optional = field == "rest" && ["status", "message.count"].contains(&&*whole);
+            let contains =
+                whole.strip_prefix(&*field).is_some_and(|rest| rest.is_empty() || rest.starts_with('['));
+            assert!(contains || optional, "{} {len}: {field} is not {whole}", vector.path.display());
+        }
+    }
+}
+
+/// The magic does not matter for the place of another error: a server checks it last.
+#[test]
+fn other_magics() {
+    for (mut vector, answer_to) in messages() {
+        let fields = |bytes: &[u8]| {
+            (0..=bytes.len()).map(|offset| field_at(bytes, answer_to, offset)).collect::<Vec<_>>()
+        };
+        let expected = fields(&vector.bytes);
+        vector.bytes[12] ^= 1;
+        assert_eq!(fields(&vector.bytes), expected, "{}", vector.path.display());
+    }
+    let bad_size = b"DOTNET_IPC_V1\0\x13\0\x04\x01\0\0 and more";
+    assert_eq!(field_at(bad_size, None, 14).as_deref(), Some("size"));
+    assert_eq!(field_at(bad_size, None, 20), None, "there is no payload");
+}
+
+#[test]
+fn errors_of_answers() {
+    // ProcessInfo3, whose operating system has no final NUL.
+    let mut answer = b"DOTNET_IPC_V1\0\0\0\xff\0\0\0".to_vec();
+    answer.extend([0; 4 + 8 + 16 + 4]);
+    answer.extend([1, 0, 0, 0, b'L', 0]);
+    answer[14] = u8::try_from(answer.len()).unwrap();
+    let command = Code(0x0408);
+    let error = Message::inspect(&answer, Some(command), &mut |_| {}).unwrap_err();
+    assert_eq!(error.kind, DecodeErrorKind::Unterminated);
+    assert_eq!(field_at(&answer, Some(command), error.offset).as_deref(), Some("os"));
+    assert_eq!(field_at(&answer, None, error.offset).as_deref(), Some("payload"));
+    assert_eq!(field_at(&answer, Some(Code(0x04f0)), error.offset).as_deref(), Some("payload"));
+    let refusal = b"DOTNET_IPC_V1\0\x16\0\xff\xff\0\0\x05\x40";
+    assert_eq!(field_at(refusal, None, 20).as_deref(), Some("hresult"));
+    let refusal = b"DOTNET_IPC_V1\0\x1e\0\xff\xff\0\0\x05\x40\0\x80\x05\0\0\0\0\0";
+    assert_eq!(field_at(refusal, Some(Code(0x0103)), 28).as_deref(), Some("message"));
+    assert_eq!(field_at(refusal, Some(Code(0x0102)), 28).as_deref(), Some("rest"));
+}
