@@ -5,8 +5,8 @@ use std::time::Instant;
 use clap::ValueEnum;
 use ipc_proto::plan::Flavour;
 use ipc_proto::{Code, HResult};
+use ipc_std::Client;
 use ipc_std::conformance::{self, Against, Case, Difference, ReceivedAnswer, Seen, State};
-use ipc_std::{Client, Stream};
 use serde_json::json;
 
 use crate::failure::{Failure, Kind};
@@ -220,7 +220,7 @@ fn ask(
 ) -> Result<ReceivedAnswer, Failure> {
     let connect = || {
         let now = Instant::now();
-        let stream = client.connect().map_err(io::Error::other)?.into_stream();
+        let stream = client.connect().map_err(std::io::Error::other)?.into_stream();
         Ok(stream.with_deadline(now.checked_add(timeout).unwrap_or(now)))
     };
     conformance::send(case, wire_log.observer().as_ref(), connect).map_err(|e| {

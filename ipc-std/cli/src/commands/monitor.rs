@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
     let (sender, notices) = mpsc::channel();
     let notifier = Notifier { sender, waker: monitor.waker() };
     signals::handle({
-        let (notifier, path) = (notifier.clone(), monitor.path().map(Path::to_owned));
+        let (notifier, path) = (notifier.clone(), monitor.path().map(ToOwned::to_owned));
         let directory = directory.as_ref().map(|directory| directory.path().to_owned());
         let mut is_second = false;
         move |signal| {

@@ -4,7 +4,7 @@ use core::time::Duration;
 use clap::ValueEnum;
 use ipc_proto::nettrace::Metadata;
 use ipc_proto::plan::LostFeature;
-use ipc_proto::types::{EventFilter, EventLevel, Provider, SessionBufferMode};
+use ipc_proto::types::{EventLevel, SessionBufferMode, StreamingProvider};
 use ipc_std::{Client, TraceConfig, TraceSession};
 
 use super::event_ids::{self, EventIds};

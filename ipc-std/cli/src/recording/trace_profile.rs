@@ -1,7 +1,6 @@
 //! Profiles: providers under a name, as in dotnet-trace.
 use clap::ValueEnum;
 use ipc_proto::types::EventLevel;
-use ipc_std::TraceConfig;
 
 use super::keywords::RUNTIME_PROVIDER;
 use super::provider::{self, ProviderSpec};

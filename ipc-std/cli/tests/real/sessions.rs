@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::thread;
 use std::time::Instant;
 
+use ipc_proto::HResult;
 use ipc_proto::SessionEnd;
 use ipc_proto::nettrace::End;
 use ipc_proto::types::{EventLevel, Provider};
