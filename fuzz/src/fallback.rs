@@ -56,7 +56,7 @@ fn run<S: PlanStep + Clone>(u: &mut Unstructured<'_>, first: S) -> arbitrary::Re
                 connection.request.extend(&bytes[..n]);
                 let is_whole = n == bytes.len();
                 fallback.advance(n, &buf);
-                if is_whole || n == 0 {
+                if is_whole {
                     connection.answer = answer(u, version, &connection.request)?;
                 }
             }

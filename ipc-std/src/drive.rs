@@ -172,7 +172,14 @@ pub(crate) fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>
     }
 }
 
-/// Returns whether the error means that the peer has closed the connection.
+/// Returns whether the error means that the peer has closed the connection. A transport with frames reports an end in the
+/// middle of one as `UnexpectedEof`.
 pub(crate) fn is_closed(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted)
+    matches!(
+        e.kind(),
+        ErrorKind::BrokenPipe
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::UnexpectedEof
+    )
 }

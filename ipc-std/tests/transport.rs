@@ -355,3 +355,18 @@ fn the_kit_runs_over_any_transport() {
         }
     }
 }
+
+/// The stream of the standard library whose read timeout has elapsed reports that it would block.
+#[test]
+fn a_read_timeout_of_a_plain_stream_is_a_timeout() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let tcp = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    tcp.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let error = ipc_std::Connection::with_peer("the router", tcp)
+        .call(&ipc_proto::ResumeRuntime {})
+        .map(drop)
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Timeout);
+    let text = error.to_string();
+    assert!(text.starts_with("the router: timed out after") && text.contains("waiting for the response"), "{text}");
+}

@@ -16,6 +16,7 @@
 )]
 
 mod analyses;
+mod examples;
 mod mutations;
 mod ports;
 mod runtime;

@@ -1,0 +1,25 @@
+//! The examples of clients over other transports, with real runtimes.
+use std::process::Command;
+
+use crate::runtime::with_runtimes;
+
+/// Information, a variable, a trace with the best command, the Stop, a cancel and live events: each program checks that.
+#[test]
+fn clients_over_other_transports() {
+    let tests = std::env::current_exe().unwrap();
+    let examples = tests.ancestors().nth(2).unwrap().join("examples");
+    with_runtimes(|runtime| {
+        if runtime.name.contains("3.1") {
+            return; // it has neither process information nor variables
+        }
+        for name in ["ssh_like", "async_stream"] {
+            let program = examples.join(name);
+            let output = Command::new(&program).arg(&runtime.socket).output();
+            let output = output.unwrap_or_else(|e| panic!("{e}: `.ci/run real` builds {}", program.display()));
+            let (stdout, stderr) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{}: {name}: {stdout}{stderr}", runtime.name);
+            assert!(stdout.contains(&format!("SET_BY={name}")), "{}: {stdout}", runtime.name);
+        }
+    });
+}
