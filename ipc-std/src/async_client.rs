@@ -6,7 +6,6 @@ use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
-use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,6 +22,8 @@ use crate::error::{Context, Error, Phase, check};
 use crate::process_info::ProcessInfo;
 use crate::timeouts::Timeouts;
 
+use connector::is_busy;
+
 pub use connector::AsyncConnector;
 pub use session::AsyncTraceSession;
 
@@ -32,7 +33,18 @@ pub use session::AsyncTraceSession;
 /// its [`Timeouts`]. A future that is dropped closes its connection; a runtime that has received a whole command carries
 /// it out, even if nothing reads its answer.
 ///
-/// The example `async_stream` is a client over tokio, with its transport in 20 lines.
+/// The example `async_stream` is a client with tokio; [`AsyncConnector`] has its transport.
+///
+/// ```
+/// use ipc_proto::SetEnvironmentVariable;
+/// use ipc_std::{AsyncClient, AsyncConnector, Error};
+///
+/// async fn prepare<A: AsyncConnector>(client: &AsyncClient<A>) -> Result<(), Error> {
+///     println!("{}", client.process_info().await?.command_line);
+///     let set = SetEnvironmentVariable { name: "TRACED".into(), value: "1".into() };
+///     client.call(&set, |_| ()).await
+/// }
+/// ```
 #[derive(Debug)]
 pub struct AsyncClient<A> {
     connector: Arc<A>,
@@ -148,7 +160,8 @@ impl<A: AsyncConnector> AsyncClient<A> {
         let SessionId { session_id } = self.response(&carried)?;
         let Carried { stream, fallback, .. } = carried;
         let command = (fallback.code(), fallback.lost());
-        Ok(AsyncTraceSession::new(self.clone(), stream, session_id, command))
+        let transport = (Arc::clone(&self.connector), self.timeouts);
+        Ok(AsyncTraceSession::new(transport, stream, session_id, command))
     }
 
     /// Carries out a plan within a time.
@@ -240,9 +253,4 @@ impl<A: AsyncConnector> AsyncClient<A> {
         })
         .await
     }
-}
-
-/// Returns whether the runtime may accept a connection later.
-fn is_busy(e: &io::Error) -> bool {
-    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }

@@ -368,5 +368,8 @@ fn a_read_timeout_of_a_plain_stream_is_a_timeout() {
         .unwrap_err();
     assert_eq!(error.kind(), Kind::Timeout);
     let text = error.to_string();
-    assert!(text.starts_with("the router: timed out after") && text.contains("waiting for the response"), "{text}");
+    assert!(
+        text.starts_with("the router: timed out after") && text.contains("waiting for the response"),
+        "{text}"
+    );
 }

@@ -10,7 +10,7 @@ pub(crate) mod table;
 pub mod types;
 pub(crate) mod violation;
 
-use crate::{Code, Decode, Encode, GenerateCoreDump3, InvalidValue, ServerError};
+use crate::{Code, Decode, Encode, InvalidValue};
 
 /// A command: a request that a client sends and a runtime answers.
 ///
@@ -136,14 +136,6 @@ pub enum Continuation {
     /// "passing_file_descriptor" of the specification. [`user_events`](crate::user_events) reads what the tracepoints
     /// then contain.
     UserEvents,
-}
-
-impl ServerError<'_> {
-    /// Returns whether a refusal of this command has a message.
-    #[must_use]
-    pub const fn has_message(command: Code) -> bool {
-        matches!(command, GenerateCoreDump3::CODE)
-    }
 }
 
 /// A row of the table of commands, for code that handles all commands alike.

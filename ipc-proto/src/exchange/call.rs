@@ -5,8 +5,8 @@ use super::{Exchange, Step};
 use crate::message::Header;
 use crate::wire::Reader;
 use crate::{
-    Code, Command, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult, Message, Parsed,
-    ProtocolError, ServerError, encode,
+    Code, Command, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, GenerateCoreDump3, HResult,
+    Message, Parsed, ProtocolError, ServerError, encode,
 };
 
 /// The client's role: sends one command and receives the answer to it. A connection carries one call.
@@ -184,6 +184,14 @@ pub enum Answer<'b, R> {
     Ok(R),
     /// The runtime refused the command.
     Refused(ServerError<'b>),
+}
+
+impl ServerError<'_> {
+    /// Returns whether a refusal of this command has a message.
+    #[must_use]
+    pub const fn has_message(command: Code) -> bool {
+        matches!(command, GenerateCoreDump3::CODE)
+    }
 }
 
 impl<'b, C: Command> Call<'b, C> {

@@ -71,3 +71,8 @@ pub trait AsyncConnector: Send + Sync + 'static {
         "the runtime"
     }
 }
+
+/// Returns whether the runtime may accept a connection later.
+pub(super) fn is_busy(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}

@@ -10,10 +10,10 @@ use std::time::Instant;
 use ipc_proto::plan::LostFeatures;
 use ipc_proto::{Code, Command, Session, SessionEnd, SessionPhase, Step, StopEvent, StopStep, StopTracing};
 
-use super::connector::AsyncConnector;
-use super::{AsyncClient, is_busy};
+use super::connector::{AsyncConnector, is_busy};
 use crate::drive::transferred;
 use crate::error::{Error, Phase};
+use crate::timeouts::Timeouts;
 
 /// A tracing session over an [`AsyncConnector`]: a [`Session`] and its two connections.
 ///
@@ -23,8 +23,44 @@ use crate::error::{Error, Phase};
 ///
 /// Dropping the session cancels it: both connections close, and the runtime ends the session the next time that it has
 /// something to send.
+///
+/// ```
+/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use ipc_std::{AsyncConnector, AsyncTraceSession};
+///
+/// /// Returns the number of events until the end of the session, which is stopped after the first 100.
+/// async fn count<A: AsyncConnector>(session: &mut AsyncTraceSession<A>) -> std::io::Result<u64> {
+///     let (mut trace, mut events) = (EventAssembler::new(Limits::default()), 0);
+///     loop {
+///         match trace.advance() {
+///             Progress::More => {
+///                 let n = session.read(trace.space()).await?;
+///                 trace.received(n);
+///             }
+///             Progress::Event => {
+///                 events += 1;
+///                 if events == 100 {
+///                     session.stop();
+///                 }
+///             }
+///             Progress::End(_) => return Ok(events),
+///         }
+///     }
+/// }
+/// # let _ = async |mut session: AsyncTraceSession<NoConnector>| count(&mut session).await;
+/// # struct NoConnector;
+/// # impl AsyncConnector for NoConnector {
+/// #     type Stream = ();
+/// #     async fn connect(&self) -> std::io::Result<()> { Ok(()) }
+/// #     async fn sleep(&self, _: core::time::Duration) {}
+/// #     fn poll_transfer(
+/// #         _: &mut (), _: &mut core::task::Context<'_>, _: ipc_proto::Step<'_>,
+/// #     ) -> core::task::Poll<std::io::Result<usize>> { core::task::Poll::Ready(Ok(0)) }
+/// # }
+/// ```
 pub struct AsyncTraceSession<A: AsyncConnector> {
-    client: AsyncClient<A>,
+    connector: Arc<A>,
+    timeouts: Timeouts,
     command: Code,
     lost: LostFeatures,
     stream: A::Stream,
@@ -43,14 +79,15 @@ type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<A: AsyncConnector> AsyncTraceSession<A> {
     pub(super) fn new(
-        client: AsyncClient<A>,
+        (connector, timeouts): (Arc<A>, Timeouts),
         stream: A::Stream,
         session_id: u64,
         (command, lost): (Code, LostFeatures),
     ) -> Self {
         let epoch = Instant::now();
         Self {
-            client,
+            connector,
+            timeouts,
             command,
             lost,
             stream,
@@ -87,7 +124,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         if self.session.is_stopping() || self.session.end().is_some() {
             return;
         }
-        let timeouts = self.client.timeouts;
+        let timeouts = self.timeouts;
         self.requested = Instant::now();
         let after = |limit: Duration| self.now().saturating_add(milliseconds(limit));
         let (until, connect_until) = (after(timeouts.stop), after(timeouts.call.min(timeouts.stop)));
@@ -151,7 +188,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         loop {
             let event = match (self.session.stop_step(), &mut self.stop) {
                 (StopStep::Connect, _) => {
-                    let connector = &self.client.connector;
+                    let connector = &self.connector;
                     let connecting = self.connecting.get_or_insert_with(|| {
                         let connector = Arc::clone(connector);
                         Box::pin(async move { connector.connect().await })
@@ -202,7 +239,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     }
 
     fn stop_error(&self, source: io::Error, phase: Phase) -> io::Error {
-        io::Error::other(Error::Io { peer: self.client.connector.peer().to_owned(), phase, source })
+        io::Error::other(Error::Io { peer: self.connector.peer().to_owned(), phase, source })
     }
 
     /// Waits for the next time of the session. `Pending` also if there is none.
@@ -210,7 +247,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         let Some(until) = self.session.until() else { return Poll::Pending };
         let limit = Duration::from_millis(until.saturating_sub(self.now()));
         if self.timer.as_ref().is_none_or(|(of, _)| *of != until) {
-            let connector = Arc::clone(&self.client.connector);
+            let connector = Arc::clone(&self.connector);
             self.timer = Some((until, Box::pin(async move { connector.sleep(limit).await })));
         }
         let polled = self.timer.as_mut().map_or(Poll::Pending, |(_, timer)| timer.as_mut().poll(context));
@@ -230,7 +267,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                     SessionPhase::EndOfStream => Phase::StoppingTrace { drained: timeout.drained },
                 };
                 let error = Error::Timeout {
-                    peer: self.client.connector.peer().to_owned(),
+                    peer: self.connector.peer().to_owned(),
                     phase,
                     command: Some(StopTracing::CODE),
                     after: self.requested.elapsed(),

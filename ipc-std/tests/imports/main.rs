@@ -23,10 +23,11 @@ use crate::graph::Graph;
 const LAYERS: [&[&str]; 9] = [
     &["sys", "drive"],
     &["timeouts", "error", "observer", "environment", "process_info", "procfs"],
-    &["stream"],
-    &["connector", "connection"],
+    &["transport"],
+    &["connection"],
     &["client"],
     &[
+        "async_client",
         "hazard",
         "trace",
         "user_events",

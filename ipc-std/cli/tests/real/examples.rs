@@ -15,7 +15,8 @@ fn clients_over_other_transports() {
         for name in ["ssh_like", "async_stream"] {
             let program = examples.join(name);
             let output = Command::new(&program).arg(&runtime.socket).output();
-            let output = output.unwrap_or_else(|e| panic!("{e}: `.ci/run real` builds {}", program.display()));
+            let output =
+                output.unwrap_or_else(|e| panic!("{e}: `.ci/run real` builds {}", program.display()));
             let (stdout, stderr) =
                 (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
             assert!(output.status.success(), "{}: {name}: {stdout}{stderr}", runtime.name);
