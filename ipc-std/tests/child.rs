@@ -1,0 +1,104 @@
+//! The pipes of a child process as a transport. The program is its own relay: `child relay SOCKET`.
+#[cfg(not(all(unix, feature = "fake")))]
+fn main() {}
+
+#[cfg(all(unix, feature = "fake"))]
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.get(1).map(String::as_str) {
+        Some("relay") => unix::relay(&arguments[2]),
+        // A question of `cargo nextest` or of an editor.
+        Some("--list") => {}
+        _ => {
+            unix::everything_works();
+            unix::a_failed_program_is_named();
+            unix::a_silent_program_is_killed_and_reaped();
+            println!("3 passed, 0 failed");
+        }
+    }
+}
+
+#[cfg(all(unix, feature = "fake"))]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+mod unix {
+    use core::time::Duration;
+    use std::io::{self, Read, Write};
+    use std::net::Shutdown;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::time::Instant;
+
+    use ipc_proto::SessionEnd;
+    use ipc_proto::types::{EventLevel, Provider};
+    use ipc_std::fake::{FakeRuntime, Profile};
+    use ipc_std::{Client, Error, Phase, Stream, Timeouts, TraceConfig};
+
+    const HANGS: Duration = Duration::from_secs(60);
+
+    /// Copies standard input to a socket, and the socket to standard output.
+    pub(super) fn relay(path: &str) {
+        let mut to_runtime = UnixStream::connect(path).unwrap();
+        let mut from_runtime = to_runtime.try_clone().unwrap();
+        std::thread::spawn(move || {
+            let _ = io::copy(&mut io::stdin(), &mut to_runtime);
+            let _ = to_runtime.shutdown(Shutdown::Write);
+        });
+        let mut buf = [0; 4096];
+        while let Ok(n @ 1..) = from_runtime.read(&mut buf) {
+            let mut stdout = io::stdout();
+            if stdout.write_all(&buf[..n]).and_then(|()| stdout.flush()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn relayed(path: &Path) -> Client {
+        let path = path.to_owned();
+        Client::over("the pod", move |_| {
+            Stream::child(Command::new(std::env::current_exe()?).arg("relay").arg(&path))
+        })
+    }
+
+    pub(super) fn everything_works() {
+        let runtime = FakeRuntime::start(Profile { version: 7, ..Profile::net8() }).unwrap();
+        let client = relayed(runtime.path());
+        assert_eq!(client.process_info().unwrap().command_line, "/app/Fake --of-a runtime");
+        client.set_environment_variable("A", Some("1")).unwrap();
+        assert_eq!(client.environment().unwrap().get("A").unwrap(), "1");
+        let (level, arguments) = (EventLevel::VERBOSE, "".into());
+        let providers = [Provider { keywords: u64::MAX, level, name: "Lab-Workload".into(), arguments }];
+        let mut session = client.start_tracing(&TraceConfig::new(&providers)).unwrap();
+        session.stop();
+        assert_eq!(session.finish(&mut io::sink()).unwrap(), SessionEnd::Complete);
+        let session = client.start_tracing(&TraceConfig::new(&providers)).unwrap();
+        session.stopper().cancel();
+        assert!(io::copy(&mut { session }, &mut io::sink()).is_err());
+    }
+
+    pub(super) fn a_failed_program_is_named() {
+        let client = Client::over("the host", |_| {
+            Stream::child(Command::new("sh").args(["-c", "exit 3"]).stderr(Stdio::null()))
+        });
+        let error = client.resume().unwrap_err().to_string();
+        assert!(error.starts_with("the host: ") && error.contains("sh ended with exit status: 3"), "{error}");
+    }
+
+    pub(super) fn a_silent_program_is_killed_and_reaped() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pid");
+        let script = format!("echo $$ > '{}'; exec sleep 1000", file.display());
+        let timeouts = Timeouts { call: Duration::from_secs(1), ..Timeouts::default() };
+        let client =
+            Client::over("the host", move |_| Stream::child(Command::new("sh").args(["-c", &script])));
+        let error = client.with_timeouts(timeouts).resume().unwrap_err();
+        assert!(matches!(error, Error::Timeout { phase: Phase::AwaitingAnswer, .. }), "{error}");
+        let process_id = std::fs::read_to_string(&file).unwrap();
+        let process = Path::new("/proc").join(process_id.trim());
+        let begin = Instant::now();
+        while process.exists() {
+            assert!(begin.elapsed() < HANGS, "process {process_id} is neither killed nor reaped");
+            std::thread::yield_now();
+        }
+    }
+}
