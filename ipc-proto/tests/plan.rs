@@ -1,5 +1,5 @@
 //! Plans, over every combination of wishes and versions.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 use ipc_proto::plan::{
     self, DEFAULT_RUNDOWN, DumpConfig, Flavour, Hazard, InfoConfig, LostFeature, NotTracing, Obstacle,

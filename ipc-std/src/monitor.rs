@@ -145,7 +145,7 @@ impl Monitor {
     const UNBOUND: &str = "(no socket)";
 
     fn path_in_errors(&self) -> PathBuf {
-        self.path().unwrap_or(Path::new(Self::UNBOUND)).to_owned()
+        self.path().map_or_else(|| PathBuf::from(Self::UNBOUND), Path::to_owned)
     }
 
     /// Returns the absolute path of the socket; `None` for a monitor [without one](Self::unbound).

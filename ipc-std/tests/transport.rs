@@ -1,6 +1,11 @@
 //! The client, the server and the monitor over transports that the library does not know.
 #![cfg(all(unix, feature = "fake"))]
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
@@ -47,8 +52,10 @@ fn interruptible(socket: UnixStream) -> io::Result<Stream> {
     Stream::interruptible(Plain(socket), move || drop(closer.shutdown(Shutdown::Both)))
 }
 
+type MakeStream = fn(UnixStream) -> io::Result<Stream>;
+
 /// Every way to make a stream of a socket.
-fn kinds() -> [(&'static str, fn(UnixStream) -> io::Result<Stream>); 4] {
+fn kinds() -> [(&'static str, MakeStream); 4] {
     [
         ("polled", |socket| Stream::new(socket)),
         ("blocking", |socket| Stream::blocking(Plain(socket))),
@@ -60,7 +67,7 @@ fn kinds() -> [(&'static str, fn(UnixStream) -> io::Result<Stream>); 4] {
     ]
 }
 
-fn over(path: &Path, stream: fn(UnixStream) -> io::Result<Stream>) -> Client {
+fn over(path: &Path, stream: MakeStream) -> Client {
     let path = path.to_owned();
     Client::over("the far runtime", move |_| stream(UnixStream::connect(&path)?))
 }

@@ -40,7 +40,10 @@ impl<'a> DumpConfig<'a> {
     pub fn first_step(&self, runtime: &Runtime) -> DumpStep<'a> {
         let step = |code| DumpStep { config: *self, code };
         let newest = step(GenerateCoreDump3::CODE);
-        newest.steps().find(|step| runtime.may_know(step.code)).unwrap_or(step(GenerateCoreDump::CODE))
+        newest
+            .steps()
+            .find(|step| runtime.may_know(step.code))
+            .unwrap_or_else(|| step(GenerateCoreDump::CODE))
     }
 }
 

@@ -1,12 +1,12 @@
 //! The other side of the transport, as `sshd` would be: forwards each connection to the socket of a runtime.
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 
 /// Starts to forward connections to the socket at `path`; returns the address to connect to.
-pub(crate) fn start(path: PathBuf) -> io::Result<SocketAddr> {
+pub(crate) fn start(path: PathBuf) -> io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     thread::spawn(move || {
@@ -15,7 +15,7 @@ pub(crate) fn start(path: PathBuf) -> io::Result<SocketAddr> {
             let _ = UnixStream::connect(&path).and_then(|runtime| forward(tcp, runtime));
         }
     });
-    Ok(address)
+    Ok(address.to_string())
 }
 
 fn forward(tcp: TcpStream, runtime: UnixStream) -> io::Result<()> {

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let fake = FakeRuntime::start(Profile::net10())?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);
     let address = forwarder::start(path)?;
-    let client = Client::over(address.to_string(), move |_| transport::connect(address));
+    let client = Client::over(address.clone(), move |_| transport::connect(&address));
 
     println!("{}", client.process_info()?.command_line);
     client.set_environment_variable("SET_BY", Some("ssh_like"))?;
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
         stopper.cancel();
     });
     let cancelled = std::io::copy(&mut session, &mut std::io::sink());
-    println!("{}", cancelled.expect_err("it was cancelled"));
+    println!("{}", cancelled.err().ok_or("it was cancelled")?);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! A transport that the library does not know: frames over TCP, each a big-endian `u16` length and as many bytes.
 use ipc_std::Stream;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpStream};
 
 struct Framed {
     tcp: TcpStream,
@@ -10,7 +10,7 @@ struct Framed {
 }
 
 /// Opens a connection for one command. Closing it from another thread ends a read that waits.
-pub(crate) fn connect(address: SocketAddr) -> io::Result<Stream> {
+pub(crate) fn connect(address: &str) -> io::Result<Stream> {
     let tcp = TcpStream::connect(address)?;
     let closer = tcp.try_clone()?;
     Stream::interruptible(Framed { tcp, remaining: 0 }, move || drop(closer.shutdown(Shutdown::Both)))

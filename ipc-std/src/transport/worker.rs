@@ -50,7 +50,7 @@ struct State {
 
 enum End {
     Closed,
-    Failed(ErrorKind, Arc<dyn std::error::Error + Send + Sync>),
+    Failed(ErrorKind, Arc<dyn core::error::Error + Send + Sync>),
 }
 
 /// The next operation of the thread.
@@ -322,7 +322,7 @@ impl Shared {
 impl End {
     fn failed(error: io::Error) -> Self {
         let kind = error.kind();
-        let inner: Box<dyn std::error::Error + Send + Sync> = Box::new(error);
+        let inner: Box<dyn core::error::Error + Send + Sync> = Box::new(error);
         Self::Failed(kind, inner.into())
     }
 }
