@@ -22,6 +22,8 @@
 //! }
 //! ```
 mod found;
+#[cfg(unix)]
+pub(crate) mod procfs;
 mod scan;
 mod search;
 #[cfg(unix)]

@@ -6,9 +6,9 @@ use ipc_proto::RouterSocketName;
 use ipc_proto::plan::{self, Flavour, Hazard, Runtime};
 
 use crate::client::Client;
-use crate::error::{Error, ErrorKind};
 #[cfg(unix)]
-use crate::procfs;
+use crate::discover::procfs;
+use crate::error::{Error, ErrorKind};
 
 impl Client {
     /// Returns whether the request may end the process; see [`plan::hazard`]. It requests the runtime's version and

@@ -25,8 +25,6 @@ pub mod discover;
 pub mod fake;
 mod hazard;
 mod monitor;
-#[cfg(unix)]
-mod procfs;
 mod server;
 mod sys;
 mod trace;

@@ -39,7 +39,7 @@ mod unsigned;
 /// Modules of `ipc-std`.
 #[cfg(unix)]
 #[allow(dead_code, reason = "ipc-std uses all of it")]
-#[path = "../../../ipc-std/src/procfs/text.rs"]
+#[path = "../../../ipc-std/src/discover/procfs/text.rs"]
 mod procfs;
 #[cfg(unix)]
 #[path = "../../../ipc-std/src/sys/unix/stat.rs"]

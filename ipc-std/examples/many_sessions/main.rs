@@ -31,12 +31,8 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let config = TraceConfig::new(&providers);
     let recordings = recorder::record(&clients, &config, Duration::from_secs(1))?;
     for (client, recording) in clients.iter().zip(&recordings) {
-        println!(
-            "{}: {} events, {} lost",
-            client.path().unwrap_or("a runtime".as_ref()).display(),
-            recording.events,
-            recording.lost
-        );
+        let Some(path) = client.path() else { continue };
+        println!("{}: {} events, {} lost", path.display(), recording.events, recording.lost);
         assert!(recording.error.is_none() && recording.end == Some(SessionEnd::Complete), "{recording:?}");
     }
     Ok(())

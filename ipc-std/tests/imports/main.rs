@@ -22,7 +22,7 @@ use crate::graph::Graph;
 /// The layers of ipc-std, the lowest first. A file imports from its own layer and from those above it in this list.
 const LAYERS: [&[&str]; 9] = [
     &["sys", "drive"],
-    &["timeouts", "error", "observer", "environment", "process_info", "procfs"],
+    &["timeouts", "error", "observer", "environment", "process_info"],
     &["transport"],
     &["connection"],
     &["client"],

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::candidate::{ProcessKey, ScannedDirectory};
 use super::directory::{Directory, directory, unreadable};
+use crate::discover::procfs::Mounts;
 use crate::error::Reason;
-use crate::procfs::Mounts;
 use crate::timeouts::Deadline;
 
 /// The state that the searches of one scan share.

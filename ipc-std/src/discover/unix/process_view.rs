@@ -14,10 +14,10 @@ use super::context::{SearchContext, SearchLocation};
 use super::directory::{or_tmp, unreadable};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::target_tmpdir::TargetTmpdir;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::discover::procfs::{Environ, Process};
 use crate::discover::search::{Search, SearchSubject};
 use crate::error::{Reason, Signs};
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use crate::procfs::{Environ, Process};
 use crate::sys;
 
 /// A running process, as far as the system shows it.

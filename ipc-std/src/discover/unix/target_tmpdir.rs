@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use super::candidate::{ProcessKey, ScannedDirectory};
 use super::context::{SearchContext, SearchLocation};
 use super::directory::{Directory, identity, unreadable};
+use crate::discover::procfs::Process;
 use crate::error::Reason;
-use crate::procfs::Process;
 use crate::sys::Links;
 
 /// The temporary directory of another process, as that process sees it.
