@@ -187,7 +187,7 @@ impl Client {
     ///
     /// # Errors
     /// If connecting or the call fails. .NET Core 3 has no such command: [`Error::Refused`] with
-    /// [`HResult::UNKNOWN_COMMAND`].
+    /// [`HResult::UNKNOWN_COMMAND`](ipc_proto::HResult::UNKNOWN_COMMAND).
     pub fn process_info(&self) -> Result<ProcessInfo, Error> {
         let first = InfoConfig.first_step(&Runtime::default());
         let carried = self.carry_out(first, Deadline::after(self.timeouts.call))?;
@@ -227,7 +227,8 @@ impl Client {
     /// startup, as by [`Monitor::spawn`](crate::Monitor::spawn); a running runtime has read them already.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an empty name. If connecting or the call fails: [`HResult::ENVVAR_NOT_FOUND`] for the
+    /// [`Error::Invalid`] for an empty name. If connecting or the call fails:
+    /// [`HResult::ENVVAR_NOT_FOUND`](ipc_proto::HResult::ENVVAR_NOT_FOUND) for the
     /// removal of a variable that does not exist.
     pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
         self.call(&SetEnvironmentVariable { name: name.into(), value: value.into() })
@@ -262,7 +263,8 @@ impl Client {
     /// target's file system.
     ///
     /// # Errors
-    /// If connecting or the call fails: [`HResult::MOD_NOT_FOUND`] for a library that does not exist.
+    /// If connecting or the call fails: [`HResult::MOD_NOT_FOUND`](ipc_proto::HResult::MOD_NOT_FOUND) for a library that
+    /// does not exist.
     pub fn attach_profiler(
         &self,
         attach_timeout: Duration,
@@ -283,7 +285,8 @@ impl Client {
     /// the target's file system.
     ///
     /// # Errors
-    /// If connecting or the call fails: [`HResult::INVALID_ARG`] if the runtime is not suspended.
+    /// If connecting or the call fails: [`HResult::INVALID_ARG`](ipc_proto::HResult::INVALID_ARG) if the runtime is not
+    /// suspended.
     pub fn set_startup_profiler(&self, profiler_guid: Guid, profiler_path: &str) -> Result<(), Error> {
         self.call(&StartupProfiler { profiler_guid, profiler_path: profiler_path.into() })
     }

@@ -159,14 +159,14 @@ impl Monitor {
     ///
     /// # Errors
     /// [`Error::Listen`] for a path that a [port](Port::connect) of the variable cannot contain: one with a `,` or a `;`,
-    /// or one that is not UTF-8.
+    /// or one that is not UTF-8; for a monitor [without a socket](Self::unbound).
     ///
     /// ```
     /// let directory = tempfile::tempdir()?;
-    /// let monitor = ipc_std::Monitor::bind(directory.path().join("port"))?;
-    /// let (name, value) = monitor.variable(true)?;
+    /// let path = directory.path().join("port");
+    /// let (name, value) = ipc_std::Monitor::bind(&path)?.variable(true)?;
     /// assert_eq!(name, "DOTNET_DiagnosticPorts");
-    /// assert_eq!(value.to_str(), Some(format!("{},suspend", monitor.path().display()).as_str()));
+    /// assert_eq!(value.to_str(), Some(format!("{},suspend", path.display()).as_str()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn variable(&self, suspend: bool) -> Result<(&'static str, OsString), Error> {

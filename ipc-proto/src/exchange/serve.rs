@@ -92,7 +92,7 @@ impl<'b> Serve<'b> {
     /// #     serve.advance(n)?;
     /// # }
     /// let (request, mut reply) = serve.finish();
-    /// if let Err(RequestError::Violation { request, violation: Violation::PerfMapType }) = request {
+    /// if let Err(RequestError::Violation { request, violation: Violation::PerfMapType, .. }) = request {
     ///     let Request::EnablePerfMap(enable) = request else { unreachable!() };
     ///     assert_eq!(enable.perf_map_type, PerfMapType(4));
     ///     reply.answer(&enable, &Status::OK)?; // this server knows type 4
