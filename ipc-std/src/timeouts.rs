@@ -1,6 +1,9 @@
 use core::time::Duration;
 use std::time::Instant;
 
+use ipc_proto::Session;
+use ipc_proto::plan::{CALL_LIMIT_MS, DUMP_LIMIT_MS};
+
 /// The deadlines of a client. Every wait on this crate's own streams has one.
 ///
 /// ```
@@ -32,9 +35,9 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            call: Duration::from_secs(10),
-            dump: Duration::from_secs(10 * 60),
-            stop: Duration::from_secs(120),
+            call: Duration::from_millis(CALL_LIMIT_MS),
+            dump: Duration::from_millis(DUMP_LIMIT_MS),
+            stop: Duration::from_millis(Session::STOP_LIMIT_MS),
             silence: Duration::from_secs(24 * 60 * 60),
         }
     }

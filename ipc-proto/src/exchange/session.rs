@@ -185,6 +185,10 @@ impl fmt::Display for SessionPhase {
 }
 
 impl Session {
+    /// How long a client waits by default for the end of a session after its Stop, in milliseconds: the rundown describes
+    /// every compiled method.
+    pub const STOP_LIMIT_MS: u64 = 120_000;
+
     /// Creates a session that the runtime has just started.
     #[must_use]
     pub const fn new(session_id: u64) -> Self {
