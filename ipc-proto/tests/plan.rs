@@ -136,6 +136,26 @@ fn a_trace_has_the_rules_of_its_commands() {
     assert_eq!(check(TraceConfig::new(&filtered)), Err(Violation::DuplicateEventId));
 }
 
+/// A client that checks a step finds the rule that the server finds, at the same place: not a rule of filters that the step
+/// does not send, and the first of two.
+#[test]
+fn a_step_breaks_the_rules_that_its_request_breaks() {
+    let mut filtered = filtered();
+    filtered[1].filter.event_ids = Array::from(&[1, 2, 1]);
+    let wrong = |config: TraceConfig<'static>| TraceConfig {
+        buffer_mb: 0,
+        buffer_mode: SessionBufferMode(2),
+        ..config
+    };
+    for config in [TraceConfig::new(&filtered), wrong(TraceConfig::new(&PLAIN))] {
+        for step in steps(&config, &Runtime::default()) {
+            let bytes = encode_to_vec(step.code(), &step).unwrap();
+            let Ok(Parsed::Complete { value, .. }) = Message::parse(&bytes) else { panic!("{step:?}") };
+            assert_eq!(step.check(), value.request().unwrap().check(), "{step:?}");
+        }
+    }
+}
+
 #[test]
 fn only_a_request_for_a_stream_is_a_trace() {
     let resume = Request::ResumeRuntime(ResumeRuntime {});

@@ -1,20 +1,16 @@
-//! The functions of all commands, in both roles, and of the plans.
-use core::fmt::Display;
-
-use ipc_proto::plan::{
-    self, DumpStep, Hazard, LostFeature, LostFeatures, Obstacle, Runtime, TraceStep, TraceWishes,
-};
-use ipc_proto::types::DumpFlags;
+//! The functions of all commands, in both roles.
 use ipc_proto::*;
 
 use crate::wire::value;
-use crate::{Address, each, proves};
+use crate::{Address, proves};
 
 /// Returns the functions of a command, except its codec.
-pub(crate) const fn command<'a, C: Command + Decode<'a>>() -> [Address; 5] {
+pub(crate) const fn command<'a, C: Command + Decode<'a>>() -> [Address; 7] {
     [
         Address(<C as Command>::continuation as *const ()),
         Address(<C as Command>::check as *const ()),
+        Address(<&C as Command>::continuation as *const ()),
+        Address(<&C as Command>::check as *const ()),
         Address(Call::<C>::new as *const ()),
         Address(Call::<C>::finish as *const ()),
         Address(Reply::answer::<C> as *const ()),
@@ -46,26 +42,4 @@ pub static COMMANDS_CODEC: &[&[Address]] = Commands::CODEC;
 proves! { REQUEST:
     Request::code, Request::continuation, Request::check, Request::into_checked, <Request<'_> as Encode>::encode, <Request<'_> as Encode>::encoded_len,
     CommandInfo::find,
-}
-
-proves! { PLAN:
-    trace, dump, process_info, plan::obstacle, plan::refusal, plan::hazard, losses, LostFeatures::is_empty,
-    LostFeatures::contains, <TraceWishes as Default>::default,
-    <Hazard as Display>::fmt, <LostFeature as Display>::fmt, <Obstacle as Display>::fmt,
-}
-
-fn trace(wishes: TraceWishes, runtime: &Runtime, visit: &mut dyn FnMut(TraceStep)) {
-    each(plan::trace(wishes, runtime), visit);
-}
-
-fn dump(flags: DumpFlags, runtime: &Runtime, visit: &mut dyn FnMut(DumpStep)) {
-    each(plan::dump(flags, runtime), visit);
-}
-
-fn process_info(runtime: &Runtime, visit: &mut dyn FnMut(Code)) {
-    each(plan::process_info(runtime), visit);
-}
-
-fn losses(lost: LostFeatures, visit: &mut dyn FnMut(LostFeature)) {
-    each(lost.iter(), visit);
 }

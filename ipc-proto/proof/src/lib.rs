@@ -18,6 +18,7 @@ mod command;
 mod exchange;
 mod legacy;
 mod nettrace;
+mod plan;
 mod port;
 mod user_events;
 mod wire;

@@ -97,6 +97,7 @@ fn show<'a>(
 
 proves! { MESSAGE:
     Message::parse, Message::request, inspect, visit, failed, Message::field_at, FieldPath::new, PartValue::problem, Code::set, Code::id, Advertise::parse,
+    ServerError::has_message,
     HResult::name, HResult::hint, HResult::from_win32, DumpFlags::name, DumpType::name, EventLevel::name,
     Format::name, PerfMapType::name, SessionBufferMode::name, Violation::hresult,
     SocketName::to_text, SocketNameText::as_str, <SocketNameText as AsRef<str>>::as_ref,
