@@ -77,6 +77,23 @@ static void print_status(const char *what, dipc_status status, size_t detail) {
     free(sentence);
 }
 
+/* Prints the name of the field of an error. */
+static void print_field(uint16_t answer_to, dipc_status status, size_t detail) {
+    size_t len, again;
+    if (status == DIPC_STATUS_OK || status == DIPC_STATUS_MORE)
+        return;
+    if (dipc_status_field(message, message_len, answer_to, status, detail, NULL, 0, &len) == DIPC_STATUS_NOT_FOUND) {
+        fputs("no field\n", out);
+        return;
+    }
+    char *field = (char *)allocate(len);
+    if (dipc_status_field(message, message_len, answer_to, status, detail, field, len, &again) != DIPC_STATUS_OK ||
+        again != len - 1)
+        fail("the size of the name of a field");
+    fprintf(out, "field %s\n", field);
+    free(field);
+}
+
 static void visit(void *context, const dipc_part *part) {
     size_t len;
     if (context != &message || part->bytes != message + part->offset)
@@ -97,6 +114,7 @@ static void inspect(uint16_t answer_to) {
     size_t detail = 0;
     dipc_status status = dipc_inspect(message, message_len, answer_to, visit, &message, &detail);
     print_status("inspect", status, detail);
+    print_field(answer_to, status, detail);
     status = dipc_find(message, message_len, answer_to, "reserved", &part, &detail);
     if (status == DIPC_STATUS_OK)
         fprintf(out, "reserved %" PRIu64 "\n", part.number);
@@ -224,6 +242,7 @@ static void describe(void) {
     detail = 0;
     status = dipc_check(message, message_len, &hresult, &detail);
     print_status("check", status, detail);
+    print_field(0, status, detail);
     fprintf(out, "%" PRIu32 "\n", hresult);
     process_info(DIPC_COMMAND_GET_PROCESS_INFO);
     process_info(DIPC_COMMAND_GET_PROCESS_INFO2);

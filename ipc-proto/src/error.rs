@@ -201,7 +201,7 @@ impl fmt::Display for ProtocolError {
                 write!(f, "{len} bytes are announced, the limit is {limit}")
             }
             Self::Overrun { advanced, lent } => {
-                write!(f, "the caller reports {advanced} bytes, of {lent} that the exchange lent")
+                write!(f, "{advanced} bytes are reported, and {lent} were lent")
             }
         }
     }

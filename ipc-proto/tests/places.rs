@@ -124,22 +124,34 @@ fn values_of_one_provider_of_many() {
 fn values_of_tracepoints() {
     const SET: TracepointSet<'_> =
         TracepointSet { tracepoint_name: Text::new("set"), event_ids: Array::EMPTY };
-    let check = |default: Text<'_>, sets: &[TracepointSet<'_>], field: &str, violation| {
-        let provider = |tracepoints| UserEventsProvider {
-            keywords: 1,
-            level: EventLevel::VERBOSE,
-            name: Text::new("App"),
-            arguments: Text::NULL,
-            filter: EventFilter::ALL,
-            tracepoints,
-        };
-        let good = TracepointConfig { default_tracepoint_name: Text::new("tp"), sets: Array::EMPTY };
-        let bad = TracepointConfig { default_tracepoint_name: default, sets: Array::from(sets) };
-        let providers = [provider(good), provider(good), provider(bad)];
+    fn tracepoints<'a>(name: Text<'a>, sets: &'a [TracepointSet<'a>]) -> TracepointConfig<'a> {
+        TracepointConfig { default_tracepoint_name: name, sets: Array::from(sets) }
+    }
+    let good_sets = [SET, SET];
+    let good = UserEventsProvider {
+        keywords: 1,
+        level: EventLevel::VERBOSE,
+        name: Text::new("App"),
+        arguments: Text::NULL,
+        filter: EventFilter::ALL,
+        tracepoints: tracepoints(Text::new("tp"), &good_sets[..]),
+    };
+    let check_provider = |bad: UserEventsProvider<'_>, field: &str, violation| {
+        let providers = [good, good, bad];
         let session = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
         let start = CollectTracing6 { session: SessionConfig6::UserEvents(session) };
-        assert_refused(&start, &format!("providers[2].tracepoints{field}"), violation);
+        assert_refused(&start, &format!("providers[2].{field}"), violation);
     };
+    let check = |default: Text<'_>, sets: &[TracepointSet<'_>], field: &str, violation| {
+        let bad = UserEventsProvider { tracepoints: tracepoints(default, sets), ..good };
+        check_provider(bad, &format!("tracepoints{field}"), violation);
+    };
+    let ids = [1, 2, 1];
+    let filter = EventFilter { enable: false, event_ids: Array::from(&ids) };
+    let bad = UserEventsProvider { filter, ..good };
+    check_provider(bad, "filter.event_ids[2]", Violation::DuplicateEventId);
+    let bad = UserEventsProvider { level: EventLevel(6), ..good };
+    check_provider(bad, "level", Violation::ProviderLevel);
     let long = "x".repeat(500);
     let long = Text::from(&long[..]);
     check(Text::NULL, &[], "", Violation::NoTracepoint);
@@ -166,7 +178,7 @@ fn paths() {
     assert_eq!(path(&["a", "b.c", "d"], &[1, 2]).to_string(), "a[1].b.c[2].d");
     assert_eq!(path(&["a", "b", "c", "d"], &[1, 2, 3, 4]).to_string(), "a[1].b[2].c[3].d");
     assert_eq!(path(&["a"], &[1, 2]).to_string(), "a[1]", "without a name there is no index");
-    assert_eq!(path(&["a"], &[usize::MAX]).to_string(), "a[4294967295]");
+    assert_eq!(path(&["a"], &[usize::MAX]).to_string(), "a[65535]");
     assert_eq!(path(&[], &[]).to_string(), "");
     assert_eq!(format!("{:?}", path(&["a"], &[1])), "a[1]");
     assert_ne!(path(&["a"], &[0]), path(&["a"], &[]));

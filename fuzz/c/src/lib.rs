@@ -79,7 +79,7 @@ fn describe(bytes: &[u8]) -> String {
     }
     out.inspect(bytes, None);
     out.inspect(bytes, Some(Request::ALL[out.pick % Request::ALL.len()].code));
-    out.check(&parsed);
+    out.check(bytes, &parsed);
 
     // The payload of an OK answer, or what the C functions return without one.
     let answer = |out: &mut Out, what: &str| match &parsed {
@@ -232,12 +232,22 @@ impl Out {
             }
         });
         self.result("inspect", &inspected);
+        if let Err(error) = inspected {
+            self.field(bytes, answer_to, error);
+        }
         if let (Ok(_), Some(reserved)) = (inspected, reserved) {
             self.line(format_args!("reserved {reserved}"));
         }
     }
 
-    fn check(&mut self, parsed: &Result<Parsed<Message<'_>>, DecodeError>) {
+    fn field(&mut self, bytes: &[u8], answer_to: Option<Code>, error: DecodeError) {
+        match Message::field_at(bytes, answer_to, error.offset) {
+            Some(field) => self.line(format_args!("field {field}")),
+            None => self.line("no field"),
+        }
+    }
+
+    fn check(&mut self, bytes: &[u8], parsed: &Result<Parsed<Message<'_>>, DecodeError>) {
         let checked = match parsed {
             Ok(Parsed::Partial { needed }) => {
                 self.line(format_args!("check: more, {needed}"));
@@ -247,8 +257,21 @@ impl Out {
             Err(error) => Err((*error).into()),
         };
         let checked = checked.and_then(|request| request.into_checked());
-        self.result("check", &checked);
+        self.checked("check", &checked);
+        match checked {
+            Err(RequestError::Decode(error)) => self.field(bytes, None, error),
+            Err(RequestError::Violation { place, .. }) => self.line(format_args!("field {place}")),
+            _ => {}
+        }
         self.line(checked.map_or_else(|error| HResult::from(error).0, |_| 0));
+    }
+
+    /// Writes the rule of a refused value without its place, as C has it.
+    fn checked(&mut self, what: &str, checked: &Result<Request<'_>, RequestError<'_>>) {
+        match checked {
+            Err(RequestError::Violation { violation, .. }) => self.error(what, violation),
+            result => self.result(what, result),
+        }
     }
 
     fn process_info(&mut self, info: Result<ProcessInfo3<'_>, DecodeError>) {
@@ -287,7 +310,7 @@ impl Out {
         }
         let received = format!("code {} of {}", serve.code().map_or(0, |code| code.0), hex(serve.bytes()));
         let (request, mut reply) = serve.finish();
-        self.result("serve", &request);
+        self.checked("serve", &request);
         self.line(received);
         self.text.push_str("reply");
         while let Step::Send(bytes) = reply.step() {

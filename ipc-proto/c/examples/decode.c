@@ -38,9 +38,10 @@ int main(void) {
     size_t len = fread(message, 1, sizeof message, stdin), detail;
     dipc_status status = dipc_inspect(message, len, 0, print_part, NULL, &detail);
     if (status != DIPC_STATUS_OK) {
-        char reason[160];
+        char reason[160], field[160] = "";
         dipc_status_text(status, detail, reason, sizeof reason, NULL);
-        fprintf(stderr, "decode: %s\n", reason);
+        dipc_status_field(message, len, 0, status, detail, field, sizeof field, NULL);
+        fprintf(stderr, "decode: %s%s%s\n", field, field[0] ? ": " : "", reason);
         return 1;
     }
     return 0;

@@ -874,6 +874,7 @@ enum dipc_status
     DIPC_STATUS_MESSAGE_TOO_LONG = 5,
     /*
      A value of the request has a valid layout, but runtimes refuse it; `detail` is the number of the rule.
+     `dipc_status_field` names the value.
      */
     DIPC_STATUS_VIOLATION = 6,
     /*
@@ -922,7 +923,8 @@ enum dipc_status
      */
     DIPC_STATUS_MALFORMED_BYTES = 127,
     /*
-     A field extends past the end of the region that contains it. For errors in bytes, `detail` is the offset.
+     A field extends past the end of the region that contains it. For errors in bytes, `detail` is the offset, and
+     `dipc_status_field` names the field.
      */
     DIPC_STATUS_UNEXPECTED_END = 64,
     /*
@@ -2844,13 +2846,35 @@ dipc_status dipc_find(const uint8_t *bytes,
 dipc_status dipc_path_text(const struct dipc_path *path, char *text, size_t size, size_t *len);
 
 /*
+ Writes the name of the field that an error is about into `text`, as UTF-8 with a NUL at the end: `providers[3].level`.
+
+ `bytes` begin with the message, `answer_to` is as in `dipc_inspect`, and `status` and `detail` are those of the error: of
+ a value that runtimes refuse, or of malformed bytes.
+
+ `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
+ and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`. It returns
+ `DIPC_STATUS_NOT_FOUND` for an error that is about no field of this message.
+ */
+dipc_status dipc_status_field(const uint8_t *bytes,
+                              size_t len,
+                              uint16_t answer_to,
+                              int32_t status,
+                              size_t detail,
+                              char *text,
+                              size_t size,
+                              size_t *text_len);
+
+/*
  Checks the request at the front of `bytes` as a runtime does before it carries out the command.
 
  Returns `DIPC_STATUS_VIOLATION` for a value that runtimes refuse, with the number of the rule in `detail`, and another
- error for malformed bytes. `hresult`, which can be null, then receives the code with which a runtime refuses the
+ error for malformed bytes; `dipc_status_field` names the field. `hresult`, which can be null, then receives the code with which a runtime refuses the
  request. An unknown command breaks no rule.
  */
-dipc_status dipc_check(const uint8_t *bytes, size_t len, uint32_t *hresult, size_t *detail);
+dipc_status dipc_check(const uint8_t *bytes,
+                       size_t len,
+                       uint32_t *hresult,
+                       size_t *detail);
 
 /*
  Initialises a port without connections. It has room for `count` connections that have not sent their frame, and

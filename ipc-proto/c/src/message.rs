@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 use core::ptr;
 
 use ipc_proto::wire::{self, PartValue};
-use ipc_proto::{Code, HResult, Message as ProtoMessage, Parsed, RequestError};
+use ipc_proto::{Code, HResult, InvalidValue, Message as ProtoMessage, Parsed, RequestError};
 
 use crate::memory::{self, Output};
 use crate::status::{Failure, Outcome, Status, report};
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn dipc_inspect(
     unsafe { report(outcome, detail) }
 }
 
-fn inspect(bytes: &[u8], answer_to: u16, visitor: &mut wire::Visitor<'_>) -> Outcome {
+fn inspect(bytes: &[u8], answer_to: u16, visitor: &mut dyn FnMut(&wire::Part<'_>)) -> Outcome {
     let command = (answer_to != 0).then_some(Code(answer_to));
     ProtoMessage::inspect(bytes, command, visitor)?;
     Ok(0)
@@ -249,10 +249,54 @@ pub unsafe extern "C" fn dipc_path_text(
     unsafe { report(outcome, len) }
 }
 
+/// Writes the name of the field that an error is about into `text`, as UTF-8 with a NUL at the end: `providers[3].level`.
+///
+/// `bytes` begin with the message, `answer_to` is as in `dipc_inspect`, and `status` and `detail` are those of the error: of
+/// a value that runtimes refuse, or of malformed bytes.
+///
+/// `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
+/// and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`. It returns
+/// `DIPC_STATUS_NOT_FOUND` for an error that is about no field of this message.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_status_field(
+    bytes: *const u8,
+    len: usize,
+    answer_to: u16,
+    status: i32,
+    detail: usize,
+    text: *mut c_char,
+    size: usize,
+    text_len: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { memory::slice(bytes, len) }.and_then(|bytes| -> Outcome {
+        // SAFETY: as above.
+        let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
+        // An output never fails.
+        let _ = if status == Status::Violation as i32 {
+            write!(out, "{}", violation(bytes).ok_or(Status::NotFound)?.place)
+        } else if status >= Status::UnexpectedEnd as i32 {
+            let command = (answer_to != 0).then_some(Code(answer_to));
+            write!(out, "{}", ProtoMessage::field_at(bytes, command, detail).ok_or(Status::NotFound)?)
+        } else {
+            return Err(Status::NotFound.into());
+        };
+        out.finish()
+    });
+    // SAFETY: as above.
+    unsafe { report(outcome, text_len) }
+}
+
+/// Returns the value of the request that runtimes refuse.
+fn violation(bytes: &[u8]) -> Option<InvalidValue> {
+    let Ok(Parsed::Complete { value, .. }) = ProtoMessage::parse(bytes) else { return None };
+    value.request().ok()?.check().err()
+}
+
 /// Checks the request at the front of `bytes` as a runtime does before it carries out the command.
 ///
 /// Returns `DIPC_STATUS_VIOLATION` for a value that runtimes refuse, with the number of the rule in `detail`, and another
-/// error for malformed bytes. `hresult`, which can be null, then receives the code with which a runtime refuses the
+/// error for malformed bytes; `dipc_status_field` names the field. `hresult`, which can be null, then receives the code with which a runtime refuses the
 /// request. An unknown command breaks no rule.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_check(

@@ -57,6 +57,7 @@ statuses! {
     /// The message would be longer than 65,535 bytes; `detail` is the length that it would have.
     MessageTooLong = 5, EncodeError::MessageTooLong { len: detail };
     /// A value of the request has a valid layout, but runtimes refuse it; `detail` is the number of the rule.
+    /// `dipc_status_field` names the value.
     Violation = 6, Rule(detail);
     /// The peer closed the connection before its message was complete; `detail` is the number of its bytes that arrived.
     Closed = 7, ProtocolError::Closed { received: detail };
@@ -78,11 +79,12 @@ statuses! {
     InvalidArgument = 36, "misuse: an invalid argument";
     /// Misuse: more bytes were reported than the step had lent, for example the -1 of a system call as an unsigned number;
     /// `detail` is the number of lent bytes. The exchange has failed; one that was over before keeps its result.
-    Overrun = 37, Overrun(detail);
+    Overrun = 37, "misuse: more bytes than were lent";
     /// The bytes are malformed in a way that has no status of its own.
     MalformedBytes = 127, "malformed bytes";
     []
-    /// A field extends past the end of the region that contains it. For errors in bytes, `detail` is the offset.
+    /// A field extends past the end of the region that contains it. For errors in bytes, `detail` is the offset, and
+    /// `dipc_status_field` names the field.
     UnexpectedEnd = 64;
     /// The first bytes are not those of a message.
     BadMagic = 65;
@@ -114,15 +116,6 @@ statuses! {
     OtherEvent = 78;
     /// Fields are described in a second way although the first one must be empty then.
     DescribedTwice = 79;
-}
-
-/// The sentence for a step that lent this number of bytes.
-struct Overrun(usize);
-
-impl fmt::Display for Overrun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "misuse: more bytes were reported than the {} that the step had lent", self.0)
-    }
 }
 
 /// The rule with this number, which displays as its sentence.

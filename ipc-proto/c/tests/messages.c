@@ -50,6 +50,20 @@ static void print_status(const char *what, dipc_status status, size_t detail) {
     printf("%s\t%d\t%zu\t%s\n", what, (int)status, detail, sentence);
 }
 
+/* Prints the name of the field of an error. */
+static void print_field(dipc_status status, size_t detail) {
+    size_t len, again;
+    dipc_status found = dipc_status_field(message, message_len, answer_to, status, detail, NULL, 0, &len);
+    if (found == DIPC_STATUS_NOT_FOUND)
+        return;
+    char *field = (char *)malloc(len);
+    if (dipc_status_field(message, message_len, answer_to, status, detail, field, len, &again) != DIPC_STATUS_OK ||
+        again != len - 1)
+        fail("the size of the name of a field");
+    printf("field\t%s\n", field);
+    free(field);
+}
+
 static void visit(void *context, const dipc_part *part) {
     size_t *end = (size_t *)context, len, again;
     dipc_part found;
@@ -127,12 +141,15 @@ int main(int argc, char **argv) {
             fail("the payload is elsewhere");
         status = dipc_inspect(message, message_len, answer_to, visit, &end, &detail);
         print_status("inspect", status, detail);
+        print_field(status, detail);
         bool describes = answer_to == DIPC_COMMAND_GET_PROCESS_INFO || answer_to == DIPC_COMMAND_GET_PROCESS_INFO2 ||
                          answer_to == DIPC_COMMAND_GET_PROCESS_INFO3;
         if (describes && parsed.code == DIPC_CODE_OK)
             compare_process_info();
         status = dipc_check(message, message_len, &hresult, &detail);
         print_status("check", status, detail);
+        if (status == DIPC_STATUS_VIOLATION)
+            print_field(status, detail);
         printf("hresult\t%" PRIu32, hresult);
         print_text(dipc_hresult_name(hresult));
         putchar('\n');

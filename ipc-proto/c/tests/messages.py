@@ -37,7 +37,7 @@ def value(kind, number, data, string):
 
 
 def decoded(file, command):
-    """The parts and the error according to the tool."""
+    """The parts, the error, and the field of an error or of a refused value, according to the tool."""
     options = ["--answer-to", command] if command else []
     output = subprocess.run([tool, "decode", "--json", *options, file], capture_output=True, text=True).stdout
     message = json.loads(output.splitlines()[0])
@@ -46,7 +46,8 @@ def decoded(file, command):
         offset = parts[-1][1] + parts[-1][2]
         parts.append(("rest", offset, len(message["rest"]) // 2, message["rest"], None))
     error = message["error"] and f"{message['error']['error']} (at byte {message['error']['offset']})"
-    return parts, error
+    faulty = message["error"] or message["violation"]
+    return parts, error, faulty and faulty["field"]
 
 
 def according_to_c(files):
@@ -66,6 +67,8 @@ def according_to_c(files):
             path, offset, length, kind, number, data, string, name = fields
             part = (path, int(offset), int(length), value(kind, number, data, string), text(name))
             results[-1][0]["parts"].append(part)
+        elif key == "field":
+            results[-1][0]["field"] = fields[0]
         elif key == "hresult":
             results[-1][0]["hresult"] = int(fields[0])
         else:
@@ -93,8 +96,12 @@ results = according_to_c(files)
 if len(results) != len(files):
     sys.exit(f"{len(results)} results for {len(files)} files")
 differences = 0
-for (file, _), (parts, error), (result, _) in zip(files, expected, results):
+# The wrappers for Python and Go have no names of fields.
+has_fields = any("field" in result for result, _ in results)
+for (file, _), (parts, error, field), (result, _) in zip(files, expected, results):
     said = [(parts, result["parts"], "parts"), (error, result["inspect"][1] if result["inspect"][0] else None, "error")]
+    if has_fields:
+        said.append((field, result.get("field"), "field"))
     # Whether a server reads a broken header at all, and whether it knows the command, is not a question of the request.
     if file.parent.name in ("malformed", "refused", "tolerated") and not file.name.startswith(("header.", "unknown.")):
         said.append((server(file), result["hresult"] or None, "HRESULT"))

@@ -50,9 +50,11 @@ static void texts(void) {
 
 static void messages(void) {
     static const uint8_t request[] = "DOTNET_IPC_V1\0\x14\0\x04\x01\0";
+    static const uint8_t refused[] = "DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x04\0\0"; /* EnablePerfMap, type 4 */
     dipc_message message;
     dipc_part part;
-    size_t detail;
+    size_t detail, len;
+    char text[14];
     EXPECT(DIPC_STATUS_MORE, dipc_parse(NULL, 0, &message, &detail));
     EXPECT(20, detail);
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_parse(NULL, 1, &message, NULL));
@@ -66,6 +68,22 @@ static void messages(void) {
     EXPECT(DIPC_STATUS_NOT_FOUND, dipc_find(request, 20, 0, "sizes", &part, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_find(request, 20, 0, "size", &part, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_check(request, 20, NULL, NULL));
+    EXPECT(DIPC_STATUS_VIOLATION, dipc_check(refused, 24, NULL, &detail));
+    EXPECT(DIPC_STATUS_OK, dipc_status_field(refused, 24, 0, DIPC_STATUS_VIOLATION, detail, text, 14, &len));
+    EXPECT(13, len);
+    EXPECT(0, strcmp(text, "perf_map_type"));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_status_field(refused, 24, 0, DIPC_STATUS_VIOLATION, 0, text, 13, &len));
+    EXPECT(14, len);
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_inspect(refused, 23, 0, ignore, NULL, &detail));
+    EXPECT(DIPC_STATUS_OK, dipc_status_field(refused, 23, 0, DIPC_STATUS_UNEXPECTED_END, detail, text, 14, NULL));
+    EXPECT(0, strcmp(text, "perf_map_type"));
+    EXPECT(DIPC_STATUS_NOT_FOUND, dipc_status_field(request, 20, 0, DIPC_STATUS_VIOLATION, 0, text, 14, &len));
+    EXPECT(DIPC_STATUS_NOT_FOUND, dipc_status_field(request, 20, 0, DIPC_STATUS_OK, 0, text, 14, &len));
+    EXPECT(DIPC_STATUS_NOT_FOUND, dipc_status_field(request, 20, 0, DIPC_STATUS_BAD_SIZE, 20, text, 14, &len));
+    EXPECT(DIPC_STATUS_OK, dipc_status_field(request, 20, 0, DIPC_STATUS_BAD_SIZE, 14, text, 14, &len));
+    EXPECT(0, strcmp(text, "size"));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_status_field(NULL, 20, 0, DIPC_STATUS_BAD_SIZE, 14, text, 14, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_status_field(request, 20, 0, DIPC_STATUS_BAD_SIZE, 14, NULL, 14, NULL));
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_command_find(0x0401, NULL));
     EXPECT(DIPC_STATUS_NOT_FOUND, dipc_command_find(0x0499, NULL));
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_path_text(NULL, NULL, 0, NULL));

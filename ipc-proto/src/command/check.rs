@@ -1,11 +1,12 @@
 //! The rules that runtimes apply to the values of a request: one function for each rule that a row of the table names.
 use core::fmt;
 
-use super::field_path::FieldPath;
+use super::field_path::{FieldPath, Place};
 use super::table::Request;
 use super::types::{
     DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode, SessionConfig,
-    SessionConfig6, StreamingProvider, TracepointConfig, TracepointSet, UserEventsSession,
+    SessionConfig6, StreamingProvider, TracepointConfig, TracepointSet, UserEventsProvider,
+    UserEventsSession,
 };
 use super::violation::{InvalidValue, Violation};
 use crate::user_events::TracepointFormat;
@@ -78,6 +79,15 @@ impl From<RequestError<'_>> for HResult {
     }
 }
 
+impl<'a> RequestError<'a> {
+    pub(crate) const fn violation(
+        request: Request<'a>,
+        InvalidValue { violation, place }: InvalidValue,
+    ) -> Self {
+        Self::Violation { request, violation, place }
+    }
+}
+
 impl<'a> Request<'a> {
     /// Returns the request if its values pass [`check`](Self::check).
     ///
@@ -86,38 +96,20 @@ impl<'a> Request<'a> {
     pub fn into_checked(self) -> Result<Self, RequestError<'a>> {
         match self.check() {
             Ok(()) => Ok(self),
-            Err(InvalidValue { violation, place }) => {
-                Err(RequestError::Violation { request: self, violation, place })
-            }
+            Err(invalid) => Err(RequestError::violation(self, invalid)),
         }
     }
 }
 
-/// The result of a rule.
-type Checked = Result<(), InvalidValue>;
-
-/// The names of the fields that are checked.
-type Names = &'static [&'static str];
-
-const BUFFER_MB: Names = &["buffer_mb"];
-const FORMAT: Names = &["format"];
-const SESSION_TYPE: Names = &["session_type"];
-const SESSION_BUFFER_MODE: Names = &["session_buffer_mode"];
-const PROVIDERS: Names = &["providers"];
-const LEVEL: Names = &["providers", "level"];
-const NAME: Names = &["providers", "name"];
-const EVENT_IDS: Names = &["providers", "filter.event_ids"];
-const TRACEPOINTS: Names = &["providers", "tracepoints"];
-const DEFAULT_TRACEPOINT: Names = &["providers", "tracepoints.default_tracepoint_name"];
-const SET_TRACEPOINT: Names = &["providers", "tracepoints.sets", "tracepoint_name"];
-const SET_EVENT_IDS: Names = &["providers", "tracepoints.sets", "event_ids"];
-
-fn invalid(violation: Violation, names: Names, indexes: &[usize]) -> InvalidValue {
-    InvalidValue { violation, place: FieldPath::new(names, indexes) }
+fn require(condition: bool, violation: Violation) -> Result<(), Violation> {
+    if condition { Ok(()) } else { Err(violation) }
 }
 
-fn require(condition: bool, violation: Violation, names: Names, indexes: &[usize]) -> Checked {
-    if condition { Ok(()) } else { Err(invalid(violation, names, indexes)) }
+/// Applies rules, and adds to a broken one the place of the value, which they set.
+pub(crate) fn check(rules: impl FnOnce(&mut Place) -> Result<(), Violation>) -> Result<(), InvalidValue> {
+    let mut place = Place::default();
+    rules(&mut place)
+        .map_err(|violation| InvalidValue { violation, place: FieldPath::known(violation, place) })
 }
 
 /// Returns whether a runtime reads an empty string: it reads up to the first NUL.
@@ -125,144 +117,159 @@ fn reads_empty(text: Text<'_>) -> bool {
     text.units().next().is_none_or(|unit| unit == 0)
 }
 
-pub(super) fn dump_type(dump_type: DumpType) -> Checked {
-    let is_known = (DumpType::NORMAL..=DumpType::FULL).contains(&dump_type);
-    require(is_known, Violation::DumpType, &["dump_type"], &[])
+fn named(text: Text<'_>, violation: Violation) -> Result<(), Violation> {
+    require(!reads_empty(text), violation)
 }
 
-pub(super) fn profiler_path(path: Text<'_>) -> Checked {
-    require(!reads_empty(path), Violation::ProfilerPath, &["profiler_path"], &[])
+pub(super) fn dump_type(dump_type: DumpType, _: &mut Place) -> Result<(), Violation> {
+    require((DumpType::NORMAL..=DumpType::FULL).contains(&dump_type), Violation::DumpType)
 }
 
-pub(super) fn variable_name(name: Text<'_>) -> Checked {
-    require(!name.is_empty(), Violation::VariableName, &["name"], &[])
+pub(super) fn profiler_path(path: Text<'_>, _: &mut Place) -> Result<(), Violation> {
+    named(path, Violation::ProfilerPath)
 }
 
-pub(super) fn perf_map_type(kind: PerfMapType) -> Checked {
-    let is_known = (PerfMapType::ALL..=PerfMapType::PERF_MAP).contains(&kind);
-    require(is_known, Violation::PerfMapType, &["perf_map_type"], &[])
+pub(super) fn variable_name(name: Text<'_>, _: &mut Place) -> Result<(), Violation> {
+    require(!name.is_empty(), Violation::VariableName)
 }
 
-pub(super) fn startup_hook_path(path: Text<'_>) -> Checked {
-    require(!path.is_empty(), Violation::StartupHookPath, &["startup_hook_path"], &[])
+pub(super) fn perf_map_type(kind: PerfMapType, _: &mut Place) -> Result<(), Violation> {
+    require((PerfMapType::ALL..=PerfMapType::PERF_MAP).contains(&kind), Violation::PerfMapType)
+}
+
+pub(super) fn startup_hook_path(path: Text<'_>, _: &mut Place) -> Result<(), Violation> {
+    require(!path.is_empty(), Violation::StartupHookPath)
 }
 
 /// Applies the rules of a session whose providers have no filters.
-pub(crate) fn session(buffer_mb: u32, format: Format, list: Array<'_, Provider<'_>>) -> Checked {
+pub(crate) fn session(
+    buffer_mb: u32,
+    format: Format,
+    list: Array<'_, Provider<'_>>,
+    place: &mut Place,
+) -> Result<(), Violation> {
     stream(buffer_mb, format)?;
-    providers(list, |provider| (provider.level, provider.name))
+    providers(list, place, |provider| (provider.level, provider.name))
 }
 
-pub(super) fn session_config(config: SessionConfig<'_>) -> Checked {
+pub(super) fn session_config(config: SessionConfig<'_>, place: &mut Place) -> Result<(), Violation> {
     match config {
         SessionConfig::Streaming(session) => {
             stream(session.buffer_mb, session.format)?;
-            streaming(session.providers)
+            streaming(session.providers, place)
         }
-        SessionConfig::UserEvents(session) => user_events(&session),
-        SessionConfig::Unknown { .. } => Err(invalid(Violation::SessionType, SESSION_TYPE, &[])),
+        SessionConfig::UserEvents(session) => user_events(&session, place),
+        SessionConfig::Unknown { .. } => Err(Violation::SessionType),
     }
 }
 
-pub(crate) fn session_config6(config: SessionConfig6<'_>) -> Checked {
+pub(crate) fn session_config6(config: SessionConfig6<'_>, place: &mut Place) -> Result<(), Violation> {
     match config {
         SessionConfig6::Streaming(session) => {
             stream(session.buffer_mb, session.format)?;
             buffer_mode(session.session_buffer_mode)?;
-            streaming(session.providers)
+            streaming(session.providers, place)
         }
-        SessionConfig6::UserEvents(session) => user_events(&session),
-        SessionConfig6::Unknown { .. } => Err(invalid(Violation::SessionType, SESSION_TYPE, &[])),
+        SessionConfig6::UserEvents(session) => user_events(&session, place),
+        SessionConfig6::Unknown { .. } => Err(Violation::SessionType),
     }
 }
 
-pub(crate) fn buffer_mode(mode: SessionBufferMode) -> Checked {
-    let is_known = mode <= SessionBufferMode::BLOCK;
-    require(is_known, Violation::SessionBufferMode, SESSION_BUFFER_MODE, &[])
+pub(crate) fn buffer_mode(mode: SessionBufferMode) -> Result<(), Violation> {
+    require(mode <= SessionBufferMode::BLOCK, Violation::SessionBufferMode)
 }
 
-fn stream(buffer_mb: u32, format: Format) -> Checked {
-    require(buffer_mb > 0, Violation::BufferSize, BUFFER_MB, &[])?;
-    require(format <= Format::NET_TRACE, Violation::Format, FORMAT, &[])
+fn stream(buffer_mb: u32, format: Format) -> Result<(), Violation> {
+    require(buffer_mb > 0, Violation::BufferSize)?;
+    require(format <= Format::NET_TRACE, Violation::Format)
 }
 
-fn providers<'a, T: Decode<'a> + Copy>(
+/// Applies a rule to each provider.
+fn each<'a, T: Decode<'a> + Copy>(
     providers: Array<'a, T>,
-    parts: impl Fn(T) -> (EventLevel, Text<'a>),
-) -> Checked {
-    require((1..=1000).contains(&providers.len()), Violation::ProviderCount, PROVIDERS, &[])?;
-    for (at, provider) in providers.iter().enumerate() {
-        let (level, name) = parts(provider);
-        require(level <= EventLevel::VERBOSE, Violation::ProviderLevel, LEVEL, &[at])?;
-        require(!reads_empty(name), Violation::ProviderName, NAME, &[at])?;
+    place: &mut Place,
+    rule: impl Fn(T, &mut Place) -> Result<(), Violation>,
+) -> Result<(), Violation> {
+    place.provider = 0;
+    for provider in providers {
+        rule(provider, place)?;
+        place.provider = place.provider.saturating_add(1);
     }
     Ok(())
 }
 
-fn streaming(streaming: Array<'_, StreamingProvider<'_>>) -> Checked {
-    providers(streaming, |provider| (provider.level, provider.name))?;
-    streaming.iter().enumerate().try_for_each(|(at, provider)| filter(at, &provider.filter))
-}
-
-fn user_events(session: &UserEventsSession<'_>) -> Checked {
-    providers(session.providers, |provider| (provider.level, provider.name))?;
-    let mut all = session.providers.iter().enumerate();
-    all.try_for_each(|(at, provider)| parse_tracepoints(at, &provider.tracepoints))?;
-    let mut all = session.providers.iter().enumerate();
-    all.try_for_each(|(at, provider)| {
-        filter(at, &provider.filter)?;
-        register_tracepoints(at, &provider.tracepoints)
-    })
-}
-
-/// Applies the rules to the filter of the provider with this index.
-fn filter(at: usize, filter: &EventFilter<'_>) -> Checked {
-    match repeated(filter.event_ids.iter()) {
-        Some(repeated) => Err(invalid(Violation::DuplicateEventId, EVENT_IDS, &[at, repeated])),
-        None => Ok(()),
+/// Applies a rule to each set of tracepoints of a provider.
+fn each_set<'a>(
+    sets: Array<'a, TracepointSet<'a>>,
+    place: &mut Place,
+    rule: impl Fn(TracepointSet<'a>) -> Result<(), Violation>,
+) -> Result<(), Violation> {
+    (place.set, place.is_in_set) = (0, true);
+    for set in sets {
+        rule(set)?;
+        place.set = place.set.saturating_add(1);
     }
+    Ok(())
 }
 
-/// Applies the rules of a runtime that reads the tracepoints of the provider with this index.
-fn parse_tracepoints(at: usize, config: &TracepointConfig<'_>) -> Checked {
-    let has_tracepoint = !config.default_tracepoint_name.is_null() || !config.sets.is_empty();
-    require(has_tracepoint, Violation::NoTracepoint, TRACEPOINTS, &[at])?;
-    config.sets.iter().enumerate().try_for_each(|(set, TracepointSet { tracepoint_name, .. })| {
-        require(!reads_empty(tracepoint_name), Violation::TracepointSetName, SET_TRACEPOINT, &[at, set])
+fn providers<'a, T: Decode<'a> + Copy>(
+    providers: Array<'a, T>,
+    place: &mut Place,
+    parts: impl Fn(T) -> (EventLevel, Text<'a>),
+) -> Result<(), Violation> {
+    require((1..=1000).contains(&providers.len()), Violation::ProviderCount)?;
+    each(providers, place, |provider, _| {
+        let (level, name) = parts(provider);
+        require(level <= EventLevel::VERBOSE, Violation::ProviderLevel)?;
+        named(name, Violation::ProviderName)
     })
+}
+
+fn streaming(streaming: Array<'_, StreamingProvider<'_>>, place: &mut Place) -> Result<(), Violation> {
+    providers(streaming, place, |provider| (provider.level, provider.name))?;
+    each(streaming, place, |provider, place| filter(&provider.filter, place))
+}
+
+fn user_events(session: &UserEventsSession<'_>, place: &mut Place) -> Result<(), Violation> {
+    providers(session.providers, place, |provider| (provider.level, provider.name))?;
+    each(session.providers, place, |provider, place| parse_tracepoints(&provider.tracepoints, place))?;
+    each(session.providers, place, |UserEventsProvider { filter: ids, tracepoints, .. }, place| {
+        filter(&ids, place)?;
+        register_tracepoints(&tracepoints, place)
+    })
+}
+
+fn filter(filter: &EventFilter<'_>, place: &mut Place) -> Result<(), Violation> {
+    place.is_in_set = false;
+    let set = [TracepointSet { tracepoint_name: Text::NULL, event_ids: filter.event_ids }];
+    distinct(Array::from(&set), place)
+}
+
+/// Applies the rules of a runtime that reads the tracepoints of a provider.
+fn parse_tracepoints(config: &TracepointConfig<'_>, place: &mut Place) -> Result<(), Violation> {
+    let has_tracepoint = !config.default_tracepoint_name.is_null() || !config.sets.is_empty();
+    require(has_tracepoint, Violation::NoTracepoint)?;
+    each_set(config.sets, place, |set| named(set.tracepoint_name, Violation::TracepointSetName))
 }
 
 /// Applies the rules of a runtime that registers the tracepoints: it does so after it has read all providers.
-fn register_tracepoints(at: usize, config: &TracepointConfig<'_>) -> Checked {
+fn register_tracepoints(config: &TracepointConfig<'_>, place: &mut Place) -> Result<(), Violation> {
     if let Some(name) = config.default_tracepoint_name.non_null() {
-        require(!reads_empty(name), Violation::DefaultTracepointName, DEFAULT_TRACEPOINT, &[at])?;
-        require(fits(name), Violation::TracepointNameLength, DEFAULT_TRACEPOINT, &[at])?;
+        named(name, Violation::DefaultTracepointName)?;
+        tracepoint_length(name)?;
     }
-    let mut sets = config.sets.iter().enumerate();
-    sets.try_for_each(|(set, TracepointSet { tracepoint_name, .. })| {
-        require(fits(tracepoint_name), Violation::TracepointNameLength, SET_TRACEPOINT, &[at, set])
-    })?;
-    let Some(mut repeated) = repeated(config.sets.iter().flat_map(|set| set.event_ids)) else {
-        return Ok(());
-    };
-    // The index among the ids of all sets becomes one in its set.
-    let mut set = 0usize;
-    for TracepointSet { event_ids, .. } in config.sets {
-        let Some(later) = repeated.checked_sub(event_ids.len()) else { break };
-        repeated = later;
-        set = set.saturating_add(1);
-    }
-    Err(invalid(Violation::DuplicateEventId, SET_EVENT_IDS, &[at, set, repeated]))
+    each_set(config.sets, place, |set| tracepoint_length(set.tracepoint_name))?;
+    distinct(config.sets, place)
 }
 
-/// Returns whether the format of a tracepoint with this name is short enough.
-fn fits(name: Text<'_>) -> bool {
-    TracepointFormat::len_with(name) <= TracepointFormat::MAX_LEN
+fn tracepoint_length(name: Text<'_>) -> Result<(), Violation> {
+    require(TracepointFormat::len_with(name) <= TracepointFormat::MAX_LEN, Violation::TracepointNameLength)
 }
 
-/// Returns the index of an id that equals an earlier one; `None` if no id occurs twice. A message can contain 16,000 ids, and
-/// there is no memory to sort them: 64 at a time are copied, and compared with one another and with all that follow.
-fn repeated(mut ids: impl Iterator<Item = u32> + Clone) -> Option<usize> {
+/// Checks that no id occurs twice in all sets. A message can contain 16,000 ids, and there is no memory to sort them: 64 at a
+/// time are copied, and compared with one another and with all that follow.
+fn distinct(sets: Array<'_, TracepointSet<'_>>, place: &mut Place) -> Result<(), Violation> {
+    let mut ids = sets.iter().flat_map(|set| set.event_ids);
     let mut before = 0usize;
     loop {
         let mut copied = [0; 64];
@@ -276,10 +283,11 @@ fn repeated(mut ids: impl Iterator<Item = u32> + Clone) -> Option<usize> {
             (1..len).find(|at| copied.get(*at).is_some_and(|id| copied.iter().take(*at).any(|k| k == id)));
         let after = || ids.clone().position(|id| copied.contains(&id)).map(|at| at.saturating_add(len));
         if let Some(at) = among_them.or_else(after) {
-            return Some(before.saturating_add(at));
+            place.locate_id(before.saturating_add(at), sets);
+            return Err(Violation::DuplicateEventId);
         }
         if len < 64 {
-            return None;
+            return Ok(());
         }
         before = before.saturating_add(len);
     }

@@ -7,6 +7,11 @@ macro_rules! commands {
     (@then $self:ident Counted) => { $crate::Continuation::Counted };
     (@then $self:ident Stream) => { $crate::Continuation::Stream };
     (@then $self:ident $field:ident) => { $self.$field.continuation() };
+    // The rules for the values of a command.
+    (@rules $self:ident $place:ident) => {{ let _ = ($self, $place); Ok(()) }};
+    (@rules $self:ident $place:ident $rule:ident($($checked:ident),*)) => {
+        $crate::command::check::$rule($($self.$checked,)* $place)
+    };
     ($dollar:tt $(
         $(#[$meta:meta])*
         $code:literal $name:ident $(<$lt:lifetime>)? / $specification_name:ident since $since:literal
@@ -31,11 +36,9 @@ macro_rules! commands {
                 type Response<'r> = $response $(<$response_lt>)?;
 
                 fn continuation(&self) -> $crate::Continuation { commands!(@then self $then) }
-                $(
-                    fn check(&self) -> Result<(), $crate::InvalidValue> {
-                        $crate::command::check::$rule($(self.$checked),*)
-                    }
-                )?
+                fn check(&self) -> Result<(), $crate::InvalidValue> {
+                    $crate::command::check::check(|place| commands!(@rules self place $($rule($($checked),*))?))
+                }
             }
         )*
 
@@ -124,10 +127,10 @@ macro_rules! commands {
             /// # Errors
             /// The first value that breaks a rule, with its place.
             pub fn check(&self) -> Result<(), $crate::InvalidValue> {
-                match self {
-                    $(Self::$name(command) => $crate::Command::check(command),)*
+                $crate::command::check::check(|place| match self {
+                    $(Self::$name(command) => commands!(@rules command place $($rule($($checked),*))?),)*
                     Self::Unknown(_) => Ok(()),
-                }
+                })
             }
         }
         /// The payload of the command.

@@ -1,4 +1,9 @@
 use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use super::types::TracepointSet;
+use super::violation::Violation;
+use crate::Array;
 
 /// The place of a value in a request: `providers[3].level`.
 ///
@@ -11,12 +16,72 @@ use core::fmt;
 /// assert_eq!(id.to_string(), "providers[3].filter.event_ids[12]");
 /// assert_eq!(FieldPath::new(&["providers", "level"], &[3]).to_string(), "providers[3].level");
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FieldPath {
-    names: &'static [&'static str],
-    indexes: [u32; Self::MAX_INDEXES],
-    /// The number of indexes.
-    len: u8,
+#[derive(Clone, Copy)]
+pub struct FieldPath(Repr);
+
+/// The names of known places are in [`Place::names`] only, so that a program that writes no paths does not contain them.
+#[derive(Clone, Copy)]
+enum Repr {
+    Known(Violation, Place),
+    Other { names: &'static [&'static str], indexes: [u16; FieldPath::MAX_INDEXES], len: u8 },
+}
+
+/// The element of each list in which the rules are being applied.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Place {
+    pub(super) provider: u16,
+    /// The set of tracepoints, if the value is in one.
+    pub(super) set: u16,
+    pub(super) is_in_set: bool,
+    event_id: u16,
+}
+
+impl Place {
+    /// Sets the event id to the one with this index among the ids of all sets.
+    pub(super) fn locate_id(&mut self, mut index: usize, sets: Array<'_, TracepointSet<'_>>) {
+        self.set = 0;
+        for set in sets {
+            let Some(later) = index.checked_sub(set.event_ids.len()) else { break };
+            index = later;
+            self.set = self.set.saturating_add(1);
+        }
+        self.event_id = index_u16(index);
+    }
+
+    /// Returns the names of the value that breaks the rule in this place, and the number of its indexes.
+    const fn names(&self, violation: Violation) -> (&'static [&'static str], usize) {
+        match (violation, self.is_in_set) {
+            (Violation::BufferSize, _) => (&["buffer_mb"], 0),
+            (Violation::Format, _) => (&["format"], 0),
+            (Violation::SessionType, _) => (&["session_type"], 0),
+            (Violation::SessionBufferMode, _) => (&["session_buffer_mode"], 0),
+            (Violation::ProviderCount, _) => (&["providers"], 0),
+            (Violation::ProviderLevel, _) => (&["providers", "level"], 1),
+            (Violation::ProviderName, _) => (&["providers", "name"], 1),
+            (Violation::NoTracepoint, _) => (&["providers", "tracepoints"], 1),
+            (Violation::TracepointSetName, _) | (Violation::TracepointNameLength, true) => {
+                (&["providers", "tracepoints.sets", "tracepoint_name"], 2)
+            }
+            (Violation::DefaultTracepointName, _) | (Violation::TracepointNameLength, false) => {
+                (&["providers", "tracepoints.default_tracepoint_name"], 1)
+            }
+            (Violation::DuplicateEventId, false) => (&["providers", "filter.event_ids"], 2),
+            (Violation::DuplicateEventId, true) => (&["providers", "tracepoints.sets", "event_ids"], 3),
+            (Violation::DumpType, _) => (&["dump_type"], 0),
+            (Violation::ProfilerPath, _) => (&["profiler_path"], 0),
+            (Violation::VariableName, _) => (&["name"], 0),
+            (Violation::PerfMapType, _) => (&["perf_map_type"], 0),
+            (Violation::StartupHookPath, _) => (&["startup_hook_path"], 0),
+        }
+    }
+
+    const fn indexes(&self) -> [u16; FieldPath::MAX_INDEXES] {
+        if self.is_in_set {
+            [self.provider, self.set, self.event_id]
+        } else {
+            [self.provider, self.event_id, 0]
+        }
+    }
 }
 
 impl FieldPath {
@@ -25,26 +90,60 @@ impl FieldPath {
 
     /// Creates a path of these names, each followed by the index with the same number, if there is one.
     ///
-    /// Indexes beyond [`MAX_INDEXES`](Self::MAX_INDEXES) are dropped. One that does not fit into 32 bits becomes the largest
-    /// number that does: no message has so many elements.
+    /// Indexes beyond [`MAX_INDEXES`](Self::MAX_INDEXES) are dropped. One that does not fit into 16 bits becomes 65,535: no
+    /// message has so many elements.
     #[must_use]
     pub fn new(names: &'static [&'static str], indexes: &[usize]) -> Self {
-        let mut path = Self { names, indexes: [0; Self::MAX_INDEXES], len: 0 };
-        for (slot, index) in path.indexes.iter_mut().zip(indexes) {
-            *slot = u32::try_from(*index).unwrap_or(u32::MAX);
-            path.len = path.len.saturating_add(1);
+        let (mut stored, mut len) = ([0; Self::MAX_INDEXES], 0u8);
+        for (slot, index) in stored.iter_mut().zip(indexes) {
+            *slot = index_u16(*index);
+            len = len.saturating_add(1);
         }
-        path
+        Self(Repr::Other { names, indexes: stored, len })
+    }
+
+    /// Returns the path of the value in this place that breaks the rule.
+    pub(super) const fn known(violation: Violation, place: Place) -> Self {
+        Self(Repr::Known(violation, place))
+    }
+
+    /// Returns each name with the index that follows it.
+    fn parts(&self) -> impl Iterator<Item = (&'static str, Option<u16>)> + Clone {
+        let (names, indexes, len) = match self.0 {
+            Repr::Known(violation, place) => {
+                let (names, len) = place.names(violation);
+                (names, place.indexes(), len)
+            }
+            Repr::Other { names, indexes, len } => (names, indexes, len.into()),
+        };
+        let indexes = indexes.into_iter().take(len).map(Some).chain(core::iter::repeat(None));
+        names.iter().copied().zip(indexes)
+    }
+}
+
+/// Returns an index as a path has it.
+fn index_u16(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
+}
+
+impl PartialEq for FieldPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts().eq(other.parts())
+    }
+}
+impl Eq for FieldPath {}
+impl Hash for FieldPath {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().for_each(|part| part.hash(state));
     }
 }
 
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut indexes = self.indexes.iter().take(self.len.into());
         let mut separator = "";
-        for name in self.names {
+        for (name, index) in self.parts() {
             write!(f, "{separator}{name}")?;
-            if let Some(index) = indexes.next() {
+            if let Some(index) = index {
                 write!(f, "[{index}]")?;
             }
             separator = ".";
@@ -52,7 +151,6 @@ impl fmt::Display for FieldPath {
         Ok(())
     }
 }
-
 impl fmt::Debug for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -405,26 +405,28 @@ impl Progress {
     }
 
     pub(crate) fn advance(&mut self, n: usize, buf: &[u8]) -> Result<(), ProtocolError> {
+        let lent = match self.state {
+            State::Sending { sent, len } => len.saturating_sub(sent),
+            State::Receiving { needed } => needed.min(buf.len()).saturating_sub(self.received),
+            State::Done => 0,
+            State::Failed(error) => return Err(error),
+        };
+        if n > lent {
+            let error = ProtocolError::Overrun { advanced: n, lent };
+            return if let State::Done = self.state { Err(error) } else { self.fail(error) };
+        }
         match self.state {
             State::Sending { sent, len } => {
-                let lent = len.saturating_sub(sent);
-                if n > lent {
-                    return self.fail(ProtocolError::Overrun { advanced: n, lent });
-                }
-                let sent = sent.saturating_add(n);
                 self.state = if n == 0 || n == lent {
                     State::Receiving { needed: Message::HEADER_LEN }
                 } else {
-                    State::Sending { sent, len }
+                    State::Sending { sent: sent.saturating_add(n), len }
                 };
-                Ok(())
             }
-            State::Receiving { .. } if n == 0 => self.fail(ProtocolError::Closed { received: self.received }),
-            State::Receiving { needed } => {
-                let lent = needed.min(buf.len()).saturating_sub(self.received);
-                if n > lent {
-                    return self.fail(ProtocolError::Overrun { advanced: n, lent });
-                }
+            State::Receiving { .. } if n == 0 => {
+                return self.fail(ProtocolError::Closed { received: self.received });
+            }
+            State::Receiving { .. } => {
                 self.received = self.received.saturating_add(n);
                 match self.check(buf) {
                     Ok(needed) if needed == self.received => self.state = State::Done,
@@ -436,12 +438,10 @@ impl Progress {
                     }
                     Err(error) => return self.fail(error),
                 }
-                Ok(())
             }
-            State::Done if n > 0 => Err(ProtocolError::Overrun { advanced: n, lent: 0 }),
-            State::Done => Ok(()),
-            State::Failed(error) => Err(error),
+            State::Done | State::Failed(_) => {}
         }
+        Ok(())
     }
 }
 

@@ -102,13 +102,13 @@ impl<'b> Serve<'b> {
     /// ```
     pub fn finish(self) -> (Result<Request<'b>, RequestError<'b>>, Reply<'b>) {
         let (message, send) = self.message();
-        let request = message
-            .map_err(RequestError::from)
-            .and_then(|message| message.request().map_err(RequestError::from)?.into_checked());
-        let refusal = match request {
-            Ok(Request::Unknown(_)) => HResult::UNKNOWN_COMMAND,
-            Ok(_) => HResult::FAIL,
-            Err(error) => error.into(),
+        let (request, refusal) = match message.and_then(|message| message.request()) {
+            Err(error) => (Err(RequestError::Decode(error)), error.into()),
+            Ok(request) => match request.check() {
+                Err(invalid) => (Err(RequestError::violation(request, invalid)), invalid.into()),
+                Ok(()) if matches!(request, Request::Unknown(_)) => (Ok(request), HResult::UNKNOWN_COMMAND),
+                Ok(()) => (Ok(request), HResult::FAIL),
+            },
         };
         // Without a message there is no command that an answer could belong to.
         let code = message.map_or(Code::ERROR, |message| message.code);

@@ -181,23 +181,24 @@ impl PlanStep for TraceStep<'_> {
     }
 
     fn check(&self) -> Result<(), InvalidValue> {
-        let TraceConfig { buffer_mb, format, rundown_keyword, stackwalk, .. } = self.config;
-        match self.config.providers.0 {
+        let TraceConfig { buffer_mb, format, rundown_keyword, stackwalk, buffer_mode, .. } = self.config;
+        check::check(|place| match self.config.providers.0 {
             Repr::Plain(providers) => {
-                check::buffer_mode(self.config.buffer_mode)?;
-                check::session(buffer_mb, format, providers)
+                check::buffer_mode(buffer_mode)?;
+                check::session(buffer_mb, format, providers, place)
             }
             Repr::Filtered(providers) | Repr::Unfiltered(providers) => {
-                check::session_config6(SessionConfig6::Streaming(StreamingSession6 {
+                let session = StreamingSession6 {
                     buffer_mb,
                     format,
                     rundown_keyword,
                     stackwalk,
                     providers,
-                    session_buffer_mode: self.config.buffer_mode,
-                }))
+                    session_buffer_mode: buffer_mode,
+                };
+                check::session_config6(SessionConfig6::Streaming(session), place)
             }
-        }
+        })
     }
 
     fn lost(&self) -> LostFeatures {
