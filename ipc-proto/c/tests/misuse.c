@@ -328,6 +328,7 @@ static void writers(void) {
     EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_event(&writer, &event, &out));
     EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_writer_init(&writer, buf, 1, &detail));
     EXPECT(DIPC_STATUS_OK, dipc_writer_init(&writer, buf, sizeof buf, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_writer_event(&writer, &event, &out)); /* before the header */
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_trace(&writer, NULL, &out));
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_flush(&writer, NULL));
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_writer_trace(&writer, &trace, &out)); /* without a clock */
@@ -351,6 +352,13 @@ static void writers(void) {
     event.payload = buf;
     event.payload_len = sizeof buf;
     EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_writer_event(&writer, &event, &out));
+    do
+        EXPECT(DIPC_STATUS_OK, dipc_writer_finish(&writer, &out));
+    while (out.len > 0);
+    event.payload_len = 0;
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_event(&writer, &event, &out)); /* after the end */
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_flush(&writer, &out));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_finish(&writer, &out));
 }
 
 static void advertises(void) {

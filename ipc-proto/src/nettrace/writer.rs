@@ -27,6 +27,18 @@ use crate::{Encode, wire};
 ///     out.write_all(bytes)?;
 /// }
 /// ```
+///
+/// Ignored bytes are missing in the trace, so the compiler warns about them:
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// use ipc_proto::nettrace::{Event, TraceWriter, WriteError};
+///
+/// fn write(writer: &mut TraceWriter<'_>, event: &Event<'_>) -> Result<(), WriteError> {
+///     writer.event(event)?;
+///     Ok(())
+/// }
+/// ```
 pub type WriteOutput<'w> = Result<Option<&'w [u8]>, WriteError>;
 
 /// The same as a range of the buffer, which does not borrow the writer.
