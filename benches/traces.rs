@@ -11,7 +11,8 @@ use std::io::{self, Write};
 
 use ipc_proto::nettrace::{
     Counter, Event, EventAssembler, Fields, Held, Limits, LossCounter, Metadata, Order, Parser, Progress,
-    Record, Scalar, SequencePoint, Slot, Stack, Table, ThreadSequence, Trace, TraceWriter, Version, clr,
+    Record, Scalar, SequencePoint, Slot, Stack, Table, ThreadSequence, Trace, TraceBytes, TraceWriter,
+    Version, clr,
 };
 
 /// Room for the tables of [`joined`]: metadata with a count of its events, stacks, threads.
@@ -231,29 +232,22 @@ pub fn steps(bytes: &[u8]) -> Vec<Record<'_>> {
 
 /// Writes records as version 4, and returns the number of bytes.
 pub fn written(steps: &[Record<'_>], buf: &mut [u8]) -> u64 {
-    let mut writer = TraceWriter::new(Version::V4, buf).unwrap();
     let mut len = 0;
-    macro_rules! put {
-        ($written:expr) => {
-            while let Some(bytes) = $written.unwrap() {
-                len += black_box(bytes).len() as u64;
-            }
-        };
-    }
+    let mut count = |bytes: TraceBytes<'_>| len += black_box(bytes).len() as u64;
+    let mut steps = steps.iter();
+    let trace = steps.find_map(|step| if let Record::Trace(trace) = step { Some(trace) } else { None });
+    let mut writer = TraceWriter::new(trace.unwrap(), buf).unwrap();
     for step in steps {
         match step {
-            Record::Trace(trace) => put!(writer.trace(trace)),
-            Record::Metadata(record) => put!(writer.metadata(record)),
-            Record::Stack(stack) => put!(writer.stack(stack)),
-            Record::Event(event) => put!(writer.event(event)),
-            Record::SequencePoint(point) => put!(writer.sequence_point(point)),
-            Record::ThreadSequence(row) => put!(writer.thread_sequence(row)),
+            Record::Metadata(record) => count(writer.metadata(record).unwrap()),
+            Record::Stack(stack) => count(writer.stack(stack).unwrap()),
+            Record::Event(event) => count(writer.event(event).unwrap()),
+            Record::SequencePoint(point) => count(writer.sequence_point(point).unwrap()),
+            Record::ThreadSequence(row) => count(writer.thread_sequence(row).unwrap()),
             _ => {}
         }
     }
-    while let Some(bytes) = writer.finish() {
-        len += black_box(bytes).len() as u64;
-    }
+    count(writer.finish());
     len
 }
 
@@ -266,25 +260,19 @@ pub fn written(steps: &[Record<'_>], buf: &mut [u8]) -> u64 {
 pub fn threads(out: &mut impl Write, threads: u64, events: u32, sorted: bool) -> io::Result<()> {
     const BURST: u32 = 25;
     let mut buf = vec![0; TraceWriter::BUFFER];
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    macro_rules! put {
-        ($written:expr) => {
-            while let Some(bytes) = $written.unwrap() {
-                out.write_all(bytes)?;
-            }
-        };
-    }
-    put!(writer.trace(&Trace::new(Version::V4)));
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let mut space = [0; 64];
     let mut tick = Metadata::default();
     (tick.id, tick.provider, tick.event_id) = (1, "Made".into(), 1);
     tick.fields =
         Fields::build(&[("Number", Scalar::UInt32), ("Worker", Scalar::UInt64)], &mut space).unwrap();
-    put!(writer.describe(&tick));
+    out.write_all(&writer.describe(&tick).unwrap())?;
     let mut sequences = vec![0; usize::try_from(threads).unwrap()];
     for number in 0..events {
         if number % 100_000 == 0 {
-            put!(writer.stack(&Stack { id: 1, bytes: &0x7f00_0000_1000_u64.to_le_bytes() }));
+            out.write_all(
+                &writer.stack(&Stack { id: 1, bytes: &0x7f00_0000_1000_u64.to_le_bytes() }).unwrap(),
+            )?;
         }
         let thread = u64::from(number / BURST) % threads;
         let sequence = &mut sequences[usize::try_from(thread).unwrap()];
@@ -307,18 +295,21 @@ pub fn threads(out: &mut impl Write, threads: u64, events: u32, sorted: bool) ->
             payload: &payload,
             ..Event::default()
         };
-        put!(writer.event(&event));
+        out.write_all(&writer.event(&event).unwrap())?;
         if number % 100_000 == 99_999 {
             let threads = u32::try_from(threads).unwrap();
             let timestamp = event.timestamp;
-            put!(writer.sequence_point(&SequencePoint { timestamp, threads, ..SequencePoint::default() }));
+            out.write_all(
+                &writer
+                    .sequence_point(&SequencePoint { timestamp, threads, ..SequencePoint::default() })
+                    .unwrap(),
+            )?;
             for (thread, sequence) in (4000..).zip(&sequences) {
-                put!(writer.thread_sequence(&ThreadSequence { thread, sequence: *sequence }));
+                out.write_all(
+                    &writer.thread_sequence(&ThreadSequence { thread, sequence: *sequence }).unwrap(),
+                )?;
             }
         }
     }
-    while let Some(bytes) = writer.finish() {
-        out.write_all(bytes)?;
-    }
-    Ok(())
+    out.write_all(&writer.finish())
 }

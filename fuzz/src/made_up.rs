@@ -8,19 +8,10 @@ use ipc_proto::nettrace::{
 use crate::reading::{Plain, RecordBytes, of_event};
 use crate::unknown::unknown;
 
-/// Calls the writer until it has taken the record.
+/// Writes a record.
 macro_rules! put {
     ($out:expr, $writer:ident.$method:ident($($arg:expr),*)) => {
-        loop {
-            match $writer.$method($($arg),*) {
-                Ok(Some(bytes)) => {
-                    assert!(!bytes.is_empty(), "an empty slice to write");
-                    $out.extend_from_slice(bytes);
-                }
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        }
+        $writer.$method($($arg),*).map(|bytes| $out.extend_from_slice(&bytes))
     };
 }
 
@@ -61,10 +52,9 @@ pub(crate) fn made_up(
 ) -> Result<MadeUp> {
     let v6 = version == Version::V6;
     let mut buf = vec![0xa5; usize::from(u.int_in_range(1u8..=16)?) * 1024 + 1000];
-    let mut writer = TraceWriter::new(version, &mut buf).expect("a version that can be written");
+    let mut writer = TraceWriter::new(&Trace::new(version), &mut buf).expect("a version that can be written");
     let mut made = MadeUp::default();
     let out = &mut made.stream;
-    put!(out, writer.trace(&Trace::new(version))).expect("there is room");
     for id in 0..4u32 {
         let mut metadata = Metadata::default();
         (metadata.id, metadata.provider, metadata.event_id) = (id + 1, "p".into(), id);
@@ -130,9 +120,7 @@ pub(crate) fn made_up(
                 put!(out, writer.describe(&metadata)).expect("there is room");
             }
             5 => {
-                while let Some(bytes) = writer.flush() {
-                    out.extend_from_slice(bytes);
-                }
+                out.extend_from_slice(&writer.flush());
                 out.extend(unknown(u, version)?);
             }
             _ => {
@@ -166,8 +154,6 @@ pub(crate) fn made_up(
             }
         }
     }
-    while let Some(bytes) = writer.finish() {
-        made.stream.extend_from_slice(bytes);
-    }
+    made.stream.extend_from_slice(&writer.finish());
     Ok(made)
 }

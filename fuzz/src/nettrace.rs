@@ -122,9 +122,7 @@ fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
         match parser.next(bytes) {
             Record::Block(_) => {}
             Record::Trace(trace) => {
-                let mut writer = TraceWriter::new(trace.version, &mut buf).ok()?;
-                put!(out, writer.trace(&trace)).expect("there is room");
-                break writer;
+                break TraceWriter::new(&trace, &mut buf).ok()?;
             }
             _ => return None,
         }
@@ -132,9 +130,7 @@ fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
     loop {
         let written = match parser.next(bytes) {
             Record::Block(_) => {
-                while let Some(bytes) = writer.flush() {
-                    out.extend_from_slice(bytes);
-                }
+                out.extend_from_slice(&writer.flush());
                 Ok(())
             }
             // Rows that were cut off from their point, and a second trace.
@@ -152,21 +148,16 @@ fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
         };
         written.expect("there is room");
     }
-    while let Some(bytes) = writer.finish() {
-        out.extend_from_slice(bytes);
-    }
+    out.extend_from_slice(&writer.finish());
     Some(out)
 }
 
 /// A stream of this version with these bytes as a block of events: the first of them is the block's flags.
 fn block_of(version: Version, bytes: &[u8]) -> Vec<u8> {
     let mut buf = [0; 1024];
-    let mut writer = TraceWriter::new(version, &mut buf).expect("a version that can be written");
+    let mut writer = TraceWriter::new(&Trace::new(version), &mut buf).expect("a version that can be written");
     let mut stream = Vec::new();
-    put!(stream, writer.trace(&Trace::new(version))).expect("there is room");
-    while let Some(bytes) = writer.flush() {
-        stream.extend_from_slice(bytes);
-    }
+    stream.extend_from_slice(&writer.flush());
     let (flags, blobs) = bytes.split_first().unwrap_or((&1, &[]));
     let len = u32::try_from(blobs.len() + 20).expect("not so many");
     if version == Version::V6 {
@@ -187,17 +178,14 @@ fn block_of(version: Version, bytes: &[u8]) -> Vec<u8> {
 fn described(metadata: &Metadata<'_>, len: usize, version: Version, check: impl FnOnce(Metadata<'_>)) {
     // A code of one byte may become one of four, and so may a letter, for which a byte is three.
     let mut buf = vec![0xa5; len * 16 + 1000];
-    let mut writer = TraceWriter::new(version, &mut buf).expect("a version that can be written");
+    let mut writer = TraceWriter::new(&Trace::new(version), &mut buf).expect("a version that can be written");
     let mut stream = Vec::new();
-    put!(stream, writer.trace(&Trace::new(version))).expect("there is room");
     match put!(stream, writer.describe(metadata)) {
         Ok(()) => {}
         Err(WriteError::Version(_) | WriteError::TooLong { .. }) => return,
         Err(error) => panic!("{error}"),
     }
-    while let Some(bytes) = writer.finish() {
-        stream.extend_from_slice(bytes);
-    }
+    stream.extend_from_slice(&writer.finish());
     let mut parser = Parser::new(Limits::default());
     loop {
         match parser.next(&stream) {

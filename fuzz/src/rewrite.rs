@@ -114,10 +114,7 @@ fn rewritten_with(
             Record::More { .. } => Record::End(parser.finish(bytes)),
             record => record,
         };
-        while let Some(bytes) = rewrite.record(&record).ok()? {
-            assert!(!bytes.is_empty(), "an empty slice to write");
-            result.extend_from_slice(bytes);
-        }
+        result.extend_from_slice(&rewrite.record(&record).ok()?);
         if times.record(&record) {
             parser.skip_block();
             rewrite.resync();
@@ -126,9 +123,10 @@ fn rewritten_with(
             break;
         }
     }
-    while let Some(bytes) = rewrite.finish().ok()? {
+    let (counts, mut end) = (*rewrite.counts(), rewrite.finish());
+    while let Some(bytes) = end.next_bytes().ok()? {
         assert!(!bytes.is_empty(), "an empty slice to write");
-        result.extend_from_slice(bytes);
+        result.extend_from_slice(&bytes);
     }
-    Some((result, *rewrite.counts()))
+    Some((result, counts))
 }

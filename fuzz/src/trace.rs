@@ -160,13 +160,12 @@ struct Kind {
 fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
     let v6 = version == Version::V6;
     let mut buf = vec![0xa5; usize::from(u.int_in_range(1u8..=8)?) * 2048 + 2000];
-    let mut writer = TraceWriter::new(version, &mut buf).expect("a version that can be written");
     let mut made = MadeUp::default();
     let out = &mut made.stream;
     let mut trace = Trace::new(version);
     (trace.sync_ticks, trace.frequency) = (u.arbitrary()?, u.arbitrary()?);
     trace.pointer_size = if u.arbitrary()? { 8 } else { 4 };
-    put!(out, writer.trace(&trace)).expect("there is room");
+    let mut writer = TraceWriter::new(&trace, &mut buf).expect("a version that can be written");
     for id in 1..=u.int_in_range(1..=4)? {
         let (kind, fields) = kind(u, v6)?;
         let fields: Vec<(&str, Scalar)> = fields.iter().map(|(name, scalar)| (&name[..], *scalar)).collect();
@@ -219,9 +218,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 put!(out, writer.label_list(u.arbitrary()?, labels)).expect("there is room");
             }
             4 => {
-                while let Some(bytes) = writer.flush() {
-                    out.extend_from_slice(bytes);
-                }
+                out.extend_from_slice(&writer.flush());
                 out.extend(unknown(u, version)?);
             }
             _ => {
@@ -239,9 +236,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
             }
         }
     }
-    while let Some(bytes) = writer.finish() {
-        made.stream.extend_from_slice(bytes);
-    }
+    made.stream.extend_from_slice(&writer.finish());
     Ok(made)
 }
 

@@ -121,14 +121,7 @@ fn rewrite(trace: &[u8], version: Option<Version>) {
     let options = RewriteOptions { version, strip_command_line: true, ..RewriteOptions::default() };
     let mut rewrite = Rewrite::new(options, space).expect("a version that can be written");
     let mut failed = false;
-    parse(trace, |record, _| {
-        while !failed {
-            match rewrite.record(record) {
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(_) => failed = true,
-            }
-        }
-    });
-    while !failed && matches!(rewrite.finish(), Ok(Some(_))) {}
+    parse(trace, |record, _| failed = failed || rewrite.record(record).is_err());
+    let mut end = rewrite.finish();
+    while !failed && matches!(end.next_bytes(), Ok(Some(_))) {}
 }

@@ -20,15 +20,14 @@ pub(crate) fn rewrite_trace(source: &[u8], only: &[EventSelector<'_>]) -> Result
             Record::More { .. } => Record::End(parser.finish(source)),
             record => record,
         };
-        while let Some(bytes) = rewrite.record(&record)? {
-            result.extend(bytes);
-        }
+        result.extend_from_slice(&rewrite.record(&record)?);
         if let Record::End(_) = record {
             break;
         }
     }
-    while let Some(bytes) = rewrite.finish()? {
-        result.extend(bytes);
+    let mut end = rewrite.finish();
+    while let Some(bytes) = end.next_bytes()? {
+        result.extend_from_slice(&bytes);
     }
     Ok(result)
 }

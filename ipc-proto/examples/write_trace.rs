@@ -7,33 +7,24 @@ use ipc_proto::nettrace::{
 };
 
 pub(crate) fn write_trace(version: Version, out: &mut Vec<u8>) -> Result<(), WriteError> {
-    let mut buf = [0; 4096];
-    let mut writer = TraceWriter::new(version, &mut buf)?;
-
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let sync_time = CalendarTime::from_unix(now).unwrap_or_default();
     let trace = Trace { sync_time, process_id: Some(4711), ..Trace::new(version) };
     // Readers refuse a trace with an impossible clock, for instance.
     debug_assert_eq!(trace.check(), Ok(()));
-    while let Some(bytes) = writer.trace(&trace)? {
-        out.extend(bytes);
-    }
+    let mut buf = [0; 4096];
+    let mut writer = TraceWriter::new(&trace, &mut buf)?;
 
     let mut space = [0; 32];
     let mut tick = Metadata::default();
     (tick.id, tick.provider, tick.event_id, tick.name) = (1, "Demo".into(), 7, "Tick".into());
     tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space).unwrap_or_default();
-    while let Some(bytes) = writer.describe(&tick)? {
-        out.extend(bytes);
-    }
+    out.extend_from_slice(&writer.describe(&tick)?);
 
     // A reader of V6 refuses events of a thread that it does not know. V4 has no records of threads.
     if version == Version::V6 {
-        while let Some(bytes) =
-            writer.thread(1, [ThreadEntry::ProcessId(4711), ThreadEntry::ThreadId(4712)])?
-        {
-            out.extend(bytes);
-        }
+        let entries = [ThreadEntry::ProcessId(4711), ThreadEntry::ThreadId(4712)];
+        out.extend_from_slice(&writer.thread(1, entries)?);
     }
 
     // One event per millisecond; the ticks of `Trace::new` are nanoseconds.
@@ -48,13 +39,9 @@ pub(crate) fn write_trace(version: Version, out: &mut Vec<u8>) -> Result<(), Wri
             payload: &payload,
             ..Event::default()
         };
-        while let Some(bytes) = writer.event(&event)? {
-            out.extend(bytes);
-        }
+        out.extend_from_slice(&writer.event(&event)?);
     }
-    while let Some(bytes) = writer.finish() {
-        out.extend(bytes);
-    }
+    out.extend_from_slice(&writer.finish());
     Ok(())
 }
 

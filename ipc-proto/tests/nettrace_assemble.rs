@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use ipc_proto::nettrace::{
     End, Event, EventAssembler, Item, Label, Limits, Metadata, Parser, Progress, Record, Rewrite,
-    RewriteOptions, RewriteSpace, SequencePoint, Slot, Stack, ThreadEntry, ThreadSequence, Trace, TraceEvent,
-    TraceWriter, Value, Version, WriteError,
+    RewriteOptions, RewriteSpace, SequencePoint, Slot, Stack, ThreadEntry, ThreadSequence, Trace, TraceBytes,
+    TraceEvent, TraceWriter, Value, Version, WriteError,
 };
 
 fn trace(name: &str) -> Vec<u8> {
@@ -185,9 +185,8 @@ fn room_is_used_again() {
 /// Returns rounds of ten events, each from the youngest to the oldest; the first event of a round is marked as sorted.
 fn rounds(rounds: u64, payload: &[u8]) -> Vec<u8> {
     let mut buffer = vec![0; TraceWriter::BUFFER];
-    let mut writer = TraceWriter::new(Version::V4, &mut buffer).unwrap();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buffer).unwrap();
     let mut out = Vec::new();
-    put(&mut out, || writer.trace(&Trace::new(Version::V4)).map(|b| b.map(<[u8]>::to_vec)));
     let mut sequence = 0;
     for round in 0..rounds {
         for n in 0..10 {
@@ -195,30 +194,27 @@ fn rounds(rounds: u64, payload: &[u8]) -> Vec<u8> {
             let (timestamp, sorted) =
                 if n == 0 { (100 * round, true) } else { (100 * round + 20 - n, false) };
             let event = Event { metadata_id: 1, sequence, timestamp, sorted, payload, ..Event::default() };
-            put(&mut out, || writer.event(&event).map(|b| b.map(<[u8]>::to_vec)));
+            put(&mut out, writer.event(&event));
         }
     }
-    put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+    put(&mut out, Ok(writer.finish()));
     out
 }
 
 /// Appends the bytes that the writer returns.
-fn put(out: &mut Vec<u8>, mut write: impl FnMut() -> Result<Option<Vec<u8>>, WriteError>) {
-    while let Some(bytes) = write().unwrap() {
-        out.extend(bytes);
-    }
+fn put(out: &mut Vec<u8>, written: Result<TraceBytes<'_>, WriteError>) {
+    out.extend_from_slice(&written.unwrap());
 }
 
 /// V6 assigns numbers of threads and descriptions again. Each event has those of its place in the stream.
 #[test]
 fn numbers_that_v6_assigns_again() {
     let mut buffer = vec![0; TraceWriter::BUFFER];
-    let mut writer = TraceWriter::new(Version::V6, &mut buffer).unwrap();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V6), &mut buffer).unwrap();
     let mut out = Vec::new();
     macro_rules! write {
-        ($($call:tt)*) => { put(&mut out, || writer.$($call)*.map(|b| b.map(<[u8]>::to_vec))) };
+        ($($call:tt)*) => { put(&mut out, writer.$($call)*) };
     }
-    write!(trace(&Trace::new(Version::V6)));
     let described = |name: &'static str| {
         let mut metadata = Metadata::default();
         (metadata.id, metadata.provider, metadata.event_id, metadata.name) = (1, "P".into(), 1, name.into());
@@ -249,7 +245,7 @@ fn numbers_that_v6_assigns_again() {
     write!(describe(&described("second")));
     write!(thread(1, [ThreadEntry::ThreadId(102)]));
     write!(event(&event(1, 1, 1, 80)));
-    put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+    put(&mut out, Ok(writer.finish()));
 
     for limit in [None, Some(1 << 20)] {
         let mut reader = assembler(&out);
@@ -288,12 +284,11 @@ fn replaced_descriptions_and_threads() {
     let long = ["long"; 5_000].concat();
     let stream = |name: &str| {
         let mut buffer = vec![0; TraceWriter::BUFFER];
-        let mut writer = TraceWriter::new(Version::V6, &mut buffer).unwrap();
+        let mut writer = TraceWriter::new(&Trace::new(Version::V6), &mut buffer).unwrap();
         let mut out = Vec::new();
         macro_rules! write {
-            ($($call:tt)*) => { put(&mut out, || writer.$($call)*.map(|b| b.map(<[u8]>::to_vec))) };
+            ($($call:tt)*) => { put(&mut out, writer.$($call)*) };
         }
-        write!(trace(&Trace::new(Version::V6)));
         let mut sequence = 0;
         let mut event = |timestamp| {
             sequence += 1;
@@ -321,7 +316,7 @@ fn replaced_descriptions_and_threads() {
         }
         let last = event(60);
         write!(event(&last));
-        put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+        put(&mut out, Ok(writer.finish()));
         out
     };
     for name in ["", &long] {
@@ -356,9 +351,7 @@ fn shuffled() -> Vec<u8> {
     let (mut out, mut parser) = (Vec::new(), Parser::new(Limits::default()));
     let mut late = Vec::new();
     let mut step = |step: &Record<'_>, out: &mut Vec<u8>| {
-        while let Some(bytes) = rewrite.record(step).unwrap() {
-            out.extend_from_slice(bytes);
-        }
+        out.extend_from_slice(&rewrite.record(step).unwrap());
     };
     loop {
         match parser.next(&source) {
@@ -375,8 +368,9 @@ fn shuffled() -> Vec<u8> {
             step(&Record::Event(event), &mut out);
         }
     }
-    while let Some(bytes) = rewrite.finish().unwrap() {
-        out.extend_from_slice(bytes);
+    let mut end = rewrite.finish();
+    while let Some(bytes) = end.next_bytes().unwrap() {
+        out.extend_from_slice(&bytes);
     }
     out
 }
@@ -417,20 +411,17 @@ fn other_clocks() {
 fn stacks_have_a_limit() {
     for (distinct, frames) in [(false, 1), (true, 0)] {
         let mut buffer = vec![0; TraceWriter::BUFFER];
-        let mut writer = TraceWriter::new(Version::V4, &mut buffer).unwrap();
+        let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buffer).unwrap();
         let mut out = Vec::new();
-        put(&mut out, || writer.trace(&Trace::new(Version::V4)).map(|b| b.map(<[u8]>::to_vec)));
         let bytes = [1; 40_000];
-        put(&mut out, || {
-            writer.stack(&Stack { id: 5000, bytes: &bytes[..8] }).map(|b| b.map(<[u8]>::to_vec))
-        });
+        put(&mut out, writer.stack(&Stack { id: 5000, bytes: &bytes[..8] }));
         for n in 0..1000 {
             let stack = Stack { id: if distinct { n + 1 } else { 1 }, bytes: &bytes };
-            put(&mut out, || writer.stack(&stack).map(|b| b.map(<[u8]>::to_vec)));
+            put(&mut out, writer.stack(&stack));
         }
         let event = Event { metadata_id: 1, sequence: 1, stack_id: 5000, ..Event::default() };
-        put(&mut out, || writer.event(&event).map(|b| b.map(<[u8]>::to_vec)));
-        put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+        put(&mut out, writer.event(&event));
+        put(&mut out, Ok(writer.finish()));
         let mut reader = assembler(&out);
         let event = next(&mut reader).unwrap();
         assert_eq!(event.stack().count(), frames, "{distinct}");
@@ -440,9 +431,8 @@ fn stacks_have_a_limit() {
 #[test]
 fn descriptions_have_a_limit() {
     let mut buffer = vec![0; TraceWriter::BUFFER];
-    let mut writer = TraceWriter::new(Version::V6, &mut buffer).unwrap();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V6), &mut buffer).unwrap();
     let mut out = Vec::new();
-    put(&mut out, || writer.trace(&Trace::new(Version::V6)).map(|b| b.map(<[u8]>::to_vec)));
     // In V6, texts are UTF-8, which takes less time than UTF-16.
     let name = "a name that is long ".repeat(2000);
     const RECORDS: u32 = 1000;
@@ -450,13 +440,13 @@ fn descriptions_have_a_limit() {
         let mut record = Metadata::default();
         (record.id, record.provider, record.event_id, record.name) =
             (n, "Long".into(), n, name.as_str().into());
-        put(&mut out, || writer.describe(&record).map(|b| b.map(<[u8]>::to_vec)));
+        put(&mut out, writer.describe(&record));
     }
     for n in 1..=RECORDS {
         let event = Event { metadata_id: n, sequence: n, ..Event::default() };
-        put(&mut out, || writer.event(&event).map(|b| b.map(<[u8]>::to_vec)));
+        put(&mut out, writer.event(&event));
     }
-    put(&mut out, || Ok(writer.finish().map(<[u8]>::to_vec)));
+    put(&mut out, Ok(writer.finish()));
     let mut reader = assembler(&out);
     let mut described = Vec::new();
     while let Some(event) = next(&mut reader) {

@@ -198,9 +198,7 @@ fn rewritten(bytes: &[u8], from: u64, to: u64, skip: bool) -> Vec<u8> {
     let (mut parser, mut copy) = (Parser::new(Limits::default()), Vec::new());
     loop {
         let record = parser.next(bytes);
-        while let Some(bytes) = rewrite.record(&record).unwrap() {
-            copy.extend_from_slice(bytes);
-        }
+        copy.extend_from_slice(&rewrite.record(&record).unwrap());
         if skip && times.record(&record) {
             parser.skip_block();
             rewrite.resync();
@@ -209,8 +207,9 @@ fn rewritten(bytes: &[u8], from: u64, to: u64, skip: bool) -> Vec<u8> {
             break;
         }
     }
-    while let Some(bytes) = rewrite.finish().unwrap() {
-        copy.extend_from_slice(bytes);
+    let mut end = rewrite.finish();
+    while let Some(bytes) = end.next_bytes().unwrap() {
+        copy.extend_from_slice(&bytes);
     }
     copy
 }

@@ -230,11 +230,7 @@ type Row = (&'static str, u32, Vec<(&'static str, Field)>);
 /// Returns a trace of these events: provider, event id and fields. Event counters have the name of their event.
 fn trace(rows: &[Row]) -> Vec<u8> {
     let (mut buf, mut out) = (vec![0; TraceWriter::BUFFER], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    let trace = Trace { frequency: 1_000_000_000, pointer_size: 8, ..Trace::new(Version::V4) };
-    while let Some(bytes) = writer.trace(&trace).unwrap() {
-        out.extend_from_slice(bytes);
-    }
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     for (id, (provider, event_id, fields)) in (1..).zip(rows) {
         let mut space = vec![0; 4096];
         let described: Vec<_> = fields.iter().map(|(name, field)| (*name, field.scalar())).collect();
@@ -242,9 +238,7 @@ fn trace(rows: &[Row]) -> Vec<u8> {
         (metadata.id, metadata.event_id, metadata.provider) = (id, *event_id, (*provider).into());
         metadata.name = if *provider == METRICS { "Some" } else { "EventCounters" }.into();
         metadata.fields = Fields::build(&described, &mut space).unwrap();
-        while let Some(bytes) = writer.describe(&metadata).unwrap() {
-            out.extend_from_slice(bytes);
-        }
+        out.extend_from_slice(&writer.describe(&metadata).unwrap());
     }
     for (id, (.., fields)) in (1..).zip(rows) {
         let mut payload = Vec::new();
@@ -258,13 +252,9 @@ fn trace(rows: &[Row]) -> Vec<u8> {
             payload: &payload,
             ..Event::default()
         };
-        while let Some(bytes) = writer.event(&event).unwrap() {
-            out.extend_from_slice(bytes);
-        }
+        out.extend_from_slice(&writer.event(&event).unwrap());
     }
-    while let Some(bytes) = writer.finish() {
-        out.extend_from_slice(bytes);
-    }
+    out.extend_from_slice(&writer.finish());
     out
 }
 

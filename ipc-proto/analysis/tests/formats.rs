@@ -111,28 +111,18 @@ fn threads_and_waiting_can_be_left_out() {
 /// Returns a trace in which events on many threads refer to one stack.
 fn deep_trace(depth: u64, threads: u64) -> Vec<u8> {
     let mut buf = vec![0; 4 * TraceWriter::BUFFER];
-    let (mut writer, mut trace) = (TraceWriter::new(Version::V4, &mut buf).unwrap(), Vec::new());
-    macro_rules! put {
-        ($method:ident($arg:expr)) => {
-            while let Some(bytes) = writer.$method($arg).unwrap() {
-                trace.extend_from_slice(bytes);
-            }
-        };
-    }
-    put!(trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let (mut writer, mut trace) = (TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap(), Vec::new());
     let mut metadata = Metadata::default();
     (metadata.id, metadata.provider, metadata.event_id) = (1, "Deep".into(), 1);
-    put!(describe(&metadata));
+    trace.extend_from_slice(&writer.describe(&metadata).unwrap());
     let addresses: Vec<u8> = (1..=depth).flat_map(u64::to_le_bytes).collect();
-    put!(stack(&Stack { id: 1, bytes: &addresses }));
+    trace.extend_from_slice(&writer.stack(&Stack { id: 1, bytes: &addresses }).unwrap());
     for (thread, sequence) in (1..=threads).zip(1..) {
         let event =
             Event { metadata_id: 1, stack_id: 1, thread, capture_thread: 1, sequence, ..Event::default() };
-        put!(event(&event));
+        trace.extend_from_slice(&writer.event(&event).unwrap());
     }
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     trace
 }
 

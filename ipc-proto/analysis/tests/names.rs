@@ -154,10 +154,7 @@ type Row<'a> = (&'a str, &'a [(&'a str, u64)], &'a str);
 /// Writes rows of `Universal.System`, in which numbers have eight bytes.
 fn system_trace(rows: &[Row<'_>]) -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    while let Some(bytes) = writer.trace(&Trace::new(Version::V4)).unwrap() {
-        trace.extend_from_slice(bytes);
-    }
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     for (id, (name, numbers, _)) in (1..).zip(rows) {
         let fields: Vec<_> = numbers.iter().map(|(name, _)| (*name, Scalar::UInt64)).collect();
         let text = if *name == "ProcessMapping" { "FileName" } else { "Name" };
@@ -166,21 +163,15 @@ fn system_trace(rows: &[Row<'_>]) -> Vec<u8> {
         let mut metadata = Metadata::default();
         (metadata.id, metadata.provider, metadata.name) = (id, "Universal.System".into(), (*name).into());
         metadata.fields = Fields::build(&fields, &mut space).unwrap();
-        while let Some(bytes) = writer.describe(&metadata).unwrap() {
-            trace.extend_from_slice(bytes);
-        }
+        trace.extend_from_slice(&writer.describe(&metadata).unwrap());
     }
     for (id, (_, numbers, text)) in (1..).zip(rows) {
         let mut payload: Vec<u8> = numbers.iter().flat_map(|(_, number)| number.to_le_bytes()).collect();
         payload.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
         let event = Event { metadata_id: id, sequence: id, payload: &payload, ..Event::default() };
-        while let Some(bytes) = writer.event(&event).unwrap() {
-            trace.extend_from_slice(bytes);
-        }
+        trace.extend_from_slice(&writer.event(&event).unwrap());
     }
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     trace
 }
 

@@ -80,11 +80,10 @@ static void drive(int fd, dipc_exchange *exchange) {
     }
 }
 
-/* Outputs what the writer has. Returns whether it must be called again with the same record. */
-static bool output(dipc_status status, const dipc_output *out) {
-    if (status != DIPC_STATUS_OK || out->len == 0)
-        return false;
-    return send_all(session.fd, out->data, out->len);
+/* Outputs the bytes of a record. */
+static void output(dipc_status status, const dipc_output *out) {
+    if (status == DIPC_STATUS_OK)
+        send_all(session.fd, out->data, out->len);
 }
 
 static void write_tick(void) {
@@ -102,10 +101,8 @@ static void write_tick(void) {
     event.sorted = true;
     event.payload = payload;
     event.payload_len = sizeof payload;
-    while (output(dipc_writer_event(&session.writer, &event, &out), &out))
-        ;
-    while (output(dipc_writer_flush(&session.writer, &out), &out))
-        ;
+    output(dipc_writer_event(&session.writer, &event, &out), &out);
+    output(dipc_writer_flush(&session.writer, &out), &out);
 }
 
 /* Starts the stream on a connection that has the reply. */
@@ -133,19 +130,15 @@ static void start_stream(int fd) {
     tick.level = 4;
     tick.fields = &field;
     tick.field_count = 1;
-    dipc_writer_init(&session.writer, session.buf, sizeof session.buf, NULL);
-    while (output(dipc_writer_trace(&session.writer, &trace, &out), &out))
-        ;
-    while (output(dipc_writer_describe(&session.writer, &tick, &out), &out))
-        ;
+    dipc_writer_init(&session.writer, &trace, session.buf, sizeof session.buf, NULL);
+    output(dipc_writer_describe(&session.writer, &tick, &out), &out);
 }
 
 static void stop_stream(void) {
     dipc_output out;
     if (session.fd < 0)
         return;
-    while (output(dipc_writer_finish(&session.writer, &out), &out))
-        ;
+    output(dipc_writer_finish(&session.writer, &out), &out);
     close(session.fd);
     session.fd = -1;
 }

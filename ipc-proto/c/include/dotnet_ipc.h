@@ -2275,14 +2275,12 @@ typedef void (*dipc_visit_label)(void *context, const struct dipc_label *label);
  A writer of a NetTrace stream of version 4, the version of current runtimes, in memory of the caller. Set it to zeros or
  initialise it before another function receives it.
 
- Every function that writes a record stores in `out` the bytes that the caller must output. As long as these are not
- empty, the caller repeats the call with the same record: the writer has taken it when there are none.
+ Every function that writes a record takes it and stores in `out` the bytes that the caller must output then: mostly
+ none. An error leaves the record out.
 
  ```c
- do {
-     status = dipc_writer_event(&writer, &event, &out);
-     if (status == DIPC_STATUS_OK) write_all(fd, out.data, out.len);
- } while (status == DIPC_STATUS_OK && out.len > 0);
+ status = dipc_writer_event(&writer, &event, &out);
+ if (status == DIPC_STATUS_OK) write_all(fd, out.data, out.len);
  ```
 
  A record that another one refers to is written before it.
@@ -2293,20 +2291,6 @@ typedef struct dipc_writer {
      */
     uint64_t opaque[72];
 } dipc_writer;
-
-/*
- Bytes to output, in the buffer of the writer. They are valid until the next function receives the writer.
- */
-typedef struct dipc_output {
-    /*
-     The first byte.
-     */
-    const uint8_t *data;
-    /*
-     The number of bytes; 0 if the writer has taken the record.
-     */
-    size_t len;
-} dipc_output;
 
 /*
  A field of the payload of an event.
@@ -2364,6 +2348,21 @@ typedef struct dipc_description {
      */
     size_t field_count;
 } dipc_description;
+
+/*
+ Bytes to output, in the buffer of the writer. They are valid until the next function receives the writer. Those of
+ `dipc_writer_finish` are valid as long as the buffer.
+ */
+typedef struct dipc_output {
+    /*
+     The first byte.
+     */
+    const uint8_t *data;
+    /*
+     The number of bytes.
+     */
+    size_t len;
+} dipc_output;
 
 #ifdef __cplusplus
 extern "C" {
@@ -3290,24 +3289,22 @@ dipc_status dipc_metadata_values(const struct dipc_metadata *metadata,
 dipc_status dipc_labels(const uint8_t *bytes, size_t len, dipc_visit_label visit, void *context, size_t *detail);
 
 /*
- Initialises a writer with a buffer, which it uses until it is finished. A record of `n` bytes needs a buffer of
- `2 * n + 400` bytes at most; 4 KiB are enough for small events.
+ Starts a stream, which states `trace` first; the version in it is ignored. The writer uses the buffer until it is
+ finished. A record of `n` bytes needs a buffer of `2 * n + 400` bytes at most; 4 KiB are enough for small events.
 
- Returns `DIPC_STATUS_BUFFER_TOO_SMALL` if there is no room for any record.
+ Returns `DIPC_STATUS_INVALID_ARGUMENT` for a frequency of 0 and a pointer size other than 4 and 8, and
+ `DIPC_STATUS_BUFFER_TOO_SMALL` if there is no room for any record.
  */
-dipc_status dipc_writer_init(struct dipc_writer *writer, uint8_t *buf, size_t size, size_t *detail);
+dipc_status dipc_writer_init(struct dipc_writer *writer,
+                             const struct dipc_trace *trace,
+                             uint8_t *buf,
+                             size_t size,
+                             size_t *detail);
 
 /*
  Returns the size of a `dipc_writer` in bytes: that of the header which the library was compiled with.
  */
 size_t dipc_writer_size(void);
-
-/*
- Writes what the stream states about itself, before all other records. The version in `trace` is ignored.
-
- Returns `DIPC_STATUS_INVALID_ARGUMENT` after another record, and for a frequency of 0.
- */
-dipc_status dipc_writer_trace(struct dipc_writer *writer, const struct dipc_trace *trace, struct dipc_output *out);
 
 /*
  Writes the description of a kind of event.
@@ -3350,7 +3347,7 @@ dipc_status dipc_writer_thread_sequence(struct dipc_writer *writer,
 dipc_status dipc_writer_flush(struct dipc_writer *writer, struct dipc_output *out);
 
 /*
- Ends the stream: as `dipc_writer_flush`, and then the end mark.
+ Ends the stream: as `dipc_writer_flush`, with the end mark. No record can follow: the writer is as if set to zeros.
  */
 dipc_status dipc_writer_finish(struct dipc_writer *writer, struct dipc_output *out);
 

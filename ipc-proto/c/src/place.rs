@@ -54,6 +54,20 @@ pub(crate) unsafe fn content<'a, O: Opaque>(at: *mut O) -> Result<&'a mut O::Con
     Ok(&mut tagged.content)
 }
 
+/// Takes the content out of an opaque struct, which is no longer initialised then.
+///
+/// # Safety
+/// `at` points to such a struct, all zeros or initialised, that nothing else uses.
+pub(crate) unsafe fn take<O: Opaque>(at: *mut O) -> Result<O::Content, Failure> {
+    // SAFETY: the caller vouches for it.
+    unsafe { check_tag(at) }?;
+    // SAFETY: `place` has stored this type here, as the tag shows.
+    let tagged = unsafe { at.cast::<Tagged<O::Content>>().read() };
+    // SAFETY: the caller vouches for it; the tag comes first. Nothing reads the content again.
+    unsafe { at.cast::<u64>().write(0) };
+    Ok(tagged.content)
+}
+
 /// Returns the content of an opaque struct that others can read too.
 ///
 /// # Safety

@@ -5,12 +5,12 @@ use core::time::Duration;
 use ipc_proto::Guid as ProtoGuid;
 use ipc_proto::nettrace::{
     CalendarTime, Event as ProtoEvent, Fields, Metadata as ProtoMetadata, Scalar,
-    SequencePoint as ProtoPoint, Stack as ProtoStack, ThreadSequence, Trace as ProtoTrace, TraceWriter,
-    Version, WriteError, WriteOutput,
+    SequencePoint as ProtoPoint, Stack as ProtoStack, ThreadSequence, Trace as ProtoTrace, TraceBytes,
+    TraceWriter, Version, WriteError,
 };
 
 use crate::memory;
-use crate::place::{Opaque, content, place};
+use crate::place::{Opaque, content, place, take};
 use crate::status::{Failure, Outcome, Status, report};
 use crate::text::Text;
 use crate::trace::{Event, SequencePoint, Stack, Thread, Trace};
@@ -18,14 +18,12 @@ use crate::trace::{Event, SequencePoint, Stack, Thread, Trace};
 /// A writer of a NetTrace stream of version 4, the version of current runtimes, in memory of the caller. Set it to zeros or
 /// initialise it before another function receives it.
 ///
-/// Every function that writes a record stores in `out` the bytes that the caller must output. As long as these are not
-/// empty, the caller repeats the call with the same record: the writer has taken it when there are none.
+/// Every function that writes a record takes it and stores in `out` the bytes that the caller must output then: mostly
+/// none. An error leaves the record out.
 ///
 /// ```c
-/// do {
-///     status = dipc_writer_event(&writer, &event, &out);
-///     if (status == DIPC_STATUS_OK) write_all(fd, out.data, out.len);
-/// } while (status == DIPC_STATUS_OK && out.len > 0);
+/// status = dipc_writer_event(&writer, &event, &out);
+/// if (status == DIPC_STATUS_OK) write_all(fd, out.data, out.len);
 /// ```
 ///
 /// A record that another one refers to is written before it.
@@ -41,12 +39,13 @@ unsafe impl Opaque for Writer {
     const TAG: u64 = 0x6470_6363_9a75_e704;
 }
 
-/// Bytes to output, in the buffer of the writer. They are valid until the next function receives the writer.
+/// Bytes to output, in the buffer of the writer. They are valid until the next function receives the writer. Those of
+/// `dipc_writer_finish` are valid as long as the buffer.
 #[repr(C)]
 pub struct Output {
     /// The first byte.
     pub data: *const u8,
-    /// The number of bytes; 0 if the writer has taken the record.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -144,31 +143,40 @@ unsafe fn write(
     unsafe { report(outcome, ptr::null_mut()) }
 }
 
-fn piece(bytes: Option<&[u8]>) -> Output {
-    bytes.map_or(Output { data: ptr::null(), len: 0 }, |bytes| Output {
-        data: bytes.as_ptr(),
-        len: bytes.len(),
-    })
+fn output(bytes: TraceBytes<'_>) -> Output {
+    Output { data: bytes.as_ptr(), len: bytes.len() }
 }
 
-fn output(written: WriteOutput<'_>) -> Result<Output, Failure> {
-    Ok(piece(written?))
-}
-
-/// Initialises a writer with a buffer, which it uses until it is finished. A record of `n` bytes needs a buffer of
-/// `2 * n + 400` bytes at most; 4 KiB are enough for small events.
+/// Starts a stream, which states `trace` first; the version in it is ignored. The writer uses the buffer until it is
+/// finished. A record of `n` bytes needs a buffer of `2 * n + 400` bytes at most; 4 KiB are enough for small events.
 ///
-/// Returns `DIPC_STATUS_BUFFER_TOO_SMALL` if there is no room for any record.
+/// Returns `DIPC_STATUS_INVALID_ARGUMENT` for a frequency of 0 and a pointer size other than 4 and 8, and
+/// `DIPC_STATUS_BUFFER_TOO_SMALL` if there is no room for any record.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_writer_init(
     writer: *mut Writer,
+    trace: *const Trace,
     buf: *mut u8,
     size: usize,
     detail: *mut usize,
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    let outcome = unsafe { memory::slice_mut(buf, size) }.and_then(|buf| -> Outcome {
-        let new = TraceWriter::new(Version::V4, buf)?;
+    let outcome = unsafe { memory::reference(trace) }.and_then(|trace| -> Outcome {
+        let start = Duration::from_nanos(trace.start_unix_nanoseconds);
+        let first = ProtoTrace {
+            sync_time: CalendarTime::from_unix(start).unwrap_or_default(),
+            sync_ticks: trace.sync_ticks,
+            frequency: trace.frequency,
+            pointer_size: trace.pointer_size,
+            process_id: Some(trace.process_id),
+            processors: Some(trace.processors),
+            ..ProtoTrace::new(Version::V4)
+        };
+        if first.check().is_err() {
+            return Err(Status::InvalidArgument.into());
+        }
+        // SAFETY: as above.
+        let new = TraceWriter::new(&first, unsafe { memory::slice_mut(buf, size) }?)?;
         // SAFETY: as above.
         unsafe { place(writer, new) }.map(|()| 0)
     });
@@ -180,37 +188,6 @@ pub unsafe extern "C" fn dipc_writer_init(
 #[unsafe(no_mangle)]
 pub extern "C" fn dipc_writer_size() -> usize {
     size_of::<Writer>()
-}
-
-/// Writes what the stream states about itself, before all other records. The version in `trace` is ignored.
-///
-/// Returns `DIPC_STATUS_INVALID_ARGUMENT` after another record, and for a frequency of 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dipc_writer_trace(
-    writer: *mut Writer,
-    trace: *const Trace,
-    out: *mut Output,
-) -> Status {
-    let record = |writer: &mut TraceWriter<'static>| {
-        // SAFETY: the caller vouches for the pointer.
-        let given = unsafe { memory::reference(trace) }?;
-        let start = Duration::from_nanos(given.start_unix_nanoseconds);
-        let record = ProtoTrace {
-            sync_time: CalendarTime::from_unix(start).unwrap_or_default(),
-            sync_ticks: given.sync_ticks,
-            frequency: given.frequency,
-            pointer_size: given.pointer_size,
-            process_id: Some(given.process_id),
-            processors: Some(given.processors),
-            ..ProtoTrace::new(Version::V4)
-        };
-        if record.check().is_err() {
-            return Err(Status::InvalidArgument.into());
-        }
-        output(writer.trace(&record))
-    };
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { write(writer, out, record) }
 }
 
 /// Writes the description of a kind of event.
@@ -243,7 +220,7 @@ pub unsafe extern "C" fn dipc_writer_describe(
         (metadata.id, metadata.event_id) = (given.id, given.event_id);
         (metadata.keywords, metadata.version, metadata.level) = (given.keywords, given.version, given.level);
         metadata.fields = Fields::build(pairs, &mut space)?;
-        output(writer.describe(&metadata))
+        Ok(output(writer.describe(&metadata)?))
     };
     // SAFETY: the caller vouches for the pointers.
     unsafe { write(writer, out, record) }
@@ -281,7 +258,7 @@ pub unsafe extern "C" fn dipc_writer_stack(
         let stack = unsafe { memory::reference(stack) }?;
         // SAFETY: as above.
         let bytes = unsafe { memory::slice(stack.bytes, stack.len) }?;
-        output(writer.stack(&ProtoStack { id: stack.id, bytes }))
+        Ok(output(writer.stack(&ProtoStack { id: stack.id, bytes })?))
     };
     // SAFETY: the caller vouches for the pointers.
     unsafe { write(writer, out, record) }
@@ -299,7 +276,7 @@ pub unsafe extern "C" fn dipc_writer_event(
         let event = unsafe { memory::reference(event) }?;
         // SAFETY: as above.
         let payload = unsafe { memory::slice(event.payload, event.payload_len) }?;
-        output(writer.event(&ProtoEvent {
+        Ok(output(writer.event(&ProtoEvent {
             metadata_id: event.metadata_id,
             sequence: event.sequence,
             capture_thread: event.capture_thread,
@@ -313,7 +290,7 @@ pub unsafe extern "C" fn dipc_writer_event(
             sorted: event.sorted,
             payload,
             stack: &[],
-        }))
+        })?))
     };
     // SAFETY: the caller vouches for the pointers.
     unsafe { write(writer, out, record) }
@@ -329,11 +306,11 @@ pub unsafe extern "C" fn dipc_writer_sequence_point(
     let record = |writer: &mut TraceWriter<'static>| {
         // SAFETY: the caller vouches for the pointer.
         let point = unsafe { memory::reference(point) }?;
-        output(writer.sequence_point(&ProtoPoint {
+        Ok(output(writer.sequence_point(&ProtoPoint {
             timestamp: point.timestamp,
             flags: point.flags,
             threads: 0,
-        }))
+        })?))
     };
     // SAFETY: the caller vouches for the pointers.
     unsafe { write(writer, out, record) }
@@ -351,7 +328,8 @@ pub unsafe extern "C" fn dipc_writer_thread_sequence(
     let record = |writer: &mut TraceWriter<'static>| {
         // SAFETY: the caller vouches for the pointer.
         let row = unsafe { memory::reference(thread) }?;
-        output(writer.thread_sequence(&ThreadSequence { thread: row.thread, sequence: row.sequence }))
+        let row = ThreadSequence { thread: row.thread, sequence: row.sequence };
+        Ok(output(writer.thread_sequence(&row)?))
     };
     // SAFETY: the caller vouches for the pointers.
     unsafe { write(writer, out, record) }
@@ -361,12 +339,18 @@ pub unsafe extern "C" fn dipc_writer_thread_sequence(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_writer_flush(writer: *mut Writer, out: *mut Output) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    unsafe { write(writer, out, |writer| Ok(piece(writer.flush()))) }
+    unsafe { write(writer, out, |writer| Ok(output(writer.flush()))) }
 }
 
-/// Ends the stream: as `dipc_writer_flush`, and then the end mark.
+/// Ends the stream: as `dipc_writer_flush`, with the end mark. No record can follow: the writer is as if set to zeros.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_writer_finish(writer: *mut Writer, out: *mut Output) -> Status {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { write(writer, out, |writer| Ok(piece(writer.finish()))) }
+    let outcome = memory::check(out, 1).and_then(|()| -> Outcome {
+        // SAFETY: the caller vouches for the pointers.
+        let content = unsafe { take(writer) }?;
+        // SAFETY: as above.
+        unsafe { memory::store(out, output(content.finish())) }.map(|()| 0)
+    });
+    // SAFETY: no number is stored.
+    unsafe { report(outcome, ptr::null_mut()) }
 }

@@ -366,14 +366,15 @@ static void writers(void) {
     memset(&description, 0, sizeof description);
     EXPECT(sizeof writer, dipc_writer_size());
     EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_event(&writer, &event, &out));
-    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_writer_init(&writer, buf, 1, &detail));
-    EXPECT(DIPC_STATUS_OK, dipc_writer_init(&writer, buf, sizeof buf, NULL));
-    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_trace(&writer, NULL, &out));
-    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_flush(&writer, NULL));
-    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_writer_trace(&writer, &trace, &out)); /* without a clock */
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_init(&writer, NULL, buf, sizeof buf, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_writer_init(&writer, &trace, buf, sizeof buf, NULL)); /* without a clock */
     trace.frequency = 1000;
     trace.pointer_size = 8;
-    EXPECT(DIPC_STATUS_OK, dipc_writer_trace(&writer, &trace, &out));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_init(&writer, &trace, NULL, sizeof buf, NULL));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_writer_init(&writer, &trace, buf, 1, &detail));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_event(&writer, &event, &out)); /* before the header */
+    EXPECT(DIPC_STATUS_OK, dipc_writer_init(&writer, &trace, buf, sizeof buf, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_flush(&writer, NULL));
     description.field_count = 1;
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_describe(&writer, &description, &out));
     description.fields = &field;
@@ -385,12 +386,20 @@ static void writers(void) {
     event.payload = NULL;
     event.payload_len = 1;
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_event(&writer, &event, &out));
-    do
-        EXPECT(DIPC_STATUS_OK, dipc_writer_flush(&writer, &out));
-    while (out.len > 0);
+    EXPECT(DIPC_STATUS_OK, dipc_writer_flush(&writer, &out));
+    EXPECT(true, out.len > 0);
+    EXPECT(DIPC_STATUS_OK, dipc_writer_flush(&writer, &out));
+    EXPECT(0, out.len);
     event.payload = buf;
     event.payload_len = sizeof buf;
     EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_writer_event(&writer, &event, &out));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_writer_finish(&writer, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_writer_finish(&writer, &out));
+    EXPECT(1, out.len); /* the end mark */
+    event.payload_len = 0;
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_event(&writer, &event, &out)); /* after the end */
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_flush(&writer, &out));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_writer_finish(&writer, &out));
 }
 
 static void advertises(void) {

@@ -77,19 +77,27 @@ fn items<'t>(table: &'t Table<'_, u64>, visit: &mut dyn FnMut((u64, &'t u64))) {
 }
 
 proves! { WRITE:
-    TraceWriter::new, TraceWriter::version, TraceWriter::flush, TraceWriter::finish, TraceWriter::trace, TraceWriter::metadata, TraceWriter::describe,
+    TraceWriter::new, TraceWriter::version, TraceWriter::flush, TraceWriter::finish, TraceWriter::metadata, TraceWriter::describe,
     TraceWriter::stack, TraceWriter::event, TraceWriter::sequence_point, TraceWriter::thread_sequence, thread, TraceWriter::remove_thread,
-    label_list,
-    Rewrite::new, Rewrite::record, Rewrite::finish, Rewrite::resync, Rewrite::counts, EventSelector::keeps, <RewriteOptions<'_> as Default>::default,
+    label_list, <TraceBytes<'_> as core::ops::Deref>::deref, <TraceBytes<'_> as AsRef<[u8]>>::as_ref, <TraceBytes<'_> as Default>::default,
+    Rewrite::new, Rewrite::record, Rewrite::finish, RewriteEnd::next_bytes, Rewrite::resync, Rewrite::counts, EventSelector::keeps, <RewriteOptions<'_> as Default>::default,
     <RewriteError as From<WriteError>>::from, <RewriteError as core::error::Error>::source,
     <End as From<BadBlock>>::from,
 }
 
-fn thread<'w>(writer: &'w mut TraceWriter<'_>, index: u64, entries: ThreadEntries<'_>) -> WriteOutput<'w> {
+fn thread<'w>(
+    writer: &'w mut TraceWriter<'_>,
+    index: u64,
+    entries: ThreadEntries<'_>,
+) -> Result<TraceBytes<'w>, WriteError> {
     writer.thread(index, entries)
 }
 
-fn label_list<'w>(writer: &'w mut TraceWriter<'_>, id: u32, labels: Labels<'_>) -> WriteOutput<'w> {
+fn label_list<'w>(
+    writer: &'w mut TraceWriter<'_>,
+    id: u32,
+    labels: Labels<'_>,
+) -> Result<TraceBytes<'w>, WriteError> {
     writer.label_list(id, labels)
 }
 

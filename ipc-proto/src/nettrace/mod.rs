@@ -136,9 +136,8 @@
 //!
 //! # Writing
 //!
-//! A [`TraceWriter`] stores records in a buffer of the caller. Each of its methods returns bytes for the caller to
-//! output until it has taken the record. [`Trace::new`] creates a valid first record, and [`CalendarTime`] converts its
-//! start time.
+//! A [`TraceWriter`] stores records in a buffer of the caller, and each of its methods returns the bytes that the caller
+//! must output then. [`Trace::new`] creates a valid first record, and [`CalendarTime`] converts its start time.
 #[cfg(feature = "alloc")]
 mod assemble;
 mod block;
@@ -203,8 +202,8 @@ pub use parser::{Limits, Parser, Record};
 #[cfg(feature = "alloc")]
 pub use parser_buf::ParserBuf;
 pub use rewrite::{
-    Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteError, RewriteOptions,
-    RewriteOutput, RewriteSpace, ThreadState,
+    Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteEnd, RewriteError,
+    RewriteOptions, RewriteSpace, ThreadState,
 };
 pub use scalar::Scalar;
 pub use sequence_point::{SequencePoint, ThreadSequence};
@@ -220,4 +219,4 @@ pub use trace_event::TraceEvent;
 pub use value::{FileTime, Value};
 pub use values::{Item, Values};
 pub use varint::{Varint32, Varint64, Zigzag64};
-pub use writer::{TraceWriter, WriteError, WriteOutput};
+pub use writer::{TraceBytes, TraceWriter, WriteError};

@@ -2,28 +2,27 @@ mod command_line;
 mod error;
 mod options;
 mod rewrite_counts;
+mod rewrite_end;
 mod space;
 mod thread_state;
-
-use core::ops::Range;
 
 use self::command_line::CommandLine;
 pub use self::error::RewriteError;
 pub use self::options::{EventSelector, RewriteOptions};
 pub use self::rewrite_counts::RewriteCounts;
+pub use self::rewrite_end::RewriteEnd;
 use self::space::fold;
 pub use self::space::{Activities, MetadataState, RewriteSpace};
 pub use self::thread_state::ThreadState;
-use super::writer::Put;
 use super::{
     End, Event, Fields, Label, LabelList, Metadata, Record, SequencePoint, Stack, Table, Thread, ThreadEntry,
-    ThreadSequence, Trace, TraceWriter, Version, WriteError,
+    ThreadSequence, Trace, TraceBytes, TraceWriter, Version, WriteError,
 };
 use crate::Guid;
 
 /// A filter and converter of streams.
 ///
-/// It takes the records of a [`Parser`](super::Parser) and returns the bytes of the result. Without a filter, the
+/// It takes the records of a [`Parser`](super::Parser) and returns the bytes of the result, as a [`TraceWriter`] does. Without a filter, the
 /// result of a runtime's V4 stream has the same bytes. With a filter, the sequence numbers of a thread become
 /// contiguous where an event was filtered out, and gaps remain where the runtime lost events:
 /// [`LossCounter::lost`](super::LossCounter::lost) returns the same number for source and result. Metadata records without a
@@ -60,9 +59,8 @@ pub struct Rewrite<'s> {
     /// V6 to V4: ids of metadata start again in the source, but not in the result.
     first_id: u32,
     last_id: u32,
-    /// V3: the number of stacks with an id, and whether the stack of the current event has been written.
+    /// V3: the number of stacks with an id.
     stacks: u32,
-    stack_is_there: bool,
     /// V4 to V6: the number of label lists.
     lists: u32,
     /// The last timestamp.
@@ -71,23 +69,9 @@ pub struct Rewrite<'s> {
     resyncs: u32,
     begun: bool,
     complete: bool,
+    /// The last sequence point has been written, then the end mark.
     closed: bool,
-}
-
-/// The result of [`Rewrite::record`]: bytes that the caller must output before it repeats the call with the same record,
-/// or `None` when the record is done.
-pub type RewriteOutput<'w> = Result<Option<&'w [u8]>, RewriteError>;
-
-/// The same as a range of the buffer, which does not borrow the writer.
-type Piece = Result<Option<Range<usize>>, RewriteError>;
-
-/// Returns the bytes to output first, if there are any.
-macro_rules! first {
-    ($put:expr) => {
-        if let Some(piece) = $put? {
-            return Ok(Some(piece));
-        }
-    };
+    ended: bool,
 }
 
 impl<'s> Rewrite<'s> {
@@ -99,7 +83,7 @@ impl<'s> Rewrite<'s> {
         let to = options.version.unwrap_or(Version::V4);
         Ok(Self {
             options,
-            writer: TraceWriter::new(to, space.buffer)?,
+            writer: TraceWriter::without_trace(to, space.buffer)?,
             metadata: Table::new(space.metadata),
             threads: Table::new(space.threads),
             labels: Table::new(space.labels),
@@ -110,39 +94,39 @@ impl<'s> Rewrite<'s> {
             first_id: 0,
             last_id: 0,
             stacks: 0,
-            stack_is_there: false,
             lists: 0,
             now: 0,
             resyncs: 0,
             begun: false,
             complete: false,
             closed: false,
+            ended: false,
         })
     }
 
-    /// Takes the next record of the source. See [`RewriteOutput`] for the result.
+    /// Takes the next record of the source, and returns the bytes that the caller must output then. Records before the
+    /// first `Trace` are ignored.
     ///
     /// # Errors
     /// If the space has no room for the record. The result cannot be finished then.
-    pub fn record(&mut self, record: &Record<'_>) -> RewriteOutput<'_> {
-        let piece = match record {
-            Record::Trace(trace) => self.trace(trace),
-            Record::Block(_) => self.block(),
-            Record::Metadata(record) => self.describe(record),
-            Record::Event(event) => self.event(event),
-            Record::Stack(stack) => self.writer.put_stack(stack).map_err(RewriteError::from),
-            Record::SequencePoint(point) => self.sequence_point(point),
-            Record::ThreadSequence(row) => self.thread_sequence(row),
-            Record::Thread(thread) => self.thread(thread),
-            Record::RemoveThread(row) => self.remove_thread(row),
-            Record::LabelList(list) => self.label_list(list),
-            Record::End(end) => {
-                self.complete = *end == End::Complete;
-                Ok(None)
-            }
-            Record::TimeRange(_) | Record::BadBlock(_) | Record::More { .. } => Ok(None),
-        }?;
-        Ok(self.writer.bytes(piece))
+    pub fn record(&mut self, record: &Record<'_>) -> Result<TraceBytes<'_>, RewriteError> {
+        self.writer.lend_nothing();
+        match record {
+            Record::Trace(trace) => self.trace(trace)?,
+            Record::End(end) => self.complete = *end == End::Complete,
+            _ if !self.begun => {}
+            Record::Block(_) => self.block()?,
+            Record::Metadata(record) => self.describe(record)?,
+            Record::Event(event) => self.event(event)?,
+            Record::Stack(stack) => self.writer.put_stack(stack)?,
+            Record::SequencePoint(point) => self.sequence_point(point)?,
+            Record::ThreadSequence(row) => self.thread_sequence(row)?,
+            Record::Thread(thread) => self.thread(thread)?,
+            Record::RemoveThread(row) => self.remove_thread(row)?,
+            Record::LabelList(list) => self.label_list(list)?,
+            Record::TimeRange(_) | Record::BadBlock(_) | Record::More { .. } => {}
+        }
+        Ok(self.writer.lent())
     }
 
     /// Prepares for a gap in the source, as after [`Parser::skip_block`](super::Parser::skip_block): the numbers of the
@@ -154,14 +138,10 @@ impl<'s> Rewrite<'s> {
         self.resyncs = self.resyncs.wrapping_add(1);
     }
 
-    /// Ends the result after any end of the source. Returns the rest of the result, piece by piece, then `None`. The
-    /// result is empty if the source had no `Trace` record.
-    ///
-    /// # Errors
-    /// If the buffer has no room for the rest.
-    pub fn finish(&mut self) -> RewriteOutput<'_> {
-        let piece = self.close()?;
-        Ok(self.writer.bytes(piece))
+    /// Ends the result after any end of the source. [`RewriteEnd`] returns the remaining bytes. The result is empty if
+    /// the source had no `Trace` record.
+    pub const fn finish(self) -> RewriteEnd<'s> {
+        RewriteEnd { rewrite: self }
     }
 
     /// Returns the counts of the records so far.
@@ -170,10 +150,10 @@ impl<'s> Rewrite<'s> {
         &self.counts
     }
 
-    fn trace(&mut self, trace: &Trace<'_>) -> Piece {
+    fn trace(&mut self, trace: &Trace<'_>) -> Result<(), RewriteError> {
         if self.begun {
             // Only the first `Trace` counts.
-            return Ok(None);
+            return Ok(());
         }
         self.from = trace.version;
         self.to = self.options.version.unwrap_or(match trace.version {
@@ -181,7 +161,7 @@ impl<'s> Rewrite<'s> {
             version => version,
         });
         self.writer.set_version(self.to);
-        first!(self.writer.put_trace(trace));
+        self.writer.put_trace(trace)?;
         self.begun = true;
         self.now = trace.sync_ticks;
         if self.to == Version::V4 {
@@ -189,26 +169,25 @@ impl<'s> Rewrite<'s> {
             let lost = { trace.pairs }.filter(|(key, _)| known.iter().all(|name| *key != **name)).count();
             self.counts.pairs = u64::try_from(lost).unwrap_or(u64::MAX);
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Ends the block of the result where the source's ends, unless events are filtered.
-    fn block(&mut self) -> Piece {
-        first!(self.begin_anew());
+    fn block(&mut self) -> Result<(), RewriteError> {
+        self.begin_anew()?;
         if self.options.keeps_all() && self.from == self.to {
-            first!(Put::Ok(self.writer.put_flush()));
+            self.writer.turn(0)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Discards the threads or metadata that the last sequence point states. This is the last place to report the
     /// losses of these threads.
-    fn begin_anew(&mut self) -> Piece {
+    fn begin_anew(&mut self) -> Result<(), RewriteError> {
         if self.to == Version::V6 && self.forget & SequencePoint::FLUSH_THREADS != 0 {
             for (thread, counted) in self.threads.iter().filter(|(_, counted)| counted.is_pending()) {
                 let row = ThreadSequence { thread, sequence: counted.last(self.to) };
-                // Does not flush: that would separate the row from its sequence point.
-                first!(self.writer.put_thread_sequence(&row));
+                self.writer.put_thread_sequence(&row)?;
             }
             self.threads.clear();
         }
@@ -217,18 +196,18 @@ impl<'s> Rewrite<'s> {
             self.first_id = self.last_id;
         }
         self.forget = 0;
-        Ok(None)
+        Ok(())
     }
 
-    fn describe(&mut self, record: &Event<'_>) -> Piece {
+    fn describe(&mut self, record: &Event<'_>) -> Result<(), RewriteError> {
         let same = self.to == self.from || self.from == Version::V3 && self.to == Version::V4;
         let Ok(mut metadata) = Metadata::decode(self.from, record.payload) else {
             if same && self.options.only.is_empty() {
-                first!(self.writer.put_metadata(record));
+                self.writer.put_metadata(record)?;
             } else {
                 self.counts.descriptions = self.counts.descriptions.saturating_add(1);
             }
-            return Ok(None);
+            return Ok(());
         };
         let id = metadata.id;
         let described = MetadataState {
@@ -243,7 +222,7 @@ impl<'s> Rewrite<'s> {
         if described.keep && same {
             let processor =
                 if self.from == Version::V3 { Event::UNKNOWN_PROCESSOR } else { record.processor };
-            first!(self.writer.put_metadata(&Event { processor, ..*record }));
+            self.writer.put_metadata(&Event { processor, ..*record })?;
         } else if described.keep {
             metadata.id = self.first_id.wrapping_add(id);
             partly = metadata.problem.is_some_and(|e| e.kind != crate::DecodeErrorKind::DescribedTwice);
@@ -251,18 +230,18 @@ impl<'s> Rewrite<'s> {
                 Err(WriteError::Version(_) | WriteError::TooLong { .. }) => {
                     partly = true;
                     metadata.fields = Fields::EMPTY;
-                    first!(self.writer.put_describe(&metadata));
+                    self.writer.put_describe(&metadata)?;
                 }
-                put => first!(put),
+                put => put?,
             }
         }
         self.counts.descriptions = self.counts.descriptions.saturating_add(partly.into());
         self.last_id = self.last_id.max(self.first_id.wrapping_add(id));
         self.metadata.insert(id.into(), described).map_err(|_| RewriteError::TooManyMetadata)?;
-        Ok(None)
+        Ok(())
     }
 
-    fn event(&mut self, event: &Event<'_>) -> Piece {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), RewriteError> {
         let described = self.metadata.get(event.metadata_id.into()).copied();
         let described = described.unwrap_or_else(|| MetadataState {
             keep: self.options.only.is_empty(),
@@ -278,12 +257,9 @@ impl<'s> Rewrite<'s> {
                 event.capture_thread = event.thread;
                 event.processor = Event::UNKNOWN_PROCESSOR;
                 if !event.stack.is_empty() {
-                    if !self.stack_is_there {
-                        let id = self.stacks.wrapping_add(1);
-                        first!(self.writer.put_stack(&Stack { id, bytes: event.stack }));
-                        (self.stacks, self.stack_is_there) = (id, true);
-                    }
-                    event.stack_id = self.stacks;
+                    let id = self.stacks.wrapping_add(1);
+                    self.writer.put_stack(&Stack { id, bytes: event.stack })?;
+                    (self.stacks, event.stack_id) = (id, id);
                 }
             }
             match (self.from, self.to) {
@@ -297,8 +273,8 @@ impl<'s> Rewrite<'s> {
                         (labels.activity_id, labels.related_activity_id);
                 }
                 (Version::V3 | Version::V4, Version::V6) => {
-                    first!(self.declare(event.capture_thread));
-                    first!(self.declare(event.thread));
+                    self.declare(event.capture_thread)?;
+                    self.declare(event.thread)?;
                     counted = self.counted(event.capture_thread);
                     counted.resync(self.resyncs, event.sequence.wrapping_sub(1));
                     let activities = Activities {
@@ -310,7 +286,7 @@ impl<'s> Rewrite<'s> {
                         Ok(id) => event.label_list = id,
                         Err(key) => {
                             let id = self.lists.wrapping_add(1);
-                            first!(self.writer.put_label_list(id, activities.labels()));
+                            self.writer.put_label_list(id, activities.labels())?;
                             self.lists = id;
                             let activities = Activities { id, ..activities };
                             if self.labels.insert(key, activities).is_err() {
@@ -325,43 +301,42 @@ impl<'s> Rewrite<'s> {
             }
             event.sequence = counted.event(&event, true, self.from, self.to);
             let (payload, stripped) = described.command_line.strip(event.payload);
-            first!(self.writer.put_event(&event, payload));
+            self.writer.put_event(&event, payload)?;
             self.counts.kept = self.counts.kept.saturating_add(1);
             self.counts.command_lines = self.counts.command_lines.saturating_add(stripped.into());
         } else {
             counted.event(event, false, self.from, self.to);
         }
-        self.stack_is_there = false;
         self.now = self.now.max(event.timestamp);
         self.counts.events = self.counts.events.saturating_add(1);
         self.count(capture_thread, counted)?;
-        Ok(None)
+        Ok(())
     }
 
-    fn sequence_point(&mut self, point: &SequencePoint) -> Piece {
+    fn sequence_point(&mut self, point: &SequencePoint) -> Result<(), RewriteError> {
         let flags = if self.from == self.to { point.flags } else { 0 };
-        first!(self.writer.put_sequence_point(&SequencePoint { flags, ..*point }));
+        self.writer.put_sequence_point(&SequencePoint { flags, ..*point })?;
         self.forget = point.flags;
         self.labels.clear();
         self.lists = 0;
-        Ok(None)
+        Ok(())
     }
 
-    fn thread_sequence(&mut self, row: &ThreadSequence) -> Piece {
+    fn thread_sequence(&mut self, row: &ThreadSequence) -> Result<(), RewriteError> {
         let mut counted = self.counted(row.thread);
         counted.resync(self.resyncs, row.sequence);
         let thread = self.thread_in_result(row.thread);
         if let Some(sequence) = counted.row(row, self.from, self.to) {
-            first!(self.writer.put_thread_sequence(&ThreadSequence { thread, sequence }));
+            self.writer.put_thread_sequence(&ThreadSequence { thread, sequence })?;
         }
         self.count(row.thread, counted)?;
-        Ok(None)
+        Ok(())
     }
 
-    fn thread(&mut self, thread: &Thread<'_>) -> Piece {
+    fn thread(&mut self, thread: &Thread<'_>) -> Result<(), RewriteError> {
         let Thread { index, entries } = *thread;
         if self.to == Version::V6 {
-            first!(self.writer.put_thread(index, entries));
+            self.writer.put_thread(index, entries)?;
         } else {
             let lost = entries.filter(|entry| !matches!(entry, ThreadEntry::ThreadId(_))).count();
             let lost = u64::try_from(lost).unwrap_or(u64::MAX);
@@ -370,15 +345,15 @@ impl<'s> Rewrite<'s> {
         let mut counted = self.counted(index);
         counted.begin(thread.thread_id().unwrap_or(index), self.to);
         self.count(index, counted)?;
-        Ok(None)
+        Ok(())
     }
 
-    fn remove_thread(&mut self, row: &ThreadSequence) -> Piece {
+    fn remove_thread(&mut self, row: &ThreadSequence) -> Result<(), RewriteError> {
         let mut counted = self.counted(row.thread);
         counted.resync(self.resyncs, row.sequence);
         if self.to == Version::V6 {
             if let Some(sequence) = counted.row(row, self.from, self.to) {
-                first!(self.writer.put_remove_thread(&ThreadSequence { sequence, ..*row }));
+                self.writer.put_remove_thread(&ThreadSequence { sequence, ..*row })?;
             }
             self.threads.remove(row.thread);
         } else {
@@ -389,14 +364,14 @@ impl<'s> Rewrite<'s> {
                 self.threads.remove(row.thread);
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn label_list(&mut self, list: &LabelList<'_>) -> Piece {
+    fn label_list(&mut self, list: &LabelList<'_>) -> Result<(), RewriteError> {
         let LabelList { id, labels } = *list;
         if self.to == Version::V6 {
-            first!(self.writer.put_label_list(id, labels));
-            return Ok(None);
+            self.writer.put_label_list(id, labels)?;
+            return Ok(());
         }
         let mut activities = Activities::default();
         let mut lost = 0u64;
@@ -410,53 +385,65 @@ impl<'s> Rewrite<'s> {
         let full = self.labels.insert(id.into(), activities).is_err();
         self.counts.label_lists = self.counts.label_lists.saturating_add(full.into());
         self.counts.labels = self.counts.labels.saturating_add(lost);
-        Ok(None)
+        Ok(())
     }
 
-    /// Reports the pending losses in a last sequence point, after which a reader releases the events that it sorts.
-    fn close(&mut self) -> Piece {
-        if !self.begun {
-            return Ok(None);
+    /// Writes the next part of the end. Pending losses are reported in a last sequence point, after which a reader
+    /// releases the events that it sorts.
+    fn close(&mut self) -> Result<(), RewriteError> {
+        if !self.begun || self.ended {
+            return Ok(());
         }
         if !self.closed {
-            first!(self.begin_anew());
-            first!(self.introduce());
+            self.begin_anew()?;
+            self.introduce()?;
+            if self.writer.lends() {
+                return Ok(());
+            }
             let pending = |(_, counted): &(u64, &ThreadState)| counted.is_pending();
             if !self.complete || self.threads.iter().any(|thread| pending(&thread)) {
                 let point = SequencePoint { timestamp: self.now, ..SequencePoint::default() };
-                first!(self.writer.put_sequence_point(&point));
+                self.writer.put_sequence_point(&point)?;
                 for (thread, counted) in self.threads.iter().filter(pending) {
                     let thread = self.thread_in_result(thread);
                     let row = ThreadSequence { thread, sequence: counted.last(self.to) };
-                    first!(self.writer.put_thread_sequence(&row));
+                    self.writer.put_thread_sequence(&row)?;
                 }
             }
             self.closed = true;
+            if self.writer.lends() {
+                return Ok(());
+            }
         }
-        Ok(self.writer.put_finish())
+        self.writer.put_end();
+        self.ended = true;
+        Ok(())
     }
 
-    /// Introduces threads that have only a pending loss. A reader of V4 would take the loss for their start otherwise.
-    fn introduce(&mut self) -> Piece {
+    /// Introduces threads that have only a pending loss, until bytes are lent to the caller. A reader of V4 would take
+    /// the loss for their start otherwise.
+    fn introduce(&mut self) -> Result<(), RewriteError> {
         if !self.threads.iter().any(|(_, counted)| counted.is_hidden()) {
-            return Ok(None);
+            return Ok(());
         }
         if self.to == Version::V4 {
             let point = SequencePoint { timestamp: self.now, ..SequencePoint::default() };
-            first!(self.writer.put_sequence_point(&point));
+            self.writer.put_sequence_point(&point)?;
         }
         for (thread, counted) in self.threads.iter_mut().filter(|(_, counted)| counted.is_hidden()) {
             if self.to == Version::V6 {
-                first!(self.writer.put_thread(thread, [ThreadEntry::ThreadId(thread)]));
+                self.writer.put_thread(thread, [ThreadEntry::ThreadId(thread)])?;
                 counted.declare();
+                if self.writer.lends() {
+                    return Ok(());
+                }
                 continue;
             }
             let thread = if self.from == Version::V6 { counted.thread_id() } else { thread };
             let row = ThreadSequence { thread, sequence: counted.introduce() };
-            // Does not flush: that would separate the row from its sequence point.
-            first!(self.writer.put_thread_sequence(&row));
+            self.writer.put_thread_sequence(&row)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     fn counted(&self, thread: u64) -> ThreadState {
@@ -481,14 +468,14 @@ impl<'s> Rewrite<'s> {
     }
 
     /// V4 to V6: writes a thread before the first event that refers to it.
-    fn declare(&mut self, thread: u64) -> Piece {
+    fn declare(&mut self, thread: u64) -> Result<(), RewriteError> {
         let mut counted = self.counted(thread);
         if !counted.is_declared() {
-            first!(self.writer.put_thread(thread, [ThreadEntry::ThreadId(thread)]));
+            self.writer.put_thread(thread, [ThreadEntry::ThreadId(thread)])?;
             counted.declare();
             self.count(thread, counted)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     /// V4 to V6: returns the list of these activity ids, or the key to store a new one under.

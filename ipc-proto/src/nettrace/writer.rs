@@ -3,65 +3,79 @@ mod block;
 mod error;
 mod layout;
 mod record;
+mod trace_bytes;
 
 use core::ops::Range;
 
 use self::blob::Blobs;
 pub use self::error::WriteError;
 use self::layout::{
-    END_OBJECT, LAST_LABEL, NULL_REFERENCE, V6_HEADER, common, counted, label, object_type, pairs,
-    thread_entry, v6_header,
+    END_OBJECT, LAST_LABEL, V6_HEADER, common, counted, label, object_type, pairs, thread_entry, v6_header,
 };
 use self::record::{Record, Row, expressible, sized};
+pub use self::trace_bytes::TraceBytes;
 use super::{
     BlockKind, Event, Label, Metadata, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace, Varint64,
     Version,
 };
 use crate::{Encode, wire};
 
-/// The result of each method that writes a record: bytes of the stream that the caller must output before it repeats
-/// the call with the same record, or `None` when the writer has taken the record.
-///
-/// ```text
-/// while let Some(bytes) = writer.event(&event)? {
-///     out.write_all(bytes)?;
-/// }
-/// ```
-pub type WriteOutput<'w> = Result<Option<&'w [u8]>, WriteError>;
-
-/// The same as a range of the buffer, which does not borrow the writer.
-pub(super) type Put = Result<Option<Range<usize>>, WriteError>;
-
 /// A writer of streams, record by record, into a buffer of the caller.
-///
-/// V4 has the same bytes as a runtime's: from the records of a runtime's block the writer makes the same block.
 ///
 /// The writer collects events in a block, and the records that events refer to (metadata, stacks, threads, label lists)
 /// in blocks before it. The caller must write a record before the first event that refers to it. Blocks are output when
 /// they are full, on [`flush`](Self::flush), and where the order of records requires it.
 ///
-/// Each method that takes a record returns [`WriteOutput`].
+/// Each method takes its record and returns the [`TraceBytes`] that the caller must output then: mostly none.
+/// An error leaves the record out, and the stream remains valid.
+///
+/// ```text
+/// out.write_all(&writer.event(&event)?)?;        // or .await
+/// ```
+///
+/// V4 has the same bytes as a runtime's: from the records of a runtime's block the writer makes the same block.
 ///
 /// The example `write_trace` writes 1,000 events; Microsoft's reader accepts the result in both versions:
 ///
 #[doc = concat!("```\n", include_str!("../../examples/write_trace.rs"), "```")]
+///
+/// Nothing can be written after the end:
+///
+/// ```compile_fail,E0382
+/// use ipc_proto::nettrace::{Event, Trace, TraceWriter, Version};
+///
+/// let mut buf = [0; 4096];
+/// let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+/// let end = writer.finish();
+/// let more = writer.event(&Event::default());
+/// ```
 #[derive(Debug)]
 pub struct TraceWriter<'b> {
     version: Version,
-    /// The first half is for all records but events, the second for events.
+    /// Two halves: the caller outputs the bytes of one while the other receives records.
+    ///
+    /// ```text
+    /// half   | records … | room for more | block of events … | room for more | end |
+    /// ```
     buf: &'b mut [u8],
-    half: usize,
-    /// Used bytes of the first half.
+    /// The start of the half that receives records.
+    base: usize,
+    /// Where all blocks in it must end.
+    end: usize,
+    /// The length of its records other than events, and where they must end.
     len: usize,
-    /// The unfinished block at the end of these bytes.
+    room_end: usize,
+    /// The unfinished block at the end of these records.
     open: Option<Open>,
-    /// The block of events in the second half, and the length of its body.
+    /// V4: its state if it has metadata records.
+    blobs: Blobs,
+    /// The block of events, where it starts at the latest, and the length of its body.
     events: Blobs,
+    events_at: usize,
     events_len: usize,
-    /// The halves of the buffer to output next.
-    flush: Flush,
-    ended: bool,
-    /// The stream offset of the buffer's first byte.
+    /// The bytes that the caller must output now.
+    lent: Range<usize>,
+    /// The stream offset of the first byte of this half.
     offset: u64,
     /// The last timestamp seen.
     now: u64,
@@ -79,18 +93,6 @@ struct Open {
     count: u32,
     /// The id that the next record must have, in a block of stacks or label lists.
     next_id: u32,
-    /// The state of a metadata block of V4.
-    blobs: Blobs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flush {
-    /// None.
-    No,
-    /// Both halves, the first one first.
-    Both,
-    /// The second half.
-    Events,
 }
 
 /// The longest body of a block with several records: a runtime's buffer of 100 KiB, which it never fills completely,
@@ -104,37 +106,48 @@ const V6_BLOCK: usize = 0xff_ffff;
 const ROW: usize = 0x1_0001;
 /// The most bytes before the body of a block of events: an object's type, size and padding.
 const OBJECT_HEADER: usize = 33;
+/// The most bytes after the last block: its end tag and the end mark.
+const END: usize = 5;
 
 impl<'b> TraceWriter<'b> {
     /// A length of buffer that is enough for the streams of runtimes, which drop events of more than 64 KiB.
     ///
-    /// One half is for events, the other for all other records, so a record of `n` bytes needs at most `2 * n + 400`. A
-    /// sequence point with its threads counts as one record; in V4 it has 12 bytes for each thread, and this length is
-    /// enough for 10,000 threads.
-    pub const BUFFER: usize = 0x4_0000;
+    /// The caller outputs one half while the other receives records, so a record of `n` bytes needs at most
+    /// `2 * n + 400`. A sequence point with its threads counts as one record; in V4 it has 12 bytes for each thread, and
+    /// this length is enough for 20,000 threads. In a shorter buffer the blocks are shorter.
+    pub const BUFFER: usize = 0x8_0000;
 
-    /// Returns a writer of a stream of this version.
+    /// Starts a stream. Its version is that of `trace`, which is the first record. [`Trace::check`] reports values that
+    /// readers refuse; this function does not call it.
     ///
     /// # Errors
     /// [`WriteError::Version`] for V3, which can only be read. [`WriteError::BufferTooSmall`] if the buffer has no room
-    /// for any record.
-    pub fn new(version: Version, buf: &'b mut [u8]) -> Result<Self, WriteError> {
+    /// for this record.
+    pub fn new(trace: &Trace<'_>, buf: &'b mut [u8]) -> Result<Self, WriteError> {
+        let mut writer = Self::without_trace(trace.version, buf)?;
+        writer.put_trace(trace)?;
+        Ok(writer)
+    }
+
+    /// Returns a writer that must receive a `Trace` before any other record.
+    pub(super) fn without_trace(version: Version, buf: &'b mut [u8]) -> Result<Self, WriteError> {
         if version == Version::V3 {
             return Err(WriteError::Version(version));
         }
-        if buf.len() < V6_HEADER {
-            return Err(WriteError::BufferTooSmall { needed: V6_HEADER });
-        }
+        let end = (buf.len() / 2).saturating_sub(END);
         Ok(Self {
             version,
-            half: buf.len().wrapping_shr(1),
             buf,
+            base: 0,
+            end,
             len: 0,
+            room_end: end,
             open: None,
+            blobs: Blobs::new(false),
             events: Blobs::new(version == Version::V6),
+            events_at: 0,
             events_len: 0,
-            flush: Flush::No,
-            ended: false,
+            lent: 0..0,
             offset: 0,
             now: 0,
         })
@@ -146,26 +159,19 @@ impl<'b> TraceWriter<'b> {
         self.version
     }
 
-    /// Ends the unfinished blocks and returns the bytes in the buffer, piece by piece, then `None`.
-    pub fn flush(&mut self) -> Option<&[u8]> {
-        let piece = self.put_flush();
-        self.bytes(piece)
+    /// Ends the unfinished blocks, and returns all bytes in the buffer.
+    pub fn flush(&mut self) -> TraceBytes<'_> {
+        self.lend_nothing();
+        // No bytes are lent, so this cannot fail.
+        let _ = self.turn(0);
+        self.lent()
     }
 
-    /// Returns the bytes in the buffer as [`flush`](Self::flush) does, followed by the end mark.
-    pub fn finish(&mut self) -> Option<&[u8]> {
-        let piece = self.put_finish();
-        self.bytes(piece)
-    }
-
-    /// Writes the first record of a stream. [`Trace::check`] reports values that readers refuse; this method does not
-    /// call it.
-    ///
-    /// # Errors
-    /// [`WriteError::Misplaced`] after another record. [`WriteError::BufferTooSmall`] if the buffer is too small.
-    pub fn trace(&mut self, trace: &Trace<'_>) -> WriteOutput<'_> {
-        let piece = self.put_trace(trace)?;
-        Ok(self.bytes(piece))
+    /// Ends the stream, and returns all bytes in the buffer with the end mark.
+    pub fn finish(mut self) -> TraceBytes<'b> {
+        self.put_end();
+        let Self { buf, lent, .. } = self;
+        TraceBytes(buf.get(lent).unwrap_or_default())
     }
 
     /// Writes a metadata record from a stream of the same version, as [`Record::Metadata`](super::Record::Metadata) has
@@ -173,9 +179,10 @@ impl<'b> TraceWriter<'b> {
     ///
     /// # Errors
     /// If the buffer is too small or the row too long.
-    pub fn metadata(&mut self, record: &Event<'_>) -> WriteOutput<'_> {
-        let piece = self.put_metadata(record)?;
-        Ok(self.bytes(piece))
+    pub fn metadata(&mut self, record: &Event<'_>) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_metadata(record)?;
+        Ok(self.lent())
     }
 
     /// Writes a description of events in the layout of this version.
@@ -187,18 +194,20 @@ impl<'b> TraceWriter<'b> {
     /// # Errors
     /// If the buffer is too small or the row too long. [`WriteError::Version`] if V4 cannot express the type of a
     /// field; V4 can express every description without fields.
-    pub fn describe(&mut self, metadata: &Metadata<'_>) -> WriteOutput<'_> {
-        let piece = self.put_describe(metadata)?;
-        Ok(self.bytes(piece))
+    pub fn describe(&mut self, metadata: &Metadata<'_>) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_describe(metadata)?;
+        Ok(self.lent())
     }
 
     /// Writes a stack. Ids start again after a sequence point.
     ///
     /// # Errors
     /// If the buffer is too small.
-    pub fn stack(&mut self, stack: &Stack<'_>) -> WriteOutput<'_> {
-        let piece = self.put_stack(stack)?;
-        Ok(self.bytes(piece))
+    pub fn stack(&mut self, stack: &Stack<'_>) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_stack(stack)?;
+        Ok(self.lent())
     }
 
     /// Writes an event without its [`stack`](Event::stack), which only V3 has.
@@ -209,9 +218,10 @@ impl<'b> TraceWriter<'b> {
     ///
     /// # Errors
     /// If the buffer is too small.
-    pub fn event(&mut self, event: &Event<'_>) -> WriteOutput<'_> {
-        let piece = self.put_event(event, [event.payload, &[]])?;
-        Ok(self.bytes(piece))
+    pub fn event(&mut self, event: &Event<'_>) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_event(event, [event.payload, &[]])?;
+        Ok(self.lent())
     }
 
     /// Writes a sequence point after all records before it. Ids of stacks and label lists start again.
@@ -220,9 +230,10 @@ impl<'b> TraceWriter<'b> {
     ///
     /// # Errors
     /// If the buffer is too small.
-    pub fn sequence_point(&mut self, point: &SequencePoint) -> WriteOutput<'_> {
-        let piece = self.put_sequence_point(point)?;
-        Ok(self.bytes(piece))
+    pub fn sequence_point(&mut self, point: &SequencePoint) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_sequence_point(point)?;
+        Ok(self.lent())
     }
 
     /// Writes the number of a thread's last event before the preceding sequence point.
@@ -230,9 +241,10 @@ impl<'b> TraceWriter<'b> {
     /// # Errors
     /// [`WriteError::Misplaced`] after any other record. [`WriteError::BufferTooSmall`] if the buffer cannot hold the
     /// sequence point with all its threads.
-    pub fn thread_sequence(&mut self, row: &ThreadSequence) -> WriteOutput<'_> {
-        let piece = self.put_thread_sequence(row)?;
-        Ok(self.bytes(piece))
+    pub fn thread_sequence(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_thread_sequence(row)?;
+        Ok(self.lent())
     }
 
     /// Writes the start of a thread. V6 only.
@@ -242,19 +254,21 @@ impl<'b> TraceWriter<'b> {
     pub fn thread<'t>(
         &mut self,
         index: u64,
-        entries: impl IntoIterator<Item = ThreadEntry<'t>>,
-    ) -> WriteOutput<'_> {
-        let piece = self.put_thread(index, entries)?;
-        Ok(self.bytes(piece))
+        entries: impl IntoIterator<Item = ThreadEntry<'t>> + Clone,
+    ) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_thread(index, entries)?;
+        Ok(self.lent())
     }
 
     /// Writes the end of a thread after the events before it. V6 only.
     ///
     /// # Errors
     /// [`WriteError::Version`] in V4. If the buffer is too small.
-    pub fn remove_thread(&mut self, row: &ThreadSequence) -> WriteOutput<'_> {
-        let piece = self.put_remove_thread(row)?;
-        Ok(self.bytes(piece))
+    pub fn remove_thread(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_remove_thread(row)?;
+        Ok(self.lent())
     }
 
     /// Writes a list of labels. V6 only. Ids start again after a sequence point. The format has no list without labels,
@@ -265,36 +279,41 @@ impl<'b> TraceWriter<'b> {
     pub fn label_list<'l>(
         &mut self,
         id: u32,
-        labels: impl IntoIterator<Item = Label<'l>>,
-    ) -> WriteOutput<'_> {
-        let piece = self.put_label_list(id, labels)?;
-        Ok(self.bytes(piece))
+        labels: impl IntoIterator<Item = Label<'l>> + Clone,
+    ) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_label_list(id, labels)?;
+        Ok(self.lent())
     }
 
-    /// Ends the unfinished blocks and returns the first bytes to output.
-    pub(super) fn put_flush(&mut self) -> Option<Range<usize>> {
-        self.flush = Flush::Both;
-        self.piece()
+    /// Ends the loan of bytes: the caller has output them.
+    pub(super) fn lend_nothing(&mut self) {
+        self.lent = 0..0;
     }
 
-    pub(super) fn put_finish(&mut self) -> Option<Range<usize>> {
-        if let Some(piece) = self.put_flush() {
-            return Some(piece);
-        }
-        if core::mem::replace(&mut self.ended, true) {
-            return None;
-        }
-        let mark: &[u8] = if self.version == Version::V6 { &[0; V6_HEADER] } else { &[NULL_REFERENCE] };
-        self.patch(0, mark);
-        Some(0..mark.len())
+    /// Returns the bytes that the records since [`lend_nothing`](Self::lend_nothing) have displaced.
+    pub(super) fn lent(&self) -> TraceBytes<'_> {
+        TraceBytes(self.buf.get(self.lent.clone()).unwrap_or_default())
     }
 
-    pub(super) fn put_trace(&mut self, trace: &Trace<'_>) -> Put {
-        if self.offset != 0 || !self.is_empty() {
-            return Err(WriteError::Misplaced);
-        }
+    /// Returns whether there are such bytes.
+    pub(super) fn lends(&self) -> bool {
+        !self.lent.is_empty()
+    }
+
+    /// Writes the end mark after all records. No record may follow.
+    pub(super) fn put_end(&mut self) {
+        self.lent = self.end_blocks();
+        let mark: &[u8] =
+            if self.version == Version::V6 { &[0; V6_HEADER] } else { &[layout::NULL_REFERENCE] };
+        self.patch(self.lent.end, mark);
+        self.lent.end = self.lent.end.saturating_add(mark.len());
+    }
+
+    pub(super) fn put_trace(&mut self, trace: &Trace<'_>) -> Result<(), WriteError> {
         self.now = trace.sync_ticks;
-        let room = self.buf.get_mut(..self.half).unwrap_or_default();
+        let room = self.buf.get_mut(..self.room_end).unwrap_or_default();
+        let room_len = room.len();
         let mut w = wire::Writer::new(room);
         if self.version == Version::V6 {
             w.bytes(b"Nettrace\0\0\0\0");
@@ -317,25 +336,28 @@ impl<'b> TraceWriter<'b> {
             w.bytes(&[END_OBJECT]);
         }
         let len = w.len();
-        if len > self.half {
-            return Err(WriteError::BufferTooSmall { needed: len.saturating_mul(2) });
+        if len > room_len {
+            return Err(WriteError::BufferTooSmall { needed: len.saturating_add(END).saturating_mul(2) });
         }
         self.len = len;
-        Ok(None)
+        Ok(())
     }
 
-    pub(super) fn put_metadata(&mut self, record: &Event<'_>) -> Put {
+    pub(super) fn put_metadata(&mut self, record: &Event<'_>) -> Result<(), WriteError> {
         if self.version == Version::V6 {
             return self.define(BlockKind::Metadata, 0, |w, _| sized(w, |w| w.bytes(record.payload)));
         }
         let len = record.payload.len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         self.define(BlockKind::Metadata, 0, |w, blobs| {
-            blobs.push(w, record, size, |w| w.bytes(record.payload));
-        })
+            blobs.write_header(w, record, size);
+            w.bytes(record.payload);
+        })?;
+        self.blobs.add(record, size);
+        Ok(())
     }
 
-    pub(super) fn put_describe(&mut self, metadata: &Metadata<'_>) -> Put {
+    pub(super) fn put_describe(&mut self, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         if !expressible(self.version, &metadata.fields) {
             return Err(WriteError::Version(self.version));
         }
@@ -347,11 +369,14 @@ impl<'b> TraceWriter<'b> {
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         let header = Event { timestamp: self.now, processor: Event::UNKNOWN_PROCESSOR, ..Event::default() };
         self.define(BlockKind::Metadata, 0, |w, blobs| {
-            blobs.push(w, &header, size, |w| record.encode(w));
-        })
+            blobs.write_header(w, &header, size);
+            record.encode(w);
+        })?;
+        self.blobs.add(&header, size);
+        Ok(())
     }
 
-    pub(super) fn put_stack(&mut self, stack: &Stack<'_>) -> Put {
+    pub(super) fn put_stack(&mut self, stack: &Stack<'_>) -> Result<(), WriteError> {
         let len = stack.bytes.len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         self.define(BlockKind::Stack, stack.id, |w, _| {
@@ -360,10 +385,8 @@ impl<'b> TraceWriter<'b> {
         })
     }
 
-    pub(super) fn put_sequence_point(&mut self, point: &SequencePoint) -> Put {
-        if let Some(piece) = self.put_flush() {
-            return Ok(Some(piece));
-        }
+    pub(super) fn put_sequence_point(&mut self, point: &SequencePoint) -> Result<(), WriteError> {
+        self.turn(0)?;
         self.now = point.timestamp;
         let v6 = self.version == Version::V6;
         // It is the only sequence point in its block, and the block does not count it.
@@ -376,8 +399,9 @@ impl<'b> TraceWriter<'b> {
         })
     }
 
-    pub(super) fn put_thread_sequence(&mut self, row: &ThreadSequence) -> Put {
-        if self.open.is_none_or(|open| open.kind != BlockKind::SequencePoint) {
+    pub(super) fn put_thread_sequence(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
+        let is_point = |open: Open| open.kind == BlockKind::SequencePoint;
+        if !self.events.is_empty() || !self.open.is_some_and(is_point) {
             return Err(WriteError::Misplaced);
         }
         let v6 = self.version == Version::V6;
@@ -391,10 +415,10 @@ impl<'b> TraceWriter<'b> {
         })
     }
 
-    pub(super) fn put_remove_thread(&mut self, row: &ThreadSequence) -> Put {
+    pub(super) fn put_remove_thread(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
         self.only_v6()?;
         if !self.events.is_empty() {
-            self.flush = Flush::Both;
+            self.turn(0)?;
         }
         self.define(BlockKind::RemoveThread, 0, |w, _| counted(row, w))
     }
@@ -402,60 +426,43 @@ impl<'b> TraceWriter<'b> {
     pub(super) fn put_thread<'t>(
         &mut self,
         index: u64,
-        entries: impl IntoIterator<Item = ThreadEntry<'t>>,
-    ) -> Put {
+        entries: impl IntoIterator<Item = ThreadEntry<'t>> + Clone,
+    ) -> Result<(), WriteError> {
         self.only_v6()?;
         self.define(BlockKind::Thread, 0, |w, _| {
             sized(w, |w| {
                 Varint64(index).encode(w);
-                entries.into_iter().for_each(|entry| thread_entry(entry, w));
+                entries.clone().into_iter().for_each(|entry| thread_entry(entry, w));
             });
         })
     }
 
-    pub(super) fn put_label_list<'l>(&mut self, id: u32, labels: impl IntoIterator<Item = Label<'l>>) -> Put {
+    pub(super) fn put_label_list<'l>(
+        &mut self,
+        id: u32,
+        labels: impl IntoIterator<Item = Label<'l>> + Clone,
+    ) -> Result<(), WriteError> {
         self.only_v6()?;
-        let mut labels = labels.into_iter();
-        let Some(first) = labels.next() else { return Ok(None) };
+        if labels.clone().into_iter().next().is_none() {
+            return Ok(());
+        }
         self.define(BlockKind::LabelList, id, |w, _| {
-            let mut before = first;
-            for next in labels {
-                label(before, 0, w);
-                before = next;
+            let mut labels = labels.clone().into_iter().peekable();
+            while let Some(next) = labels.next() {
+                label(next, if labels.peek().is_none() { LAST_LABEL } else { 0 }, w);
             }
-            label(before, LAST_LABEL, w);
         })
     }
 
     /// Writes an event with the concatenated parts of `payload`.
-    pub(super) fn put_event(&mut self, event: &Event<'_>, payload: [&[u8]; 2]) -> Put {
-        if let Some(piece) = self.piece() {
-            return Ok(Some(piece));
-        }
-        self.now = event.timestamp;
+    pub(super) fn put_event(&mut self, event: &Event<'_>, payload: [&[u8]; 2]) -> Result<(), WriteError> {
         let len = payload.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
-        if self.events.confused_by(event) {
-            return Ok(self.put_flush());
+        if self.events.confused_by(event) || !self.append(event, size, &payload) {
+            self.append_anew(event, size, &payload)?;
         }
-        let at = if self.events.is_empty() { blob::BLOCK_HEADER } else { self.events_len };
-        let start = self.half.saturating_add(OBJECT_HEADER).saturating_add(at);
-        // The last byte is for the tag after the block.
-        let end = self.buf.len().saturating_sub(1);
-        let room = self.buf.get_mut(start..end).unwrap_or_default();
-        let room_len = room.len();
-        let mut w = wire::Writer::new(room);
-        let before = self.events;
-        self.events.push(&mut w, event, size, |w| payload.iter().for_each(|part| w.bytes(part)));
-        let len = at.saturating_add(w.len());
-        if w.len() <= room_len && len <= self.limit(at > blob::BLOCK_HEADER) {
-            self.events_len = len;
-            return Ok(None);
-        }
-        self.events = before;
-        let half = OBJECT_HEADER.saturating_add(len).saturating_add(1);
-        // If the length is odd, the longer half is for events.
-        self.refuse(len, half.saturating_mul(2).saturating_sub(1))
+        self.now = event.timestamp;
+        Ok(())
     }
 
     /// Changes the version before the first record.

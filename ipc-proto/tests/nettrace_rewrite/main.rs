@@ -57,17 +57,16 @@ fn rewrite_with(
     let (mut parser, mut result) = (Parser::new(Limits::default()), Vec::new());
     loop {
         let step = parser.next(bytes);
-        while let Some(bytes) = rewrite.record(&step)? {
-            result.extend_from_slice(bytes);
-        }
+        result.extend_from_slice(&rewrite.record(&step)?);
         if matches!(step, Record::More { .. } | Record::End(_)) {
             break;
         }
     }
-    while let Some(bytes) = rewrite.finish()? {
-        result.extend_from_slice(bytes);
+    let (counts, mut end) = (*rewrite.counts(), rewrite.finish());
+    while let Some(bytes) = end.next_bytes()? {
+        result.extend_from_slice(&bytes);
     }
-    Ok((result, *rewrite.counts()))
+    Ok((result, counts))
 }
 
 /// An event with the records that it refers to.

@@ -234,13 +234,12 @@ fn fields_that_are_too_many() {
         let payload =
             [head, u32::to_le_bytes(fields).to_vec(), field.repeat(fields.try_into().unwrap())].concat();
         let (mut buf, mut source) = (vec![0; 0x20_0000], Vec::new());
-        let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-        assert_eq!(writer.trace(&ipc_proto::nettrace::Trace::new(Version::V4)), Ok(None));
-        assert_eq!(writer.metadata(&Event { payload: &payload, ..Event::default() }), Ok(None));
-        assert_eq!(writer.event(&numbered(7, 1, 1)), Ok(None));
-        while let Some(bytes) = writer.finish() {
-            source.extend_from_slice(bytes);
-        }
+        let trace = ipc_proto::nettrace::Trace::new(Version::V4);
+        let mut writer = TraceWriter::new(&trace, &mut buf).unwrap();
+        let record = Event { payload: &payload, ..Event::default() };
+        source.extend_from_slice(&writer.metadata(&record).unwrap());
+        source.extend_from_slice(&writer.event(&numbered(7, 1, 1)).unwrap());
+        source.extend_from_slice(&writer.finish());
         let (result, report) = rewrite(&source, to(Version::V6)).unwrap();
         assert_eq!((report.kept, report.descriptions), (1, u64::from(want == 0)), "{fields}");
         let metadata = Metadata::decode(Version::V6, descriptions(&result)[0].payload).unwrap();

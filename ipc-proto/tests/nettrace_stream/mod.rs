@@ -1,6 +1,6 @@
 //! Streams as a [`TraceWriter`] writes them.
 #![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
-use ipc_proto::nettrace::{End, Event, Record, Trace, TraceWriter, Version, WriteError};
+use ipc_proto::nettrace::{End, Event, Record, Trace, TraceBytes, TraceWriter, Version, WriteError};
 
 use crate::nettrace_steps::picked;
 
@@ -11,33 +11,27 @@ pub(crate) struct Stream<'b> {
 }
 
 impl<'b> Stream<'b> {
-    pub(crate) fn new(version: Version, buf: &'b mut [u8]) -> Self {
-        Self { writer: TraceWriter::new(version, buf).unwrap(), bytes: Vec::new() }
+    pub(crate) fn new(trace: &Trace<'_>, buf: &'b mut [u8]) -> Self {
+        Self { writer: TraceWriter::new(trace, buf).unwrap(), bytes: Vec::new() }
     }
 
-    /// Calls `give` until the writer has taken the record. [`put`] calls this.
+    /// Stores the bytes that `give` displaces. [`put`] calls this.
     #[track_caller]
     pub(crate) fn put(
         &mut self,
-        mut give: impl for<'w> FnMut(&'w mut TraceWriter<'b>) -> Result<Option<&'w [u8]>, WriteError>,
+        give: impl for<'w> FnOnce(&'w mut TraceWriter<'b>) -> Result<TraceBytes<'w>, WriteError>,
     ) {
-        while let Some(bytes) = give(&mut self.writer).unwrap() {
-            self.bytes.extend_from_slice(bytes);
-        }
+        self.bytes.extend_from_slice(&give(&mut self.writer).unwrap());
     }
 
     /// Ends the open block.
     pub(crate) fn flush(&mut self) {
-        while let Some(bytes) = self.writer.flush() {
-            self.bytes.extend_from_slice(bytes);
-        }
+        self.bytes.extend_from_slice(&self.writer.flush());
     }
 
     /// Returns the whole stream with its end.
     pub(crate) fn finish(mut self) -> Vec<u8> {
-        while let Some(bytes) = self.writer.finish() {
-            self.bytes.extend_from_slice(bytes);
-        }
+        self.bytes.extend_from_slice(&self.writer.finish());
         self.bytes
     }
 }
@@ -52,8 +46,7 @@ macro_rules! put {
 /// Returns a stream with a `Trace` record, the records that `records` writes, and an end.
 pub(crate) fn written(version: Version, records: impl FnOnce(&mut Stream<'_>)) -> Vec<u8> {
     let mut buf = vec![0xa5; TraceWriter::BUFFER];
-    let mut stream = Stream::new(version, &mut buf);
-    put!(stream.trace(&Trace::new(version)));
+    let mut stream = Stream::new(&Trace::new(version), &mut buf);
     records(&mut stream);
     stream.finish()
 }

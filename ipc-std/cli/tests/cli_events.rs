@@ -264,8 +264,7 @@ fn text_has_a_line_for_each_frame() {
 fn long_stacks_of_names_are_cut() {
     let utf16 = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    put!(trace, writer.trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let mut metadata = Metadata::default();
     (metadata.id, metadata.provider) = (1, "Microsoft-Windows-DotNETRuntime".into());
     metadata.event_id = 143;
@@ -277,9 +276,7 @@ fn long_stacks_of_names_are_cut() {
     let row = [numbers, more, utf16(&"T".repeat(2000)), utf16("Run"), utf16("void ()")].concat();
     let event = Event { metadata_id: 1, stack_id: 1, sequence: 1, payload: &row, ..Event::default() };
     put!(trace, writer.event(&event));
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     let event = &run_with(&["events", "-", "--stacks", "--json"], trace.clone()).well().lines()[0];
     let frames = event["stack"].as_array().unwrap();
     assert_eq!(frames[0], format!("ManagedModule!{}.Run()", "T".repeat(2000)));
@@ -352,8 +349,7 @@ fn long_stacks_and_names_are_cut() {
     let long = "N".repeat(1000);
     let addresses = |n: u64| (1..=n).flat_map(u64::to_le_bytes).collect::<Vec<_>>();
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    put!(trace, writer.trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let mut metadata = Metadata::default();
     (metadata.id, metadata.provider, metadata.name) = (1, (&*long).into(), (&*long).into());
     put!(trace, writer.describe(&metadata));
@@ -367,9 +363,7 @@ fn long_stacks_and_names_are_cut() {
             writer.event(&Event { metadata_id: 1, stack_id, sequence: stack_id, ..Event::default() })
         );
     }
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     let events = run_with(&["events", "-", "--json"], trace.clone()).well().lines();
     let cut = format!("{}…", "N".repeat(256));
     for event in &events {

@@ -53,9 +53,7 @@ fn trace(methods: &[Vec<u16>], events: &[Happened<'_>]) -> Vec<u8> {
 /// Returns a trace that has lost so many events before the others.
 fn lossy_trace(methods: &[Vec<u16>], events: &[Happened<'_>], lost: u32) -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    let head = Trace { frequency: 1_000_000_000, pointer_size: 8, ..Trace::new(Version::V4) };
-    put!(trace, writer.trace(&head));
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let kinds = [
         ("Microsoft-DotNETCore-SampleProfiler", 0),
         ("Microsoft-Windows-DotNETRuntime", 143),
@@ -112,9 +110,7 @@ fn lossy_trace(methods: &[Vec<u16>], events: &[Happened<'_>], lost: u32) -> Vec<
         let lost = if number == 0 { lost } else { 0 };
         event(lost, *kind, *thread, *time, ids[stack], &2_u32.to_le_bytes());
     }
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     trace
 }
 

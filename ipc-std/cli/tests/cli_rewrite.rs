@@ -281,10 +281,9 @@ fn a_closed_output_is_not_an_error() {
 fn traces_that_no_runtime_writes() {
     const THREADS: u32 = 60_000;
     let (mut buf, mut trace) = (vec![0; 2_000_000], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
+    let mut writer = TraceWriter::new(&nettrace::Trace::new(Version::V4), &mut buf).unwrap();
     let (stack, payload) = ([1; 200_000], [2; 200_000]);
     let event = Event { metadata_id: 1, sequence: 1, stack_id: 1, sorted: true, ..Event::default() };
-    put!(trace, writer.trace(&nettrace::Trace::new(Version::V4)));
     let mut metadata = Metadata::default();
     (metadata.id, metadata.provider, metadata.event_id) = (1, "Demo".into(), 7);
     put!(trace, writer.describe(&metadata));
@@ -298,9 +297,7 @@ fn traces_that_no_runtime_writes() {
     for thread in 1..=THREADS {
         put!(trace, writer.thread_sequence(&ThreadSequence { thread: thread.into(), sequence: 2 }));
     }
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     let (_directory, file) = output();
     for (args, kept) in
         [(&[][..], THREADS + 1), (&["--only", "Demo"], 1), (&["--only", "Demo", "--format", "6"], 1)]

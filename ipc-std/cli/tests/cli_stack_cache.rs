@@ -308,8 +308,7 @@ fn sampled(method: &Method, has_collectible: bool, has_module: bool) -> Vec<u8> 
         rows.push((4, assembly(71, 8)));
     }
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    put!(trace, writer.trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let rundown = "Microsoft-Windows-DotNETRuntimeRundown";
     for (id, provider, event_id, version) in [
         (1, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
@@ -331,9 +330,7 @@ fn sampled(method: &Method, has_collectible: bool, has_module: bool) -> Vec<u8> 
             writer.event(&Event { metadata_id, stack_id, sequence, payload: &payload, ..Event::default() })
         );
     }
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     trace
 }
 

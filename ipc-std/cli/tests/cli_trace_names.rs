@@ -193,16 +193,13 @@ fn the_sessions_ask_for_names() {
 /// Returns a trace of one exception.
 fn exception() -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    put!(trace, writer.trace(&Trace { pointer_size: 8, ..Trace::new(Version::V4) }));
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let mut metadata = Metadata::default();
     (metadata.id, metadata.event_id, metadata.version) = (1, 80, 1);
     metadata.provider = "Microsoft-Windows-DotNETRuntime".into();
     put!(trace, writer.describe(&metadata));
     put!(trace, writer.event(&Event { metadata_id: 1, sequence: 1, ..Event::default() }));
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     trace
 }
 

@@ -115,33 +115,21 @@ impl<'a> Runtime<'a> {
 
 /// Sends an event every 10 milliseconds, until `stopped` returns true.
 fn send_events(out: &mut impl Write, stopped: impl Fn(Duration) -> bool) -> Result<(), Box<dyn Error>> {
-    let mut buf = [0; 1024];
-    let mut writer = TraceWriter::new(Version::V4, &mut buf)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let sync_time = CalendarTime::from_unix(now).unwrap_or_default();
     let trace = Trace { sync_time, process_id: Some(42), pointer_size: 4, ..Trace::new(Version::V4) };
-    while let Some(bytes) = writer.trace(&trace)? {
-        out.write_all(bytes)?;
-    }
+    let mut buf = [0; 1024];
+    let mut writer = TraceWriter::new(&trace, &mut buf)?;
     let mut tick = Metadata::default();
     (tick.id, tick.provider, tick.event_id, tick.name) = (1, PROVIDER.into(), 7, "Tick".into());
-    while let Some(bytes) = writer.describe(&tick)? {
-        out.write_all(bytes)?;
-    }
+    out.write_all(&writer.describe(&tick)?)?;
     for sequence in 1.. {
         let event = Event { metadata_id: 1, sequence, capture_thread: 1, thread: 1, ..Event::default() };
-        while let Some(bytes) = writer.event(&event)? {
-            out.write_all(bytes)?;
-        }
-        while let Some(bytes) = writer.flush() {
-            out.write_all(bytes)?;
-        }
+        out.write_all(&writer.event(&event)?)?;
+        out.write_all(&writer.flush())?;
         if stopped(Duration::from_millis(10)) {
             break;
         }
     }
-    while let Some(bytes) = writer.finish() {
-        out.write_all(bytes)?;
-    }
-    Ok(())
+    Ok(out.write_all(&writer.finish())?)
 }

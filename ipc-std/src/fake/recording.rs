@@ -69,15 +69,14 @@ impl<'a> Recording<'a> {
         let mut parser = Parser::new(Limits::default());
         loop {
             let step = parser.next(stream);
-            while let Some(bytes) = rewrite.record(&step)? {
-                out.extend_from_slice(bytes);
-            }
+            out.extend_from_slice(&rewrite.record(&step)?);
             if matches!(step, Record::More { .. } | Record::End(_)) {
                 break;
             }
         }
-        while let Some(bytes) = rewrite.finish()? {
-            out.extend_from_slice(bytes);
+        let mut end = rewrite.finish();
+        while let Some(bytes) = end.next_bytes()? {
+            out.extend_from_slice(&bytes);
         }
         Ok(Cow::Owned(out))
     }

@@ -3,8 +3,8 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ipc_proto::nettrace::{
-    CalendarTime, Event, Fields, Metadata, Scalar, SequencePoint, Stack, ThreadSequence, Trace, TraceWriter,
-    Version, WriteOutput,
+    CalendarTime, Event, Fields, Metadata, Scalar, SequencePoint, Stack, ThreadSequence, Trace, TraceBytes,
+    TraceWriter, Version, WriteError,
 };
 use ipc_proto::plan::TraceConfig;
 use ipc_proto::types::EventLevel;
@@ -65,10 +65,20 @@ impl<'r, 'b> Replay<'r, 'b> {
         now: u64,
         buf: &'b mut [u8],
     ) -> io::Result<Self> {
-        let mut replay = Self {
+        let recorded = &recording.trace;
+        let trace = Trace {
+            sync_time: utc(SystemTime::now()),
+            sync_ticks: now,
+            pointer_size: recorded.pointer_size,
+            process_id: Some(profile.process_id),
+            processors: Some(recorded.processors.unwrap_or(1)),
+            sampling_interval: Some(recorded.sampling_interval.unwrap_or(1_000_000)),
+            ..Trace::new(Version::V4)
+        };
+        Ok(Self {
             recording,
             profile,
-            writer: TraceWriter::new(Version::V4, buf).map_err(io::Error::other)?,
+            writer: TraceWriter::new(&trace, buf).map_err(io::Error::other)?,
             out: Vec::new(),
             included: recording
                 .kinds
@@ -80,19 +90,7 @@ impl<'r, 'b> Replay<'r, 'b> {
             stackwalk: config.is_some_and(|config| config.stackwalk),
             threads: BTreeMap::new(),
             rounds: Rounds::new(now),
-        };
-        let recorded = &recording.trace;
-        let trace = Trace {
-            sync_time: utc(SystemTime::now()),
-            sync_ticks: now,
-            pointer_size: recorded.pointer_size,
-            process_id: Some(profile.process_id),
-            processors: Some(recorded.processors.unwrap_or(1)),
-            sampling_interval: Some(recorded.sampling_interval.unwrap_or(1_000_000)),
-            ..Trace::new(Version::V4)
-        };
-        replay.write(|writer| writer.trace(&trace))?;
-        Ok(replay)
+        })
     }
 
     /// Returns the bytes of all events up to now.
@@ -101,7 +99,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         loop {
             let due = self.rounds.due(recording, now);
             self.write_events(due.events, due.start)?;
-            let Some(end) = due.end else { return self.flush() };
+            let Some(end) = due.end else { return Ok(self.flush()) };
             for (capture_thread, lost) in &recording.lost {
                 self.lose(*capture_thread, *lost);
             }
@@ -117,9 +115,7 @@ impl<'r, 'b> Replay<'r, 'b> {
             self.write_event(recorded, now, true)?;
         }
         self.write_sequence_point(now)?;
-        while let Some(bytes) = self.writer.finish() {
-            self.out.extend_from_slice(bytes);
-        }
+        self.out.extend_from_slice(&self.writer.finish());
         Ok(self.out)
     }
 
@@ -257,20 +253,16 @@ impl<'r, 'b> Replay<'r, 'b> {
 
     fn write(
         &mut self,
-        mut record: impl for<'w> FnMut(&'w mut TraceWriter<'b>) -> WriteOutput<'w>,
+        record: impl for<'w> FnOnce(&'w mut TraceWriter<'b>) -> Result<TraceBytes<'w>, WriteError>,
     ) -> io::Result<()> {
-        while let Some(bytes) = record(&mut self.writer).map_err(io::Error::other)? {
-            self.out.extend_from_slice(bytes);
-        }
+        self.out.extend_from_slice(&record(&mut self.writer).map_err(io::Error::other)?);
         Ok(())
     }
 
     /// Ends the blocks, and returns the written bytes.
-    fn flush(&mut self) -> io::Result<Vec<u8>> {
-        while let Some(bytes) = self.writer.flush() {
-            self.out.extend_from_slice(bytes);
-        }
-        Ok(core::mem::take(&mut self.out))
+    fn flush(&mut self) -> Vec<u8> {
+        self.out.extend_from_slice(&self.writer.flush());
+        core::mem::take(&mut self.out)
     }
 }
 

@@ -50,16 +50,11 @@ pub enum Response {
     ///
     /// fn recording() -> Result<Vec<u8>, WriteError> {
     ///     let (mut out, mut buf, mut space) = (Vec::new(), vec![0; TraceWriter::BUFFER], [0; 32]);
-    ///     let mut writer = TraceWriter::new(Version::V4, &mut buf)?;
-    ///     while let Some(bytes) = writer.trace(&Trace::new(Version::V4))? {
-    ///         out.extend(bytes);
-    ///     }
+    ///     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf)?;
     ///     let mut tick = Metadata::default();
     ///     (tick.id, tick.provider, tick.event_id, tick.name) = (1, "My-App".into(), 7, "Tick".into());
     ///     tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space).unwrap_or_default();
-    ///     while let Some(bytes) = writer.describe(&tick)? {
-    ///         out.extend(bytes);
-    ///     }
+    ///     out.extend_from_slice(&writer.describe(&tick)?);
     ///     for count in [1u32, 3] {
     ///         let event = Event {
     ///             metadata_id: 1,
@@ -68,13 +63,9 @@ pub enum Response {
     ///             payload: &count.to_le_bytes(),
     ///             ..Event::default()
     ///         };
-    ///         while let Some(bytes) = writer.event(&event)? {
-    ///             out.extend(bytes);
-    ///         }
+    ///         out.extend_from_slice(&writer.event(&event)?);
     ///     }
-    ///     while let Some(bytes) = writer.finish() {
-    ///         out.extend(bytes);
-    ///     }
+    ///     out.extend_from_slice(&writer.finish());
     ///     Ok(out)
     /// }
     ///

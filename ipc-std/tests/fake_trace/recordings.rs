@@ -36,17 +36,15 @@ pub(crate) fn recording(
     sequences: &[(u64, u32)],
 ) -> Vec<u8> {
     let (mut out, mut buf, mut space) = (Vec::new(), vec![0; TraceWriter::BUFFER], [0; 32]);
-    let mut writer = TraceWriter::new(version, &mut buf).unwrap();
+    let frequency = 1_000_000; // in microseconds, so that the replay must convert them
+    let trace = Trace { frequency, ..Trace::new(version) };
+    let mut writer = TraceWriter::new(&trace, &mut buf).unwrap();
     let fields = Fields::build(&[("Number", Scalar::UInt32)], &mut space).unwrap();
     macro_rules! write {
         ($call:expr) => {
-            while let Some(bytes) = $call.unwrap() {
-                out.extend_from_slice(bytes);
-            }
+            out.extend_from_slice(&$call.unwrap())
         };
     }
-    let frequency = 1_000_000; // in microseconds, so that the replay must convert them
-    write!(writer.trace(&Trace { frequency, ..Trace::new(version) }));
     for (at, (provider, event_id, keywords, level)) in kinds.iter().enumerate() {
         let mut kind = Metadata::default();
         (kind.id, kind.provider, kind.event_id) = (at as u32 + 1, (*provider).into(), *event_id);
@@ -79,9 +77,7 @@ pub(crate) fn recording(
             write!(writer.thread_sequence(&ThreadSequence { thread: *thread, sequence: *sequence }));
         }
     }
-    while let Some(bytes) = writer.finish() {
-        out.extend_from_slice(bytes);
-    }
+    out.extend_from_slice(&writer.finish());
     out
 }
 
@@ -104,15 +100,12 @@ pub(crate) fn alternating(version: Version) -> Vec<u8> {
 /// Returns a V6 recording of a thread with one event of an activity, which loses three events and ends.
 pub(crate) fn with_activity() -> Vec<u8> {
     let (mut out, mut buf) = (Vec::new(), vec![0; TraceWriter::BUFFER]);
-    let mut writer = TraceWriter::new(Version::V6, &mut buf).unwrap();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V6), &mut buf).unwrap();
     macro_rules! write {
         ($call:expr) => {
-            while let Some(bytes) = $call.unwrap() {
-                out.extend_from_slice(bytes);
-            }
+            out.extend_from_slice(&$call.unwrap())
         };
     }
-    write!(writer.trace(&Trace::new(Version::V6)));
     let mut kind = Metadata::default();
     (kind.id, kind.provider, kind.event_id) = (1, "App".into(), 1);
     write!(writer.describe(&kind));
@@ -128,9 +121,7 @@ pub(crate) fn with_activity() -> Vec<u8> {
     };
     write!(writer.event(&event));
     write!(writer.remove_thread(&ThreadSequence { thread: 1, sequence: 4 }));
-    while let Some(bytes) = writer.finish() {
-        out.extend_from_slice(bytes);
-    }
+    out.extend_from_slice(&writer.finish());
     out
 }
 
@@ -141,24 +132,15 @@ pub(crate) const FLOOD: u32 = 80;
 /// runtime.
 pub(crate) fn flood() -> Vec<u8> {
     let (mut out, mut buf) = (Vec::new(), vec![0; 2 * TraceWriter::BUFFER]);
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let payload = vec![0; 200_000];
     let mut kind = Metadata::default();
     (kind.id, kind.provider) = (1, "App".into());
-    while let Some(bytes) = writer.trace(&Trace::new(Version::V4)).unwrap() {
-        out.extend_from_slice(bytes);
-    }
-    while let Some(bytes) = writer.describe(&kind).unwrap() {
-        out.extend_from_slice(bytes);
-    }
+    out.extend_from_slice(&writer.describe(&kind).unwrap());
     for sequence in 1..=FLOOD {
         let event = Event { metadata_id: 1, sequence, payload: &payload, ..Event::default() };
-        while let Some(bytes) = writer.event(&event).unwrap() {
-            out.extend_from_slice(bytes);
-        }
+        out.extend_from_slice(&writer.event(&event).unwrap());
     }
-    while let Some(bytes) = writer.finish() {
-        out.extend_from_slice(bytes);
-    }
+    out.extend_from_slice(&writer.finish());
     out
 }

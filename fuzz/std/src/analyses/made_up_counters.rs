@@ -3,7 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
 use ipc_proto::nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 
-use super::made_up_events::{Source, append, put};
+use super::made_up_events::{Source, put};
 
 const METRICS: &str = "System.Diagnostics.Metrics";
 const EVENT_COUNTERS: &str = "EventCounters";
@@ -361,9 +361,7 @@ pub(super) fn trace(bytes: &[u8], version: Version) -> Vec<u8> {
         }
         events.push((place, payload));
     }
-    let mut writer = TraceWriter::new(version, &mut buf).expect("a version that can be written");
-    let trace = Trace { frequency: 1_000_000_000, pointer_size: 8, ..Trace::new(version) };
-    put(&mut out, |out| append(out, writer.trace(&trace)));
+    let mut writer = TraceWriter::new(&Trace::new(version), &mut buf).expect("a version that can be written");
     for (id, (place, shape)) in (1..).zip(shapes.iter().enumerate()) {
         if events.iter().all(|(used, _)| *used != place) {
             continue;
@@ -380,7 +378,7 @@ pub(super) fn trace(bytes: &[u8], version: Version) -> Vec<u8> {
             metadata
         };
         assert_eq!(metadata.problem, None, "{record:?}");
-        put(&mut out, |out| append(out, writer.describe(&metadata)));
+        put(&mut out, writer.describe(&metadata));
     }
     for (number, (place, payload)) in (1..).zip(&events) {
         let event = Event {
@@ -392,8 +390,8 @@ pub(super) fn trace(bytes: &[u8], version: Version) -> Vec<u8> {
             payload,
             ..Event::default()
         };
-        put(&mut out, |out| append(out, writer.event(&event)));
+        put(&mut out, writer.event(&event));
     }
-    put(&mut out, |out| writer.finish().map(|bytes| out.extend_from_slice(bytes)).is_some());
+    put(&mut out, Ok(writer.finish()));
     out
 }

@@ -1,7 +1,7 @@
 //! Traces of plausible events of a runtime, from any bytes: each event has a byte for its kind, and bytes for its parts.
 #![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
 use ipc_proto::nettrace::{
-    Event, Fields, Metadata, Scalar, Stack, ThreadEntry, Trace, TraceWriter, Version, WriteOutput,
+    Event, Fields, Metadata, Scalar, Stack, ThreadEntry, Trace, TraceBytes, TraceWriter, Version, WriteError,
 };
 
 /// An event before it is written.
@@ -262,22 +262,16 @@ fn payload(source: &mut Source<'_>, description: usize) -> (Vec<u8>, Naming) {
     (payload, naming)
 }
 
-pub(super) fn put(out: &mut Vec<u8>, mut next: impl FnMut(&mut Vec<u8>) -> bool) {
-    while next(out) {}
-}
-
-pub(super) fn append(out: &mut Vec<u8>, bytes: WriteOutput<'_>) -> bool {
-    let bytes = bytes.expect("the record fits the buffer");
-    bytes.map(|bytes| out.extend_from_slice(bytes)).is_some()
+/// Appends the bytes that a record displaces.
+pub(super) fn put(out: &mut Vec<u8>, written: Result<TraceBytes<'_>, WriteError>) {
+    out.extend_from_slice(&written.expect("the record fits the buffer"));
 }
 
 /// Writes the events as a trace.
 pub(super) fn trace(events: &[(MadeUp, Naming)], version: Version) -> Vec<u8> {
     let mut buf = vec![0; TraceWriter::BUFFER];
     let mut out = Vec::new();
-    let mut writer = TraceWriter::new(version, &mut buf).expect("a version that can be written");
-    let trace = Trace { frequency: 1_000_000_000, pointer_size: 8, ..Trace::new(version) };
-    put(&mut out, |out| append(out, writer.trace(&trace)));
+    let mut writer = TraceWriter::new(&Trace::new(version), &mut buf).expect("a version that can be written");
     let is_v6 = version == Version::V6;
     for (id, (provider, event_id, event_version, name)) in (1..).zip(DESCRIPTIONS) {
         if provider.starts_with("Universal") && !is_v6 {
@@ -294,17 +288,17 @@ pub(super) fn trace(events: &[(MadeUp, Naming)], version: Version) -> Vec<u8> {
         (metadata.id, metadata.provider, metadata.event_id) = (id, provider.into(), event_id);
         (metadata.version, metadata.name) = (event_version, name.into());
         metadata.fields = Fields::build(fields, &mut space).expect("room for the fields");
-        put(&mut out, |out| append(out, writer.describe(&metadata)));
+        put(&mut out, writer.describe(&metadata));
     }
     if is_v6 {
         for thread in 1..=3 {
             let entries = [ThreadEntry::ProcessId(thread / 3), ThreadEntry::ThreadId(thread)];
-            put(&mut out, |out| append(out, writer.thread(thread, entries)));
+            put(&mut out, writer.thread(thread, entries));
         }
     }
     for (id, (event, _)) in (1..).zip(events) {
         let bytes: Vec<u8> = event.stack.iter().flat_map(|ip| ip.to_le_bytes()).collect();
-        put(&mut out, |out| append(out, writer.stack(&Stack { id, bytes: &bytes })));
+        put(&mut out, writer.stack(&Stack { id, bytes: &bytes }));
     }
     let mut sequences = [0; 4];
     for (id, (event, _)) in (1..).zip(events) {
@@ -320,8 +314,8 @@ pub(super) fn trace(events: &[(MadeUp, Naming)], version: Version) -> Vec<u8> {
             stack_id: id,
             ..Event::default()
         };
-        put(&mut out, |out| append(out, writer.event(&event)));
+        put(&mut out, writer.event(&event));
     }
-    put(&mut out, |out| writer.finish().map(|bytes| out.extend_from_slice(bytes)).is_some());
+    put(&mut out, Ok(writer.finish()));
     out
 }

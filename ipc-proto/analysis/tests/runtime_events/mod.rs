@@ -84,23 +84,15 @@ impl Written {
 
     pub(crate) fn bytes(&mut self) -> Vec<u8> {
         let mut out = core::mem::take(&mut self.trace);
-        let mut writer = TraceWriter::new(Version::V4, &mut self.buf).unwrap();
-        let trace = Trace { frequency: 1_000_000_000, pointer_size: 8, ..Trace::new(Version::V4) };
-        while let Some(bytes) = writer.trace(&trace).unwrap() {
-            out.extend_from_slice(bytes);
-        }
+        let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut self.buf).unwrap();
         for (id, (provider, event_id, version)) in (1..).zip(&self.described) {
             let mut metadata = Metadata::default();
             (metadata.id, metadata.event_id, metadata.version) = (id, *event_id, *version);
             metadata.provider = (*provider).into();
-            while let Some(bytes) = writer.describe(&metadata).unwrap() {
-                out.extend_from_slice(bytes);
-            }
+            out.extend_from_slice(&writer.describe(&metadata).unwrap());
         }
         for (id, bytes) in (1..).zip(&self.stacks) {
-            while let Some(bytes) = writer.stack(&Stack { id, bytes }).unwrap() {
-                out.extend_from_slice(bytes);
-            }
+            out.extend_from_slice(&writer.stack(&Stack { id, bytes }).unwrap());
         }
         for (sequence, (timestamp, thread, metadata_id, payload, stack_id)) in (1..).zip(&self.events) {
             let event = Event {
@@ -113,13 +105,9 @@ impl Written {
                 stack_id: *stack_id,
                 ..Event::default()
             };
-            while let Some(bytes) = writer.event(&event).unwrap() {
-                out.extend_from_slice(bytes);
-            }
+            out.extend_from_slice(&writer.event(&event).unwrap());
         }
-        while let Some(bytes) = writer.finish() {
-            out.extend_from_slice(bytes);
-        }
+        out.extend_from_slice(&writer.finish());
         out
     }
 }

@@ -8,7 +8,7 @@ use crate::nettrace::{Label, Slot};
 pub struct RewriteSpace<'s> {
     /// The buffer of a [`TraceWriter`](crate::nettrace::TraceWriter).
     /// [`TraceWriter::BUFFER`](crate::nettrace::TraceWriter::BUFFER) is enough for traces of runtimes with up to
-    /// 10,000 threads; its documentation states the need of larger ones. Traces of other writers may contain records as
+    /// 20,000 threads; its documentation states the need of larger ones. Traces of other writers may contain records as
     /// long as the [`Limits`](crate::nettrace::Limits) of the parser allow.
     pub buffer: &'s mut [u8],
     /// Slots for metadata records: one for each.
@@ -38,7 +38,7 @@ pub struct Activities {
 }
 
 impl Activities {
-    pub(super) fn labels(self) -> impl Iterator<Item = Label<'static>> {
+    pub(super) fn labels(self) -> impl Iterator<Item = Label<'static>> + Clone {
         let Self { activity_id, related_activity_id, .. } = self;
         let activity = (activity_id != Guid::NIL).then_some(Label::ActivityId(activity_id));
         let related =

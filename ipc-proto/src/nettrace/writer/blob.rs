@@ -2,7 +2,7 @@ use super::super::{Event, Varint32, Varint64};
 use crate::{Encode, wire};
 
 /// The longest compressed header: flags, six `u32`, three `u64`, two activity ids.
-const MAX_HEADER: usize = 88;
+pub(super) const MAX_HEADER: usize = 88;
 
 /// Writes the blobs of one block, each as the difference to the one before.
 #[derive(Debug, Clone, Copy)]
@@ -47,21 +47,26 @@ impl Blobs {
         header
     }
 
-    /// Appends a blob with this payload instead of the event's.
-    pub(super) fn push(
-        &mut self,
-        w: &mut wire::Writer<'_>,
-        event: &Event<'_>,
-        payload_size: u32,
-        payload: impl FnOnce(&mut wire::Writer<'_>),
-    ) {
+    /// Returns the length of a body with this blob alone.
+    pub(super) fn body_len(&self, event: &Event<'_>, payload_size: u32) -> usize {
+        let mut header = wire::Writer::new(&mut []);
+        self.header(&mut header, event, payload_size);
+        let payload = usize::try_from(payload_size).unwrap_or(usize::MAX);
+        BLOCK_HEADER.saturating_add(header.len()).saturating_add(payload)
+    }
+
+    /// Writes the header of the next blob. Its payload follows, then [`add`](Self::add).
+    pub(super) fn write_header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
         let mut bytes = [0; MAX_HEADER];
         let mut header = wire::Writer::new(&mut bytes);
         self.header(&mut header, event, payload_size);
         if let Ok(header) = header.finish() {
             w.bytes(header);
         }
-        payload(w);
+    }
+
+    /// Adds a blob that has been written.
+    pub(super) fn add(&mut self, event: &Event<'_>, payload_size: u32) {
         let (min, max) = self.times.unwrap_or((event.timestamp, event.timestamp));
         self.times = Some((min.min(event.timestamp), max.max(event.timestamp)));
         self.last = Event { payload: &[], stack: &[], ..*event };

@@ -1,22 +1,18 @@
-//! Blocks under construction in the two halves of the buffer.
+//! Blocks under construction in the half of the buffer that receives records.
 use core::ops::Range;
 
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::blob::{self, Blobs};
-use super::layout::{END_OBJECT, V6_HEADER, narrow, object_header, v6_header, widen};
-use super::{BLOCK, Flush, OBJECT_HEADER, Open, Put, ROW, TraceWriter, V4_BLOCK, V6_BLOCK, WriteError};
-use crate::nettrace::{BlockKind, Version};
+use super::layout::{END_OBJECT, V6_HEADER, max_object_header, narrow, object_header, v6_header, widen};
+use super::{BLOCK, END, OBJECT_HEADER, Open, ROW, TraceWriter, V4_BLOCK, V6_BLOCK, WriteError};
+use crate::nettrace::{BlockKind, Event, Version};
 use crate::{Encode, wire};
 
 impl TraceWriter<'_> {
-    pub(super) const fn is_empty(&self) -> bool {
-        self.len == 0 && self.events.is_empty()
-    }
-
     /// Returns the longest body that a block can have after another record. A block with `others` stays as short as a
     /// runtime's.
-    pub(super) const fn limit(&self, others: bool) -> usize {
+    const fn limit(&self, others: bool) -> usize {
         match (others, self.version) {
             (true, _) => BLOCK,
             (false, Version::V6) => V6_BLOCK,
@@ -24,46 +20,128 @@ impl TraceWriter<'_> {
         }
     }
 
-    /// Handles a record that does not fit: it would make its block `len` bytes long and needs a buffer of `needed`.
-    /// Outputs the records in the buffer if there are any, and fails otherwise.
-    pub(super) fn refuse(&mut self, len: usize, needed: usize) -> Put {
-        if !self.is_empty() {
-            return Ok(self.put_flush());
+    const fn half(&self) -> usize {
+        self.buf.len() / 2
+    }
+
+    /// Makes room for a record that does not fit: lends all bytes to the caller. It will be the only record of a block
+    /// with a body of `body` bytes, and takes `len` bytes of its half.
+    ///
+    /// On an error, nothing has changed.
+    pub(super) fn make_room(&mut self, body: usize, len: usize) -> Result<(), WriteError> {
+        if body > self.limit(false) {
+            return Err(WriteError::TooLong { len: body });
         }
-        Err(if len > self.limit(false) {
-            WriteError::TooLong { len }
+        let len = len.saturating_add(END);
+        if len > self.half() {
+            return Err(WriteError::BufferTooSmall { needed: len.saturating_mul(2) });
+        }
+        self.turn(len)
+    }
+
+    /// Ends the unfinished blocks, lends their bytes to the caller, and continues in the other half with `len` bytes.
+    ///
+    /// Fails, and changes nothing, if the bytes of the other half are lent. This happens only if a [`Rewrite`] makes
+    /// several records of one.
+    ///
+    /// [`Rewrite`]: crate::nettrace::Rewrite
+    pub(in crate::nettrace) fn turn(&mut self, len: usize) -> Result<(), WriteError> {
+        if self.len == 0 && self.events.is_empty() {
+            return Ok(());
+        }
+        let half = self.half();
+        if !self.lent.is_empty() {
+            // A half with room for all of this would not have been left.
+            let events =
+                if self.events.is_empty() { 0 } else { OBJECT_HEADER.saturating_add(self.events_len) };
+            let needed =
+                half.saturating_add(self.len).saturating_add(1).saturating_add(events).saturating_add(len);
+            return Err(WriteError::BufferTooSmall { needed: needed.saturating_mul(2) });
+        }
+        self.lent = self.end_blocks();
+        self.base = if self.base == 0 { half } else { 0 };
+        // The last bytes are for the tag after the last block and for the end mark.
+        self.end = self.base.saturating_add(half).saturating_sub(END);
+        self.room_end = self.end;
+        Ok(())
+    }
+
+    /// Ends the unfinished blocks, and returns the range of all blocks in the buffer.
+    pub(super) fn end_blocks(&mut self) -> Range<usize> {
+        self.close();
+        let len = core::mem::take(&mut self.len);
+        self.offset = self.offset.wrapping_add(widen(len));
+        if self.events.is_empty() {
+            return self.base..self.base.saturating_add(len);
+        }
+        let events = self.close_events();
+        // The records come directly before the events.
+        let room = self.buf.get_mut(self.base..events.start).unwrap_or_default();
+        let gap = room.len().saturating_sub(len);
+        if len <= room.len() {
+            room.copy_within(..len, gap);
+        }
+        self.base.saturating_add(gap)..events.end
+    }
+
+    /// Appends an event to the block of events, and returns whether it fits.
+    #[inline]
+    pub(super) fn append(&mut self, event: &Event<'_>, size: u32, payload: &[&[u8]; 2]) -> bool {
+        let is_first = self.events.is_empty();
+        let (place, at) = if is_first {
+            (self.place_of_events(size), blob::BLOCK_HEADER)
         } else {
-            WriteError::BufferTooSmall { needed }
-        })
+            (self.events_at, self.events_len)
+        };
+        let start = place.saturating_add(OBJECT_HEADER).saturating_add(at);
+        let room = self.buf.get_mut(start..self.end).unwrap_or_default();
+        let room_len = room.len();
+        let mut w = wire::Writer::new(room);
+        self.events.write_header(&mut w, event, size);
+        payload.iter().for_each(|part| w.bytes(part));
+        let len = at.saturating_add(w.len());
+        if w.len() > room_len || len > self.limit(!is_first) {
+            return false;
+        }
+        self.events.add(event, size);
+        if is_first {
+            self.events_at = place;
+            // One byte is for the tag after the last record.
+            self.room_end = place.saturating_sub(1);
+        }
+        self.events_len = len;
+        true
     }
 
-    pub(in crate::nettrace) fn bytes(&self, piece: Option<Range<usize>>) -> Option<&[u8]> {
-        self.buf.get(piece?)
+    /// Writes an event to a new block when it cannot be appended.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn append_anew(
+        &mut self,
+        event: &Event<'_>,
+        size: u32,
+        payload: &[&[u8]; 2],
+    ) -> Result<(), WriteError> {
+        let body = Blobs::new(self.version == Version::V6).body_len(event, size);
+        self.make_room(body, OBJECT_HEADER.saturating_add(body))?;
+        self.append(event, size, payload);
+        Ok(())
     }
 
-    /// Returns the next bytes to output.
-    pub(super) fn piece(&mut self) -> Option<Range<usize>> {
-        if self.flush == Flush::Both {
-            self.close();
-            self.flush = Flush::Events;
-            let len = core::mem::take(&mut self.len);
-            self.offset = self.offset.wrapping_add(widen(len));
-            if len > 0 {
-                return Some(0..len);
-            }
-        }
-        if self.flush == Flush::Events {
-            self.flush = Flush::No;
-            if !self.events.is_empty() {
-                return Some(self.close_events());
-            }
-        }
-        None
+    /// Returns the place of a block whose first event has a payload of this size: the middle of the half if it fits
+    /// there, so that other records have room before it.
+    fn place_of_events(&self, size: u32) -> usize {
+        let first = OBJECT_HEADER.saturating_add(blob::BLOCK_HEADER).saturating_add(blob::MAX_HEADER);
+        let first = first.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
+        let middle = self.base.saturating_add(self.half() / 2);
+        // One byte is for the tag after the last record.
+        let records = self.base.saturating_add(self.len).saturating_add((self.len > 0).into());
+        middle.min(self.end.saturating_sub(first)).max(records)
     }
 
     /// Writes the header and the end of the block of events, and returns its range in the buffer.
     fn close_events(&mut self) -> Range<usize> {
-        let body = self.half.saturating_add(OBJECT_HEADER);
+        let body = self.events_at.saturating_add(OBJECT_HEADER);
         let end = body.saturating_add(self.events_len);
         self.patch(body, &self.events.block_header());
         let mut bytes = [0; OBJECT_HEADER];
@@ -79,33 +157,58 @@ impl TraceWriter<'_> {
         let len = w.len();
         let start = body.saturating_sub(len);
         self.patch(start, bytes.get(..len).unwrap_or_default());
-        let piece = start..end.saturating_add(tag);
-        self.offset = self.offset.wrapping_add(widen(piece.len()));
+        let range = start..end.saturating_add(tag);
+        self.offset = self.offset.wrapping_add(widen(range.len()));
         self.events = Blobs::new(self.version == Version::V6);
         self.events_len = 0;
-        piece
+        range
     }
 
     /// Writes a record that is not an event, into the open block if its kind and id fit, otherwise into a new one.
+    #[inline]
     pub(super) fn define(
         &mut self,
         kind: BlockKind,
         id: u32,
-        record: impl FnOnce(&mut wire::Writer<'_>, &mut Blobs),
-    ) -> Put {
-        if let Some(piece) = self.piece() {
-            return Ok(Some(piece));
-        }
+        record: impl Fn(&mut wire::Writer<'_>, &Blobs),
+    ) -> Result<(), WriteError> {
+        if self.add(kind, id, &record)? { Ok(()) } else { self.define_anew(kind, id, &record) }
+    }
+
+    /// Writes such a record when there is no room for it.
+    #[cold]
+    #[inline(never)]
+    fn define_anew(
+        &mut self,
+        kind: BlockKind,
+        id: u32,
+        record: impl Fn(&mut wire::Writer<'_>, &Blobs),
+    ) -> Result<(), WriteError> {
+        let mut w = wire::Writer::new(&mut []);
+        begin_body(kind, self.version, id, &mut w);
+        record(&mut w, &Blobs::new(false));
+        let header = if self.version == Version::V6 { V6_HEADER } else { max_object_header(kind) };
+        self.make_room(w.len(), header.saturating_add(w.len()))?;
+        self.add(kind, id, &record).map(|_| ())
+    }
+
+    /// Adds a record to its block, and returns whether it fits.
+    #[inline]
+    fn add(
+        &mut self,
+        kind: BlockKind,
+        id: u32,
+        record: impl Fn(&mut wire::Writer<'_>, &Blobs),
+    ) -> Result<bool, WriteError> {
         let numbered = matches!(kind, BlockKind::Stack | BlockKind::LabelList);
         let fits = |open: &Open| open.kind == kind && (!numbered || open.next_id == id);
         let open = self.open.filter(fits);
         if open.is_none() {
             self.close();
+            self.blobs = Blobs::new(false);
         }
-        let start = self.len;
-        // The last byte is for the tag after the block.
-        let end = self.half.saturating_sub(1);
-        let room = self.buf.get_mut(start..end).unwrap_or_default();
+        let start = self.base.saturating_add(self.len);
+        let room = self.buf.get_mut(start..self.room_end).unwrap_or_default();
         let room_len = room.len();
         let mut w = wire::Writer::new(room);
         let mut open = open.unwrap_or_else(|| {
@@ -113,54 +216,47 @@ impl TraceWriter<'_> {
             if self.version == Version::V6 {
                 w.bytes(&v6_header(kind, 0));
             } else {
-                object_header(&mut w, kind, self.offset.wrapping_add(widen(start)), 0);
+                object_header(&mut w, kind, self.offset.wrapping_add(widen(self.len)), 0);
                 // The size follows the name and a tag.
                 size = start.saturating_add(kind.name(Version::V4).len()).saturating_add(16);
             }
             let body = start.saturating_add(w.len());
-            match (kind, self.version) {
-                (BlockKind::Metadata, Version::V6) => w.bytes(&[0; 2]),
-                (BlockKind::Metadata, _) => w.bytes(&[0; blob::BLOCK_HEADER]),
-                (BlockKind::Stack | BlockKind::LabelList, _) => {
-                    id.encode(&mut w);
-                    0u32.encode(&mut w);
-                }
-                _ => {}
-            }
-            Open { kind, size, body, count: 0, next_id: 0, blobs: Blobs::new(false) }
+            begin_body(kind, self.version, id, &mut w);
+            Open { kind, size, body, count: 0, next_id: 0 }
         });
         let before = w.len();
-        record(&mut w, &mut open.blobs);
+        record(&mut w, &self.blobs);
         let record_len = w.len().saturating_sub(before);
-        let used = start.saturating_add(w.len());
-        let len = used.saturating_sub(open.body);
         let is_row = kind == BlockKind::Thread || kind == BlockKind::Metadata && self.version == Version::V6;
         if is_row && record_len > ROW {
             return Err(WriteError::TooLong { len: record_len });
         }
+        let used = self.len.saturating_add(w.len());
+        let len = start.saturating_add(w.len()).saturating_sub(open.body);
         let alone = open.count == 0 || kind == BlockKind::SequencePoint;
         if w.len() <= room_len && len <= self.limit(!alone) {
             open.count = open.count.saturating_add(1);
             open.next_id = id.wrapping_add(1);
             self.open = Some(open);
             self.len = used;
-            return Ok(None);
+            return Ok(true);
         }
-        let needed = used.saturating_add(1).saturating_mul(2);
         if kind == BlockKind::SequencePoint {
+            // It does not continue in another half.
+            let needed = used.saturating_add(END).saturating_mul(2);
             return Err(WriteError::BufferTooSmall { needed });
         }
-        self.refuse(len, needed)
+        Ok(false)
     }
 
-    /// Ends the block at the end of the first half.
+    /// Ends the open block.
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
-        let len = self.len.saturating_sub(open.body);
+        let len = self.base.saturating_add(self.len).saturating_sub(open.body);
         let v6 = self.version == Version::V6;
         let count = match open.kind {
             BlockKind::Metadata if !v6 => {
-                self.patch(open.body, &open.blobs.block_header());
+                self.patch(open.body, &self.blobs.block_header());
                 None
             }
             BlockKind::Stack | BlockKind::LabelList => Some((4, open.count)),
@@ -175,7 +271,7 @@ impl TraceWriter<'_> {
             self.patch(open.body.saturating_sub(V6_HEADER), &v6_header(open.kind, len));
         } else {
             self.patch_u32(open.size, narrow(len));
-            self.patch(self.len, &[END_OBJECT]);
+            self.patch(self.base.saturating_add(self.len), &[END_OBJECT]);
             self.len = self.len.saturating_add(1);
         }
     }
@@ -190,5 +286,18 @@ impl TraceWriter<'_> {
         if let Some(to) = self.buf.get_mut(at..).and_then(|to| to.get_mut(..bytes.len())) {
             wire::copy(to, bytes);
         }
+    }
+}
+
+/// Writes the part of a body before its records; [`TraceWriter::close`] overwrites it.
+fn begin_body(kind: BlockKind, version: Version, id: u32, w: &mut wire::Writer<'_>) {
+    match (kind, version) {
+        (BlockKind::Metadata, Version::V6) => w.bytes(&[0; 2]),
+        (BlockKind::Metadata, _) => w.bytes(&[0; blob::BLOCK_HEADER]),
+        (BlockKind::Stack | BlockKind::LabelList, _) => {
+            id.encode(w);
+            0u32.encode(w);
+        }
+        _ => {}
     }
 }

@@ -18,7 +18,7 @@ pub enum WriteError {
     },
     /// The version has no such record, or cannot express its content.
     Version(Version),
-    /// A `Trace` that is not the first record, or a thread sequence that does not follow a sequence point.
+    /// A thread sequence that does not follow a sequence point.
     Misplaced,
 }
 

@@ -36,6 +36,11 @@ pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u
     w.bytes([0; 3].get(..padding).unwrap_or_default());
 }
 
+/// The longest header of such a block.
+pub(super) const fn max_object_header(kind: BlockKind) -> usize {
+    kind.name(Version::V4).len().wrapping_add(23)
+}
+
 /// What V6 has in front of a body.
 pub(super) fn v6_header(kind: BlockKind, len: usize) -> [u8; V6_HEADER] {
     let mut header = [0; V6_HEADER];

@@ -113,9 +113,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             }
         }
         if let Some(rewrite) = &mut rewrite {
-            while let Some(bytes) = rewrite.record(&record).map_err(failed)? {
-                output.write(bytes)?;
-            }
+            output.write(&rewrite.record(&record).map_err(failed)?)?;
         }
         if output.is_closed() {
             return Ok(());
@@ -139,17 +137,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     records.get_mut().hide_progress();
     let name = records.get_ref().name().to_string();
-    let Some(mut rewrite) = rewrite else {
+    let Some(rewrite) = rewrite else {
         // Without a valid part there is nothing to write.
         return source::check(end, name);
     };
-    while let Some(bytes) = rewrite.finish().map_err(failed)? {
-        output.write(bytes)?;
+    let (rewritten, mut rest) = (*rewrite.counts(), rewrite.finish());
+    while let Some(bytes) = rest.next_bytes().map_err(failed)? {
+        output.write(&bytes)?;
     }
     if output.is_closed() {
         return Ok(());
     }
-    let rewritten = *rewrite.counts();
     let bytes = output.persist()?;
     report_losses(&rewritten, globals);
     report_skipped(&times, globals);

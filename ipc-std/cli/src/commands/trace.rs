@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     drop(compiled);
     // Also after the session has failed, but not after the output.
     let named = match names {
-        Some(mut names) if !output.has_failed() => names.finish(&mut output),
+        Some(names) if !output.has_failed() => names.finish(&mut output),
         _ => Ok(()),
     };
     progress.finish();

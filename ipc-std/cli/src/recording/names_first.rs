@@ -155,14 +155,15 @@ impl<'s> NamesFirst<'s> {
     }
 
     /// Writes the end of the file. A session that was corrupt is a failure, and the file has its valid part.
-    pub(crate) fn finish(&mut self, output: &mut TraceOutput) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self, output: &mut TraceOutput) -> Result<(), Failure> {
         self.records.received(0);
         self.copy_records(output)?;
         if self.copy.has_begun && !self.copy.has_names && self.records.version() == Version::V4 {
             self.write_rundown(output)?;
         }
-        while let Some(bytes) = self.copy.rewrite.finish().map_err(failed)? {
-            output.write(bytes)?;
+        let mut rest = self.copy.rewrite.finish();
+        while let Some(bytes) = rest.next_bytes().map_err(failed)? {
+            output.write(&bytes)?;
         }
         match self.copy.end {
             Some(end @ End::Corrupt { .. }) => source::check(end, "the runtime"),
@@ -239,10 +240,7 @@ impl Copy<'_> {
             Record::End(end) => self.end = Some(*end),
             _ => {}
         }
-        while let Some(bytes) = self.rewrite.record(record).map_err(failed)? {
-            output.write(bytes)?;
-        }
-        Ok(())
+        output.write(&self.rewrite.record(record).map_err(failed)?)
     }
 }
 

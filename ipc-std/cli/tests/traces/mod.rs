@@ -10,9 +10,7 @@ use serde_json::Value;
 /// Adds a record to the trace of a writer: `put!(trace, writer.event(&event))`.
 macro_rules! put {
     ($trace:ident, $writer:ident.$method:ident($arg:expr)) => {
-        while let Some(bytes) = $writer.$method($arg).unwrap() {
-            $trace.extend_from_slice(bytes);
-        }
+        $trace.extend_from_slice(&$writer.$method($arg).unwrap())
     };
 }
 
@@ -132,8 +130,7 @@ pub(crate) fn lossy() -> Vec<u8> {
 /// Returns a trace as [`lossy`], of events with this description and this payload.
 pub(crate) fn lossy_with(mut metadata: Metadata<'_>, payload: &[u8]) -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
-    let mut writer = TraceWriter::new(Version::V4, &mut buf).unwrap();
-    put!(trace, writer.trace(&Trace::new(Version::V4)));
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     metadata.id = 1;
     put!(trace, writer.describe(&metadata));
     for sequence in [1, 2, 9] {
@@ -149,8 +146,6 @@ pub(crate) fn lossy_with(mut metadata: Metadata<'_>, payload: &[u8]) -> Vec<u8> 
             })
         );
     }
-    while let Some(bytes) = writer.finish() {
-        trace.extend_from_slice(bytes);
-    }
+    trace.extend_from_slice(&writer.finish());
     trace
 }

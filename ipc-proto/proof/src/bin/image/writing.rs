@@ -5,10 +5,9 @@ use crate::{number, storage, text, write_bytes};
 
 pub fn run() {
     let version = if number() == 4 { Version::V4 } else { Version::V6 };
-    let Ok(mut writer) = TraceWriter::new(version, storage()) else { return };
+    let Ok(mut writer) = TraceWriter::new(&Trace::new(version), storage()) else { return };
     loop {
         let written = match number() {
-            0 => trace(&mut writer),
             1 => describe(&mut writer),
             2 => writer.stack(&Stack { id: number(), bytes: storage() }),
             3 => event(&mut writer),
@@ -22,20 +21,19 @@ pub fn run() {
             7 => writer.thread(number().into(), storage::<ThreadEntry<'_>>().iter().copied()),
             8 => writer.label_list(number(), storage::<Label<'_>>().iter().copied()),
             9 => Ok(writer.flush()),
-            _ => Ok(writer.finish()),
+            _ => return write_bytes(&writer.finish()),
         };
         match written {
-            Ok(Some(bytes)) => write_bytes(bytes),
-            Ok(None) => {}
+            Ok(bytes) => write_bytes(&bytes),
             Err(_) => return,
         }
     }
 }
 
 #[inline(never)]
-fn describe<'w>(writer: &'w mut TraceWriter<'_>) -> WriteOutput<'w> {
+fn describe<'w>(writer: &'w mut TraceWriter<'_>) -> Result<TraceBytes<'w>, WriteError> {
     let fields = [("number", Scalar::Int32), ("text", Scalar::Utf16String)];
-    let Ok(fields) = Fields::build(&fields, storage()) else { return Ok(None) };
+    let Ok(fields) = Fields::build(&fields, storage()) else { return Ok(TraceBytes::default()) };
     let mut metadata = Metadata::default();
     (metadata.id, metadata.event_id, metadata.fields) = (number(), number(), fields);
     (metadata.provider, metadata.name) = (text().into(), text().into());
@@ -43,11 +41,6 @@ fn describe<'w>(writer: &'w mut TraceWriter<'_>) -> WriteOutput<'w> {
 }
 
 #[inline(never)]
-fn trace<'w>(writer: &'w mut TraceWriter<'_>) -> WriteOutput<'w> {
-    writer.trace(&Trace::new(writer.version()))
-}
-
-#[inline(never)]
-fn event<'w>(writer: &'w mut TraceWriter<'_>) -> WriteOutput<'w> {
+fn event<'w>(writer: &'w mut TraceWriter<'_>) -> Result<TraceBytes<'w>, WriteError> {
     writer.event(&Event { timestamp: number().into(), payload: storage(), ..Event::default() })
 }

@@ -1,0 +1,46 @@
+use core::ops::Deref;
+
+/// Bytes of a stream that the caller of a [`TraceWriter`](super::TraceWriter) or a [`Rewrite`](crate::nettrace::Rewrite)
+/// must output before it writes the next record.
+///
+/// Most records displace no bytes. Many sinks accept an empty slice; a caller for whom it costs something can check for
+/// it:
+///
+/// ```
+/// # use ipc_proto::nettrace::{Event, TraceWriter, WriteError};
+/// fn write(writer: &mut TraceWriter<'_>, event: &Event<'_>, packets: &mut Vec<Vec<u8>>) -> Result<(), WriteError> {
+///     let bytes = writer.event(event)?;
+///     if !bytes.is_empty() {
+///         packets.push(bytes.to_vec());
+///     }
+///     Ok(())
+/// }
+/// ```
+///
+/// Without these bytes the stream is not valid, so the compiler warns if they are ignored:
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use ipc_proto::nettrace::{Event, TraceWriter, WriteError};
+/// fn write(writer: &mut TraceWriter<'_>, event: &Event<'_>) -> Result<(), WriteError> {
+///     writer.event(event)?;
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[must_use = "these bytes are a part of the stream: output them before the next record"]
+pub struct TraceBytes<'w>(pub(in crate::nettrace) &'w [u8]);
+
+impl Deref for TraceBytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0
+    }
+}
+
+impl AsRef<[u8]> for TraceBytes<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0
+    }
+}
