@@ -2,13 +2,13 @@
 use core::ops::ControlFlow;
 use std::path::PathBuf;
 
-use crate::analysis_input::InputRead;
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::output_file::OverwriteArgs;
-use crate::stacks_file::StacksFileArgs;
-use crate::trace_file;
-use crate::trace_target::TraceTarget;
+use crate::input::trace_file;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::output_file::OverwriteArgs;
+use crate::process::trace_target::TraceTarget;
+use crate::recording::analysis_input::InputRead;
+use crate::stacks::stacks_file::StacksFileArgs;
 
 /// Write the stacks of a trace as a flame graph, or for speedscope, pprof and others
 #[derive(Debug, clap::Args)]

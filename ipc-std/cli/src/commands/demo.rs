@@ -14,15 +14,15 @@ use ipc_std::{Client, Direction, Error, ErrorKind, Observer, Timeouts, TraceConf
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::failure::{self, Failure, Kind};
-use crate::field::Field;
-use crate::globals::Globals;
-use crate::hex;
-use crate::process_fields::process_fields;
+use crate::output::failure::{self, Failure, Kind};
+use crate::output::field::Field;
+use crate::output::globals::Globals;
+use crate::output::hex;
+use crate::output::signals;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::process_fields::process_fields;
 use crate::recording::provider::ProviderSpec;
 use crate::recording::trace_profile::TraceProfile;
-use crate::signals;
-use crate::stdout::{json_to_stdout, to_stdout};
 
 /// Show the features of the tool on a fake runtime, without .NET
 ///

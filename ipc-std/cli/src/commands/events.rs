@@ -9,25 +9,27 @@ use ipc_proto::nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use ipc_std::{Client, Timeouts, TraceReader, TraceSession};
 use nettrace_analysis::names::Names;
 
-use crate::bulk_stdout::BulkStdout;
-use crate::event_field::{self, Condition};
-use crate::event_line::Lines;
-use crate::event_summary::Summary;
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::only_arg::OnlyArg;
-use crate::printable::{json_line, printable_name};
+use crate::args::only_arg::OnlyArg;
+use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
+use crate::args::timeout_args::TimeoutArgs;
+use crate::args::until_event;
+use crate::events::field::{self, Condition};
+use crate::events::lines::Lines;
+use crate::events::summary::Summary;
+use crate::input::source::{self, Source};
+use crate::input::trace_file;
+use crate::output::bulk_stdout::BulkStdout;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::{json_line, printable_name};
+use crate::output::stdout::to_stdout;
+use crate::process::target::Target;
+use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::process::wire_log::WireLogArgs;
+use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
-use crate::recording::{self, SessionArgs, SessionPlan, TICK, rundown};
-use crate::source::{self, Source};
-use crate::stack_names::{NamedStack, StackNames};
-use crate::stdout::to_stdout;
-use crate::target::Target;
-use crate::time_range_args::{TimeRangeArgs, report_skipped};
-use crate::timeout_args::TimeoutArgs;
-use crate::trace_target::{TraceTarget, TraceTargetArgs};
-use crate::wire_log::WireLogArgs;
-use crate::{trace_file, until_event};
+use crate::recording::{self, SessionArgs, SessionPlan, TICK};
+use crate::stacks::stack_names::{NamedStack, StackNames};
 
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]
@@ -313,11 +315,8 @@ impl<'a, R: Read> Events<'a, R> {
             _ if !is_shown || self.has_ended => {}
             Some(summary) => summary.add(&event, metadata.as_ref()),
             None if !self.columns.is_empty() => {
-                let values: Vec<_> = self
-                    .columns
-                    .iter()
-                    .map(|name| event_field::value(&event, metadata.as_ref(), name))
-                    .collect();
+                let values: Vec<_> =
+                    self.columns.iter().map(|name| field::value(&event, metadata.as_ref(), name)).collect();
                 let fields = self.column_fields.iter_mut().zip(&values);
                 fields.for_each(|(field, value)| field.add(value.is_some()));
                 let line = columns(&values, self.columns, &output.borrow());
@@ -463,7 +462,7 @@ impl Output {
 
 /// Returns the line of an event that has these fields.
 fn columns(values: &[Option<Value<'_>>], names: &[String], output: &Output) -> String {
-    let values = values.iter().map(|value| value.map(event_field::to_json));
+    let values = values.iter().map(|value| value.map(field::to_json));
     if output.json {
         let fields = names.iter().cloned().zip(values.map(Option::unwrap_or_default));
         return json_line(&serde_json::Value::Object(fields.collect()));

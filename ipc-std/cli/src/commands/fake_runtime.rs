@@ -11,11 +11,11 @@ use ipc_std::fake::{FakePort, FakeRuntime, Profile};
 use ipc_std::{Server, discover};
 use serde_json::json;
 
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::signals;
-use crate::socket_path;
-use crate::stdout::json_to_stdout;
+use crate::args::socket_path;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::signals;
+use crate::output::stdout::json_to_stdout;
 
 /// Run a fake runtime for tests of other tools
 #[derive(Debug, clap::Args)]

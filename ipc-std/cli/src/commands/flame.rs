@@ -1,11 +1,11 @@
 //! `flame`: a flame graph of a process or of a trace, or another file with stacks.
 use core::ops::ControlFlow;
 
-use crate::analysis_input::{AnalysisArgs, Needs};
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::stacks_file::StacksFileArgs;
-use crate::trace_target::TraceTargetArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::process::trace_target::TraceTargetArgs;
+use crate::recording::analysis_input::{AnalysisArgs, Needs};
+use crate::stacks::stacks_file::StacksFileArgs;
 
 /// Draw a flame graph of a process or of a trace, or write a file for speedscope, pprof and others
 #[derive(Debug, clap::Args)]

@@ -7,14 +7,14 @@ use std::io::{self, Write};
 use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
 use serde_json::{Value, json};
 
-use crate::analysis_input::{AnalysisArgs, AnalysisInput, Needs};
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::printable::printable_name;
-use crate::rows::{Row, milliseconds, milliseconds_at, rows_to_stdout};
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::tables::{table_of_numbers, write_table};
-use crate::trace_target::TraceTargetArgs;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::printable::printable_name;
+use crate::output::rows::{Row, milliseconds, milliseconds_at, rows_to_stdout};
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::tables::{table_of_numbers, write_table};
+use crate::process::trace_target::TraceTargetArgs;
+use crate::recording::analysis_input::{AnalysisArgs, AnalysisInput, Needs};
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]

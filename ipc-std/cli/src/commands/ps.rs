@@ -8,15 +8,16 @@ use ipc_std::discover::{self, Found, Reason, ScanConfig, Search, SearchError, Si
 use ipc_std::{Error, ProcessInfo};
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::process_fields::process_fields;
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::terminal::{self, cut};
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
-use crate::{process, reasons};
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::terminal::{self, cut};
+use crate::process::process_fields::process_fields;
+use crate::process::process_name;
+use crate::process::reasons;
+use crate::process::wire_log::WireLogArgs;
 
 /// List running .NET processes
 #[derive(Debug, clap::Args)]
@@ -149,7 +150,7 @@ struct Row {
 impl Row {
     fn new(search: &Search, found: Result<Found, SearchError>) -> Result<Self, Failure> {
         let (process_id, socket) = (search.process_id(), search.path().map(Path::to_owned));
-        let name = process::name(search, found.as_ref().ok());
+        let name = process_name::name(search, found.as_ref().ok());
         let command_line = found.as_ref().ok().and_then(Found::command_line);
         let row = |socket, answer| Ok(Self { process_id, socket, name, command_line, answer });
         match found {
@@ -238,7 +239,7 @@ impl Table {
             searches.iter().filter_map(of).map(|text| printable(&text).chars().count()).max().unwrap_or(0)
         };
         let pid = width(|search| Some(search.process_id().to_string()));
-        let name = width(|search| process::name(search, None)).min(NAME_WIDTH);
+        let name = width(|search| process_name::name(search, None)).min(NAME_WIDTH);
         let version = "(permission)".len();
         self.widths = if self.wide {
             let socket = width(|search| Some(search.path()?.to_string_lossy().into_owned()));

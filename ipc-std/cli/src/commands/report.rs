@@ -8,15 +8,15 @@ use nettrace_analysis::call_tree::{CallTree, Change, NodeId, Order};
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::analysis_input::{AnalysisArgs, InputRead, Needs};
-use crate::clock_args::{self, ClockArgs};
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::printable::printable_name;
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::terminal::{self, cut};
-use crate::trace_file;
-use crate::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::input::trace_file;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::printable_name;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::terminal::{self, cut};
+use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
+use crate::stacks::clock_args::{self, ClockArgs};
 
 /// Show the functions of a process or of a trace that take the most time, or allocate, throw or wait
 #[derive(Debug, clap::Args)]

@@ -7,19 +7,19 @@ use ipc_proto::wire::TextBuf;
 use ipc_std::{Client, Timeouts, TraceSession};
 use serde_json::{Value, json};
 
-use crate::failure::{self, Failure};
-use crate::globals::Globals;
-use crate::only_arg::OnlyArg;
+use crate::args::only_arg::OnlyArg;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::args::until_event;
+use crate::output::failure::{self, Failure};
+use crate::output::globals::Globals;
+use crate::output::stderr::{json_to_stderr, to_stderr};
+use crate::output::stdout::json_to_stdout;
+use crate::process::target::TargetArgs;
+use crate::process::wire_log::WireLogArgs;
 use crate::recording::names_first::{CompiledNames, NamesFirst, Space};
 use crate::recording::progress::Progress;
 use crate::recording::session::{self, LiveSession};
 use crate::recording::{self, RecordingArgs, Summary, TICK, TraceOutput};
-use crate::stderr::{json_to_stderr, to_stderr};
-use crate::stdout::json_to_stdout;
-use crate::target::TargetArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::until_event;
-use crate::wire_log::WireLogArgs;
 
 /// Record the events of a process to a .nettrace file
 #[derive(Debug, clap::Args)]

@@ -16,9 +16,13 @@ use nettrace_analysis::counters::{
     CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
 };
 
-use crate::failure::{Failure, Kind};
-use crate::source::{self, Source};
-use crate::{full_screen, process, recording, signals, trace_file};
+use crate::input::source::{self, Source};
+use crate::input::trace_file;
+use crate::output::failure::{Failure, Kind};
+use crate::output::full_screen;
+use crate::output::signals;
+use crate::process::process_name;
+use crate::recording;
 
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -204,7 +208,8 @@ impl Feed {
             }
             known.insert(path);
             let id = search.process_id();
-            let process = Process { id: Some(id), name: process::name(&search, None).unwrap_or_default() };
+            let process =
+                Process { id: Some(id), name: process_name::name(&search, None).unwrap_or_default() };
             // A process whose socket cannot be used is none to report: `ps --why` does.
             if let Ok(client) = search.client(&self.timeouts) {
                 let result = self.add(process, client.with_observer(self.observer.clone()));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::feed::Process;
 use super::units::{plain, with_unit};
-use crate::printable::{json_line, printable_name};
+use crate::output::printable::{json_line, printable_name};
 
 /// How samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

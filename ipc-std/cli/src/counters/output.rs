@@ -19,9 +19,9 @@ use super::lines::Lines;
 use super::otlp::Batch;
 use super::prometheus::Exposition;
 use super::table::Table;
-use crate::failure::Failure;
-use crate::full_screen::FullScreen;
-use crate::printable::json_line;
+use crate::output::failure::Failure;
+use crate::output::full_screen::FullScreen;
+use crate::output::printable::json_line;
 
 /// Where samples go.
 pub(crate) enum Output {

@@ -7,9 +7,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::feed::{OwnedInstrument, Process};
 use super::units::{plain, with_unit};
-use crate::columns::{aligned_right, cut_end, cut_middle, padded};
-use crate::full_screen::{Line, Style};
-use crate::printable::{printable, printable_name};
+use crate::output::columns::{aligned_right, cut_end, cut_middle, padded};
+use crate::output::full_screen::{Line, Style};
+use crate::output::printable::{printable, printable_name};
 
 /// The rows of the table, and what the keys have selected.
 #[derive(Default)]
@@ -417,7 +417,7 @@ mod tests {
             assert_eq!(lines.len(), height.min(300 + OTHER_LINES), "{width} {height}");
             for (_, line) in &lines {
                 assert!(line.width() <= width, "{width}: {line}");
-                assert!(!line.contains(crate::printable::is_control), "{line:?}");
+                assert!(!line.contains(crate::output::printable::is_control), "{line:?}");
             }
             if width >= 80 {
                 let rows = || lines.iter().skip(2).take(height.min(302) - 2).map(|(_, line)| line);

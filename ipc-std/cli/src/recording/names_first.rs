@@ -14,9 +14,9 @@ use super::args::NAMES;
 use super::output::TraceOutput;
 use super::rundown;
 use super::session_failure::read_failure;
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::source;
+use crate::input::source;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
 
 /// The longest rundown. The names of a program with 100,000 methods have about 50 MB.
 const MAX_RUNDOWN: usize = 256 << 20;

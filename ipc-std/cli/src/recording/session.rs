@@ -14,9 +14,11 @@ use ipc_std::{Client, ErrorKind, Stopper, TraceSession};
 use super::args::SessionPlan;
 use super::output::{self, TraceOutput};
 use super::session_failure::{check_resumed, read_failure};
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::{signals, source, timeout_args};
+use crate::args::timeout_args;
+use crate::input::source;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::signals;
 
 /// A session that has started.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process,
 use rustix::termios::tcgetpgrp;
 
 use super::notice::{Notice, Notifier};
-use crate::failure::Failure;
+use crate::output::failure::Failure;
 
 /// A command that was started.
 pub(super) struct Child {

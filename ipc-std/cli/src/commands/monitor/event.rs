@@ -4,8 +4,8 @@ use std::path::Path;
 use ipc_std::AdvertisedRuntime;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-use crate::printable::printable;
+use crate::output::failure::Failure;
+use crate::output::printable::printable;
 use crate::recording::Summary;
 
 /// An event of a runtime.

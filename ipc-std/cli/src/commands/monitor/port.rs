@@ -16,11 +16,11 @@ use super::child::Child;
 use super::event::Event;
 use super::notice::{Notice, Notifier};
 use super::trace_files::TraceFiles;
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::stderr::to_stderr;
+use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::recording::{self, SessionPlan, Summary, TICK, TraceOutput};
-use crate::stderr::to_stderr;
-use crate::stdout::{json_to_stdout, to_stdout};
 
 /// The number of events that are handled before other messages.
 const EVENTS: usize = 64;

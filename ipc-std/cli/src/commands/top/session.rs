@@ -11,9 +11,11 @@ use nettrace_analysis::KnownProvider;
 use nettrace_analysis::live::Live;
 
 use super::message::{Message, Period};
-use crate::failure::{Failure, Kind};
+use crate::input::source;
+use crate::input::trace_file;
+use crate::output::failure::{Failure, Kind};
+use crate::recording;
 use crate::recording::rundown;
-use crate::{recording, source, trace_file};
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);

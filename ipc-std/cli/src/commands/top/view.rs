@@ -10,10 +10,10 @@ use nettrace_analysis::samples::Weight;
 use unicode_width::UnicodeWidthStr;
 
 use super::message::Period;
-use crate::columns::{cut_end, cut_middle};
-use crate::full_screen::{Line, Style};
-use crate::printable::printable;
-use crate::process;
+use crate::output::columns::{cut_end, cut_middle};
+use crate::output::full_screen::{Line, Style};
+use crate::output::printable::printable;
+use crate::process::process_name;
 
 /// What to show of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,7 +101,7 @@ impl View {
                 percent(samples.running, activity.samples.running),
             ],
             id: Some(*id),
-            name: process_id.and_then(|process| process::thread_name(process, *id)).or(name),
+            name: process_id.and_then(|process| process_name::thread_name(process, *id)).or(name),
             function: self.name(function),
         }
     }
@@ -386,7 +386,7 @@ mod tests {
         assert!(lines.len() <= height, "{lines:?}");
         for (_, line) in &lines {
             assert!(line.width() <= width, "{line}");
-            assert!(!line.chars().any(crate::printable::is_control), "{line:?}");
+            assert!(!line.chars().any(crate::output::printable::is_control), "{line:?}");
         }
         lines.iter().map(|(_, line)| format!("{}\n", line.trim_end())).collect()
     }
