@@ -26,9 +26,10 @@ use crate::output::stdout::to_stdout;
 use crate::process::target::Target;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::process::wire_log::WireLogArgs;
+use crate::recording::args::{SessionArgs, SessionPlan};
 use crate::recording::rundown;
-use crate::recording::session::{self, LiveEvents, LiveSession};
-use crate::recording::{self, SessionArgs, SessionPlan, TICK};
+use crate::recording::session::{self, LiveEvents, LiveSession, TICK};
+use crate::recording::summary::lost_warning;
 use crate::stacks::stack_names::{NamedStack, StackNames};
 
 /// Show the events of a process as they happen, or of a trace
@@ -197,7 +198,7 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
     let (lost, at_start) = (events.trace.lost(), events.trace.lost_at_start());
-    if let Some(warning) = recording::lost_warning(lost, at_start, events.read, plan.buffer_mb) {
+    if let Some(warning) = lost_warning(lost, at_start, events.read, plan.buffer_mb) {
         globals.note(&warning);
     }
     events.report(globals);

@@ -22,7 +22,7 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::full_screen;
 use crate::output::signals;
 use crate::process::process_name;
-use crate::recording;
+use crate::recording::session_failure::read_failure;
 
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -327,7 +327,7 @@ fn read(
                 return end(stream);
             }
             Err(e) => {
-                recording::read_failure(stream.session(), e)?;
+                read_failure(stream.session(), e)?;
                 true
             }
         };

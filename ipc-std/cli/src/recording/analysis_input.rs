@@ -8,10 +8,12 @@ use ipc_proto::types::EventLevel;
 use ipc_std::{Timeouts, TraceReader, TraceSession};
 use nettrace_analysis::samples::Clock;
 
+use super::args::LiveArgs;
 use super::keywords::{self, RUNTIME_PROVIDER};
 use super::progress::Progress;
 use super::provider::{self, ProviderSpec};
-use super::session::{self, LiveEvents, LiveSession};
+use super::session::{self, LiveEvents, LiveSession, TICK};
+use super::summary::lost_warning;
 use super::trace_profile::TraceProfile;
 use crate::args::timeout_args::TimeoutArgs;
 use crate::input::trace_file;
@@ -21,7 +23,6 @@ use crate::output::signals;
 use crate::process::target::Target;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::process::wire_log::WireLogArgs;
-use crate::recording::{self, LiveArgs, TICK};
 
 /// The options of an analysis that can record a process. The command has [`TraceTargetArgs`] before them.
 #[derive(Debug, clap::Args)]
@@ -190,9 +191,7 @@ impl AnalysisInput<'_> {
         progress.inspect(Progress::finish);
         // The recording is over: a signal ends the tool.
         signals::handle(signals::obey)?;
-        if let Some(warning) =
-            recording::lost_warning(trace.lost(), trace.lost_at_start(), events, plan.buffer_mb)
-        {
+        if let Some(warning) = lost_warning(trace.lost(), trace.lost_at_start(), events, plan.buffer_mb) {
             globals.note(&warning);
         }
         trace_file::report_late(&trace, globals);

@@ -20,6 +20,9 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::signals;
 
+/// How often the tool checks a session that sends nothing.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
+
 /// A session that has started.
 #[derive(Debug)]
 pub(crate) struct LiveSession {
@@ -87,7 +90,7 @@ pub(crate) trait LiveEvents {
 
 /// Reads the events up to the end of the session. Returns the end of the trace, if it was read.
 ///
-/// The client's [`silence`](ipc_std::Timeouts::silence) is [`TICK`](super::TICK).
+/// The client's [`silence`](ipc_std::Timeouts::silence) is [`TICK`].
 pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<(), Failure>) {
     let mut end = None;
     loop {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::args::socket_path;
 use crate::args::timeout_args::TimeoutArgs;
 use crate::process::wire_log::WireLogArgs;
-use crate::recording::RecordingArgs;
+use crate::recording::args::RecordingArgs;
 
 /// Listen on a diagnostic port; trace or configure runtimes before they start
 #[derive(Debug, clap::Args)]

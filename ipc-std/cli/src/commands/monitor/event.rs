@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
 use crate::output::printable::printable;
-use crate::recording::Summary;
+use crate::recording::summary::Summary;
 
 /// An event of a runtime.
 pub(super) enum Event<'e> {

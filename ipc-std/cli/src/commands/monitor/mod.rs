@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::signals;
-use crate::recording::TICK;
+use crate::recording::session::TICK;
 
 mod args;
 mod child;

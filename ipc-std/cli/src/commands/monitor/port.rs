@@ -20,7 +20,12 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::stderr::to_stderr;
 use crate::output::stdout::{json_to_stdout, to_stdout};
-use crate::recording::{self, SessionPlan, Summary, TICK, TraceOutput};
+use crate::recording::args::SessionPlan;
+use crate::recording::output::TraceOutput;
+use crate::recording::record::record;
+use crate::recording::session::TICK;
+use crate::recording::session_failure;
+use crate::recording::summary::Summary;
 
 /// The number of events that are handled before other messages.
 const EVENTS: usize = 64;
@@ -301,7 +306,7 @@ impl<'p> Port<'p> {
         let options = &self.args.options.session.live;
         let started = Instant::now();
         let end = options.duration.and_then(|duration| started.checked_add(duration));
-        let recorded = recording::record(&mut session, &mut output, None, |session, _| {
+        let recorded = record(&mut session, &mut output, None, |session, _| {
             let over = end.is_some_and(|end| end <= Instant::now());
             if over || self.ending.load(Ordering::Relaxed) {
                 session.stop();
@@ -314,7 +319,7 @@ impl<'p> Port<'p> {
             self.globals.note(&format!("process {}: {warning}", runtime.local_process_id()));
         }
         recorded?;
-        recording::check_end(&session, options.no_resume, &output)
+        session_failure::check_end(&session, options.no_resume, &output)
     }
 
     /// Writes a failure, and stores the first.

@@ -17,8 +17,8 @@ use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::process::process_name;
-use crate::recording;
 use crate::recording::rundown::KEYWORDS;
+use crate::recording::session_failure::read_failure;
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {
@@ -110,7 +110,7 @@ impl Sampler<'_> {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
                 Err(e) => {
-                    recording::read_failure(&trace.get_ref().reader, e)?;
+                    read_failure(&trace.get_ref().reader, e)?;
                     continue;
                 }
             };

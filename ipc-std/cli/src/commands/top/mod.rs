@@ -25,7 +25,7 @@ use crate::output::signals;
 use crate::process::process_name;
 use crate::process::target::{Target, TargetArgs};
 use crate::process::wire_log::WireLogArgs;
-use crate::recording::TICK;
+use crate::recording::session::TICK;
 
 /// Show what a process does now: its functions, threads, collections, allocations and exceptions
 #[derive(Debug, clap::Args)]

@@ -14,8 +14,8 @@ use super::message::{Message, Period};
 use crate::input::source;
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
-use crate::recording;
 use crate::recording::rundown;
+use crate::recording::session_failure::read_failure;
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -102,7 +102,7 @@ impl Reader {
                     }
                 }
                 Ok(None) => break,
-                Err(e) => recording::read_failure(self.trace.get_ref(), e)?,
+                Err(e) => read_failure(self.trace.get_ref(), e)?,
             }
             let elapsed = began.elapsed();
             if elapsed < PERIOD {
