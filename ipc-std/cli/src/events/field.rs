@@ -1,13 +1,8 @@
 //! Fields of events by name, and conditions on them: `--where`.
 use core::cmp::Ordering;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{Metadata, Str, TraceEvent, Value};
-use serde_json::json;
-
-use crate::output::printable::{NAME_LIMIT, start};
 
 /// Returns the field of an event, by its name or by a path of names. Without such a field, the name can be that of a
 /// property that every event has.
@@ -33,36 +28,6 @@ pub(crate) fn value<'e>(
             _ => None,
         }
     })
-}
-
-/// Returns a value as JSON, as in the lines of events. Long ones are cut.
-pub(crate) fn to_json(value: Value<'_>) -> serde_json::Value {
-    match value {
-        Value::Boolean(value) => json!(value),
-        Value::CodeUnit(unit) => text(Str::Utf16(&unit.to_le_bytes())),
-        Value::Int(number) => json!(number),
-        Value::UInt(number) => json!(number),
-        Value::Single(number) if number.is_finite() => json!(number),
-        Value::Double(number) if number.is_finite() => json!(number),
-        Value::Single(number) => json!(number.to_string()),
-        Value::Double(number) => json!(number.to_string()),
-        Value::DateTime(time) => json!(time.to_string()),
-        Value::Guid(guid) => json!(guid.to_string()),
-        Value::Text(value) => text(value),
-        Value::Bytes(bytes) => json!(BASE64.encode(bytes.get(..NAME_LIMIT).unwrap_or(bytes))),
-        Value::Decimal(bytes) => json!(BASE64.encode(bytes)),
-        _ => serde_json::Value::Null,
-    }
-}
-
-fn text(text: Str<'_>) -> serde_json::Value {
-    // To decode UTF-8, all of it is checked first.
-    let mut chars = start(text).chars();
-    let mut value: String = chars.by_ref().take(NAME_LIMIT).collect();
-    if chars.next().is_some() {
-        value.push('…');
-    }
-    value.into()
 }
 
 /// Returns a text without the difference of capital and small letters. Each character is folded for itself:
@@ -203,24 +168,6 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Each event can refer to the same long name, so the work for one is limited.
-    #[test]
-    fn only_the_start_of_a_long_text_is_decoded() {
-        for c in ['N', 'Ü', '…', '🦀'] {
-            let long = c.to_string().repeat(100_000);
-            let wide: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();
-            let expected: String = core::iter::repeat_n(c, NAME_LIMIT).chain(['…']).collect();
-            for text in [Str::from(&*long), Str::Utf16(&wide)] {
-                assert_eq!(to_json(Value::Text(text)), json!(expected));
-                let (Str::Utf8(bytes) | Str::Utf16(bytes)) = start(text);
-                assert!(bytes.len() <= 2000);
-            }
-        }
-        let invalid = [0xff; 5000];
-        let expected = format!("{}…", "\u{fffd}".repeat(NAME_LIMIT));
-        assert_eq!(to_json(Value::Text(Str::Utf8(&invalid))), json!(expected));
-    }
 
     fn holds(condition: &str, value: Value<'_>) -> bool {
         let condition = Condition::parse(condition).unwrap();

@@ -3,14 +3,12 @@ use core::ops::Range;
 use std::collections::HashMap;
 use std::io::Write;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use ipc_proto::Guid;
 use ipc_proto::nettrace::{Item, Metadata, Str, TraceEvent, Value, Values};
 
-use super::plain_text;
+use super::json;
 use super::repeated_text::{DescriptionTexts, StackTexts};
-use crate::output::printable::{NAME_LIMIT, is_control, printable_name, start};
+use crate::output::printable::printable_name;
 use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
 
 /// A buffer of lines.
@@ -164,7 +162,7 @@ impl Lines {
         self.raw(b",\"opcode\":");
         self.number_or_null(metadata.opcode.map(u32::from));
         self.raw(b",\"keywords\":");
-        hexadecimal(&[metadata.keywords], &mut self.bytes);
+        json::push_hexadecimal(&[metadata.keywords], &mut self.bytes);
     }
 
     /// Adds the addresses of an event's stack, without brackets.
@@ -172,7 +170,7 @@ impl Lines {
         let len = event.stack().len();
         if len > 0 {
             let stack = || event.stack().take(STACK_LIMIT);
-            let text = self.stacks.get(event.header.stack_id, stack, hexadecimal);
+            let text = self.stacks.get(event.header.stack_id, stack, json::push_hexadecimal);
             self.bytes.extend_from_slice(text);
             self.is_cut |= len > STACK_LIMIT;
         }
@@ -191,7 +189,7 @@ impl Lines {
             }
             match names.next().flatten() {
                 Some(name) => self.string(name.into()),
-                None => hexadecimal(&[address], &mut self.bytes),
+                None => json::push_hexadecimal(&[address], &mut self.bytes),
             }
         }
     }
@@ -318,7 +316,7 @@ impl Lines {
             match item {
                 Item::Value { name, value } => {
                     self.key(name);
-                    self.value(value);
+                    json::push_value(value, &mut self.bytes);
                 }
                 Item::BeginObject { name } => {
                     let is_payload = self.open.len() == 1 && name.is_empty();
@@ -430,38 +428,6 @@ impl Lines {
         self.keys.get(first..)?.iter().position(same)?.checked_add(first)
     }
 
-    fn value(&mut self, value: Value<'_>) {
-        match value {
-            Value::Boolean(true) => self.raw(b"true"),
-            Value::Boolean(false) => self.raw(b"false"),
-            Value::CodeUnit(unit) => self.string(Str::Utf16(&unit.to_le_bytes())),
-            Value::Int(number) => self.signed(number),
-            Value::UInt(number) => self.number(number),
-            // `{:?}` writes the shortest digits that read back as the same number, with an exponent where needed.
-            Value::Single(number) if number.is_finite() => _ = write!(self.bytes, "{number:?}"),
-            Value::Single(number) => self.not_a_number(number.into()),
-            Value::Double(number) if number.is_finite() => _ = write!(self.bytes, "{number:?}"),
-            Value::Double(number) => self.not_a_number(number),
-            Value::DateTime(time) => _ = write!(self.bytes, "\"{time}\""),
-            Value::Guid(guid) => self.guid(guid),
-            Value::Text(text) => self.string(text),
-            Value::Bytes(bytes) => self.base64(bytes),
-            Value::Decimal(bytes) => self.base64(&bytes),
-            _ => self.raw(b"null"),
-        }
-    }
-
-    /// Adds a number that JSON cannot represent, by its name in JavaScript.
-    fn not_a_number(&mut self, number: f64) {
-        self.raw(if number.is_nan() {
-            b"\"NaN\""
-        } else if number > 0.0 {
-            b"\"Infinity\""
-        } else {
-            b"\"-Infinity\""
-        });
-    }
-
     #[inline]
     fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -486,134 +452,30 @@ impl Lines {
     }
 
     fn guid_or_null(&mut self, guid: Guid) {
-        if guid == Guid::NIL { self.raw(b"null") } else { self.guid(guid) }
-    }
-
-    fn guid(&mut self, guid: Guid) {
-        /// The first three parts are little-endian numbers.
-        const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-        self.raw(b"\"");
-        for (i, place) in ORDER.into_iter().enumerate() {
-            if matches!(i, 4 | 6 | 8 | 10) {
-                self.raw(b"-");
-            }
-            let byte = guid.0.get(place).copied().unwrap_or_default();
-            self.raw(&[hex_digit(byte >> 4), hex_digit(byte)]);
+        if guid == Guid::NIL {
+            self.raw(b"null")
+        } else {
+            json::push_value(Value::Guid(guid), &mut self.bytes)
         }
-        self.raw(b"\"");
     }
 
     fn base64(&mut self, bytes: &[u8]) {
-        self.raw(b"\"");
-        let start = self.bytes.len();
-        let len = bytes.len().div_ceil(3).saturating_mul(4);
-        self.bytes.resize(start.saturating_add(len), 0);
-        // The slice has exactly the encoded length.
-        let _ = BASE64.encode_slice(bytes, self.bytes.get_mut(start..).unwrap_or_default());
-        self.raw(b"\"");
+        json::push_base64(bytes, &mut self.bytes);
     }
 
-    /// Adds a string as JSON, which is also its form in text.
     fn string(&mut self, text: Str<'_>) {
-        self.raw(b"\"");
-        if !plain_text::append(text, &mut self.bytes) {
-            text.chars().for_each(|c| self.char(c));
-        }
-        self.raw(b"\"");
+        json::push_string(text, &mut self.bytes);
     }
 
     /// Adds a name as [`string`](Self::string) does, and cuts it: each event repeats the names of its description.
     fn name(&mut self, text: Str<'_>) {
-        if !may_be_long(text) {
-            return self.string(text);
-        }
-        self.raw(b"\"");
-        let mut chars = start(text).chars();
-        chars.by_ref().take(NAME_LIMIT).for_each(|c| self.char(c));
-        self.mark_cut(chars.next().is_some());
-        self.raw(b"\"");
+        self.is_cut |= json::push_name(text, &mut self.bytes);
     }
 
     /// Adds a name: without quotation marks, and escaped only where it would control a terminal.
     fn printable(&mut self, text: Str<'_>) {
-        if !may_be_long(text) && plain_text::append(text, &mut self.bytes) {
-            return;
-        }
-        let mut chars = start(text).chars();
-        for c in chars.by_ref().take(NAME_LIMIT) {
-            if is_control(c) { self.char(c) } else { self.utf8(c) }
-        }
-        self.mark_cut(chars.next().is_some());
+        self.is_cut |= json::push_printable(text, &mut self.bytes);
     }
-
-    /// Marks the end of a name that is cut.
-    fn mark_cut(&mut self, is_cut: bool) {
-        if is_cut {
-            self.is_cut = true;
-            self.utf8('…');
-        }
-    }
-
-    fn char(&mut self, c: char) {
-        match c {
-            '"' => self.raw(b"\\\""),
-            '\\' => self.raw(b"\\\\"),
-            '\n' => self.raw(b"\\n"),
-            '\r' => self.raw(b"\\r"),
-            '\t' => self.raw(b"\\t"),
-            c if is_control(c) => _ = write!(self.bytes, "\\u{:04x}", u32::from(c)),
-            c => self.utf8(c),
-        }
-    }
-
-    fn utf8(&mut self, c: char) {
-        let mut utf8 = [0; 4];
-        self.raw(c.encode_utf8(&mut utf8).as_bytes());
-    }
-}
-
-/// Returns the hexadecimal digit for the low four bits.
-fn hex_digit(nibble: u8) -> u8 {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    HEX.get(usize::from(nibble & 15)).copied().unwrap_or_default()
-}
-
-/// Appends numbers as `"0x2a","0x0"`: digits without leading zeros, at least one.
-fn hexadecimal(numbers: &[u64], out: &mut Vec<u8>) {
-    /// So many numbers are converted at once.
-    const CHUNK: usize = 16;
-    for (n, numbers) in numbers.chunks(CHUNK).enumerate() {
-        let (mut bytes, mut digits) = ([[0; 8]; CHUNK], [0; CHUNK * 16]);
-        for (number, bytes) in numbers.iter().zip(&mut bytes) {
-            let shifted = number.checked_shl(zeros(*number).saturating_mul(4)).unwrap_or_default();
-            *bytes = shifted.to_be_bytes();
-        }
-        // Only so many as there are: names of frames have one number between them.
-        let bytes = bytes.get(..numbers.len()).unwrap_or_default().as_flattened();
-        // There are two digits for each byte.
-        let digits = digits.get_mut(..bytes.len().saturating_mul(2)).unwrap_or_default();
-        let _ = const_hex::encode_to_slice(bytes, digits);
-        for (i, (number, digits)) in numbers.iter().zip(digits.chunks_exact(16)).enumerate() {
-            out.extend_from_slice(if n == 0 && i == 0 { b"\"0x" } else { b",\"0x" });
-            // All digits are copied, which is faster than some, and those of the leading zeros are removed. They are
-            // last, because the number is shifted.
-            out.extend_from_slice(digits);
-            let end = out.len().saturating_sub(usize::try_from(zeros(*number)).unwrap_or_default());
-            out.truncate(end);
-            out.push(b'"');
-        }
-    }
-}
-
-/// Returns the number of leading zeros among the 16 digits of a number. The last digit is none of them.
-fn zeros(number: u64) -> u32 {
-    (number.leading_zeros() / 4).min(15)
-}
-
-/// Returns whether a name may have more than [`NAME_LIMIT`] characters.
-const fn may_be_long(name: Str<'_>) -> bool {
-    let (Str::Utf8(bytes) | Str::Utf16(bytes)) = name;
-    bytes.len() > NAME_LIMIT
 }
 
 /// Returns the bytes of the payload after the fields, all of which have been read, and the error if a field did not

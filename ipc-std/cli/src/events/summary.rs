@@ -3,9 +3,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ipc_proto::nettrace::{Metadata, TraceEvent};
-use serde_json::json;
 
-use super::field;
+use super::{field, json};
 use crate::output::globals::Globals;
 use crate::output::printable::{json_line, printable_name};
 
@@ -58,7 +57,7 @@ impl Summary {
         let count = match &mut self.kind {
             Kind::Counts(counts) => {
                 let Some(value) = value else { return increment(&mut self.missing) };
-                let key = field::to_json(value).to_string();
+                let key = json::short_value(value);
                 if counts.len() >= MAX_VALUES && !counts.contains_key(&key) {
                     return increment(&mut self.dropped);
                 }
@@ -93,11 +92,10 @@ impl Summary {
             writeln!(out, "{:>10}  {}", "EVENTS", printable_name(&self.field))?;
         }
         for (key, count) in rows {
-            let value: serde_json::Value = serde_json::from_str(key).unwrap_or_default();
             if globals.json {
-                writeln!(out, "{}", json_line(&json!({ "value": value, "count": count })))?;
+                writeln!(out, "{{\"value\":{key},\"count\":{count}}}")?;
             } else {
-                writeln!(out, "{count:>10}  {}", printable_name(value.as_str().unwrap_or(key)))?;
+                writeln!(out, "{count:>10}  {}", json::shown(key))?;
             }
         }
         Ok(())
@@ -116,7 +114,11 @@ impl Summary {
         for (bucket, count) in buckets {
             let (from, to) = bucket.range();
             if globals.json {
-                writeln!(out, "{}", json_line(&json!({ "from": from, "to": to, "count": count })))?;
+                writeln!(
+                    out,
+                    "{}",
+                    json_line(&serde_json::json!({ "from": from, "to": to, "count": count }))
+                )?;
                 continue;
             }
             let share = (*count as f64) / (most as f64);

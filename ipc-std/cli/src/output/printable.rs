@@ -48,7 +48,13 @@ pub(crate) fn write_json_string(
     mut chars: impl Iterator<Item = char>,
 ) -> io::Result<()> {
     out.write_all(b"\"")?;
-    chars.try_for_each(|c| match c {
+    chars.try_for_each(|c| write_json_char(out, c))?;
+    out.write_all(b"\"")
+}
+
+/// Writes a character of a string of JSON.
+pub(crate) fn write_json_char(out: &mut (impl Write + ?Sized), c: char) -> io::Result<()> {
+    match c {
         '"' => out.write_all(b"\\\""),
         '\\' => out.write_all(b"\\\\"),
         '\n' => out.write_all(b"\\n"),
@@ -56,8 +62,20 @@ pub(crate) fn write_json_string(
         '\t' => out.write_all(b"\\t"),
         c if is_control(c) => write!(out, "\\u{:04x}", u32::from(c)),
         c => out.write_all(c.encode_utf8(&mut [0; 4]).as_bytes()),
-    })?;
-    out.write_all(b"\"")
+    }
+}
+
+/// Returns the name in JavaScript of a number that JSON cannot represent.
+pub(crate) const fn not_a_number(number: f64) -> Option<&'static str> {
+    if number.is_finite() {
+        None
+    } else if number.is_nan() {
+        Some("NaN")
+    } else if number > 0.0 {
+        Some("Infinity")
+    } else {
+        Some("-Infinity")
+    }
 }
 
 fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {
