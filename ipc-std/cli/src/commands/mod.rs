@@ -10,7 +10,6 @@ use crate::output::globals::Globals;
 mod clean;
 mod completions;
 mod conformance;
-mod convert;
 mod counters;
 mod decode;
 mod demo;
@@ -67,7 +66,6 @@ pub(crate) enum Command {
     Stats(stats::Args),
     Report(report::Args),
     Flame(flame::Args),
-    Convert(convert::Args),
     Gc(gc::Args),
     Jit(jit::Args),
     Rewrite(rewrite::Args),
@@ -111,7 +109,6 @@ impl Command {
             Self::Stats(args) => stats::run(&args, globals),
             Self::Report(args) => report::run(&args, globals),
             Self::Flame(args) => flame::run(&args, globals),
-            Self::Convert(args) => convert::run(&args, globals),
             Self::Gc(args) => gc::run(&args, globals),
             Self::Jit(args) => jit::run(&args, globals),
             Self::Rewrite(args) => rewrite::run(&args, globals),

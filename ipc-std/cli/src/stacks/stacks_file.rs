@@ -1,4 +1,4 @@
-//! Files with the stacks of a trace, for people and for other tools: what `convert` and `flame` write.
+//! Files with the stacks of a trace, for people and for other tools: what `flame` writes.
 use core::fmt::{self, Write as _};
 use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
@@ -28,7 +28,7 @@ use crate::output::stdout::json_to_stdout;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
 
-/// The file to write, and what counts in it. A command has [`OverwriteArgs`] beside it.
+/// The file to write, and what counts in it. The command has [`OverwriteArgs`] beside it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StacksFileArgs {
     /// The file to write; `-` for standard output
