@@ -290,3 +290,24 @@ impl Table {
 fn cell(text: Option<String>) -> String {
     text.map_or_else(String::new, |text| printable(&text).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+
+    /// A character of Chinese takes two columns.
+    #[test]
+    fn names_are_cut_to_columns() {
+        let row = Row {
+            process_id: 4242,
+            socket: None,
+            name: Some("\u{597d}".repeat(15)),
+            command_line: None,
+            answer: Err((REFUSED, None)),
+        };
+        let cells = Table::new(false).cells(&row);
+        assert!(cells.iter().all(|cell| cell.width() <= NAME_WIDTH), "{cells:?}");
+    }
+}
