@@ -7,13 +7,14 @@ use comfy_table::{ColumnConstraint, Width, presets};
 use ipc_std::discover::{self, Found, Reason, ScanConfig, Search, SearchError, Signs};
 use ipc_std::{Error, ProcessInfo};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use crate::args::timeout_args::TimeoutArgs;
+use crate::output::columns::{cut_end, terminal_width};
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
-use crate::output::terminal::{self, cut};
 use crate::process::process_fields::process_fields;
 use crate::process::process_name;
 use crate::process::reasons;
@@ -209,7 +210,7 @@ impl Row {
     }
 }
 
-/// The name of a process takes at most so many characters, so that the command line has some room.
+/// The name of a process takes at most so many columns, so that the command line has some room.
 const NAME_WIDTH: usize = 20;
 
 /// The rows as text, under one header.
@@ -236,7 +237,7 @@ impl Table {
     /// Reserves the widths of rows that are not known yet: as far as the searches show them, and of usual versions.
     fn reserve(&mut self, searches: &[Search]) {
         let width = |of: fn(&Search) -> Option<String>| {
-            searches.iter().filter_map(of).map(|text| printable(&text).chars().count()).max().unwrap_or(0)
+            searches.iter().filter_map(of).map(|text| printable(&text).width()).max().unwrap_or(0)
         };
         let pid = width(|search| Some(search.process_id().to_string()));
         let name = width(|search| process_name::name(search, None)).min(NAME_WIDTH);
@@ -263,7 +264,7 @@ impl Table {
                 command_line,
             ]
         } else {
-            let short = |text| cut(&cell(text), NAME_WIDTH);
+            let short = |text| cut_end(&cell(text), NAME_WIDTH);
             vec![pid, short(row.name.clone()), short(Some(row.version())), command_line]
         }
     }
@@ -281,8 +282,8 @@ impl Table {
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
         }
         // A pipe gets the width of the usual terminal.
-        let width = if self.wide { usize::MAX } else { terminal::width().unwrap_or(80) };
-        let lines: Vec<_> = table.lines().map(|line| cut(line.trim_end(), width)).collect();
+        let width = if self.wide { usize::MAX } else { terminal_width().unwrap_or(80) };
+        let lines: Vec<_> = table.lines().map(|line| cut_end(line.trim_end(), width)).collect();
         to_stdout(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
     }
 }
@@ -293,8 +294,6 @@ fn cell(text: Option<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use unicode_width::UnicodeWidthStr;
-
     use super::*;
 
     /// A character of Chinese takes two columns.

@@ -1,5 +1,13 @@
 //! Text in the columns of a terminal, in which some characters take two and some none.
+use std::io::{self, IsTerminal};
+
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Returns the width of the terminal, if standard output is one.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    terminal.map(|(terminal_size::Width(width), _)| usize::from(width))
+}
 
 /// Cuts a text to a width, with an ellipsis at its end.
 pub(crate) fn cut_end(text: &str, width: usize) -> String {

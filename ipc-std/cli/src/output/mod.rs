@@ -15,5 +15,4 @@ pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod stdout;
 pub(crate) mod tables;
-pub(crate) mod terminal;
 pub(crate) mod worker;

@@ -10,7 +10,7 @@ use nettrace_analysis::samples::Weight;
 use unicode_width::UnicodeWidthStr;
 
 use super::message::Period;
-use crate::output::columns::{cut_end, cut_middle};
+use crate::output::columns::{cut_end, cut_middle, padded};
 use crate::output::full_screen::{Line, Style};
 use crate::output::printable::printable;
 use crate::process::process_name;
@@ -155,7 +155,7 @@ pub(super) fn row_line(row: &Row, width: usize) -> String {
     let mut line = format!("{first:8.2} {second:8.2}  ");
     if let Some(id) = row.id {
         match row.name.as_ref().filter(|_| width >= NARROW) {
-            Some(name) => line += &format!("{:24}  ", format!("{id} ({})", printable(name))),
+            Some(name) => line += &format!("{}  ", padded(&format!("{id} ({})", printable(name)), 24)),
             None => line += &format!("{id:<8}  "),
         }
     }
