@@ -90,6 +90,25 @@ pub enum Unit {
     Events,
 }
 
+impl Unit {
+    /// Returns its name: `samples`, `nanoseconds`, `bytes` or `events`.
+    ///
+    /// ```
+    /// use nettrace_analysis::samples::Clock;
+    ///
+    /// assert_eq!(Clock::ThreadTime.unit().name(), "nanoseconds");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::Nanoseconds => "nanoseconds",
+            Self::Bytes => "bytes",
+            Self::Events => "events",
+        }
+    }
+}
+
 impl Clock {
     /// Returns the unit of its weights.
     #[must_use]

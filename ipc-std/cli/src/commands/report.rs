@@ -187,12 +187,6 @@ impl Report<'_> {
 
     fn to_json(&self, samples: &mut Samples) -> Value {
         let share = |weight| self.tree.share(weight);
-        let unit = match self.clock.unit() {
-            Unit::Samples => "samples",
-            Unit::Nanoseconds => "nanoseconds",
-            Unit::Bytes => "bytes",
-            Unit::Events => "events",
-        };
         let threads = self.args.threads.then(|| {
             let row = |row: ThreadRow| {
                 json!({
@@ -229,7 +223,7 @@ impl Report<'_> {
         let mut object = Map::new();
         let mut add = |name: &str, value: Value| _ = object.insert(name.to_owned(), value);
         add("clock", self.clock_name.into());
-        add("unit", unit.into());
+        add("unit", self.clock.unit().name().into());
         add("total", self.tree.total().into());
         add("samples", samples.count(&self.clock).into());
         add("lost", self.lost.into());

@@ -294,12 +294,9 @@ fn write(
             let mut options = flamegraph::Options::default();
             options.title = name;
             options.count_name = match clock.unit() {
-                Unit::Samples => "samples",
-                Unit::Nanoseconds => "ns",
-                Unit::Bytes => "bytes",
-                Unit::Events => "events",
-            }
-            .to_owned();
+                Unit::Nanoseconds => "ns".to_owned(),
+                unit => unit.name().to_owned(),
+            };
             // From the top, so that a graph of deep stacks opens with the calls that most of them have.
             options.direction = flamegraph::Direction::Inverted;
             // The same trace makes the same file.

@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use indicatif::HumanCount;
 use nettrace_analysis::StackId;
 use nettrace_analysis::call_tree::ThreadTree;
-use nettrace_analysis::samples::{Clock, Samples, Unit};
+use nettrace_analysis::samples::{Clock, Samples};
 use sha2::{Digest, Sha256};
 
 use crate::output::printable::printable;
@@ -108,12 +108,7 @@ pub(crate) fn write(
     write!(out, ",\n\"clocks\":[")?;
     for (number, (clock, rows)) in clocks.iter().zip(&rows).enumerate() {
         let (label, what) = describe(clock);
-        let unit = match clock.unit() {
-            Unit::Samples => "samples",
-            Unit::Nanoseconds => "nanoseconds",
-            Unit::Bytes => "bytes",
-            Unit::Events => "events",
-        };
+        let unit = clock.unit().name();
         let comma = if number == 0 { "" } else { "," };
         write!(
             out,
