@@ -110,3 +110,8 @@ pub(crate) fn milliseconds(nanoseconds: u64) -> f64 {
 pub(crate) fn milliseconds_at(nanoseconds: i64) -> f64 {
     nanoseconds as f64 / 1e6
 }
+
+/// Returns nanoseconds as milliseconds in the cell of a table.
+pub(crate) fn time_cell(nanoseconds: u64) -> String {
+    format!("{:.3}", milliseconds(nanoseconds))
+}

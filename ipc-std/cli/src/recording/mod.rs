@@ -3,6 +3,7 @@ pub(crate) mod analysis_input;
 pub(crate) mod args;
 mod counter;
 mod event_ids;
+pub(crate) mod findings;
 pub(crate) mod keywords;
 pub(crate) mod names_first;
 pub(crate) mod output;
