@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
@@ -21,6 +21,7 @@ use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
 use crate::output::full_screen;
 use crate::output::signals;
+use crate::output::threads::lock;
 use crate::process::process_name;
 use crate::recording::session_failure::read_failure;
 
@@ -118,7 +119,7 @@ struct State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adds a session, or stops it if all are stopped. Returns its number.

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tempfile::NamedTempFile;
 
@@ -15,6 +15,7 @@ use super::failure::{Failure, Kind};
 use super::output_file::{OverwriteArgs, already_exists};
 use super::signals;
 use super::stdout::unbuffered_stdout;
+use super::threads::lock;
 
 /// An output file that appears under its name only when it is complete, or a stream.
 pub(crate) struct AtomicOutput {
@@ -138,10 +139,6 @@ impl Target {
         }
         Ok(Self::File(file, path, overwrite))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn cannot_write(name: &str, e: &io::Error) -> Failure {

@@ -2,8 +2,8 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::panic;
 use std::sync::Once;
-use std::{panic, thread};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{self, Event, KeyEvent};
@@ -16,6 +16,7 @@ use crossterm::{execute, queue};
 use unicode_width::UnicodeWidthStr;
 
 use super::failure::Failure;
+use super::threads::spawn;
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,8 +75,7 @@ impl FullScreen {
                 }
             }
         };
-        let thread = thread::Builder::new().name("keys".to_owned()).spawn(read);
-        thread.map(|_| ()).map_err(|e| Failure::io("cannot start a thread", &e))
+        spawn("keys", read).map(drop)
     }
 
     /// Returns the next key that was pressed, without waiting for one.

@@ -15,4 +15,5 @@ pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod stdout;
 pub(crate) mod tables;
+pub(crate) mod threads;
 pub(crate) mod worker;

@@ -2,7 +2,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use ipc_std::{Direction, Observed, Observer};
@@ -10,6 +10,7 @@ use ipc_std::{Direction, Observed, Observer};
 use crate::input::decode_input::log_line;
 use crate::output::failure::Failure;
 use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
+use crate::output::threads::lock;
 
 /// Where to log messages.
 #[derive(Debug, clap::Args)]
@@ -56,7 +57,7 @@ impl WireLog {
     /// Fails if a message could not be written.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let Some(log) = &self.0 else { return Ok(()) };
-        match &*log.file.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*lock(&log.file) {
             Ok(_) => Ok(()),
             Err(e) => Err(cannot_write(&log.path, e)),
         }
@@ -71,7 +72,7 @@ impl Log {
         };
         let time = humantime::format_rfc3339_micros(SystemTime::now()).to_string();
         let line = log_line(&time, direction, seen.connection, seen.bytes);
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = lock(&self.file);
         if let Ok(open) = &mut *file {
             if let Err(e) = open.write_all(format!("{line}\n").as_bytes()) {
                 *file = Err(e);

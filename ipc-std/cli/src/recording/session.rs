@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::input::source;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::signals;
+use crate::output::threads::{lock, spawn};
 
 /// How often the tool checks a session that sends nothing.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -159,7 +160,7 @@ fn stop_later(
     stopping: Arc<AtomicBool>,
 ) -> Result<(), Failure> {
     let Some(duration) = duration else { return Ok(()) };
-    let spawned = thread::Builder::new().name("stop".to_owned()).spawn(move || {
+    let spawned = spawn("stop", move || {
         // Windows and Wine can sleep by another clock, and wake early.
         while let Some(left) = duration.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
             thread::sleep(left);
@@ -167,7 +168,7 @@ fn stop_later(
         stopping.store(true, Ordering::Relaxed);
         stopper.stop();
     });
-    spawned.map(|_| ()).map_err(|e| Failure::io("cannot start a thread", &e))
+    spawned.map(drop)
 }
 
 /// Resumes a suspended runtime, by the deadline of a command that began then.
@@ -177,8 +178,4 @@ fn resume(client: Client, began: Instant) -> Result<(), Failure> {
         Err(e) if e.kind() == ErrorKind::Unsupported => Ok(()),
         result => Ok(result?),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::process::ExitStatus;
+use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
@@ -20,6 +20,7 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::stderr::to_stderr;
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::threads::lock;
 use crate::recording::args::SessionPlan;
 use crate::recording::output::TraceOutput;
 use crate::recording::record::record;
@@ -356,8 +357,4 @@ impl fmt::Debug for Port<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Port").field("monitor", &self.monitor).finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

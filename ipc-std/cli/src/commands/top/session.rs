@@ -1,7 +1,6 @@
 //! The session that `top` shows: a thread reads its events, and sends a period each second.
 use core::time::Duration;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::thread;
 use std::time::Instant;
 
 use ipc_proto::nettrace::{End, EventAssembler};
@@ -14,6 +13,7 @@ use super::message::{Message, Period};
 use crate::input::source;
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
+use crate::output::threads::spawn;
 use crate::recording::rundown;
 use crate::recording::session_failure::read_failure;
 
@@ -52,7 +52,7 @@ pub(super) fn read_in_background(
     messages: SyncSender<Message>,
     since_start: bool,
 ) -> Result<(), Failure> {
-    let reader = thread::Builder::new().name("reader".to_owned()).spawn(move || {
+    let reader = spawn("reader", move || {
         let stopper = session.stopper();
         let mut reader = Reader {
             trace: TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT),
@@ -72,7 +72,7 @@ pub(super) fn read_in_background(
         // The main thread waits for it.
         let _ = reader.messages.send(Message::Ended(named.and(read)));
     });
-    reader.map(|_| ()).map_err(|e| Failure::io("cannot start a thread", &e))
+    reader.map(drop)
 }
 
 struct Reader {
