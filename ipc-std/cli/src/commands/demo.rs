@@ -60,10 +60,9 @@ fn private_directory() -> Result<TempDir, Failure> {
     // Before the directory exists, so that no signal leaves it.
     signals::handle({
         let created = Arc::clone(&created);
-        move |signal| {
-            let created = lock(&created).take();
-            let _ = created.map(fs::remove_dir_all);
-            signals::obey(signal);
+        move |_| {
+            let _ = lock(&created).take().map(fs::remove_dir_all);
+            false
         }
     })?;
     let mut created = lock(&created);

@@ -94,6 +94,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         move |_| {
             // An error means that the tool is ending already.
             let _ = end.send(());
+            true
         }
     })?;
     let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, ..profile })

@@ -19,7 +19,6 @@ use nettrace_analysis::counters::{
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
-use crate::output::full_screen;
 use crate::output::signals;
 use crate::output::threads::lock;
 use crate::process::process_name;
@@ -159,12 +158,7 @@ impl Feed {
         let shared = Arc::new(Shared::default());
         signals::handle({
             let shared = Arc::clone(&shared);
-            move |signal| {
-                if shared.stop() {
-                    full_screen::restore();
-                    signals::obey(signal);
-                }
-            }
+            move |_| !shared.stop()
         })?;
         let (sender, receiver) = sync_channel(WAITING);
         let next_scan = Instant::now();

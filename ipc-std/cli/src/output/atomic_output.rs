@@ -58,10 +58,10 @@ impl AtomicOutput {
         let temporary = Arc::new(Mutex::new(None::<PathBuf>));
         signals::handle({
             let temporary = Arc::clone(&temporary);
-            move |signal| {
+            move |_| {
                 // The file may already have its final name.
                 let _ = lock(&temporary).take().map(fs::remove_file);
-                signals::obey(signal);
+                false
             }
         })?;
         let target = Target::open(path, overwrite.overwrite, &temporary);

@@ -44,12 +44,14 @@ pub(crate) fn start(
 ) -> Result<LiveSession, Failure> {
     let stopping = Arc::new(AtomicBool::new(false));
     let created = output.and_then(TraceOutput::created).map(ToOwned::to_owned);
-    let stage = Arc::new(Mutex::new(Stage::Starting { created }));
+    let stage = Arc::new(Mutex::new(Stage { created, session: None }));
     signals::handle({
         let (stage, stopping) = (Arc::clone(&stage), Arc::clone(&stopping));
-        move |signal| {
+        move |_| {
             stopping.store(true, Ordering::Relaxed);
-            on_signal(&stage, signal);
+            let Stage { created, session } = mem::take(&mut *lock(&stage));
+            output::remove(created.as_deref());
+            session.map(|session| session.stop()).is_some()
         }
     })?;
     let began = Instant::now();
@@ -58,7 +60,7 @@ pub(crate) fn start(
     let started = Instant::now();
     output.map_or(Ok(()), TraceOutput::truncate)?;
     stop_later(started, plan.duration, session.stopper(), Arc::clone(&stopping))?;
-    *lock(&stage) = Stage::Recording(session.stopper());
+    *lock(&stage) = Stage { created: None, session: Some(session.stopper()) };
     let resumed = if plan.no_resume { Ok(()) } else { resume(client, began) };
     if resumed.is_err() {
         // The trace still gets its end.
@@ -130,26 +132,11 @@ pub(crate) fn check_end(end: Option<End>, session: &TraceSession, no_resume: boo
     }
 }
 
-/// What a signal does.
-#[derive(Debug)]
-enum Stage {
-    /// Removes the file that was created, and ends the tool.
-    Starting { created: Option<PathBuf> },
-    /// Stops the session.
-    Recording(Stopper),
-    /// Ends the tool: it is the second signal.
-    Stopping,
-}
-
-fn on_signal(stage: &Mutex<Stage>, signal: i32) {
-    match mem::replace(&mut *lock(stage), Stage::Stopping) {
-        Stage::Recording(stopper) => stopper.stop(),
-        Stage::Starting { created } => {
-            output::remove(created.as_deref());
-            signals::obey(signal);
-        }
-        Stage::Stopping => signals::obey(signal),
-    }
+/// What a signal stops, or removes if it comes earlier.
+#[derive(Debug, Default)]
+struct Stage {
+    created: Option<PathBuf>,
+    session: Option<Stopper>,
 }
 
 /// Stops the session that was started then after `duration`, if there is one.

@@ -58,9 +58,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
                 // The tool ends even if the files cannot be removed.
                 let _ = std::fs::remove_file(&path);
                 let _ = directory.as_ref().map(std::fs::remove_dir);
-                signals::obey(signal);
+                return false;
             }
             notifier.send(Notice::Signal(signal));
+            true
         }
     })?;
     let child = match args.command.split_first() {

@@ -136,11 +136,7 @@ impl Watch {
     fn begin(&mut self, args: &Args) -> Result<(), Failure> {
         if args.watch && self.signal.is_none() {
             let (sender, signal) = mpsc::sync_channel(1);
-            signals::handle(move |signal| {
-                if sender.try_send(()).is_err() {
-                    signals::obey(signal);
-                }
-            })?;
+            signals::handle(move |_| sender.try_send(()).is_ok())?;
             self.signal = Some(signal);
         }
         Ok(())

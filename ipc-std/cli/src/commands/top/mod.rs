@@ -3,11 +3,11 @@ mod message;
 mod session;
 mod view;
 
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use ipc_std::{Stopper, Timeouts};
@@ -105,8 +105,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
     let client = args.target.client(timeouts, &wire_log)?;
     let (sender, messages) = mpsc::sync_channel(MESSAGES);
-    let stage = Arc::new(AtomicU8::new(STARTING));
-    handle_signals(sender.clone(), Arc::clone(&stage))?;
+    let is_running = Arc::new(AtomicBool::new(false));
+    signals::handle({
+        let (messages, is_running) = (sender.clone(), Arc::clone(&is_running));
+        // The main thread can be blocked, with too many messages for it.
+        move |_| is_running.swap(false, Ordering::SeqCst) && messages.try_send(Message::Stop).is_ok()
+    })?;
     let session = session::start(&client)?;
     let stopper = session.stopper();
     let view = View {
@@ -129,10 +133,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     } else {
         Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }
     };
-    stage.store(RUNNING, Ordering::SeqCst);
+    is_running.store(true, Ordering::SeqCst);
     session::read_in_background(client, session, sender, args.since_start)?;
     let duration = args.duration;
-    let mut shown = Loop { messages, duration, deadline: None, stopper, stage, process_id, globals };
+    let mut shown = Loop { messages, duration, deadline: None, stopper, is_running, process_id, globals };
     let shown = shown.run(&mut display);
     drop(display);
     shown?;
@@ -151,26 +155,8 @@ fn title(target: Target<'_>) -> String {
     }
 }
 
-/// A signal ends the tool, as it can do nothing else yet.
-const STARTING: u8 = 0;
-/// A signal stops the session.
-const RUNNING: u8 = 1;
-/// The session is stopping, so a signal ends the tool.
-const STOPPING: u8 = 2;
-
 /// How many messages wait while standard output blocks. A period can have thousands of functions.
 const MESSAGES: usize = 16;
-
-/// The first signal stops the session. It ends the tool if the main thread is blocked, with too many messages for it.
-fn handle_signals(messages: SyncSender<Message>, stage: Arc<AtomicU8>) -> Result<(), Failure> {
-    signals::handle(move |signal| {
-        let was_running = stage.compare_exchange(RUNNING, STOPPING, Ordering::SeqCst, Ordering::SeqCst);
-        if was_running.is_err() || messages.try_send(Message::Stop).is_err() {
-            full_screen::restore();
-            signals::obey(signal);
-        }
-    })
-}
 
 /// Where periods are shown.
 enum Display {
@@ -193,8 +179,8 @@ struct Loop<'g> {
     /// The end of the duration, once it has begun.
     deadline: Option<Instant>,
     stopper: Stopper,
-    /// What a signal does.
-    stage: Arc<AtomicU8>,
+    /// Whether a signal stops the session. Before and after that, it ends the tool.
+    is_running: Arc<AtomicBool>,
     /// The process of the command line, if it has one.
     process_id: Option<u32>,
     globals: &'g Globals,
@@ -219,7 +205,7 @@ impl Loop<'_> {
                 },
             }
         }
-        self.stage.store(STOPPING, Ordering::SeqCst);
+        self.is_running.store(false, Ordering::SeqCst);
         self.stopper.stop();
         // The user does not wait at a frozen screen.
         full_screen::restore();
