@@ -11,6 +11,7 @@ pub(crate) mod narrow_terminal;
 pub(crate) mod output_file;
 pub(crate) mod printable;
 pub(crate) mod rows;
+pub(crate) mod scroll;
 pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod stdout;

@@ -14,13 +14,14 @@ use ipc_std::{Stopper, Timeouts};
 use serde_json::{Value, json};
 
 use self::message::{Message, Period};
-use self::view::{Request, Row, Screen, View};
+use self::view::{Row, Screen, View};
 use crate::args::durations;
 use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
 use crate::output::printable::json_line;
+use crate::output::scroll::Request;
 use crate::output::signals;
 use crate::process::process_name;
 use crate::process::target::{Target, TargetArgs};
