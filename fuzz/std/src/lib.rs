@@ -20,21 +20,14 @@ mod socket_names;
 mod trace_reader;
 mod wire_log;
 
-/// Modules of the tool.
-#[path = "../../../ipc-std/cli/src/durations.rs"]
-mod durations;
-#[path = "../../../ipc-std/cli/src/hex.rs"]
-mod hex;
+/// Modules of the tool, in its folders.
 #[allow(dead_code, reason = "the tool uses all of it")]
-#[path = "../../../ipc-std/cli/src/input.rs"]
+mod args;
+#[allow(dead_code, reason = "the tool uses all of it")]
 mod input;
-#[allow(dead_code, reason = "the tool uses all of it")]
-#[path = "../../../ipc-std/cli/src/only_arg.rs"]
-mod only_arg;
+mod output;
 #[allow(dead_code, reason = "the tool uses all of it")]
 mod recording;
-#[path = "../../../ipc-std/cli/src/unsigned.rs"]
-mod unsigned;
 
 /// Modules of `ipc-std`.
 #[cfg(unix)]

@@ -1,6 +1,6 @@
-use crate::durations;
-use crate::hex;
-use crate::only_arg::OnlyArg;
+use crate::args::durations;
+use crate::args::only_arg::OnlyArg;
+use crate::output::hex;
 use crate::recording::event_ids::EventIds;
 use crate::recording::keywords;
 use crate::recording::provider::{self, ProviderList, ProviderSpec};

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::input::{Input, log_line};
+use crate::input::decode_input::{Input, log_line};
 
 /// Checks the input of `decode`: any bytes are harmless, a refusal of a log states a line of it, and the messages of a
 /// log are read as they were written.

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::StackId;
-use crate::names::{FrameId, Frames, Names};
+use crate::frames::Frames;
+use crate::names::{FrameId, Names};
 use crate::place::{at, at_mut, index};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
 

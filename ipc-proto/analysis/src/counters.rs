@@ -19,6 +19,7 @@ mod fields;
 mod latest_samples;
 mod sample;
 mod selection;
+mod system;
 mod tags;
 
 pub use counter_event::{CounterEvent, Instrument, InstrumentKind, Problem};
@@ -26,6 +27,7 @@ pub use counter_plan::{CounterConfig, CounterPlan, ExponentialConfig, PlanError,
 pub use counter_reader::CounterReader;
 pub use exponential_histogram::ExponentialHistogram;
 pub use latest_samples::{LatestSamples, OwnedSample};
-pub use sample::{Measurement, Quantile, Sample, System};
+pub use sample::{Measurement, Quantile, Sample};
 pub use selection::{ParseSelectionError, Selection};
+pub use system::System;
 pub use tags::{Tags, tags};

@@ -9,6 +9,7 @@ pub mod call_tree;
 pub mod counters;
 mod durations;
 pub mod formats;
+mod frames;
 pub mod gc;
 pub mod jit;
 mod known_provider;

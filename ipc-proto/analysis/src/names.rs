@@ -32,33 +32,32 @@
 //!
 //! The texts of all methods are in one arena and have at most [`Names::LIMIT`] bytes. They are removed when their code is
 //! freed before an address of it was seen; the arena may be twice as large until then. The name of a module has at most
-//! 255 bytes, that of a method or a label 4,096, and is cut after that. Methods, modules and mappings together are at most
-//! [`Names::ROWS`]. Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored
+//! 255 bytes, that of a method or a label 4,096, and is cut after that. Methods, modules and mappings are at most
+//! [`Names::ROWS`] each. Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored
 //! until [`forget_addresses`](Names::forget_addresses).
-use alloc::collections::BTreeMap;
+mod addresses;
+mod code_map;
+mod frame_texts;
+mod modules;
+mod spelling;
+
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ops::Range;
 
-use ipc_proto::nettrace::{Metadata, Str, TraceEvent};
+use ipc_proto::nettrace::{Metadata, TraceEvent};
 
+pub use self::addresses::AddressId;
+use self::addresses::{Address, Addresses, State};
+use self::code_map::CodeMap;
+pub use self::frame_texts::FrameId;
+use self::frame_texts::FrameTexts;
+use self::modules::{Modules, NO_MODULE, ROWS};
+pub(crate) use self::spelling::push_text;
+pub use self::spelling::short_name;
+use self::spelling::{MAX_METHOD, cut, is_method, module_name, split_managed, write_name};
 use crate::KnownProvider;
-use crate::place::{at, at_mut, index};
 use crate::rows::{MethodRow, ModuleRow};
-
-/// An address of a process during the lifetime of the code there, or a label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AddressId(pub(crate) u32);
-
-/// A name. Two addresses in code of the same name have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FrameId(pub(crate) u32);
-
-impl FrameId {
-    /// The frame of an address of which nothing is known: `?!?`.
-    pub const UNKNOWN: Self = Self(0);
-}
 
 /// Names addresses by the events of a trace. The [module](self) has the rules.
 ///
@@ -82,121 +81,27 @@ impl FrameId {
 /// assert_eq!(names.short(frame), "Shop.Cart::Total");
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Names {
-    /// The texts of methods and mapped files.
-    arena: String,
-    /// The bytes of `arena` that no method has.
-    garbage: usize,
-    methods: Vec<Method>,
-    /// Places in `methods` that are free.
-    vacant: Vec<u32>,
-    modules: Vec<Module>,
-    /// By process and by the runtime's id.
-    module_ids: BTreeMap<(u64, u64), u32>,
-    /// The methods by process and start. Ranges do not overlap.
-    ranges: BTreeMap<(u64, u64), CodeRange>,
-    /// Mapped files by process and start.
-    mappings: BTreeMap<(u64, u64), Mapping>,
-    /// The start of each mapping by process and id.
-    mapping_ids: BTreeMap<(u64, u64), u64>,
-    addresses: Vec<Address>,
-    /// The addresses that are not bound.
-    open: BTreeMap<(u64, u64), u32>,
-    labels: BTreeMap<Arc<str>, u32>,
-    frames: Vec<Arc<str>>,
-    frame_ids: BTreeMap<Arc<str>, u32>,
+    code: CodeMap,
+    modules: Modules,
+    addresses: Addresses,
+    frames: FrameTexts,
+    /// The code that has no room.
     dropped: u64,
-    /// How often addresses were bound.
-    generation: u32,
     /// Whether frames are named in short.
     is_short: bool,
     /// For the text of a row.
     buffer: String,
 }
 
-#[derive(Debug)]
-struct Method {
-    /// `Type.Method(args)` in the arena.
-    start: u32,
-    len: u32,
-    module: u32,
-    /// The frame, once the name is complete.
-    frame: Option<FrameId>,
-}
-
-#[derive(Debug, Default)]
-struct Module {
-    name: Option<Arc<str>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct CodeRange {
-    end: u64,
-    method: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Mapping {
-    end: u64,
-    file_offset: u64,
-    module: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Address {
-    process: u64,
-    ip: u64,
-    state: State,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum State {
-    Open,
-    /// Its code was freed or replaced.
-    Bound {
-        method: u32,
-    },
-    Label(FrameId),
-}
-
-/// The module of code whose module no row states.
-const NO_MODULE: u32 = u32::MAX;
-
-impl Default for Names {
-    fn default() -> Self {
-        let mut names = Self {
-            arena: String::new(),
-            garbage: 0,
-            methods: Vec::new(),
-            vacant: Vec::new(),
-            modules: Vec::new(),
-            module_ids: BTreeMap::new(),
-            ranges: BTreeMap::new(),
-            mappings: BTreeMap::new(),
-            mapping_ids: BTreeMap::new(),
-            addresses: Vec::new(),
-            open: BTreeMap::new(),
-            labels: BTreeMap::new(),
-            frames: Vec::new(),
-            frame_ids: BTreeMap::new(),
-            dropped: 0,
-            generation: 0,
-            is_short: false,
-            buffer: String::new(),
-        };
-        names.frame_of("?!?");
-        names
-    }
-}
-
 impl Names {
     /// The bytes that the texts of methods take at most. A runtime with 30,000 methods has about 4 MiB.
-    pub const LIMIT: usize = 64 << 20;
+    pub const LIMIT: usize = CodeMap::LIMIT;
     /// How many methods are stored at most; modules and mappings too.
-    pub const ROWS: usize = 1 << 20;
+    pub const ROWS: usize = ROWS;
     /// How many different addresses and labels are stored at most. Further ones get no id of their own.
-    pub const ADDRESSES: usize = 1 << 20;
+    pub const ADDRESSES: usize = Addresses::LIMIT;
 
     /// Takes the next event of the trace. Events that name nothing are ignored.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
@@ -227,10 +132,12 @@ impl Names {
             }
             (KnownProvider::Runtime, 152) | (KnownProvider::Rundown, 153 | 154) => {
                 if let Ok(row) = ModuleRow::decode(payload) {
-                    self.load_module(process_of(event), &row);
+                    self.modules.load(process_of(event), &row);
                 }
             }
-            (KnownProvider::UniversalSystem, _) if metadata.name == "ProcessMapping" => self.map(event),
+            (KnownProvider::UniversalSystem, _) if metadata.name == "ProcessMapping" => {
+                self.modules.map(process_of(event), event)
+            }
             (KnownProvider::UniversalSystem, _) if metadata.name == "ProcessSymbol" => self.symbol(event),
             _ => {}
         }
@@ -252,40 +159,16 @@ impl Names {
 
     /// Returns the id of an address of a process: `0` is the process of a trace of a runtime, V6 has others.
     pub fn address(&mut self, process: u64, ip: u64) -> AddressId {
-        if let Some(id) = self.open.get(&(process, ip)) {
-            return AddressId(*id);
-        }
-        let id = self.add_address(Address { process, ip, state: State::Open });
-        if let Some(id) = id {
-            self.open.insert((process, ip), id);
-        }
-        AddressId(id.unwrap_or(u32::MAX))
+        self.addresses.open(process, ip)
     }
 
     /// Returns the id of a text that is no code, such as the name of an event, to be the frame of a stack.
     pub fn label(&mut self, text: &str) -> AddressId {
         let text = cut(text, MAX_METHOD);
-        if let Some(id) = self.labels.get(text) {
-            return AddressId(*id);
-        }
-        if self.addresses.len() >= Self::ADDRESSES {
-            return AddressId(u32::MAX);
-        }
-        let frame = self.frame_of(text);
-        let id = self.add_address(Address { process: 0, ip: 0, state: State::Label(frame) });
-        if let (Some(id), Some(text)) = (id, at(&self.frames, frame.0)) {
-            self.labels.insert(text.clone(), id);
-        }
-        AddressId(id.unwrap_or(u32::MAX))
-    }
-
-    fn add_address(&mut self, address: Address) -> Option<u32> {
-        if self.addresses.len() >= Self::ADDRESSES {
-            return None;
-        }
-        let id = index(self.addresses.len());
-        self.addresses.push(address);
-        Some(id)
+        self.addresses.label(text, || {
+            let frame = self.frames.add(text);
+            (frame, self.frames.shared(frame))
+        })
     }
 
     /// Makes [`frame`](Self::frame) return short names from now on: methods without module and arguments. Methods that
@@ -297,31 +180,28 @@ impl Names {
     /// Returns the name of an address, as far as it is known now.
     pub fn frame(&mut self, address: AddressId) -> FrameId {
         let frame = self.full_frame(address);
-        let is_label = matches!(at(&self.addresses, address.0), Some(Address { state: State::Label(_), .. }));
+        let is_label = self.ip(address).is_none();
         if !self.is_short || is_label {
             return frame;
         }
         let text = String::from(self.short(frame));
-        self.frame_of(&text)
+        self.frames.add(&text)
     }
 
     fn full_frame(&mut self, address: AddressId) -> FrameId {
-        let Some(Address { process, ip, state }) = at(&self.addresses, address.0).copied() else {
+        let Some(Address { process, ip, state }) = self.addresses.get(address).copied() else {
             return FrameId::UNKNOWN;
         };
         let method = match state {
             State::Label(frame) => return frame,
             State::Bound { method } => Some(method),
-            State::Open => self.method_at(process, ip),
+            State::Open => self.code.at(process, ip),
         };
         if let Some(method) = method {
             return self.method_frame(method);
         }
-        match self.mapping_at(process, ip).map(|mapping| mapping.module) {
-            Some(module) => {
-                let text = alloc::format!("{}!?", self.module_name(module));
-                self.frame_of(&text)
-            }
+        match self.modules.at(process, ip) {
+            Some((module, _)) => self.frames.add(&alloc::format!("{}!?", self.modules.name(module))),
             None => FrameId::UNKNOWN,
         }
     }
@@ -329,13 +209,12 @@ impl Names {
     /// Returns the full name of a frame.
     #[must_use]
     pub fn text(&self, frame: FrameId) -> &str {
-        at(&self.frames, frame.0).map_or("?!?", |text| text)
+        self.frames.text(frame)
     }
 
     /// Returns the full name of a frame, shared.
     pub(crate) fn shared_text(&self, frame: FrameId) -> Arc<str> {
-        let text = at(&self.frames, frame.0).or_else(|| self.frames.first());
-        text.map_or_else(|| "?!?".into(), Arc::clone)
+        self.frames.shared(frame)
     }
 
     /// Returns the name of a frame without module and arguments.
@@ -353,48 +232,32 @@ impl Names {
     /// Returns the module and the offset in its file of an address in a mapped file (V6).
     #[must_use]
     pub fn place(&self, address: AddressId) -> Option<(&str, u64)> {
-        let Address { process, ip, state: State::Open } = *at(&self.addresses, address.0)? else {
+        let Address { process, ip, state: State::Open } = *self.addresses.get(address)? else {
             return None;
         };
-        let (start, mapping) = { self.mappings.range(..=(process, ip)) }.next_back()?;
-        (start.0 == process && ip < mapping.end && mapping.module != NO_MODULE).then(|| {
-            let offset = ip.wrapping_sub(start.1).wrapping_add(mapping.file_offset);
-            (self.module_name(mapping.module), offset)
-        })
+        let (module, offset) = self.modules.at(process, ip).filter(|(module, _)| *module != NO_MODULE)?;
+        Some((self.modules.name(module), offset))
     }
 
     /// Returns the instruction pointer of an address; `None` if it is a label.
     #[must_use]
     pub fn ip(&self, address: AddressId) -> Option<u64> {
-        let address = at(&self.addresses, address.0)?;
+        let address = self.addresses.get(address)?;
         (!matches!(address.state, State::Label(_))).then_some(address.ip)
     }
 
     /// Returns how many rows were ignored because they would exceed a limit.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
-        self.dropped
+        self.dropped.saturating_add(self.modules.dropped())
     }
 
     /// Removes all addresses, labels and frames, and the names of code that was freed: their ids are invalid from now on.
     /// The names of existing code remain. An analysis that runs for a long time needs this from time to time.
     pub fn forget_addresses(&mut self) {
-        let addresses = core::mem::take(&mut self.addresses);
-        for address in addresses {
-            let State::Bound { method } = address.state else { continue };
-            // Several addresses can be bound to the same method.
-            let Some(row) = at_mut(&mut self.methods, method).filter(|row| row.len > 0) else { continue };
-            let len = usize::try_from(core::mem::take(&mut row.len)).unwrap_or_default();
-            self.garbage = self.garbage.saturating_add(len);
-            self.vacant.push(method);
-        }
-        self.methods.iter_mut().for_each(|method| method.frame = None);
-        self.open.clear();
-        self.labels.clear();
-        self.frames.clear();
-        self.frame_ids.clear();
-        self.frame_of("?!?");
-        self.generation = self.generation.wrapping_add(1);
+        self.addresses.forget().into_iter().for_each(|method| self.code.free(method));
+        self.code.forget_frames();
+        self.frames = FrameTexts::default();
     }
 
     /// Returns how many addresses and labels are stored.
@@ -404,7 +267,7 @@ impl Names {
 
     /// Returns a number that changes when an address gets another id.
     pub(crate) const fn generation(&self) -> u32 {
-        self.generation
+        self.addresses.generation()
     }
 
     fn load(&mut self, process: u64, row: &MethodRow<'_>) {
@@ -413,7 +276,7 @@ impl Names {
         }
         let mut text = core::mem::take(&mut self.buffer);
         write_name(&mut text, row);
-        let module = self.module(process, row.module);
+        let module = self.modules.of_id(process, row.module);
         let end = row.start.saturating_add(row.size.into());
         self.insert(process, row.start..end, &text, module);
         text.clear();
@@ -423,187 +286,33 @@ impl Names {
     fn unload(&mut self, process: u64, row: &MethodRow<'_>) {
         let end = row.start.saturating_add(row.size.into());
         // A row names code that no other row has named: it was compiled before the session.
-        if self.overlapping(process, row.start, end).is_none() {
+        if self.code.overlapping(process, row.start, end).is_none() {
             self.load(process, row);
         }
-        while let Some(start) = self.overlapping(process, row.start, end) {
+        while let Some(start) = self.code.overlapping(process, row.start, end) {
             self.retire(process, start);
         }
-    }
-
-    /// Returns the start of the last range that has an address of `start..end`.
-    fn overlapping(&self, process: u64, start: u64, end: u64) -> Option<u64> {
-        let (key, range) = self.ranges.range(..(process, end)).next_back()?;
-        (key.0 == process && range.end > start).then_some(key.1)
-    }
-
-    /// Returns what of `range` is before the first and after the last named address in it.
-    fn unnamed(&self, process: u64, range: Range<u64>) -> [Range<u64>; 2] {
-        let Some(last) = self.overlapping(process, range.start, range.end) else {
-            return [range, 0..0];
-        };
-        let first = match self.range_at(process, range.start) {
-            Some(_) => range.start,
-            None => {
-                { self.ranges.range((process, range.start)..).next() }.map_or(range.start, |(key, _)| key.1)
-            }
-        };
-        let end = self.ranges.get(&(process, last)).map_or(range.end, |last| last.end);
-        [range.start..first, end..range.end]
     }
 
     /// Adds code, and removes other code at its addresses.
     fn insert(&mut self, process: u64, range: Range<u64>, text: &str, module: u32) {
         let text = cut(text, MAX_METHOD);
-        let known = self.ranges.get(&(process, range.start));
-        if known.is_some_and(|known| known.end == range.end && self.is_method(known.method, text, module)) {
+        if self.code.has(process, &range, text, module) {
             return;
         }
-        while let Some(start) = self.overlapping(process, range.start, range.end) {
+        while let Some(start) = self.code.overlapping(process, range.start, range.end) {
             self.retire(process, start);
         }
-        let room = self.arena.len().saturating_sub(self.garbage).saturating_add(text.len());
-        let used = self.methods.len().saturating_sub(self.vacant.len());
-        if room > Self::LIMIT || used >= Self::ROWS {
+        if !self.code.insert(process, range, text, module) {
             self.dropped = self.dropped.saturating_add(1);
-            return;
         }
-        // Half of it, so that each byte is moved at most once for a byte that was added.
-        if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 {
-            self.compact();
-        }
-        let start = index(self.arena.len());
-        self.arena.push_str(text);
-        let method = Method { start, len: index(text.len()), module, frame: None };
-        let place = match self.vacant.pop() {
-            Some(place) => {
-                if let Some(slot) = at_mut(&mut self.methods, place) {
-                    *slot = method;
-                }
-                place
-            }
-            None => {
-                self.methods.push(method);
-                index(self.methods.len().saturating_sub(1))
-            }
-        };
-        self.ranges.insert((process, range.start), CodeRange { end: range.end, method: place });
-    }
-
-    fn is_method(&self, method: u32, text: &str, module: u32) -> bool {
-        at(&self.methods, method)
-            .is_some_and(|known| known.module == module && self.method_text(known) == text)
-    }
-
-    fn method_text(&self, method: &Method) -> &str {
-        let start = usize::try_from(method.start).unwrap_or(usize::MAX);
-        let len = usize::try_from(method.len).unwrap_or(usize::MAX);
-        self.arena.get(start..start.saturating_add(len)).unwrap_or_default()
     }
 
     /// Removes a range, and binds the addresses that were seen in it.
     fn retire(&mut self, process: u64, start: u64) {
-        let Some(CodeRange { end, method }) = self.ranges.remove(&(process, start)) else { return };
-        let mut is_seen = false;
-        // A return address may be the end of the code, if nothing else begins there.
-        while let Some((key, id)) = self.open.range((process, start)..(process, end)).next() {
-            let (key, id) = (*key, *id);
-            self.open.remove(&key);
-            if let Some(address) = at_mut(&mut self.addresses, id) {
-                address.state = State::Bound { method };
-            }
-            is_seen = true;
-        }
-        if is_seen {
-            self.generation = self.generation.wrapping_add(1);
-        } else if let Some(method_row) = at_mut(&mut self.methods, method) {
-            let len = usize::try_from(method_row.len).unwrap_or_default();
-            self.garbage = self.garbage.saturating_add(len);
-            method_row.len = 0;
-            self.vacant.push(method);
-        }
-    }
-
-    /// Removes the texts of methods that are gone.
-    fn compact(&mut self) {
-        let mut arena = String::with_capacity(self.arena.len().saturating_sub(self.garbage));
-        let mut methods = core::mem::take(&mut self.methods);
-        for method in &mut methods {
-            let start = index(arena.len());
-            arena.push_str(self.method_text(method));
-            method.start = start;
-        }
-        self.methods = methods;
-        self.arena = arena;
-        self.garbage = 0;
-    }
-
-    /// Returns the module of an id, which a later row may name.
-    fn module(&mut self, process: u64, id: u64) -> u32 {
-        if let Some(module) = self.module_ids.get(&(process, id)) {
-            return *module;
-        }
-        let module = self.add_module(None);
-        if module != NO_MODULE {
-            self.module_ids.insert((process, id), module);
-        }
-        module
-    }
-
-    fn add_module(&mut self, name: Option<Arc<str>>) -> u32 {
-        if self.modules.len() >= Self::ROWS {
-            self.dropped = self.dropped.saturating_add(1);
-            return NO_MODULE;
-        }
-        self.modules.push(Module { name });
-        index(self.modules.len().saturating_sub(1))
-    }
-
-    fn load_module(&mut self, process: u64, row: &ModuleRow<'_>) {
-        let mut path = String::new();
-        push_text(&mut path, row.path);
-        let name = module_name(&path);
-        let name = if row.native_path == row.path { name.strip_suffix(".ni").unwrap_or(name) } else { name };
-        if name.is_empty() {
-            return;
-        }
-        let module = self.module(process, row.module);
-        let Some(known) = at_mut(&mut self.modules, module) else { return };
-        match &known.name {
-            Some(known) if **known == *name => {}
-            None => known.name = Some(name.into()),
-            Some(_) => {
-                // The id is used again.
-                let module = self.add_module(Some(name.into()));
-                self.module_ids.insert((process, row.module), module);
-            }
-        }
-    }
-
-    fn module_name(&self, module: u32) -> &str {
-        at(&self.modules, module).and_then(|module| module.name.as_deref()).unwrap_or("?")
-    }
-
-    /// ProcessMapping: a file in the memory of a process.
-    fn map(&mut self, event: &TraceEvent<'_>) {
-        let number = |name| event.field(name).and_then(|value| value.as_u64());
-        let (Some(start), Some(last)) = (number("StartAddress"), number("EndAddress")) else { return };
-        let Some(path) = event.field("FileName").and_then(|value| value.as_str()) else { return };
-        let mut text = String::new();
-        push_text(&mut text, path);
-        let process = process_of(event);
-        if self.mappings.len() >= Self::ROWS {
-            self.dropped = self.dropped.saturating_add(1);
-            return;
-        }
-        let name = module_name(&text);
-        // Compiled code: its symbols name their modules.
-        let is_file = !name.is_empty() && !text.starts_with("/memfd:doublemapper");
-        let module = if is_file { self.add_module(Some(name.into())) } else { NO_MODULE };
-        let file_offset = number("FileOffset").unwrap_or_default();
-        self.mappings.insert((process, start), Mapping { end: last.saturating_add(1), file_offset, module });
-        if let Some(id) = number("Id") {
-            self.mapping_ids.insert((process, id), start);
+        let Some((range, method)) = self.code.remove(process, start) else { return };
+        if !self.addresses.bind(process, range, method) {
+            self.code.free(method);
         }
     }
 
@@ -617,12 +326,7 @@ impl Names {
             return;
         }
         let process = process_of(event);
-        let mapping = number("MappingId").and_then(|id| self.mapping_ids.get(&(process, id)));
-        let mapping = mapping.and_then(|start| self.mappings.get(&(process, *start)));
-        let module = match mapping.map(|mapping| mapping.module) {
-            Some(NO_MODULE) => self.named_module(process, "unknown"),
-            module => module.unwrap_or(NO_MODULE),
-        };
+        let module = self.modules.of_mapping(process, number("MappingId"));
         let mut text = core::mem::take(&mut self.buffer);
         push_text(&mut text, name);
         self.named_range(process, start..last.saturating_add(1), &text, module);
@@ -636,95 +340,27 @@ impl Names {
             return;
         }
         let (module, method) = match split_managed(name) {
-            Some((module, method)) => (self.named_module(process, module_name(module)), method),
+            Some((module, method)) => (self.modules.of_name(module_name(module)), method),
             None => (module, name),
         };
-        for part in self.unnamed(process, range) {
+        for part in self.code.unnamed(process, range) {
             if !part.is_empty() {
                 self.insert(process, part, method, module);
             }
         }
     }
 
-    /// Returns the module of this name that a symbol has. Ids of the runtime are addresses, and symbols have none.
-    fn named_module(&mut self, process: u64, name: &str) -> u32 {
-        // FNV-1a. Two names of one hash would share a module, so the name is compared.
-        let hash = { name.bytes() }.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        let module = self.module(process, hash);
-        match at_mut(&mut self.modules, module) {
-            Some(known) if known.name.is_none() => known.name = Some(name.into()),
-            Some(known) if known.name.as_deref() != Some(name) => return self.add_module(Some(name.into())),
-            _ => {}
-        }
-        module
-    }
-
-    fn method_at(&self, process: u64, ip: u64) -> Option<u32> {
-        // The caller of code that never returns has the end of its own code as its return address.
-        self.range_at(process, ip).or_else(|| self.range_at(process, ip.wrapping_sub(1)))
-    }
-
-    fn range_at(&self, process: u64, ip: u64) -> Option<u32> {
-        let (key, range) = self.ranges.range(..=(process, ip)).next_back()?;
-        (key.0 == process && ip < range.end).then_some(range.method)
-    }
-
-    fn mapping_at(&self, process: u64, ip: u64) -> Option<Mapping> {
-        let (key, mapping) = self.mappings.range(..=(process, ip)).next_back()?;
-        (key.0 == process && ip < mapping.end).then_some(*mapping)
-    }
-
     fn method_frame(&mut self, place: u32) -> FrameId {
-        let Some(method) = at(&self.methods, place) else { return FrameId::UNKNOWN };
+        let Some(method) = self.code.method(place) else { return FrameId::UNKNOWN };
         if let Some(frame) = method.frame {
             return frame;
         }
-        let (module, is_complete) = match at(&self.modules, method.module) {
-            Some(Module { name: Some(name) }) => (&**name, true),
-            Some(Module { name: None }) => ("ManagedModule", false),
-            None => ("?", true),
-        };
-        let text = alloc::format!("{module}!{}", self.method_text(method));
-        let frame = self.frame_of(&text);
-        if let Some(method) = at_mut(&mut self.methods, place).filter(|_| is_complete) {
+        let (module, is_complete) = self.modules.of_method(method.module);
+        let frame = self.frames.add(&alloc::format!("{module}!{}", self.code.text(method)));
+        if let Some(method) = self.code.method_mut(place).filter(|_| is_complete) {
             method.frame = Some(frame);
         }
         frame
-    }
-
-    fn frame_of(&mut self, text: &str) -> FrameId {
-        if let Some(id) = self.frame_ids.get(text) {
-            return FrameId(*id);
-        }
-        let id = index(self.frames.len());
-        let text: Arc<str> = text.into();
-        self.frames.push(text.clone());
-        self.frame_ids.insert(text, id);
-        FrameId(id)
-    }
-}
-
-/// Names of addresses at one moment, each of which is searched once.
-#[derive(Debug)]
-pub(crate) struct Frames<'n> {
-    names: &'n mut Names,
-    known: Vec<Option<FrameId>>,
-}
-
-impl<'n> Frames<'n> {
-    pub(crate) fn new(names: &'n mut Names) -> Self {
-        let known = alloc::vec![None; names.addresses()];
-        Self { names, known }
-    }
-
-    /// Returns what [`Names::frame`] returns.
-    pub(crate) fn of(&mut self, address: AddressId) -> FrameId {
-        match at_mut(&mut self.known, address.0) {
-            Some(known) => *known.get_or_insert_with(|| self.names.frame(address)),
-            None => self.names.frame(address),
-        }
     }
 }
 
@@ -733,121 +369,11 @@ pub(crate) fn process_of(event: &TraceEvent<'_>) -> u64 {
     event.thread().and_then(|thread| thread.process_id()).unwrap_or(0)
 }
 
-/// Returns a full name without module and arguments. What is unknown stays as it is.
-///
-/// ```
-/// use nettrace_analysis::names::short_name;
-///
-/// assert_eq!(short_name("app!Shop.Cart.Total(int32)"), "Shop.Cart.Total");
-/// assert_eq!(short_name("app!?"), "app!?");
-/// ```
-#[must_use]
-pub fn short_name(text: &str) -> &str {
-    match text.split_once('!') {
-        Some((_, name)) if is_method(text) => {
-            name.split_once('(').map_or(name, |(name, _)| if name.is_empty() { text } else { name })
-        }
-        _ => text,
-    }
-}
-
-/// Returns whether a full name has a method.
-fn is_method(text: &str) -> bool {
-    !text.ends_with("!?")
-}
-
-/// Writes `Type.Method(args)`.
-fn write_name(to: &mut String, row: &MethodRow<'_>) {
-    if !row.type_name.is_empty() {
-        push_text(to, row.type_name);
-        to.push('.');
-    }
-    push_text(to, row.name);
-    // The return type, and what describes the call, come before the arguments.
-    if let Str::Utf16(units) = row.signature {
-        let from = units.chunks_exact(2).position(|unit| unit == [b'(', 0]);
-        let from = from.map_or(units.len(), |units| units.saturating_mul(2));
-        push_text(to, Str::Utf16(units.get(from..).unwrap_or_default()));
-    }
-}
-
-/// Appends a text, most of which is ASCII.
-pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
-    match text {
-        Str::Utf16(units) if units.chunks_exact(2).all(|unit| matches!(unit, [0..=0x7f, 0])) => {
-            const PIECE: usize = 64;
-            // Pieces, because a character at a time takes several times as long.
-            let mut piece = [0; PIECE];
-            for units in units.chunks(2 * PIECE) {
-                let units = units.chunks_exact(2);
-                let len = units.len();
-                let bytes = units.filter_map(|unit| unit.first());
-                piece.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-                let ascii = piece.get(..len).and_then(|piece| core::str::from_utf8(piece).ok());
-                to.push_str(ascii.unwrap_or_default());
-            }
-        }
-        Str::Utf8(bytes) => match core::str::from_utf8(bytes) {
-            Ok(text) => to.push_str(text),
-            Err(_) => to.extend(text.chars()),
-        },
-        Str::Utf16(_) => to.extend(text.chars()),
-    }
-}
-
-/// The longest name of a module: that of a file. Every method of a module repeats it.
-const MAX_MODULE: usize = 255;
-
-/// The longest name of a method, with its arguments. Every stack of a file repeats it.
-const MAX_METHOD: usize = 4096;
-
-/// Returns the beginning of a name of at most so many bytes.
-fn cut(name: &str, max: usize) -> &str {
-    if name.len() <= max {
-        return name;
-    }
-    let ends = name.char_indices().map(|(start, char)| start.saturating_add(char.len_utf8()));
-    let end = ends.take_while(|end| *end <= max).last().unwrap_or_default();
-    name.get(..end).unwrap_or_default()
-}
-
-/// Returns the name of a module by the path of its file: without the folder, `.dll` and `.exe`.
-fn module_name(path: &str) -> &str {
-    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    let stem = match name.rsplit_once('.') {
-        Some((stem, extension))
-            if ["dll", "exe"].iter().any(|known| extension.eq_ignore_ascii_case(known)) =>
-        {
-            stem
-        }
-        _ => name,
-    };
-    cut(stem, MAX_MODULE)
-}
-
-/// Splits a name of the form `return-type [module] Type::Method(args)[Tier]` into the module and the method.
-fn split_managed(name: &str) -> Option<(&str, &str)> {
-    // In the return type, the name of a module is followed by that of a type: `class [System.Runtime]System.String`.
-    let mut from = 0;
-    let (module, method) = name.match_indices("] ").find_map(|(end, _)| {
-        let before = name.get(from..end)?;
-        let open = before.rfind('[');
-        let start = from.saturating_add(open.unwrap_or_default());
-        from = end;
-        let is_module = open.is_some() && (start == 0 || name.get(..start)?.ends_with(' '));
-        let module = name.get(start.saturating_add(1)..end).filter(|_| is_module)?;
-        Some((module, name.get(end..)?.strip_prefix("] ")?))
-    })?;
-    let method = match method.strip_suffix(']').and_then(|method| method.rsplit_once('[')) {
-        Some((method, _tier)) => method,
-        None => method,
-    };
-    (!module.is_empty() && !method.is_empty()).then_some((module, method))
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
+
+    use ipc_proto::nettrace::Str;
 
     use super::*;
 
@@ -869,7 +395,7 @@ mod tests {
     fn load_module(names: &mut Names, path: &str, native_path: &str) {
         let [path, native_path] = [path, native_path].map(utf16);
         let [path, native_path] = [&path, &native_path].map(|units| Str::Utf16(units));
-        names.load_module(0, &ModuleRow { module: 7, path, native_path });
+        names.modules.load(0, &ModuleRow { module: 7, path, native_path });
     }
 
     fn text(names: &mut Names, address: AddressId) -> String {
@@ -943,8 +469,8 @@ mod tests {
         for i in 0..30_000 {
             load(&mut names, 0x1000, 0x10, &alloc::format!("Dynamic{i}"));
         }
-        assert_eq!(names.methods.len(), 1);
-        assert!(names.arena.len() < 300_000, "{}", names.arena.len());
+        let (methods, bytes) = names.code.memory();
+        assert!(methods == 1 && bytes < 300_000, "{methods} {bytes}");
         let address = names.address(0, 0x1000);
         assert_eq!(text(&mut names, address), "ManagedModule!Shop.Cart.Dynamic29999(int32)");
     }
@@ -968,9 +494,9 @@ mod tests {
                 assert_eq!((names.addresses(), names.frames.len()), (0, 1));
             }
         }
-        assert!(names.methods.len() < 110, "{}", names.methods.len());
+        assert!(names.code.memory().0 < 110, "{:?}", names.code.memory());
         names.forget_addresses();
-        assert_eq!(names.methods.len() - names.vacant.len(), 2);
+        assert_eq!(names.code.len(), 2);
         let addresses = [0x1000, 0x2004, 0x3000].map(|ip| names.address(0, ip));
         let texts = addresses.map(|address| text(&mut names, address));
         assert_eq!(
@@ -1018,7 +544,7 @@ mod tests {
         for i in 0..fit + 3 {
             names.perf_map_line(0, &alloc::format!("{:x} 10 {long}", 0x1000 + i * 0x10));
         }
-        assert_eq!((names.dropped(), names.arena.len()), (3, Names::LIMIT));
+        assert_eq!((names.dropped(), names.code.memory().1), (3, Names::LIMIT));
         for ip in 0..Names::ADDRESSES as u64 {
             names.address(0, ip);
         }
@@ -1056,39 +582,5 @@ mod tests {
         // Of another process nothing is known.
         let other = names.address(1, 0x1001);
         assert_eq!(text(&mut names, other), "?!?");
-    }
-
-    #[test]
-    fn symbols_of_compiled_code() {
-        for (name, split) in [
-            ("void [Shop] Shop.Cart::Add(int32[])[Tier0]", Some(("Shop", "Shop.Cart::Add(int32[])"))),
-            ("class [System.Runtime]System.String [Shop] Cart::Name()", Some(("Shop", "Cart::Name()"))),
-            ("value class List`1<class [A]B> [Shop] Cart::All()[PreJIT]", Some(("Shop", "Cart::All()"))),
-            ("[Shop] Cart::New()[Optimized Tier1]", Some(("Shop", "Cart::New()"))),
-            ("void [Shop, Version=1.0] Cart::New()", Some(("Shop, Version=1.0", "Cart::New()"))),
-            ("foo(int) [clone .cold.1]", None),
-            ("operator new[] (unsigned long)", None),
-            ("void [] Cart::New()[Tier0]", None),
-            ("void [Shop] [Tier0]", None),
-            ("void [Shop] ", None),
-        ] {
-            assert_eq!(split_managed(name), split, "{name}");
-        }
-    }
-
-    #[test]
-    fn file_names() {
-        for (path, stem) in [
-            ("/a/b.dll", "b"),
-            ("C:\\x\\y.z.EXE", "y.z"),
-            ("name", "name"),
-            // The name of a dynamic assembly is no file.
-            ("Dynamic.Proxy", "Dynamic.Proxy"),
-            ("/a/libc.so.6", "libc.so.6"),
-            ("[kernel.kallsyms]", "[kernel.kallsyms]"),
-            ("", ""),
-        ] {
-            assert_eq!(module_name(path), stem);
-        }
     }
 }

@@ -35,6 +35,8 @@
 //! Beside [`Names`] and [`Stacks`]: at most [`Samples::THREADS`] threads, and an entry for each different pair of
 //! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts what has no room, and
 //! [`Samples::clear`] makes room.
+mod clock;
+
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -43,65 +45,11 @@ use core::fmt::Write;
 use ipc_proto::nettrace::{EventSelector, Metadata, Str, TraceEvent};
 use ipc_proto::wire::Reader;
 
+pub use self::clock::{Clock, Unit};
 use crate::known_provider::is_name;
 use crate::names::{Names, process_of, push_text};
 use crate::place::{at_mut, index};
 use crate::{KnownProvider, StackId, Stacks};
-
-/// What to weigh: see the [module](self).
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Clock {
-    /// Samples of threads that run.
-    Cpu,
-    /// All samples.
-    Wall,
-    /// The time of threads by the rule of `dotnet-trace report`.
-    ThreadTime,
-    /// The time of threads by the rule of `dotnet-trace convert`: by samples and allocations only.
-    SampledTime,
-    /// Allocated bytes.
-    Allocations,
-    /// Thrown exceptions.
-    Exceptions,
-    /// The time of waiting for locks.
-    Contention,
-    /// The events of a provider.
-    Events {
-        /// Its name.
-        provider: String,
-        /// Only those of this id.
-        event_id: Option<u32>,
-    },
-    /// All events with a stack.
-    AllEvents,
-}
-
-/// What the numbers of a clock count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Samples.
-    Samples,
-    /// Time in nanoseconds.
-    Nanoseconds,
-    /// Bytes.
-    Bytes,
-    /// Events.
-    Events,
-}
-
-impl Clock {
-    /// Returns the unit of its weights.
-    #[must_use]
-    pub const fn unit(&self) -> Unit {
-        match self {
-            Self::Cpu | Self::Wall => Unit::Samples,
-            Self::ThreadTime | Self::SampledTime | Self::Contention => Unit::Nanoseconds,
-            Self::Allocations => Unit::Bytes,
-            Self::Exceptions | Self::Events { .. } | Self::AllEvents => Unit::Events,
-        }
-    }
-}
 
 /// What a stack of a thread weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

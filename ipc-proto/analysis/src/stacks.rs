@@ -99,9 +99,7 @@ impl Stacks {
         }
         let process = process_of(event);
         let generation = u64::from(names.generation()).saturating_add(1);
-        let hash = { &self.ips }
-            .iter()
-            .fold(process, |hash, ip| (hash ^ ip).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
+        let hash = { &self.ips }.iter().fold(process, |hash, ip| spread(hash ^ ip).rotate_left(29));
         let slot = usize::try_from(hash >> 40).unwrap_or_default() % Self::RECENT;
         if self.recent.is_empty() {
             self.recent.resize(Self::RECENT, Recent::default());
@@ -205,7 +203,7 @@ impl Stacks {
 
     /// Returns the stack in which `caller` calls the code at an instruction pointer.
     fn called(&mut self, caller: StackId, process: u64, ip: u64, names: &mut Names) -> Option<StackId> {
-        let hash = (ip ^ u64::from(caller.0).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = spread(ip ^ u64::from(caller.0).rotate_left(40));
         let slot = usize::try_from(hash >> 40).unwrap_or_default() % Self::RECENT_CALLS;
         if let Some(recent) = self.recent_calls.get(slot).filter(|recent| recent.turn == self.turn) {
             let is_call = |node: &Node| node.caller == caller.0 && node.ip == ip;
@@ -233,4 +231,10 @@ impl Stacks {
         self.children.insert((caller.0, address.0), child);
         Some(StackId(child))
     }
+}
+
+/// Returns a number whose first bits differ for most numbers.
+const fn spread(number: u64) -> u64 {
+    // 2^64 by the golden ratio.
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

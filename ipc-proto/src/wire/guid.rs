@@ -40,13 +40,20 @@ impl Guid {
 impl fmt::Display for Guid {
     /// Formats the GUID as `123e4567-e89b-12d3-a456-426614174000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        // One write: a trace can have a GUID in each of millions of events.
+        let mut text = [b'-'; 36];
+        let mut characters = text.iter_mut();
         for (i, place) in TEXT_ORDER.iter().enumerate() {
             if DASHES.contains(&i) {
-                f.write_str("-")?;
+                characters.next();
             }
-            write!(f, "{:02x}", self.0.get(*place).copied().unwrap_or_default())?;
+            let byte = self.0.get(*place).copied().unwrap_or_default();
+            for (digit, to) in [byte >> 4, byte & 15].into_iter().zip(&mut characters) {
+                *to = DIGITS.get(usize::from(digit)).copied().unwrap_or_default();
+            }
         }
-        Ok(())
+        f.write_str(core::str::from_utf8(&text).unwrap_or_default())
     }
 }
 impl fmt::Debug for Guid {

@@ -1,61 +1,21 @@
 //! `dotnet-ipc`: inspects, traces and controls running .NET processes over their diagnostic sockets.
-mod analysis_input;
-mod atomic_output;
-mod bulk_stdout;
-mod clock_args;
-mod columns;
+mod args;
 mod commands;
 mod counters;
-mod durations;
-mod event_digest;
-mod event_field;
-mod event_line;
-mod event_summary;
-mod failure;
-mod field;
-mod flame_page;
-mod force_args;
-mod full_screen;
-mod globals;
-mod hex;
+mod events;
 mod input;
-mod only_arg;
-mod output_file;
-mod plain_text;
-mod printable;
+mod output;
 mod process;
-mod process_fields;
-mod reading_progress;
-mod reasons;
 mod recording;
-mod repeated_text;
-mod rows;
-mod rundown_cache;
-mod signals;
-mod socket_path;
-mod source;
-mod stack_names;
-mod stacks_file;
-mod stderr;
-mod stdout;
-mod tables;
-mod target;
-mod terminal;
-mod time_range_args;
-mod timeout_args;
-mod trace_file;
-mod trace_target;
-mod unsigned;
-mod until_event;
-mod wire_log;
-mod worker;
+mod stacks;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
 use crate::commands::Command;
-use crate::globals::Globals;
+use crate::output::failure;
+use crate::output::globals::Globals;
 
 /// Inspect, trace and control running .NET processes
 ///

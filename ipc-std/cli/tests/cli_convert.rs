@@ -1,4 +1,4 @@
-//! `dotnet-ipc convert`.
+//! `dotnet-ipc flame` of traces, by its other name `convert`.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -77,7 +77,7 @@ fn the_suffix_decides_the_format() {
 }
 
 #[test]
-fn a_flame_graph_is_that_of_convert() {
+fn convert_is_flame() {
     let trace = analysed("net10-startup.nettrace");
     let [flame, convert] = ["flame", "convert"].map(|command| {
         let ran = run(&[command, &trace, "-o", "-", "--format", "svg", "--wall"]);
@@ -85,6 +85,8 @@ fn a_flame_graph_is_that_of_convert() {
         ran.into_text()
     });
     assert!(flame.starts_with("<?xml") && flame == convert);
+    let [flame, convert] = ["flame", "convert"].map(|command| run(&[command, "--help"]).well().into_text());
+    assert!(flame.contains("dotnet-ipc convert app.nettrace") && flame == convert, "{convert}");
 }
 
 #[test]

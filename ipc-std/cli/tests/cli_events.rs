@@ -170,6 +170,29 @@ fn fields_that_are_odd() {
     assert_eq!(stats["by_event"][0], json!({ "provider": null, "id": null, "version": null, "count": 1 }));
 }
 
+/// JSON has no infinite numbers, and the digits of a `float` are the shortest that mean it.
+#[test]
+fn a_value_has_the_same_text_in_each_output() {
+    for (code, payload, expected) in [
+        (13, &0.1_f32.to_le_bytes()[..], "0.1"),
+        (13, &f32::INFINITY.to_le_bytes(), "\"Infinity\""),
+        (14, &f64::NEG_INFINITY.to_le_bytes(), "\"-Infinity\""),
+        (14, &f64::NAN.to_le_bytes(), "\"NaN\""),
+        (14, &1e-5_f64.to_le_bytes(), "1e-5"),
+        (4, &[8, 0], "\"\\u0008\""),
+        (18, &[0x2e, 0x20, 0, 0], "\"\\u202e\""),
+    ] {
+        let trace = made(&[(&[(code, "a")], payload)]);
+        let shown = |options: &[&str]| {
+            run_with(&[&["events", "-", "--json"], options].concat(), trace.clone()).into_text()
+        };
+        assert!(shown(&[]).contains(&format!("\"fields\":{{\"a\":{expected}}}")), "{}", shown(&[]));
+        assert!(shown(&["--columns", "a"]).starts_with(&format!("{{\"a\":{expected}}}\n")), "{expected}");
+        let counts = format!("{{\"value\":{expected},\"count\":1}}\n");
+        assert_eq!(shown(&["--count-by", "a"]), counts);
+    }
+}
+
 #[test]
 fn properties_of_events() {
     let events = run(&["events", &path("gen-net10-small-mixed.nettrace"), "--json"]).well().lines();

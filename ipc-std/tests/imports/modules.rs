@@ -2,7 +2,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::tokens::{Token, tokens};
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemMacro, ItemMod, ItemUse, Meta, UseTree, Visibility};
 
 /// A module, by its names below the root of the crate.
 pub(crate) type ModulePath = Vec<String>;
@@ -21,7 +23,7 @@ pub(crate) struct Module {
     pub(crate) imports: Vec<Import>,
     /// Paths of two names or more in the bodies of items.
     pub(crate) paths: BTreeSet<Vec<String>>,
-    /// All names in the bodies of items.
+    /// All names in the bodies of items that can be those of other items.
     pub(crate) names: BTreeSet<String>,
 }
 
@@ -50,10 +52,10 @@ pub(crate) fn read(root: &Path) -> BTreeMap<ModulePath, Module> {
 
 fn read_file(source: &Path, file: &Path, path: ModulePath, modules: &mut BTreeMap<ModulePath, Module>) {
     let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    let tokens = tokens(&text);
+    let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let mut children = Vec::new();
     let relative = file.strip_prefix(source).unwrap();
-    Reader { tokens: &tokens, at: 0, file: relative, modules, children: &mut children }.module(&path, true);
+    read_items(&parsed.items, relative, &path, modules, &mut children);
     let stem = file.file_stem().unwrap().to_str().unwrap();
     let folder = file.parent().unwrap();
     let folder = if matches!(stem, "lib" | "main" | "mod") { folder.to_owned() } else { folder.join(stem) };
@@ -66,196 +68,206 @@ fn read_file(source: &Path, file: &Path, path: ModulePath, modules: &mut BTreeMa
     }
 }
 
-/// The keywords before the name of an item.
-const ITEMS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static"];
-
-struct Reader<'a> {
-    tokens: &'a [Token],
-    at: usize,
-    file: &'a Path,
-    modules: &'a mut BTreeMap<ModulePath, Module>,
-    /// Modules that are files of their own.
-    children: &'a mut Vec<ModulePath>,
+/// Reads the items of a module, which may be inline. Adds the modules that are files of their own to `children`.
+fn read_items(
+    items: &[Item],
+    file: &Path,
+    path: &ModulePath,
+    modules: &mut BTreeMap<ModulePath, Module>,
+    children: &mut Vec<ModulePath>,
+) {
+    let mut reader = Reader { module: Module { file: file.to_owned(), ..Module::default() }, depth: 0 };
+    for item in items.iter().filter(|item| !is_test(attributes(item))) {
+        let definition = match item {
+            Item::Const(item) => Some(&item.ident),
+            Item::Enum(item) => Some(&item.ident),
+            Item::Fn(item) => Some(&item.sig.ident),
+            Item::Static(item) => Some(&item.ident),
+            Item::Struct(item) => Some(&item.ident),
+            Item::Trait(item) => Some(&item.ident),
+            Item::Type(item) => Some(&item.ident),
+            Item::Union(item) => Some(&item.ident),
+            Item::Macro(item) => item.ident.as_ref(),
+            _ => None,
+        };
+        reader.module.definitions.extend(definition.map(ToString::to_string));
+        if let Item::Mod(ItemMod { ident, content, .. }) = item {
+            let child = [&path[..], &[ident.to_string()]].concat();
+            match content {
+                Some((_, items)) => read_items(items, file, &child, modules, children),
+                None => children.push(child),
+            }
+        } else {
+            reader.visit_item(item);
+        }
+    }
+    modules.insert(path.clone(), reader.module);
 }
 
-impl Reader<'_> {
-    fn peek(&self, ahead: usize) -> Option<&Token> {
-        self.tokens.get(self.at + ahead)
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
     }
+}
 
-    fn is(&self, ahead: usize, text: &str) -> bool {
-        self.peek(ahead).is_some_and(|token| token.is(text))
-    }
-
-    fn name(&self, ahead: usize) -> Option<String> {
-        self.peek(ahead).and_then(Token::name).map(str::to_owned)
-    }
-
-    /// Returns what is between the brackets that begin so many tokens ahead.
-    fn ahead(&mut self, tokens: usize) -> Vec<Token> {
-        let at = self.at;
-        self.at += tokens;
-        let between = self.brackets().to_vec();
-        self.at = at;
-        between
-    }
-
-    /// Skips the brackets that begin here, and returns what is between them.
-    fn brackets(&mut self) -> &[Token] {
-        let start = self.at + 1;
-        let mut depth = 0;
-        while let Some(token) = self.peek(0) {
-            if ["(", "[", "{"].iter().any(|open| token.is(open)) {
-                depth += 1;
-            } else if [")", "]", "}"].iter().any(|close| token.is(close)) {
-                depth -= 1;
-            }
-            self.at += 1;
-            if depth == 0 {
-                break;
-            }
+/// Returns whether an item exists in tests only.
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::Path(path) => path.is_ident("test"),
+        Meta::List(list) => {
+            let names = names(list.tokens.clone());
+            list.path.is_ident("cfg") && names.contains(&"test".into()) && !names.contains(&"not".into())
         }
-        &self.tokens[start..self.at - 1]
+        Meta::NameValue(_) => false,
+    })
+}
+
+/// Returns all names in tokens.
+fn names(tokens: TokenStream) -> Vec<String> {
+    let name = |token| match token {
+        TokenTree::Ident(name) => vec![name.to_string()],
+        TokenTree::Group(group) => names(group.stream()),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => Vec::new(),
+    };
+    tokens.into_iter().flat_map(name).collect()
+}
+
+/// Collects what the items of a module import and name.
+struct Reader {
+    module: Module,
+    /// The number of blocks around the current item.
+    depth: usize,
+}
+
+impl Reader {
+    fn path(&mut self, path: Vec<String>) {
+        self.module.names.extend(path.first().cloned());
+        if path.len() > 1 {
+            self.module.paths.insert(path);
+        }
     }
 
-    /// Reads the items of a module, to the end of the file or to the bracket that ends it.
-    fn module(&mut self, path: &ModulePath, is_file: bool) {
-        let mut module = Module { file: self.file.to_owned(), ..Module::default() };
-        let mut depth = 0;
-        let mut is_test = false;
-        let mut is_public = false;
-        while let Some(token) = self.peek(0).cloned() {
-            if token.is("#") && (self.is(1, "[") || self.is(1, "!")) {
-                self.at += if self.is(1, "!") { 2 } else { 1 };
-                let attribute = self.brackets();
-                is_test |= attribute.first().is_some_and(|name| name.is("cfg"))
-                    && attribute.iter().any(|name| name.is("test"))
-                    && !attribute.iter().any(|name| name.is("not"));
-                continue;
-            }
-            if token.is("pub") {
-                is_public = true;
-                self.at += 1;
-                if self.is(0, "(") {
-                    self.brackets();
-                }
-                continue;
-            }
-            match &token {
-                Token::Name(keyword) if keyword == "mod" && self.name(1).is_some() => {
-                    let mut child = path.clone();
-                    child.extend(self.name(1));
-                    self.at += 2;
-                    match (self.is(0, "{"), is_test) {
-                        (true, true) => drop(self.brackets().len()),
-                        (true, false) => {
-                            self.at += 1;
-                            self.module(&child, false);
-                        }
-                        (false, true) => {}
-                        (false, false) => self.children.push(child),
+    /// Collects the paths in tokens of a macro or an attribute, which no syntax tree has.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        let mut follows_dot = false;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => {
+                    if colons != 2 {
+                        self.path(core::mem::take(&mut path));
+                    }
+                    if !follows_dot {
+                        path.push(name.to_string());
                     }
                 }
-                Token::Name(keyword) if keyword == "use" && !self.is(1, "<") => {
-                    self.at += 1;
-                    let imports = self.imports(&[], is_public);
-                    if !is_test {
-                        module.imports.extend(imports);
-                    }
-                }
-                Token::Name(name) => {
-                    if depth == 0 && ITEMS.contains(&name.as_str()) {
-                        module.definitions.extend(self.name(1));
-                    }
-                    if name == "macro_rules" {
-                        let body = self.ahead(3);
-                        let defined =
-                            body.windows(2).filter(|pair| ITEMS.iter().any(|item| pair[0].is(item)));
-                        let defined = defined.filter_map(|pair| pair[1].name().map(str::to_owned)).collect();
-                        module.definitions.extend(self.name(2));
-                        module.macros.extend(self.name(2).map(|name| (name, defined)));
-                    } else if self.is(1, "!") {
-                        module.calls.insert(name.clone());
-                        if depth == 0 {
-                            let call = self.ahead(2);
-                            module.generated.extend(call.iter().filter_map(Token::name).map(str::to_owned));
-                        }
-                    }
-                    self.path(&mut module);
-                    is_test = false;
-                    is_public = false;
+                TokenTree::Punct(punct) if punct.as_char() == ':' => {
+                    colons += 1;
                     continue;
                 }
-                Token::Punctuation('{') => depth += 1,
-                Token::Punctuation('}') if depth == 0 && !is_file => break,
-                Token::Punctuation('}') => depth -= 1,
-                Token::Punctuation(_) => {}
-            }
-            self.at += 1;
-            is_test = false;
-            is_public = false;
-        }
-        self.modules.insert(path.clone(), module);
-    }
-
-    /// Reads a name and all that follow it in one path.
-    fn path(&mut self, module: &mut Module) {
-        let follows_dot = self.at > 0 && self.tokens[self.at - 1].is(".");
-        let mut path = vec![self.name(0).unwrap()];
-        self.at += 1;
-        while self.is(0, ":") && self.is(1, ":") && self.name(2).is_some() {
-            path.extend(self.name(2));
-            self.at += 3;
-        }
-        if follows_dot {
-            return;
-        }
-        module.names.insert(path[0].clone());
-        if path.len() > 1 {
-            module.paths.insert(path);
-        }
-    }
-
-    /// Reads the tree of a `use`, up to its semicolon, comma or bracket.
-    fn imports(&mut self, prefix: &[String], is_exported: bool) -> Vec<Import> {
-        let mut path = prefix.to_vec();
-        let mut imports = Vec::new();
-        loop {
-            if self.is(0, "{") {
-                self.at += 1;
-                while !self.is(0, "}") {
-                    imports.extend(self.imports(&path, is_exported));
-                    if self.is(0, ",") {
-                        self.at += 1;
+                TokenTree::Group(group) => self.tokens(group.stream()),
+                TokenTree::Punct(punct) => {
+                    if punct.as_char() == '!' && path.len() == 1 {
+                        self.module.calls.extend(path.first().cloned());
                     }
+                    self.path(core::mem::take(&mut path));
+                    follows_dot = punct.as_char() == '.';
+                    colons = 0;
+                    continue;
                 }
-                self.at += 1;
-                return imports;
+                TokenTree::Literal(_) => {}
             }
-            if self.is(0, "*") {
-                self.at += 1;
-                return vec![Import { path, name: "*".to_owned(), is_exported }];
+            (colons, follows_dot) = (0, false);
+        }
+        self.path(path);
+    }
+
+    fn imports(&mut self, tree: &UseTree, mut path: Vec<String>, is_exported: bool) {
+        let (path, name) = match tree {
+            UseTree::Path(tree) => {
+                path.push(tree.ident.to_string());
+                return self.imports(&tree.tree, path, is_exported);
             }
-            if self.is(0, ":") {
-                // `use ::name`
-                self.at += 2;
-                continue;
+            UseTree::Group(group) => {
+                return group.items.iter().for_each(|tree| self.imports(tree, path.clone(), is_exported));
             }
-            path.extend(self.name(0));
-            self.at += 1;
-            if self.is(0, ":") {
-                self.at += 2;
-                continue;
+            UseTree::Glob(_) => (path, "*".to_owned()),
+            UseTree::Name(tree) if tree.ident == "self" => {
+                let name = path.last().cloned().unwrap();
+                (path, name)
             }
-            if path.last().is_some_and(|last| last == "self") && path.len() > 1 {
-                path.pop();
+            UseTree::Name(tree) => {
+                path.push(tree.ident.to_string());
+                (path, tree.ident.to_string())
             }
-            let mut name = path.last().unwrap().clone();
-            if self.is(0, "as") {
-                name = self.name(1).unwrap();
-                self.at += 2;
+            UseTree::Rename(tree) => {
+                if tree.ident != "self" {
+                    path.push(tree.ident.to_string());
+                }
+                (path, tree.rename.to_string())
             }
-            return vec![Import { path, name, is_exported }];
+        };
+        self.module.imports.push(Import { path, name, is_exported });
+    }
+}
+
+impl Visit<'_> for Reader {
+    fn visit_item_use(&mut self, item: &ItemUse) {
+        self.imports(&item.tree, Vec::new(), !matches!(item.vis, Visibility::Inherited));
+    }
+
+    fn visit_item_macro(&mut self, item: &ItemMacro) {
+        let tokens = item.mac.tokens.clone();
+        if let Some(name) = &item.ident {
+            const ITEMS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static"];
+            let names = names(tokens.clone());
+            let defined = names.windows(2).filter(|pair| ITEMS.contains(&pair[0].as_str()));
+            let defined = defined.map(|pair| pair[1].clone()).collect();
+            self.module.macros.insert(name.to_string(), defined);
+        } else if self.depth == 0 {
+            self.module.generated.extend(names(tokens));
+        }
+        visit::visit_item_macro(self, item);
+    }
+
+    fn visit_macro(&mut self, item: &syn::Macro) {
+        self.module.calls.extend(item.path.segments.last().map(|segment| segment.ident.to_string()));
+        self.tokens(item.tokens.clone());
+        visit::visit_macro(self, item);
+    }
+
+    fn visit_path(&mut self, path: &syn::Path) {
+        self.path(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
+        self.module.names.insert(pattern.ident.to_string());
+        visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_block(&mut self, block: &syn::Block) {
+        self.depth += 1;
+        visit::visit_block(self, block);
+        self.depth -= 1;
+    }
+
+    fn visit_attribute(&mut self, attribute: &Attribute) {
+        match &attribute.meta {
+            // Derives and attributes of the compiler are no items here.
+            Meta::Path(_) => {}
+            Meta::List(list) => self.tokens(list.tokens.clone()),
+            Meta::NameValue(pair) => self.visit_expr(&pair.value),
         }
     }
+
+    fn visit_visibility(&mut self, _: &Visibility) {}
 }

@@ -19,9 +19,8 @@ impl Profile<'_> {
     /// Returns the error of the writer.
     pub fn write_speedscope(&self, name: &str, out: &mut dyn Write) -> fmt::Result {
         let unit = match self.unit {
-            Unit::Nanoseconds => "nanoseconds",
-            Unit::Bytes => "bytes",
             Unit::Samples | Unit::Events => "none",
+            unit => unit.name(),
         };
         let mut file = File::begin(name, out)?;
         let mut path = Vec::new();

@@ -1,7 +1,8 @@
 use alloc::vec::Vec;
 
 use crate::StackId;
-use crate::names::{FrameId, Frames, Names};
+use crate::frames::Frames;
+use crate::names::{FrameId, Names};
 use crate::place::at;
 use crate::samples::Samples;
 

@@ -1,5 +1,6 @@
 use crate::steps;
 
+use super::super::field::MAX_DEPTH;
 use super::super::{FieldIter, FieldType, Fields, Metadata, Scalar, Str};
 
 /// The place of the command line in the payloads of an event.
@@ -24,8 +25,6 @@ pub(super) struct Skips {
 const STRING: u8 = 0xff;
 /// `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, which no stream describes.
 const RUNTIME_INFORMATION: u8 = 25;
-/// The deepest nesting of a description.
-const MAX_DEPTH: usize = 16;
 
 impl CommandLine {
     /// Searches a description: of the event `ProcessInfo`, which every trace contains, of `RuntimeInformationStart`, or

@@ -1,12 +1,9 @@
-use super::super::field::{Format, code};
+use super::super::field::{Format, MAX_DEPTH, code};
 use super::super::{ArrayKind, Field, FieldType, Fields, Metadata, Scalar, Str, Varint32, Version};
 use super::error::WriteError;
 use super::layout::{narrow, utf8};
 use crate::wire::{low_u8, low_u16};
 use crate::{Encode, EncodeError, wire};
-
-/// The maximum depth of nested objects. Decoded records are never deeper.
-const MAX_DEPTH: usize = 16;
 
 /// The ways to write a description.
 #[derive(Clone, Copy, PartialEq, Eq)]

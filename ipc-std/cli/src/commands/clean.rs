@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use ipc_std::discover::{self, Stale};
 use serde_json::json;
 
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::stdout::{json_to_stdout, to_stdout};
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout::{json_to_stdout, to_stdout};
 
 /// Remove the sockets of runtimes that have ended
 #[derive(Debug, clap::Args)]

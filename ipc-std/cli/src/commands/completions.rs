@@ -1,8 +1,8 @@
 //! `completions`: prints a completion script for a shell.
 use clap_complete::Shell;
 
-use crate::failure::Failure;
-use crate::stdout::to_stdout;
+use crate::output::failure::Failure;
+use crate::output::stdout::to_stdout;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]

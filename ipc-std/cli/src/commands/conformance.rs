@@ -9,12 +9,12 @@ use ipc_std::Client;
 use ipc_std::conformance::{self, Against, Case, Difference, ReceivedAnswer, Seen, State};
 use serde_json::json;
 
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::target;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::target;
+use crate::process::wire_log;
 
 /// Send hundreds of requests to a server, and list the wrong responses
 #[derive(Debug, clap::Args)]

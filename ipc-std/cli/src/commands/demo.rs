@@ -1,7 +1,7 @@
 //! `demo`: shows the features of the library on a fake runtime in this process.
 use core::time::Duration;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{fs, io, thread};
 
@@ -14,15 +14,16 @@ use ipc_std::{Client, Direction, Error, ErrorKind, Observer, Timeouts, TraceConf
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::failure::{self, Failure, Kind};
-use crate::field::Field;
-use crate::globals::Globals;
-use crate::hex;
-use crate::process_fields::process_fields;
+use crate::output::failure::{self, Failure, Kind};
+use crate::output::field::Field;
+use crate::output::globals::Globals;
+use crate::output::hex;
+use crate::output::signals;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::threads::lock;
+use crate::process::process_fields::process_fields;
 use crate::recording::provider::ProviderSpec;
 use crate::recording::trace_profile::TraceProfile;
-use crate::signals;
-use crate::stdout::{json_to_stdout, to_stdout};
 
 /// Show the features of the tool on a fake runtime, without .NET
 ///
@@ -59,13 +60,12 @@ fn private_directory() -> Result<TempDir, Failure> {
     // Before the directory exists, so that no signal leaves it.
     signals::handle({
         let created = Arc::clone(&created);
-        move |signal| {
-            let created = created.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let _ = created.map(fs::remove_dir_all);
-            signals::obey(signal);
+        move |_| {
+            let _ = lock(&created).take().map(fs::remove_dir_all);
+            false
         }
     })?;
-    let mut created = created.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut created = lock(&created);
     let private = tempfile::Builder::new().prefix("dotnet-ipc-demo-").tempdir();
     let private = private.map_err(|e| Failure::io("cannot create a temporary directory", &e))?;
     *created = Some(private.path().to_owned());
@@ -110,14 +110,10 @@ fn messages(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let observer = Observer::new({
         let seen = Arc::clone(&seen);
-        move |message| {
-            seen.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((message.direction, message.bytes.to_vec()))
-        }
+        move |message| lock(&seen).push((message.direction, message.bytes.to_vec()))
     });
     Client::at(runtime.path()).with_observer(observer).process_info()?;
-    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let seen = lock(&seen);
     let [(Direction::Sent, request), (Direction::Received, answer)] = seen.as_slice() else {
         return Err(Failure::new(Kind::Other, "the demo failed: not one request and one response"));
     };
@@ -235,12 +231,12 @@ fn steps_down(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
             if let (Direction::Sent, Ok(Parsed::Complete { value, .. })) =
                 (message.direction, Message::parse(message.bytes))
             {
-                sent.lock().unwrap_or_else(PoisonError::into_inner).push(failure::name_of(value.code));
+                lock(&sent).push(failure::name_of(value.code));
             }
         }
     });
     let info = Client::at(runtime.path()).with_observer(observer).process_info()?;
-    let names = sent.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = lock(&sent);
     let expected = ["GetProcessInfo3", "GetProcessInfo2", "GetProcessInfo"];
     check(names.as_slice() == expected, "the client sent other commands")?;
     check(info.clr_product_version.to_utf8().is_none(), "the oldest command reports a version")?;

@@ -11,13 +11,13 @@ use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_std::{DumpConfig, ErrorKind};
 use serde_json::json;
 
-use crate::failure::{Failure, Kind, name_of};
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::stdout::done;
-use crate::target::TargetArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::{Failure, Kind, name_of};
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout::done;
+use crate::process::target::TargetArgs;
+use crate::process::wire_log::WireLogArgs;
 
 /// Write a memory dump of a process
 #[derive(Debug, clap::Args)]

@@ -5,13 +5,13 @@ use ipc_proto::Text;
 use ipc_proto::types::EnvironmentEntry;
 use ipc_std::Environment;
 
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::printable::{printable, write_json_string};
-use crate::stdout::to_stdout;
-use crate::target::TargetArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::{printable, write_json_string};
+use crate::output::stdout::to_stdout;
+use crate::process::target::TargetArgs;
+use crate::process::wire_log::WireLogArgs;
 
 /// Print the environment of a process
 #[derive(Debug, clap::Args)]

@@ -9,25 +9,29 @@ use ipc_proto::nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use ipc_std::{Client, Timeouts, TraceReader, TraceSession};
 use nettrace_analysis::names::Names;
 
-use crate::bulk_stdout::BulkStdout;
-use crate::event_field::{self, Condition};
-use crate::event_line::Lines;
-use crate::event_summary::Summary;
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::only_arg::OnlyArg;
-use crate::printable::{json_line, printable_name};
-use crate::recording::session::{self, LiveEvents, LiveSession};
-use crate::recording::{self, SessionArgs, SessionPlan, TICK, rundown};
-use crate::source::{self, Source};
-use crate::stack_names::{NamedStack, StackNames};
-use crate::stdout::to_stdout;
-use crate::target::Target;
-use crate::time_range_args::{TimeRangeArgs, report_skipped};
-use crate::timeout_args::TimeoutArgs;
-use crate::trace_target::{TraceTarget, TraceTargetArgs};
-use crate::wire_log::WireLogArgs;
-use crate::{trace_file, until_event};
+use crate::args::only_arg::OnlyArg;
+use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
+use crate::args::timeout_args::TimeoutArgs;
+use crate::args::until_event;
+use crate::events::field::{self, Condition};
+use crate::events::json;
+use crate::events::lines::Lines;
+use crate::events::summary::Summary;
+use crate::input::source::{self, Source};
+use crate::input::trace_file;
+use crate::output::bulk_stdout::BulkStdout;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::{printable_name, write_json_string};
+use crate::output::stdout::to_stdout;
+use crate::process::target::Target;
+use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::process::wire_log::WireLogArgs;
+use crate::recording::args::{SessionArgs, SessionPlan};
+use crate::recording::rundown;
+use crate::recording::session::{self, LiveEvents, LiveSession, TICK};
+use crate::recording::summary::lost_warning;
+use crate::stacks::stack_names::{NamedStack, StackNames};
 
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]
@@ -195,7 +199,7 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
     let (lost, at_start) = (events.trace.lost(), events.trace.lost_at_start());
-    if let Some(warning) = recording::lost_warning(lost, at_start, events.read, plan.buffer_mb) {
+    if let Some(warning) = lost_warning(lost, at_start, events.read, plan.buffer_mb) {
         globals.note(&warning);
     }
     events.report(globals);
@@ -313,15 +317,11 @@ impl<'a, R: Read> Events<'a, R> {
             _ if !is_shown || self.has_ended => {}
             Some(summary) => summary.add(&event, metadata.as_ref()),
             None if !self.columns.is_empty() => {
-                let values: Vec<_> = self
-                    .columns
-                    .iter()
-                    .map(|name| event_field::value(&event, metadata.as_ref(), name))
-                    .collect();
+                let values: Vec<_> =
+                    self.columns.iter().map(|name| field::value(&event, metadata.as_ref(), name)).collect();
                 let fields = self.column_fields.iter_mut().zip(&values);
                 fields.for_each(|(field, value)| field.add(value.is_some()));
-                let line = columns(&values, self.columns, &output.borrow());
-                output.borrow_mut().add_line(&line);
+                output.borrow_mut().add_columns(&values, self.columns);
             }
             None => {
                 let stack = self.names.as_mut().map(StackNames::stack);
@@ -432,9 +432,9 @@ impl Output {
         self.flush_full();
     }
 
-    /// Adds a line without its end.
-    fn add_line(&mut self, line: &str) {
-        self.lines.bytes.extend_from_slice(line.as_bytes());
+    /// Adds a line of fields.
+    fn add_columns(&mut self, values: &[Option<Value<'_>>], names: &[String]) {
+        write_columns(values, names, self.json, &mut self.lines.bytes);
         self.lines.bytes.push(b'\n');
         self.flush_full();
     }
@@ -461,17 +461,30 @@ impl Output {
     }
 }
 
-/// Returns the line of an event that has these fields.
-fn columns(values: &[Option<Value<'_>>], names: &[String], output: &Output) -> String {
-    let values = values.iter().map(|value| value.map(event_field::to_json));
-    if output.json {
-        let fields = names.iter().cloned().zip(values.map(Option::unwrap_or_default));
-        return json_line(&serde_json::Value::Object(fields.collect()));
+/// Writes the line of an event that has these fields, without its end.
+fn write_columns(values: &[Option<Value<'_>>], names: &[String], is_json: bool, out: &mut Vec<u8>) {
+    let mut separator: &[u8] = b"";
+    for (place, (name, value)) in names.iter().zip(values).enumerate() {
+        let value = value.map(json::short_value);
+        if is_json {
+            // An object has each key once.
+            if names.iter().take(place).any(|before| before == name) {
+                continue;
+            }
+            out.extend_from_slice(if separator.is_empty() { b"{" } else { separator });
+            separator = b",";
+            // Writing to a vector cannot fail.
+            let _ = write_json_string(out, name.chars());
+            out.push(b':');
+            out.extend_from_slice(value.as_deref().unwrap_or("null").as_bytes());
+        } else {
+            out.extend_from_slice(separator);
+            separator = b"\t";
+            let shown = value.map_or_else(|| "-".to_owned(), |value| json::shown(&value));
+            out.extend_from_slice(shown.as_bytes());
+        }
     }
-    let text = |value: Option<serde_json::Value>| match value {
-        Some(serde_json::Value::String(text)) => printable_name(&text),
-        Some(value) => value.to_string(),
-        None => "-".to_owned(),
-    };
-    values.map(text).collect::<Vec<_>>().join("\t")
+    if is_json {
+        out.push(b'}');
+    }
 }

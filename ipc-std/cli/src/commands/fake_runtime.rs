@@ -2,7 +2,6 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::thread;
 
 use clap::ValueEnum;
 use ipc_proto::Advertise;
@@ -11,11 +10,12 @@ use ipc_std::fake::{FakePort, FakeRuntime, Profile};
 use ipc_std::{Server, discover};
 use serde_json::json;
 
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::signals;
-use crate::socket_path;
-use crate::stdout::json_to_stdout;
+use crate::args::socket_path;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::signals;
+use crate::output::stdout::json_to_stdout;
+use crate::output::threads::spawn;
 
 /// Run a fake runtime for tests of other tools
 #[derive(Debug, clap::Args)]
@@ -95,6 +95,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         move |_| {
             // An error means that the tool is ending already.
             let _ = end.send(());
+            true
         }
     })?;
     let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, ..profile })
@@ -102,12 +103,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     json_to_stdout(
         &json!({ "process_id": runtime.process_id(), "socket": runtime.path().to_string_lossy() }),
     )?;
-    let reader = thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+    spawn("stdin", move || {
         // An input that cannot be read has ended as well.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         let _ = end.send(());
-    });
-    reader.map_err(|e| Failure::io("cannot start a thread", &e))?;
+    })?;
     // The signal handler keeps a sender, so that this waits.
     let _ = ended.recv();
     Ok(())

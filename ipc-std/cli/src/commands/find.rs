@@ -2,13 +2,14 @@
 use ipc_std::discover::{self, Found, Search, SearchStep};
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::{WireLog, WireLogArgs};
-use crate::{reasons, target};
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::reasons;
+use crate::process::target;
+use crate::process::wire_log::{WireLog, WireLogArgs};
 
 /// Show where the runtime of a process listens, or why it is not found
 #[derive(Debug, clap::Args)]

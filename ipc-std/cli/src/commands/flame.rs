@@ -1,19 +1,38 @@
 //! `flame`: a flame graph of a process or of a trace, or another file with stacks.
 use core::ops::ControlFlow;
 
-use crate::analysis_input::{AnalysisArgs, Needs};
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::stacks_file::StacksFileArgs;
-use crate::trace_target::TraceTargetArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::process::trace_target::TraceTargetArgs;
+use crate::recording::analysis_input::{AnalysisArgs, Needs};
+use crate::stacks::stacks_file::StacksFileArgs;
 
 /// Draw a flame graph of a process or of a trace, or write a file for speedscope, pprof and others
 #[derive(Debug, clap::Args)]
+#[command(visible_alias = "convert")]
 #[command(after_help = "\
 A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded as `report` does it, for html with the events of all clocks
-but --event, and a trace written as by `convert`: the clocks and the formats are
-theirs.
+but --event.
+
+The options that select a clock are those of `report`. A frame is named
+module!Type.Method(args), or ?!? if the trace does not name it; --short leaves
+out module and arguments.
+
+Stacks are added up, except in files of chromium and firefox, and of speedscope
+with --thread-time or --contention: these show each thread in the order of time.
+Their --thread-time has the times of `dotnet-trace convert`. It ignores events of
+event sources, which `report` counts, and ends with CPU_TIME if the thread ran,
+UNMANAGED_CODE_TIME if it waited or ran native code. Such a file has at most
+1,048,576 changes of stacks, from the beginning of the trace.
+
+A page of html has all clocks and threads of the trace to choose from, loads nothing
+and sends nothing. It shows 50,000 calls at most, the heaviest; smaller ones count
+for their callers.
+
+--diff compares shares, because recordings differ in length: weights of OLD are
+scaled to the new total. Red is a larger share, blue a smaller one. A line of
+folded ends with both weights, before and after.
 
 After a truncated or corrupt trace the file has what could be read, and the exit
 status is 6; it is 7 if the process exited while it was recorded. After any
@@ -22,8 +41,11 @@ other failure the output file is unchanged.
 Examples:
   dotnet-ipc flame 4242 -o app.html
   dotnet-ipc flame --name Shop -o waits.svg --wall --duration 30s
-  dotnet-ipc flame app.nettrace -o app.html
-  dotnet-ipc flame 4242 -o new.html --diff old.nettrace")]
+  dotnet-ipc flame 4242 -o new.html --diff old.nettrace
+  dotnet-ipc convert app.nettrace -o app.speedscope.json --thread-time
+  dotnet-ipc convert app.nettrace -o app.chromium.json --short
+  dotnet-ipc convert app.nettrace -o app.pb.gz --thread-time
+  dotnet-ipc convert app.nettrace -o - --format folded --wall | sort")]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TraceTargetArgs,

@@ -1,21 +1,22 @@
 //! `gc`: the garbage collections of a process or of a trace.
-use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use ipc_proto::nettrace::TraceEvent;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
 use serde_json::{Value, json};
 
-use crate::analysis_input::{AnalysisArgs, AnalysisInput, Needs};
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::rows::{Row, milliseconds, milliseconds_at, rows_to_stdout};
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::tables::{table_of_numbers, write_table};
-use crate::trace_target::TraceTargetArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
+use crate::output::tables::{table_of_numbers, write_table};
+use crate::recording::analysis_input::Needs;
+use crate::recording::findings::{Analysis, FindingsArgs, add_largest};
 
 /// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("top", |arg| arg.help("Show the N collections with the longest pauses, in the order of time")))]
+#[command(mut_arg("csv", |arg| arg.help("Write all collections as CSV")))]
 #[command(after_help = "\
 A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded for --duration or until Ctrl-C. With --json and --csv a row
@@ -46,99 +47,51 @@ Examples:
   dotnet-ipc gc app.nettrace --json | jq 'select(.pause_ms > 10)'")]
 pub(crate) struct Args {
     #[command(flatten)]
-    target: TraceTargetArgs,
-    /// Show the N collections with the longest pauses, in the order of time
-    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "csv")]
-    top: usize,
-    /// Show only the statistics
-    #[arg(long, conflicts_with = "csv")]
-    summary: bool,
-    /// Write all collections as CSV
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
-    #[command(flatten)]
-    analysis: AnalysisArgs,
+    findings: FindingsArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let input = args.analysis.input(&args.target)?;
-    let is_live = input.is_live();
-    let mut found = Found { limit: args.top, ..Found::default() };
-    if args.csv || (globals.json && !args.summary) {
-        rows_to_stdout(args.csv, is_live, |add| {
-            found.read(&input, true, globals, |collection| add(row(collection)))
-        })?;
-    } else {
-        let read = found.read(&input, false, globals, |_| ControlFlow::Continue(()));
-        if globals.json {
-            json_to_stdout(&found.to_json())?;
-        } else if found.count > 0 {
-            to_stdout(|out| found.write(args.summary, out))?;
-        }
-        read?;
-    }
-    if let (true, incomplete @ 1..) = (args.summary || !globals.json, found.incomplete) {
-        globals.note(&format!("{incomplete} more collections are not complete in the trace"));
-    }
-    if found.count == 0 {
-        let target = input.target;
-        let (message, hint) = if is_live {
-            (format!("{target} ran no garbage collection"), "record for longer with --duration")
-        } else {
-            (
-                format!("{target}: the trace has no garbage collection"),
-                "if the program ran one, record it with `dotnet-ipc trace PID --profile gc-collect`",
-            )
-        };
-        return Err(Failure::new(Kind::Other, message).with_hint(hint));
-    }
-    Ok(())
+    args.findings.run::<17, GcAnalysis>(Needs::of_collections(), globals)
 }
 
-/// What a trace has.
 #[derive(Default)]
-struct Found {
+struct GcAnalysis {
     collections: Collections,
-    count: u64,
     incomplete: u64,
     /// The complete collections with the longest pauses, by pause and number in the order of time.
     longest: BTreeMap<(u64, u64), Collection>,
-    limit: usize,
 }
 
-impl Found {
-    /// Reads the events, and passes each collection to `take` until that breaks.
-    fn read(
-        &mut self,
-        input: &AnalysisInput<'_>,
-        is_output: bool,
-        globals: &Globals,
-        mut take: impl FnMut(&Collection) -> ControlFlow<()>,
-    ) -> Result<(), Failure> {
-        let read = input.read(Needs::of_collections(), is_output, globals, |event| {
-            self.collections.event(event);
-            self.take(&mut take)
-        });
-        self.collections.finish();
-        // The output reports its error itself.
-        let _ = self.take(&mut take);
-        read?.result
+impl Analysis<17> for GcAnalysis {
+    type Finding = Collection;
+    const NONE_IN_PROCESS: [&str; 2] = ["ran no garbage collection", "record for longer with --duration"];
+    const NONE_IN_TRACE: [&str; 2] = [
+        "no garbage collection",
+        "if the program ran one, record it with `dotnet-ipc trace PID --profile gc-collect`",
+    ];
+
+    fn event(&mut self, event: Option<&TraceEvent<'_>>) {
+        match event {
+            Some(event) => self.collections.event(event),
+            None => self.collections.finish(),
+        }
     }
 
-    fn take(&mut self, take: &mut impl FnMut(&Collection) -> ControlFlow<()>) -> ControlFlow<()> {
-        while let Some(collection) = self.collections.pop() {
-            self.count = self.count.saturating_add(1);
-            if collection.is_complete {
-                self.longest.insert((collection.pause, self.count), collection);
-                if self.longest.len() > self.limit {
-                    self.longest.pop_first();
-                }
-            } else {
-                self.incomplete = self.incomplete.saturating_add(1);
-            }
-            take(&collection)?;
+    fn pop(&mut self) -> Option<Collection> {
+        self.collections.pop()
+    }
+
+    fn add(&mut self, collection: Collection, number: u64, top: usize) {
+        if collection.is_complete {
+            add_largest(&mut self.longest, (collection.pause, number), collection, top);
+        } else {
+            self.incomplete = self.incomplete.saturating_add(1);
         }
-        ControlFlow::Continue(())
+    }
+
+    fn remark(&self) -> Option<String> {
+        let incomplete = self.incomplete;
+        (incomplete > 0).then(|| format!("{incomplete} more collections are not complete in the trace"))
     }
 
     fn to_json(&self) -> Value {
@@ -182,6 +135,33 @@ impl Found {
         }
         write_table(&table, out)
     }
+
+    fn row(collection: &Collection) -> Row<17> {
+        let heap = collection.heap.as_ref();
+        let part = |part: usize| {
+            let size = heap.and_then(|heap| heap.after.get(part));
+            json!(size.map(|size| megabytes(*size)))
+        };
+        [
+            ("number", json!(collection.number)),
+            ("generation", json!(collection.generation)),
+            ("type", collection.collection_type.to_string().into()),
+            ("reason", collection.reason.to_string().into()),
+            ("start_ms", json!(milliseconds_at(collection.start))),
+            ("pause_start_ms", json!(milliseconds_at(collection.pause_start))),
+            ("pause_ms", json!(milliseconds(collection.pause))),
+            ("suspend_ms", json!(milliseconds(collection.suspension))),
+            ("duration_ms", json!(collection.duration.map(milliseconds))),
+            ("heap_after_mb", json!(heap.map(|heap| megabytes(heap.total_after())))),
+            ("promoted_mb", json!(heap.map(|heap| megabytes(heap.total_promoted())))),
+            ("complete", json!(collection.is_complete)),
+            ("gen0_mb", part(0)),
+            ("gen1_mb", part(1)),
+            ("gen2_mb", part(2)),
+            ("large_mb", part(3)),
+            ("pinned_mb", part(4)),
+        ]
+    }
 }
 
 const STATISTICS: [&str; 11] = [
@@ -203,18 +183,17 @@ const LONGEST: [&str; 9] =
 
 fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> [String; 11] {
     let GenerationStatistics { count, induced, pauses, suspensions, largest_heap, .. } = statistics;
-    let time = |nanoseconds| format!("{:.3}", milliseconds(nanoseconds));
     [
         name.to_owned(),
         count.to_string(),
         induced.to_string(),
-        time(pauses.total()),
-        time(pauses.mean()),
-        time(pauses.quantile(500)),
-        time(pauses.quantile(900)),
-        time(pauses.quantile(990)),
-        time(pauses.longest()),
-        time(suspensions.longest()),
+        time_cell(pauses.total()),
+        time_cell(pauses.mean()),
+        time_cell(pauses.quantile(500)),
+        time_cell(pauses.quantile(900)),
+        time_cell(pauses.quantile(990)),
+        time_cell(pauses.longest()),
+        time_cell(suspensions.longest()),
         format!("{:.3}", megabytes(*largest_heap)),
     ]
 }
@@ -226,40 +205,12 @@ fn cells(collection: &Collection) -> [String; 9] {
         collection.number.to_string(),
         collection.generation.to_string(),
         format!("{:.3}", milliseconds_at(collection.start)),
-        format!("{:.3}", milliseconds(collection.pause)),
-        format!("{:.3}", milliseconds(collection.suspension)),
+        time_cell(collection.pause),
+        time_cell(collection.suspension),
         size(collection.heap.map(|heap| heap.total_after())),
         size(collection.heap.map(|heap| heap.total_promoted())),
         collection.collection_type.to_string(),
         collection.reason.to_string(),
-    ]
-}
-
-/// Returns the row of `--json` and `--csv`.
-fn row(collection: &Collection) -> Row<17> {
-    let heap = collection.heap.as_ref();
-    let part = |part: usize| {
-        let size = heap.and_then(|heap| heap.after.get(part));
-        json!(size.map(|size| megabytes(*size)))
-    };
-    [
-        ("number", json!(collection.number)),
-        ("generation", json!(collection.generation)),
-        ("type", collection.collection_type.to_string().into()),
-        ("reason", collection.reason.to_string().into()),
-        ("start_ms", json!(milliseconds_at(collection.start))),
-        ("pause_start_ms", json!(milliseconds_at(collection.pause_start))),
-        ("pause_ms", json!(milliseconds(collection.pause))),
-        ("suspend_ms", json!(milliseconds(collection.suspension))),
-        ("duration_ms", json!(collection.duration.map(milliseconds))),
-        ("heap_after_mb", json!(heap.map(|heap| megabytes(heap.total_after())))),
-        ("promoted_mb", json!(heap.map(|heap| megabytes(heap.total_promoted())))),
-        ("complete", json!(collection.is_complete)),
-        ("gen0_mb", part(0)),
-        ("gen1_mb", part(1)),
-        ("gen2_mb", part(2)),
-        ("large_mb", part(3)),
-        ("pinned_mb", part(4)),
     ]
 }
 

@@ -1,14 +1,14 @@
 //! `info`: describes a process and its runtime.
 use serde_json::Value;
 
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::process_fields::process_fields;
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::target::TargetArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::process_fields::process_fields;
+use crate::process::target::TargetArgs;
+use crate::process::wire_log::WireLogArgs;
 
 /// Show command line, runtime version, OS and architecture of a process
 #[derive(Debug, clap::Args)]

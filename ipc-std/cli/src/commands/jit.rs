@@ -1,23 +1,24 @@
 //! `jit`: the methods that a process compiles, or did during a trace.
 use core::cmp::Reverse;
-use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use ipc_proto::nettrace::TraceEvent;
 use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
 use serde_json::{Value, json};
 
-use crate::analysis_input::{AnalysisArgs, AnalysisInput, Needs};
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::printable::printable_name;
-use crate::rows::{Row, milliseconds, milliseconds_at, rows_to_stdout};
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::tables::{table_of_numbers, write_table};
-use crate::trace_target::TraceTargetArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::printable_name;
+use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
+use crate::output::tables::{table_of_numbers, write_table};
+use crate::recording::analysis_input::Needs;
+use crate::recording::findings::{Analysis, FindingsArgs, add_largest};
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("top", |arg| arg.help("Show the N compilations that took longest")))]
+#[command(mut_arg("csv", |arg| arg.help("Write all compilations as CSV")))]
 #[command(after_help = "\
 A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded for --duration or until Ctrl-C. With --json and --csv a row
@@ -43,101 +44,55 @@ Examples:
   dotnet-ipc jit app.nettrace --json | jq 'select(.jit_ms > 10).method'")]
 pub(crate) struct Args {
     #[command(flatten)]
-    target: TraceTargetArgs,
-    /// Show the N compilations that took longest
-    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "csv")]
-    top: usize,
-    /// Show only the statistics
-    #[arg(long, conflicts_with = "csv")]
-    summary: bool,
-    /// Write all compilations as CSV
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
-    #[command(flatten)]
-    analysis: AnalysisArgs,
+    findings: FindingsArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let input = args.analysis.input(&args.target)?;
-    let is_live = input.is_live();
-    let mut found = Found { limit: args.top, ..Found::default() };
-    if args.csv || (globals.json && !args.summary) {
-        rows_to_stdout(args.csv, is_live, |add| {
-            found.read(&input, true, globals, |compilation| add(row(compilation)))
-        })?;
-    } else {
-        let read = found.read(&input, false, globals, |_| ControlFlow::Continue(()));
-        if globals.json {
-            json_to_stdout(&found.to_json())?;
-        } else if found.count > 0 {
-            to_stdout(|out| found.write(args.summary, out))?;
-        }
-        read?;
-    }
-    if found.count == 0 {
-        let target = input.target;
-        let (message, hint) = if is_live {
-            (
-                format!("{target} compiled no method"),
-                "record for longer with --duration; a program that was compiled ahead of time compiles none",
-            )
-        } else {
-            (
-                format!("{target}: the trace has no compiled method"),
-                "if the program compiled one, record it with \
-                 `dotnet-ipc trace PID --clr-events jit --clr-event-level verbose`",
-            )
-        };
-        return Err(Failure::new(Kind::Other, message).with_hint(hint));
-    }
-    Ok(())
+    args.findings.run::<7, JitAnalysis>(Needs::of_compilations(), globals)
 }
 
-/// What a trace has.
 #[derive(Default)]
-struct Found {
+struct JitAnalysis {
     compilations: Compilations,
-    count: u64,
     incomplete: u64,
     /// The compilations that took longest, by time and size, and the first ones before others.
     longest: BTreeMap<(u64, u64, Reverse<u64>), Compilation>,
-    limit: usize,
 }
 
-impl Found {
-    /// Reads the events, and passes each compilation to `take` until that breaks.
-    fn read(
-        &mut self,
-        input: &AnalysisInput<'_>,
-        is_output: bool,
-        globals: &Globals,
-        mut take: impl FnMut(&Compilation) -> ControlFlow<()>,
-    ) -> Result<(), Failure> {
-        let read = input.read(Needs::of_compilations(), is_output, globals, |event| {
-            self.compilations.event(event);
-            self.take(&mut take)
-        });
-        self.compilations.finish();
-        // The output reports its error itself.
-        let _ = self.take(&mut take);
-        read?.result
+impl Analysis<7> for JitAnalysis {
+    type Finding = Compilation;
+    const NONE_IN_PROCESS: [&str; 2] = [
+        "compiled no method",
+        "record for longer with --duration; a program that was compiled ahead of time compiles none",
+    ];
+    const NONE_IN_TRACE: [&str; 2] = [
+        "no compiled method",
+        "if the program compiled one, record it with \
+         `dotnet-ipc trace PID --clr-events jit --clr-event-level verbose`",
+    ];
+
+    fn event(&mut self, event: Option<&TraceEvent<'_>>) {
+        match event {
+            Some(event) => self.compilations.event(event),
+            None => self.compilations.finish(),
+        }
     }
 
-    fn take(&mut self, take: &mut impl FnMut(&Compilation) -> ControlFlow<()>) -> ControlFlow<()> {
-        while let Some(compilation) = self.compilations.pop() {
-            self.count = self.count.saturating_add(1);
-            take(&compilation)?;
-            if let Some(native_size) = compilation.native_size {
-                let time = compilation.duration.unwrap_or_default();
-                self.longest.insert((time, native_size, Reverse(self.count)), compilation);
-                if self.longest.len() > self.limit {
-                    self.longest.pop_first();
-                }
-            } else {
-                self.incomplete = self.incomplete.saturating_add(1);
-            }
+    fn pop(&mut self) -> Option<Compilation> {
+        self.compilations.pop()
+    }
+
+    fn add(&mut self, compilation: Compilation, number: u64, top: usize) {
+        if let Some(native_size) = compilation.native_size {
+            let key = (compilation.duration.unwrap_or_default(), native_size, Reverse(number));
+            add_largest(&mut self.longest, key, compilation, top);
+        } else {
+            self.incomplete = self.incomplete.saturating_add(1);
         }
-        ControlFlow::Continue(())
+    }
+
+    fn remark(&self) -> Option<String> {
+        None
     }
 
     fn to_json(&self) -> Value {
@@ -171,6 +126,19 @@ impl Found {
         }
         write_table(&table, out)
     }
+
+    fn row(compilation: &Compilation) -> Row<7> {
+        let Compilation { method, start, duration, il_size, native_size, tier, thread, .. } = compilation;
+        [
+            ("method", method.as_str().into()),
+            ("start_ms", json!(milliseconds_at(*start))),
+            ("jit_ms", json!(duration.map(milliseconds))),
+            ("il_size", json!(il_size)),
+            ("native_size", json!(native_size)),
+            ("tier", tier.to_string().into()),
+            ("thread", json!(thread)),
+        ]
+    }
 }
 
 const STATISTICS: [&str; 9] =
@@ -178,15 +146,14 @@ const STATISTICS: [&str; 9] =
 
 fn statistics_cells(name: &str, statistics: &TierStatistics) -> [String; 9] {
     let TierStatistics { count, durations, il_size, native_size, .. } = statistics;
-    let time = |nanoseconds| format!("{:.3}", milliseconds(nanoseconds));
     [
         name.to_owned(),
         count.to_string(),
-        time(durations.total()),
-        time(durations.mean()),
-        time(durations.quantile(500)),
-        time(durations.quantile(990)),
-        time(durations.longest()),
+        time_cell(durations.total()),
+        time_cell(durations.mean()),
+        time_cell(durations.quantile(500)),
+        time_cell(durations.quantile(990)),
+        time_cell(durations.longest()),
         il_size.to_string(),
         native_size.to_string(),
     ]
@@ -196,28 +163,13 @@ const LONGEST: [&str; 6] = ["JIT ms", "START ms", "IL", "NATIVE", "TIER", "METHO
 
 fn cells(compilation: &Compilation) -> [String; 6] {
     let size = |size: Option<u64>| size.map_or_else(String::new, |size| size.to_string());
-    let time = |nanoseconds| format!("{:.3}", milliseconds(nanoseconds));
     [
-        compilation.duration.map_or_else(String::new, time),
+        compilation.duration.map_or_else(String::new, time_cell),
         format!("{:.3}", milliseconds_at(compilation.start)),
         size(compilation.il_size),
         size(compilation.native_size),
         compilation.tier.to_string(),
         printable_name(&compilation.method),
-    ]
-}
-
-/// Returns the row of `--json` and `--csv`.
-fn row(compilation: &Compilation) -> Row<7> {
-    let Compilation { method, start, duration, il_size, native_size, tier, thread, .. } = compilation;
-    [
-        ("method", method.as_str().into()),
-        ("start_ms", json!(milliseconds_at(*start))),
-        ("jit_ms", json!(duration.map(milliseconds))),
-        ("il_size", json!(il_size)),
-        ("native_size", json!(native_size)),
-        ("tier", tier.to_string().into()),
-        ("thread", json!(thread)),
     ]
 }
 

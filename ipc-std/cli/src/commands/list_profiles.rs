@@ -4,12 +4,12 @@ use std::io::Write;
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
-use crate::globals::Globals;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::stdout::to_stdout;
 use crate::recording::keywords::CLR_KEYWORDS;
 use crate::recording::provider::ProviderSpec;
 use crate::recording::trace_profile::TraceProfile;
-use crate::stdout::to_stdout;
 
 /// List the profiles for `trace --profile`, and the keywords for --clr-events
 #[derive(Debug, clap::Args)]

@@ -2,8 +2,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::failure::Failure;
-use crate::output_file::{OutputFile, OverwriteArgs, cannot_write};
+use crate::output::failure::Failure;
+use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
 
 /// Write manual pages, one per command
 #[derive(Debug, clap::Args)]

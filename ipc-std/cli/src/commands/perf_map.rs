@@ -3,13 +3,13 @@ use ipc_proto::types::PerfMapType;
 use ipc_proto::{EnablePerfMap, Request};
 use serde_json::json;
 
-use crate::failure::{Failure, Kind};
-use crate::force_args::ForceArgs;
-use crate::globals::Globals;
-use crate::stdout::done;
-use crate::target::OperandArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::stdout::done;
+use crate::process::force_args::ForceArgs;
+use crate::process::target::OperandArgs;
+use crate::process::wire_log::WireLogArgs;
 
 /// Write the names of compiled methods for `perf`, or stop writing them
 #[derive(Debug, clap::Args)]

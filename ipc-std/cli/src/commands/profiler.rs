@@ -6,14 +6,15 @@ use std::fs;
 use ipc_proto::Guid;
 use serde_json::json;
 
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::stdout::done;
-use crate::target::{OperandArgs, Target};
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
-use crate::{durations, hex};
+use crate::args::durations;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::hex;
+use crate::output::printable::printable;
+use crate::output::stdout::done;
+use crate::process::target::{OperandArgs, Target};
+use crate::process::wire_log::WireLogArgs;
 
 /// Load a profiler into a running process
 #[derive(Debug, clap::Args)]

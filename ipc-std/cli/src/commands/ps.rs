@@ -7,16 +7,18 @@ use comfy_table::{ColumnConstraint, Width, presets};
 use ipc_std::discover::{self, Found, Reason, ScanConfig, Search, SearchError, Signs};
 use ipc_std::{Error, ProcessInfo};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::process_fields::process_fields;
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::terminal::{self, cut};
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
-use crate::{process, reasons};
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::columns::{cut_end, terminal_width};
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::process_fields::process_fields;
+use crate::process::process_name;
+use crate::process::reasons;
+use crate::process::wire_log::WireLogArgs;
 
 /// List running .NET processes
 #[derive(Debug, clap::Args)]
@@ -149,7 +151,7 @@ struct Row {
 impl Row {
     fn new(search: &Search, found: Result<Found, SearchError>) -> Result<Self, Failure> {
         let (process_id, socket) = (search.process_id(), search.path().map(Path::to_owned));
-        let name = process::name(search, found.as_ref().ok());
+        let name = process_name::name(search, found.as_ref().ok());
         let command_line = found.as_ref().ok().and_then(Found::command_line);
         let row = |socket, answer| Ok(Self { process_id, socket, name, command_line, answer });
         match found {
@@ -208,7 +210,7 @@ impl Row {
     }
 }
 
-/// The name of a process takes at most so many characters, so that the command line has some room.
+/// The name of a process takes at most so many columns, so that the command line has some room.
 const NAME_WIDTH: usize = 20;
 
 /// The rows as text, under one header.
@@ -235,10 +237,10 @@ impl Table {
     /// Reserves the widths of rows that are not known yet: as far as the searches show them, and of usual versions.
     fn reserve(&mut self, searches: &[Search]) {
         let width = |of: fn(&Search) -> Option<String>| {
-            searches.iter().filter_map(of).map(|text| printable(&text).chars().count()).max().unwrap_or(0)
+            searches.iter().filter_map(of).map(|text| printable(&text).width()).max().unwrap_or(0)
         };
         let pid = width(|search| Some(search.process_id().to_string()));
-        let name = width(|search| process::name(search, None)).min(NAME_WIDTH);
+        let name = width(|search| process_name::name(search, None)).min(NAME_WIDTH);
         let version = "(permission)".len();
         self.widths = if self.wide {
             let socket = width(|search| Some(search.path()?.to_string_lossy().into_owned()));
@@ -262,7 +264,7 @@ impl Table {
                 command_line,
             ]
         } else {
-            let short = |text| cut(&cell(text), NAME_WIDTH);
+            let short = |text| cut_end(&cell(text), NAME_WIDTH);
             vec![pid, short(row.name.clone()), short(Some(row.version())), command_line]
         }
     }
@@ -280,12 +282,31 @@ impl Table {
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
         }
         // A pipe gets the width of the usual terminal.
-        let width = if self.wide { usize::MAX } else { terminal::width().unwrap_or(80) };
-        let lines: Vec<_> = table.lines().map(|line| cut(line.trim_end(), width)).collect();
+        let width = if self.wide { usize::MAX } else { terminal_width().unwrap_or(80) };
+        let lines: Vec<_> = table.lines().map(|line| cut_end(line.trim_end(), width)).collect();
         to_stdout(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
     }
 }
 
 fn cell(text: Option<String>) -> String {
     text.map_or_else(String::new, |text| printable(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A character of Chinese takes two columns.
+    #[test]
+    fn names_are_cut_to_columns() {
+        let row = Row {
+            process_id: 4242,
+            socket: None,
+            name: Some("\u{597d}".repeat(15)),
+            command_line: None,
+            answer: Err((REFUSED, None)),
+        };
+        let cells = Table::new(false).cells(&row);
+        assert!(cells.iter().all(|cell| cell.width() <= NAME_WIDTH), "{cells:?}");
+    }
 }

@@ -8,15 +8,15 @@ use nettrace_analysis::call_tree::{CallTree, Change, NodeId, Order};
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::analysis_input::{AnalysisArgs, InputRead, Needs};
-use crate::clock_args::{self, ClockArgs};
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::printable::printable_name;
-use crate::stdout::{json_to_stdout, to_stdout};
-use crate::terminal::{self, cut};
-use crate::trace_file;
-use crate::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::input::trace_file;
+use crate::output::columns::{cut_end, terminal_width};
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::printable_name;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
+use crate::stacks::clock_args::{self, ClockArgs};
 
 /// Show the functions of a process or of a trace that take the most time, or allocate, throw or wait
 #[derive(Debug, clap::Args)]
@@ -187,12 +187,6 @@ impl Report<'_> {
 
     fn to_json(&self, samples: &mut Samples) -> Value {
         let share = |weight| self.tree.share(weight);
-        let unit = match self.clock.unit() {
-            Unit::Samples => "samples",
-            Unit::Nanoseconds => "nanoseconds",
-            Unit::Bytes => "bytes",
-            Unit::Events => "events",
-        };
         let threads = self.args.threads.then(|| {
             let row = |row: ThreadRow| {
                 json!({
@@ -229,7 +223,7 @@ impl Report<'_> {
         let mut object = Map::new();
         let mut add = |name: &str, value: Value| _ = object.insert(name.to_owned(), value);
         add("clock", self.clock_name.into());
-        add("unit", unit.into());
+        add("unit", self.clock.unit().name().into());
         add("total", self.tree.total().into());
         add("samples", samples.count(&self.clock).into());
         add("lost", self.lost.into());
@@ -257,7 +251,7 @@ impl Report<'_> {
     }
 
     fn write(&self, samples: &mut Samples, out: &mut dyn Write) -> io::Result<()> {
-        let width = terminal::width().unwrap_or(usize::MAX);
+        let width = terminal_width().unwrap_or(usize::MAX);
         let what = match &self.clock {
             Clock::Cpu => "CPU: samples of threads in managed code".to_owned(),
             Clock::Wall => "Wall clock: samples of all threads".to_owned(),
@@ -330,7 +324,7 @@ impl Report<'_> {
             let [exclusive, inclusive] =
                 [entry.exclusive, entry.inclusive].map(|weight| self.tree.share(weight));
             let name = printable_name(samples.names().text(entry.frame));
-            writeln!(out, "{}", cut(&format!("{exclusive:>7.2} % {inclusive:>7.2} %  {name}"), width))?;
+            writeln!(out, "{}", cut_end(&format!("{exclusive:>7.2} % {inclusive:>7.2} %  {name}"), width))?;
         }
         if let more @ 1.. = top.len().saturating_sub(self.args.top) {
             writeln!(out, "{more} more functions; --top {} shows all", top.len())?;
@@ -374,7 +368,7 @@ impl Report<'_> {
             };
             let (difference, name) = (after - before, printable_name(change.name));
             let line = format!("{before:>7.2} % {after:>7.2} % {difference:>+7.2} %  {name}");
-            writeln!(out, "{}", cut(&line, width))?;
+            writeln!(out, "{}", cut_end(&line, width))?;
         }
         if let more @ 1.. = changes.len().saturating_sub(self.args.top) {
             writeln!(out, "{more} more functions; --top {} shows all", changes.len())?;
@@ -392,7 +386,11 @@ impl Report<'_> {
             let name =
                 if row.name.is_empty() { String::new() } else { format!("{}, ", printable_name(&row.name)) };
             let (amount, top) = (self.amount(row.total), printable_name(&row.top));
-            writeln!(out, "{}", cut(&format!("{share:>7.2} % {amount:>12}  {id:>10}  {name}{top}"), width))?;
+            writeln!(
+                out,
+                "{}",
+                cut_end(&format!("{share:>7.2} % {amount:>12}  {id:>10}  {name}{top}"), width)
+            )?;
         }
         if let more @ 1.. = rows.len().saturating_sub(self.args.top) {
             writeln!(out, "{more} more threads; --top {} shows all", rows.len())?;
@@ -409,7 +407,7 @@ impl Report<'_> {
             let (indent, name) = (line.indent, printable_name(&line.name));
             let mark = if line.is_branch { '+' } else { ' ' };
             let text = format!("{inclusive:>7.2} % {exclusive:>7.2} %  {:indent$}{mark} {name}", "");
-            writeln!(out, "{}", cut(&text, width))?;
+            writeln!(out, "{}", cut_end(&text, width))?;
         }
         if is_cut {
             writeln!(out, "more calls; --top shows more")?;

@@ -1,12 +1,12 @@
 //! `resume`: continues a suspended runtime.
 use serde_json::json;
 
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::stdout::done;
-use crate::target::TargetArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::stdout::done;
+use crate::process::target::TargetArgs;
+use crate::process::wire_log::WireLogArgs;
 
 /// Resume a runtime that is suspended at startup
 #[derive(Debug, clap::Args)]

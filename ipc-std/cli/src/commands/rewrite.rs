@@ -9,15 +9,15 @@ use ipc_proto::nettrace::{
 use ipc_std::RecordReader;
 use serde_json::json;
 
-use crate::atomic_output::AtomicOutput;
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::only_arg::OnlyArg;
-use crate::output_file::OverwriteArgs;
-use crate::source::{self, Source};
-use crate::stderr::{json_to_stderr, to_stderr};
-use crate::stdout::json_to_stdout;
-use crate::time_range_args::{TimeRangeArgs, report_skipped};
+use crate::args::only_arg::OnlyArg;
+use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
+use crate::input::source::{self, Source};
+use crate::output::atomic_output::AtomicOutput;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::output_file::OverwriteArgs;
+use crate::output::stderr::{json_to_stderr, to_stderr};
+use crate::output::stdout::json_to_stdout;
 
 /// Copy a trace: only some events, in another format, or without command lines
 #[derive(Debug, clap::Args)]

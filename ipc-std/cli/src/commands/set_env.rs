@@ -2,14 +2,14 @@
 use ipc_proto::{Request, SetEnvironmentVariable};
 use serde_json::json;
 
-use crate::failure::Failure;
-use crate::force_args::ForceArgs;
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::stdout::done;
-use crate::target::OperandArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout::done;
+use crate::process::force_args::ForceArgs;
+use crate::process::target::OperandArgs;
+use crate::process::wire_log::WireLogArgs;
 
 /// Set or remove an environment variable of a process
 #[derive(Debug, clap::Args)]

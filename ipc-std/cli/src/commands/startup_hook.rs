@@ -2,14 +2,14 @@
 use ipc_proto::{ApplyStartupHook, Request};
 use serde_json::json;
 
-use crate::failure::Failure;
-use crate::force_args::ForceArgs;
-use crate::globals::Globals;
-use crate::printable::printable;
-use crate::stdout::done;
-use crate::target::OperandArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout::done;
+use crate::process::force_args::ForceArgs;
+use crate::process::target::OperandArgs;
+use crate::process::wire_log::WireLogArgs;
 
 /// Load a library into a process and run its startup hook
 #[derive(Debug, clap::Args)]

@@ -8,12 +8,12 @@ use ipc_proto::nettrace::{BlockKind, Corruption, End, Event, LossBuf, Metadata, 
 use ipc_std::RecordReader;
 use serde_json::{Map, Value, json};
 
-use crate::event_digest::EventDigest;
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::printable::{printable, printable_name};
-use crate::source::{self, Source};
-use crate::stdout::{json_to_stdout, to_stdout};
+use crate::events::digest::EventDigest;
+use crate::input::source::{self, Source};
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::{printable, printable_name};
+use crate::output::stdout::{json_to_stdout, to_stdout};
 
 /// Count the events, blocks, stacks and losses of a trace, and show how it ends
 #[derive(Debug, clap::Args)]

@@ -7,19 +7,23 @@ use ipc_proto::wire::TextBuf;
 use ipc_std::{Client, Timeouts, TraceSession};
 use serde_json::{Value, json};
 
-use crate::failure::{self, Failure};
-use crate::globals::Globals;
-use crate::only_arg::OnlyArg;
+use crate::args::only_arg::OnlyArg;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::args::until_event;
+use crate::output::failure::{self, Failure};
+use crate::output::globals::Globals;
+use crate::output::stderr::{json_to_stderr, to_stderr};
+use crate::output::stdout::json_to_stdout;
+use crate::process::target::TargetArgs;
+use crate::process::wire_log::WireLogArgs;
+use crate::recording::args::RecordingArgs;
 use crate::recording::names_first::{CompiledNames, NamesFirst, Space};
+use crate::recording::output::TraceOutput;
 use crate::recording::progress::Progress;
-use crate::recording::session::{self, LiveSession};
-use crate::recording::{self, RecordingArgs, Summary, TICK, TraceOutput};
-use crate::stderr::{json_to_stderr, to_stderr};
-use crate::stdout::json_to_stdout;
-use crate::target::TargetArgs;
-use crate::timeout_args::TimeoutArgs;
-use crate::until_event;
-use crate::wire_log::WireLogArgs;
+use crate::recording::record::record;
+use crate::recording::session::{self, LiveSession, TICK};
+use crate::recording::session_failure;
+use crate::recording::summary::Summary;
 
 /// Record the events of a process to a .nettrace file
 #[derive(Debug, clap::Args)]
@@ -101,7 +105,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let names = space.as_mut().map(|space| NamesFirst::new(&client, space, globals));
     let mut names = names.transpose()?;
     let progress = Progress::start(started, plan.duration, stopping);
-    let recorded = recording::record(&mut session, &mut output, names.as_mut(), |session, output| {
+    let recorded = record(&mut session, &mut output, names.as_mut(), |session, output| {
         if output.counter().has_until() {
             session.stop();
         }
@@ -121,7 +125,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         globals.note(&warning);
     }
     resumed.and(recorded).and(named)?;
-    recording::check_end(&session, plan.no_resume, &output)?;
+    session_failure::check_end(&session, plan.no_resume, &output)?;
     session::report_end(&session, globals);
     wire_log.check()?;
     until_event::check_arrival(&args.until, output.counter().has_until())

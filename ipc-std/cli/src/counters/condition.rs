@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nettrace_analysis::counters::{Measurement, OwnedSample, Selection};
 
 use super::feed::Process;
-use crate::durations;
+use crate::args::durations;
 
 /// Comparisons that all hold in one process.
 #[derive(Debug, Clone, PartialEq)]

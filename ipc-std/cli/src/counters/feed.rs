@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
@@ -16,9 +16,13 @@ use nettrace_analysis::counters::{
     CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
 };
 
-use crate::failure::{Failure, Kind};
-use crate::source::{self, Source};
-use crate::{full_screen, process, recording, signals, trace_file};
+use crate::input::source::{self, Source};
+use crate::input::trace_file;
+use crate::output::failure::{Failure, Kind};
+use crate::output::signals;
+use crate::output::threads::lock;
+use crate::process::process_name;
+use crate::recording::session_failure::read_failure;
 
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,7 +118,7 @@ struct State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adds a session, or stops it if all are stopped. Returns its number.
@@ -154,12 +158,7 @@ impl Feed {
         let shared = Arc::new(Shared::default());
         signals::handle({
             let shared = Arc::clone(&shared);
-            move |signal| {
-                if shared.stop() {
-                    full_screen::restore();
-                    signals::obey(signal);
-                }
-            }
+            move |_| !shared.stop()
         })?;
         let (sender, receiver) = sync_channel(WAITING);
         let next_scan = Instant::now();
@@ -204,7 +203,8 @@ impl Feed {
             }
             known.insert(path);
             let id = search.process_id();
-            let process = Process { id: Some(id), name: process::name(&search, None).unwrap_or_default() };
+            let process =
+                Process { id: Some(id), name: process_name::name(&search, None).unwrap_or_default() };
             // A process whose socket cannot be used is none to report: `ps --why` does.
             if let Ok(client) = search.client(&self.timeouts) {
                 let result = self.add(process, client.with_observer(self.observer.clone()));
@@ -322,7 +322,7 @@ fn read(
                 return end(stream);
             }
             Err(e) => {
-                recording::read_failure(stream.session(), e)?;
+                read_failure(stream.session(), e)?;
                 true
             }
         };

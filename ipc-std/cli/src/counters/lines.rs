@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::feed::Process;
 use super::units::{plain, with_unit};
-use crate::printable::{json_line, printable_name};
+use crate::output::printable::{json_line, not_a_number, printable_name};
 
 /// How samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,15 +74,7 @@ fn time(sample: &OwnedSample) -> String {
 
 /// Returns a number as JSON; what JSON cannot represent by its name in JavaScript.
 pub(crate) fn number(number: f64) -> Value {
-    if number.is_finite() {
-        number.into()
-    } else if number.is_nan() {
-        "NaN".into()
-    } else if number > 0.0 {
-        "Infinity".into()
-    } else {
-        "-Infinity".into()
-    }
+    not_a_number(number).map_or_else(|| number.into(), Value::from)
 }
 
 fn optional(value: Option<f64>) -> Value {

@@ -8,8 +8,7 @@ use std::io::{self, BufWriter, Write};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex};
 
 use nettrace_analysis::counters::OwnedSample;
 use tiny_http::{Header, Method, Request, Response, Server};
@@ -19,9 +18,11 @@ use super::lines::Lines;
 use super::otlp::Batch;
 use super::prometheus::Exposition;
 use super::table::Table;
-use crate::failure::Failure;
-use crate::full_screen::FullScreen;
-use crate::printable::json_line;
+use crate::output::failure::Failure;
+use crate::output::full_screen::FullScreen;
+use crate::output::printable::json_line;
+use crate::output::scroll;
+use crate::output::threads::{lock, spawn};
 
 /// Where samples go.
 pub(crate) enum Output {
@@ -106,7 +107,7 @@ impl Output {
         match self {
             Self::Table(table, screen) => {
                 while let Some(key) = screen.next_key()? {
-                    if table.key(key) {
+                    if table.key(key) == scroll::Request::Quit {
                         return Ok(true);
                     }
                 }
@@ -185,13 +186,13 @@ pub(crate) fn serve(address: SocketAddr, exposition: Arc<Mutex<Exposition>>) -> 
     let failed = |e: &io::Error| Failure::io(format_args!("cannot serve at {address}"), e);
     let server = Server::http(address).map_err(|e| failed(&io::Error::other(e)))?;
     let served = server.server_addr().to_ip().unwrap_or(address);
-    let spawned = thread::Builder::new().name("http".to_owned()).spawn(move || {
+    spawn("http", move || {
         for request in server.incoming_requests() {
             // A client that has gone needs no answer.
             let _ = answer(request, &exposition);
         }
-    });
-    spawned.map(|_| served).map_err(|e| failed(&e))
+    })?;
+    Ok(served)
 }
 
 fn answer(request: Request, exposition: &Mutex<Exposition>) -> io::Result<()> {
@@ -208,8 +209,4 @@ fn answer(request: Request, exposition: &Mutex<Exposition>) -> io::Result<()> {
         response.add_header(header);
     }
     request.respond(response)
-}
-
-fn lock(exposition: &Mutex<Exposition>) -> MutexGuard<'_, Exposition> {
-    exposition.lock().unwrap_or_else(PoisonError::into_inner)
 }

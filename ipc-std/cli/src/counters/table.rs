@@ -1,15 +1,16 @@
 //! The live table: a row for each series, with its last minute. It needs no terminal.
 use std::collections::{BTreeMap, VecDeque};
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent};
 use nettrace_analysis::counters::{Measurement, OwnedSample, System};
 use unicode_width::UnicodeWidthStr;
 
 use super::feed::{OwnedInstrument, Process};
 use super::units::{plain, with_unit};
-use crate::columns::{aligned_right, cut_end, cut_middle, padded};
-use crate::full_screen::{Line, Style};
-use crate::printable::{printable, printable_name};
+use crate::output::columns::{aligned_right, cut_end, cut_middle, padded};
+use crate::output::full_screen::{Line, Style};
+use crate::output::printable::{printable, printable_name};
+use crate::output::scroll::{Request, Scroll};
 
 /// The rows of the table, and what the keys have selected.
 #[derive(Default)]
@@ -19,8 +20,7 @@ pub(crate) struct Table {
     sort: Sort,
     filter: String,
     is_typing: bool,
-    is_paused: bool,
-    scroll: usize,
+    scroll: Scroll,
     note: String,
     dropped: u64,
 }
@@ -65,7 +65,7 @@ impl Table {
 
     /// Takes a sample, unless the table is paused.
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) {
-        if self.is_paused {
+        if self.scroll.is_paused {
             return;
         }
         let id = sample.instrument_id.unwrap_or_default();
@@ -106,48 +106,36 @@ impl Table {
         });
     }
 
-    /// Handles a key. Returns whether the table is to end.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> bool {
-        if key.kind == KeyEventKind::Release {
-            return false;
-        }
-        if key.modifiers.contains(KeyModifiers::CONTROL) {
-            return key.code == KeyCode::Char('c');
-        }
-        if self.is_typing {
-            match key.code {
-                KeyCode::Enter => self.is_typing = false,
-                KeyCode::Esc => {
-                    self.is_typing = false;
-                    self.filter.clear();
+    /// Handles a key.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Request {
+        let Self { is_typing, filter, sort, .. } = self;
+        self.scroll.key(key, |scroll, code| {
+            match code {
+                _ if *is_typing => {
+                    match code {
+                        KeyCode::Enter => *is_typing = false,
+                        KeyCode::Esc => {
+                            *is_typing = false;
+                            filter.clear();
+                        }
+                        KeyCode::Backspace => _ = filter.pop(),
+                        KeyCode::Char(c) => filter.push(c),
+                        _ => {}
+                    }
+                    scroll.skip = 0;
                 }
-                KeyCode::Backspace => _ = self.filter.pop(),
-                KeyCode::Char(c) => self.filter.push(c),
-                _ => {}
-            }
-            self.scroll = 0;
-            return false;
-        }
-        const PAGE: usize = 10;
-        match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return true,
-            KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
-            KeyCode::Char('/') => self.is_typing = true,
-            KeyCode::Char('s') => {
-                self.sort = match self.sort {
-                    Sort::Name => Sort::Value,
-                    Sort::Value => Sort::Rate,
-                    Sort::Rate => Sort::Name,
+                KeyCode::Char('/') => *is_typing = true,
+                KeyCode::Char('s') => {
+                    *sort = match sort {
+                        Sort::Name => Sort::Value,
+                        Sort::Value => Sort::Rate,
+                        Sort::Rate => Sort::Name,
+                    }
                 }
+                _ => return false,
             }
-            KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
-            KeyCode::Down => self.scroll = self.scroll.saturating_add(1),
-            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
-            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(PAGE),
-            KeyCode::Home => self.scroll = 0,
-            _ => {}
-        }
-        false
+            true
+        })
     }
 
     /// Returns the lines for a terminal of this size.
@@ -186,7 +174,7 @@ impl Table {
             Sort::Rate => rows.sort_by(by(Row::rate)),
         }
         let space = height.saturating_sub(OTHER_LINES);
-        self.scroll = self.scroll.min(rows.len().saturating_sub(space.max(1)));
+        let skip = self.scroll.skip(rows.len(), space.max(1));
         let spark = (width / 5).min(MAX_HISTORY);
         let name_width = width.saturating_sub(spark).saturating_sub(NUMBERS).saturating_sub(2).max(8);
         let line = |name: &str, numbers: &str, spark: &str| {
@@ -196,7 +184,7 @@ impl Table {
         let numbers = format!("{:>NUMBER$} {:>NUMBER$}", "VALUE", "RATE");
         let mut lines = vec![(Style::Bold, line(&self.title(rows.len()), "", ""))];
         lines.push((Style::Reverse, line("COUNTER", &numbers, "LAST MINUTE")));
-        for ((name, short), row) in rows.into_iter().skip(self.scroll).take(space) {
+        for ((name, short), row) in rows.into_iter().skip(skip).take(space) {
             let name = if name.width() > name_width { short } else { name };
             lines.push((Style::Plain, line(&name, &row.numbers(), &sparkline(&row.history, spark))));
         }
@@ -228,7 +216,7 @@ impl Table {
         if self.dropped > 0 {
             title.push_str(", more are not shown");
         }
-        if self.is_paused {
+        if self.scroll.is_paused {
             title.push_str(", paused");
         }
         title
@@ -310,6 +298,8 @@ fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crossterm::event::KeyModifiers;
+
     use super::*;
 
     #[test]
@@ -367,10 +357,10 @@ mod tests {
         for code in
             [KeyCode::Char('p'), KeyCode::Char('s'), KeyCode::Char('/'), KeyCode::Char('q'), KeyCode::Enter]
         {
-            assert!(!key(code), "{code:?}");
+            assert_eq!(key(code), Request::Redraw, "{code:?}");
         }
-        assert!(key(KeyCode::Char('q')));
-        assert!(table.is_paused && table.filter == "q" && table.sort == Sort::Value);
+        assert_eq!(key(KeyCode::Char('q')), Request::Quit);
+        assert!(table.scroll.is_paused && table.filter == "q" && table.sort == Sort::Value);
         for (width, height) in [(0, 0), (1, 1), (80, 24), (200, 3)] {
             let lines = table.lines(width, height);
             assert!(lines.len() <= height && lines.iter().all(|(_, line)| line.width() <= width));
@@ -417,7 +407,7 @@ mod tests {
             assert_eq!(lines.len(), height.min(300 + OTHER_LINES), "{width} {height}");
             for (_, line) in &lines {
                 assert!(line.width() <= width, "{width}: {line}");
-                assert!(!line.contains(crate::printable::is_control), "{line:?}");
+                assert!(!line.contains(crate::output::printable::is_control), "{line:?}");
             }
             if width >= 80 {
                 let rows = || lines.iter().skip(2).take(height.min(302) - 2).map(|(_, line)| line);

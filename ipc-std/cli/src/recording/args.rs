@@ -12,9 +12,9 @@ use super::keywords::{self, RUNTIME_PROVIDER};
 use super::provider::{self, ProviderList, ProviderSpec};
 use super::rundown;
 use super::trace_profile::{self, TraceProfile};
-use crate::durations;
-use crate::failure::{Failure, Kind};
-use crate::only_arg::OnlyArg;
+use crate::args::durations;
+use crate::args::only_arg::OnlyArg;
+use crate::output::failure::{Failure, Kind};
 
 /// Options of every command that starts a session.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 use ipc_proto::nettrace::{End, Limits, LossBuf, Metadata, Parser, Record, Version};
 
-use crate::only_arg::OnlyArg;
+use crate::args::only_arg::OnlyArg;
 
 /// Counts the events in a trace, and those that the runtime lost, from the bytes as they arrive.
 ///

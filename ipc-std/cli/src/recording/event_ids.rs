@@ -4,7 +4,7 @@ use core::str::FromStr;
 use ipc_proto::types::EventFilter;
 
 use super::provider::ProviderSpec;
-use crate::unsigned::unsigned;
+use crate::args::unsigned::unsigned;
 
 /// IDs of events of a provider: `NAME=+1,2` or `NAME=-1,2`.
 #[derive(Debug, Clone, PartialEq, Eq)]

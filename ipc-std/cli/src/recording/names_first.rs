@@ -1,7 +1,7 @@
 //! `--names-first`: a recording with names that were taken at its start.
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use ipc_proto::nettrace::{
     End, Event, Limits, Metadata, MetadataState, ParserBuf, Record, Rewrite, RewriteOptions, RewriteSpace,
@@ -14,9 +14,10 @@ use super::args::NAMES;
 use super::output::TraceOutput;
 use super::rundown;
 use super::session_failure::read_failure;
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::source;
+use crate::input::source;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::threads::spawn;
 
 /// The longest rundown. The names of a program with 100,000 methods have about 50 MB.
 const MAX_RUNDOWN: usize = 256 << 20;
@@ -61,12 +62,11 @@ impl CompiledNames {
         let config = TraceConfig { rundown_keyword: 0, ..TraceConfig::new(&providers) };
         let mut session = client.start_tracing(&config)?;
         let stopper = session.stopper();
-        let reader = thread::Builder::new().name("names".to_owned()).spawn(move || {
+        let reader = spawn("names", move || {
             // Unread events would block the runtime. The recording reports why it ended.
             while session.read(&mut [0; 4096]).map_or_else(|e| read_failure(&session, e).is_ok(), |n| n > 0) {
             }
-        });
-        let reader = reader.map_err(|e| Failure::io("cannot start a thread", &e))?;
+        })?;
         Ok(Self { stopper, reader: Some(reader) })
     }
 }

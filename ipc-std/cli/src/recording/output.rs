@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use super::counter::EventCounter;
-use crate::failure::{Failure, Kind};
-use crate::output_file::{OutputFile, OverwriteArgs};
-use crate::stdout::unbuffered_stdout;
+use crate::output::failure::{Failure, Kind};
+use crate::output::output_file::{OutputFile, OverwriteArgs};
+use crate::output::stdout::unbuffered_stdout;
 
 /// The file or pipe that a trace is written to, and the counts of what it has received.
 #[derive(Debug)]

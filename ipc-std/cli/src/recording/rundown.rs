@@ -4,8 +4,8 @@ use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 
 use super::session_failure::read_failure;
-use crate::failure::{Failure, Kind};
-use crate::source;
+use crate::input::source;
+use crate::output::failure::{Failure, Kind};
 
 /// The keywords Loader, Jit, NGen and ForceEndRundown: methods and modules without maps of their instructions. Runtimes
 /// before .NET 9 send the default rundown, which has the maps.

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -14,9 +14,15 @@ use ipc_std::{Client, ErrorKind, Stopper, TraceSession};
 use super::args::SessionPlan;
 use super::output::{self, TraceOutput};
 use super::session_failure::{check_resumed, read_failure};
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::{signals, source, timeout_args};
+use crate::args::timeout_args;
+use crate::input::source;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::signals;
+use crate::output::threads::{lock, spawn};
+
+/// How often the tool checks a session that sends nothing.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 /// A session that has started.
 #[derive(Debug)]
@@ -38,12 +44,14 @@ pub(crate) fn start(
 ) -> Result<LiveSession, Failure> {
     let stopping = Arc::new(AtomicBool::new(false));
     let created = output.and_then(TraceOutput::created).map(ToOwned::to_owned);
-    let stage = Arc::new(Mutex::new(Stage::Starting { created }));
+    let stage = Arc::new(Mutex::new(Stage { created, session: None }));
     signals::handle({
         let (stage, stopping) = (Arc::clone(&stage), Arc::clone(&stopping));
-        move |signal| {
+        move |_| {
             stopping.store(true, Ordering::Relaxed);
-            on_signal(&stage, signal);
+            let Stage { created, session } = mem::take(&mut *lock(&stage));
+            output::remove(created.as_deref());
+            session.map(|session| session.stop()).is_some()
         }
     })?;
     let began = Instant::now();
@@ -52,7 +60,7 @@ pub(crate) fn start(
     let started = Instant::now();
     output.map_or(Ok(()), TraceOutput::truncate)?;
     stop_later(started, plan.duration, session.stopper(), Arc::clone(&stopping))?;
-    *lock(&stage) = Stage::Recording(session.stopper());
+    *lock(&stage) = Stage { created: None, session: Some(session.stopper()) };
     let resumed = if plan.no_resume { Ok(()) } else { resume(client, began) };
     if resumed.is_err() {
         // The trace still gets its end.
@@ -85,7 +93,7 @@ pub(crate) trait LiveEvents {
 
 /// Reads the events up to the end of the session. Returns the end of the trace, if it was read.
 ///
-/// The client's [`silence`](ipc_std::Timeouts::silence) is [`TICK`](super::TICK).
+/// The client's [`silence`](ipc_std::Timeouts::silence) is [`TICK`].
 pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<(), Failure>) {
     let mut end = None;
     loop {
@@ -124,26 +132,11 @@ pub(crate) fn check_end(end: Option<End>, session: &TraceSession, no_resume: boo
     }
 }
 
-/// What a signal does.
-#[derive(Debug)]
-enum Stage {
-    /// Removes the file that was created, and ends the tool.
-    Starting { created: Option<PathBuf> },
-    /// Stops the session.
-    Recording(Stopper),
-    /// Ends the tool: it is the second signal.
-    Stopping,
-}
-
-fn on_signal(stage: &Mutex<Stage>, signal: i32) {
-    match mem::replace(&mut *lock(stage), Stage::Stopping) {
-        Stage::Recording(stopper) => stopper.stop(),
-        Stage::Starting { created } => {
-            output::remove(created.as_deref());
-            signals::obey(signal);
-        }
-        Stage::Stopping => signals::obey(signal),
-    }
+/// What a signal stops, or removes if it comes earlier.
+#[derive(Debug, Default)]
+struct Stage {
+    created: Option<PathBuf>,
+    session: Option<Stopper>,
 }
 
 /// Stops the session that was started then after `duration`, if there is one.
@@ -154,7 +147,7 @@ fn stop_later(
     stopping: Arc<AtomicBool>,
 ) -> Result<(), Failure> {
     let Some(duration) = duration else { return Ok(()) };
-    let spawned = thread::Builder::new().name("stop".to_owned()).spawn(move || {
+    let spawned = spawn("stop", move || {
         // Windows and Wine can sleep by another clock, and wake early.
         while let Some(left) = duration.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
             thread::sleep(left);
@@ -162,7 +155,7 @@ fn stop_later(
         stopping.store(true, Ordering::Relaxed);
         stopper.stop();
     });
-    spawned.map(|_| ()).map_err(|e| Failure::io("cannot start a thread", &e))
+    spawned.map(drop)
 }
 
 /// Resumes a suspended runtime, by the deadline of a command that began then.
@@ -172,8 +165,4 @@ fn resume(client: Client, began: Instant) -> Result<(), Failure> {
         Err(e) if e.kind() == ErrorKind::Unsupported => Ok(()),
         result => Ok(result?),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

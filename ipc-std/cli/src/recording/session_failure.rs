@@ -4,7 +4,7 @@ use std::io;
 use ipc_std::{Error, Phase, TraceSession};
 
 use super::output::TraceOutput;
-use crate::failure::{Failure, Kind};
+use crate::output::failure::{Failure, Kind};
 
 /// Returns the failure for an error of a session. Silence is not a failure.
 pub(crate) fn read_failure(session: &TraceSession, e: io::Error) -> Result<(), Failure> {

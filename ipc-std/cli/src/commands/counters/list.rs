@@ -8,11 +8,11 @@ use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection};
 use serde_json::json;
 
 use crate::counters::feed::{Feed, Next, OwnedInstrument, Process, Report};
-use crate::failure::Failure;
-use crate::globals::Globals;
-use crate::printable::{json_line, printable_name};
-use crate::stdout::to_stdout;
-use crate::tables::write_table;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::printable::{json_line, printable_name};
+use crate::output::stdout::to_stdout;
+use crate::output::tables::write_table;
 
 /// Providers of event counters in .NET and its libraries. A process does not list its event sources.
 const WELL_KNOWN: [&str; 10] = [
@@ -100,7 +100,7 @@ pub(super) fn run(
             .note("the process publishes no counters that are known by name; name a provider to ask for it");
         return Ok(());
     }
-    let mut table = crate::tables::table(&["PROVIDER", "NAME", "KIND", "UNIT", "DESCRIPTION"]);
+    let mut table = crate::output::tables::table(&["PROVIDER", "NAME", "KIND", "UNIT", "DESCRIPTION"]);
     for ((provider, name), row) in &rows {
         let cells = [provider, name, &row.kind, &row.unit, &row.description];
         table.add_row(cells.map(|cell| printable_name(cell)));

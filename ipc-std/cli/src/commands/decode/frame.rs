@@ -11,11 +11,11 @@ use ipc_proto::{
 };
 use serde_json::json;
 
-use crate::failure::name_of;
-use crate::field::Field;
-use crate::hex;
-use crate::input::{ADVERTISE, Logged};
-use crate::printable::{json_line, write_json_string};
+use crate::input::decode_input::{ADVERTISE, Logged};
+use crate::output::failure::name_of;
+use crate::output::field::Field;
+use crate::output::hex;
+use crate::output::printable::{json_line, write_json_string};
 
 /// A message, an advertise frame, an environment or a trace.
 ///

@@ -2,10 +2,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::recording::RecordingArgs;
-use crate::socket_path;
-use crate::timeout_args::TimeoutArgs;
-use crate::wire_log::WireLogArgs;
+use crate::args::socket_path;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::process::wire_log::WireLogArgs;
+use crate::recording::args::RecordingArgs;
 
 /// Listen on a diagnostic port; trace or configure runtimes before they start
 #[derive(Debug, clap::Args)]

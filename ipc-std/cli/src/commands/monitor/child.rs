@@ -5,8 +5,7 @@ use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 #[cfg(unix)]
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ipc_std::Monitor;
 #[cfg(unix)]
@@ -17,7 +16,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process,
 use rustix::termios::tcgetpgrp;
 
 use super::notice::{Notice, Notifier};
-use crate::failure::Failure;
+use crate::output::failure::Failure;
+#[cfg(unix)]
+use crate::output::threads::lock;
+use crate::output::threads::spawn;
 
 /// A command that was started.
 pub(super) struct Child {
@@ -42,8 +44,7 @@ impl Child {
         let mut child = monitor.spawn(command, suspend)?;
         #[cfg(unix)]
         let id = Arc::new(ProcessId(Mutex::new(Some(Pid::from_child(&child)))));
-        let thread = thread::Builder::new().name("command".to_owned());
-        let waiting = thread.spawn({
+        spawn("command", {
             #[cfg(unix)]
             let id = Arc::clone(&id);
             move || {
@@ -51,8 +52,7 @@ impl Child {
                 id.forget_at_end();
                 notifier.send(Notice::Ended(child.wait()));
             }
-        });
-        waiting.map_err(|e| Failure::io("cannot start a thread", &e))?;
+        })?;
         Ok(Self {
             #[cfg(unix)]
             id,
@@ -82,7 +82,7 @@ impl Child {
 #[cfg(unix)]
 impl ProcessId {
     fn lock(&self) -> MutexGuard<'_, Option<Pid>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Waits until the process ends, and forgets its id. The system keeps the id until the process is waited for again.

@@ -4,9 +4,9 @@ use std::path::Path;
 use ipc_std::AdvertisedRuntime;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-use crate::printable::printable;
-use crate::recording::Summary;
+use crate::output::failure::Failure;
+use crate::output::printable::printable;
+use crate::recording::summary::Summary;
 
 /// An event of a runtime.
 pub(super) enum Event<'e> {

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::process::ExitStatus;
+use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
@@ -16,11 +16,17 @@ use super::child::Child;
 use super::event::Event;
 use super::notice::{Notice, Notifier};
 use super::trace_files::TraceFiles;
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
-use crate::recording::{self, SessionPlan, Summary, TICK, TraceOutput};
-use crate::stderr::to_stderr;
-use crate::stdout::{json_to_stdout, to_stdout};
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::stderr::to_stderr;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::threads::lock;
+use crate::recording::args::SessionPlan;
+use crate::recording::output::TraceOutput;
+use crate::recording::record::record;
+use crate::recording::session::TICK;
+use crate::recording::session_failure;
+use crate::recording::summary::Summary;
 
 /// The number of events that are handled before other messages.
 const EVENTS: usize = 64;
@@ -301,7 +307,7 @@ impl<'p> Port<'p> {
         let options = &self.args.options.session.live;
         let started = Instant::now();
         let end = options.duration.and_then(|duration| started.checked_add(duration));
-        let recorded = recording::record(&mut session, &mut output, None, |session, _| {
+        let recorded = record(&mut session, &mut output, None, |session, _| {
             let over = end.is_some_and(|end| end <= Instant::now());
             if over || self.ending.load(Ordering::Relaxed) {
                 session.stop();
@@ -314,7 +320,7 @@ impl<'p> Port<'p> {
             self.globals.note(&format!("process {}: {warning}", runtime.local_process_id()));
         }
         recorded?;
-        recording::check_end(&session, options.no_resume, &output)
+        session_failure::check_end(&session, options.no_resume, &output)
     }
 
     /// Writes a failure, and stores the first.
@@ -351,8 +357,4 @@ impl fmt::Debug for Port<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Port").field("monitor", &self.monitor).finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

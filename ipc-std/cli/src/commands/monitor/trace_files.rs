@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 #[cfg(unix)]
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use crate::output::threads::lock;
 
 /// Gives each trace of a run a file of its own.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ impl TraceFiles {
     pub(super) fn next(&self, process_id: u64) -> PathBuf {
         let path = PathBuf::from(with_process_id(&self.pattern, &process_id.to_string()));
         let key = if self.has_process_id { process_id } else { 0 };
-        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = lock(&self.numbers);
         match numbers.next(key) {
             1 => path,
             number => numbered(&path, number),

@@ -10,11 +10,15 @@ use ipc_std::{Client, TraceConfig, TraceReader};
 use nettrace_analysis::KnownProvider;
 
 use super::rundown::Rundown;
+use super::rundown_cache;
 use super::thread_stack::Stack;
-use crate::failure::{Failure, Kind};
-use crate::globals::Globals;
+use crate::input::source;
+use crate::input::trace_file;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::process::process_name;
 use crate::recording::rundown::KEYWORDS;
-use crate::{process, recording, rundown_cache, source, trace_file};
+use crate::recording::session_failure::read_failure;
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {
@@ -106,7 +110,7 @@ impl Sampler<'_> {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
                 Err(e) => {
-                    recording::read_failure(&trace.get_ref().reader, e)?;
+                    read_failure(&trace.get_ref().reader, e)?;
                     continue;
                 }
             };
@@ -131,7 +135,7 @@ impl Sampler<'_> {
         recorded.trace = trace.into_inner().copy.filter(|_| lost == 0);
         if let (true, Some(process_id)) = (is_here, self.process_id) {
             for stack in recorded.stacks.values_mut() {
-                stack.thread_name = process::thread_name(process_id, stack.thread_id);
+                stack.thread_name = process_name::thread_name(process_id, stack.thread_id);
             }
         }
         Ok(recorded)

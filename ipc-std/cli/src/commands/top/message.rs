@@ -4,7 +4,7 @@ use core::time::Duration;
 use crossterm::event::KeyEvent;
 use nettrace_analysis::live::Activity;
 
-use crate::failure::Failure;
+use crate::output::failure::Failure;
 
 /// What the main thread waits for.
 #[derive(Debug)]

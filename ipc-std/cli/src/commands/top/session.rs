@@ -1,7 +1,6 @@
 //! The session that `top` shows: a thread reads its events, and sends a period each second.
 use core::time::Duration;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::thread;
 use std::time::Instant;
 
 use ipc_proto::nettrace::{End, EventAssembler};
@@ -11,9 +10,12 @@ use nettrace_analysis::KnownProvider;
 use nettrace_analysis::live::Live;
 
 use super::message::{Message, Period};
-use crate::failure::{Failure, Kind};
+use crate::input::source;
+use crate::input::trace_file;
+use crate::output::failure::{Failure, Kind};
+use crate::output::threads::spawn;
 use crate::recording::rundown;
-use crate::{recording, source, trace_file};
+use crate::recording::session_failure::read_failure;
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -50,7 +52,7 @@ pub(super) fn read_in_background(
     messages: SyncSender<Message>,
     since_start: bool,
 ) -> Result<(), Failure> {
-    let reader = thread::Builder::new().name("reader".to_owned()).spawn(move || {
+    let reader = spawn("reader", move || {
         let stopper = session.stopper();
         let mut reader = Reader {
             trace: TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT),
@@ -70,7 +72,7 @@ pub(super) fn read_in_background(
         // The main thread waits for it.
         let _ = reader.messages.send(Message::Ended(named.and(read)));
     });
-    reader.map(|_| ()).map_err(|e| Failure::io("cannot start a thread", &e))
+    reader.map(drop)
 }
 
 struct Reader {
@@ -100,7 +102,7 @@ impl Reader {
                     }
                 }
                 Ok(None) => break,
-                Err(e) => recording::read_failure(self.trace.get_ref(), e)?,
+                Err(e) => read_failure(self.trace.get_ref(), e)?,
             }
             let elapsed = began.elapsed();
             if elapsed < PERIOD {

@@ -3,17 +3,18 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent};
 use indicatif::{DecimalBytes, HumanCount};
 use nettrace_analysis::live::{Activity, FunctionActivity, ThreadActivity};
 use nettrace_analysis::samples::Weight;
 use unicode_width::UnicodeWidthStr;
 
 use super::message::Period;
-use crate::columns::{cut_end, cut_middle};
-use crate::full_screen::{Line, Style};
-use crate::printable::printable;
-use crate::process;
+use crate::output::columns::{cut_end, cut_middle, padded};
+use crate::output::full_screen::{Line, Style};
+use crate::output::printable::printable;
+use crate::output::scroll::{Request, Scroll};
+use crate::process::process_name;
 
 /// What to show of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,7 +102,7 @@ impl View {
                 percent(samples.running, activity.samples.running),
             ],
             id: Some(*id),
-            name: process_id.and_then(|process| process::thread_name(process, *id)).or(name),
+            name: process_id.and_then(|process| process_name::thread_name(process, *id)).or(name),
             function: self.name(function),
         }
     }
@@ -155,21 +156,13 @@ pub(super) fn row_line(row: &Row, width: usize) -> String {
     let mut line = format!("{first:8.2} {second:8.2}  ");
     if let Some(id) = row.id {
         match row.name.as_ref().filter(|_| width >= NARROW) {
-            Some(name) => line += &format!("{:24}  ", format!("{id} ({})", printable(name))),
+            Some(name) => line += &format!("{}  ", padded(&format!("{id} ({})", printable(name)), 24)),
             None => line += &format!("{id:<8}  "),
         }
     }
     let rest = width.saturating_sub(line.width());
     line += &cut_middle(&printable(&row.function), rest);
     cut_end(&line, width)
-}
-
-/// What a key requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Request {
-    Quit,
-    Redraw,
-    Nothing,
 }
 
 /// The screen of `top`.
@@ -183,49 +176,34 @@ pub(super) struct Screen {
     pub(super) period: Option<Period>,
     /// How long no event has arrived, if that is longer than a period.
     pub(super) silent: Option<Duration>,
-    /// Periods are not shown.
-    pub(super) is_paused: bool,
-    /// The rows above the first one on the screen.
-    pub(super) skip: usize,
+    pub(super) scroll: Scroll,
 }
 
 impl Screen {
     /// Takes the numbers of the next period, unless the screen is paused.
     pub(super) fn take(&mut self, period: Period) {
         self.silent = None;
-        if !self.is_paused {
+        if !self.scroll.is_paused {
             self.period = Some(period);
         }
     }
 
     /// Applies a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Request {
-        const PAGE: usize = 10;
-        if key.kind == KeyEventKind::Release {
-            return Request::Nothing;
-        }
-        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let (view, skip) = (&mut self.view, &mut self.skip);
-        match key.code {
-            KeyCode::Char('c' | 'd') if is_control => return Request::Quit,
-            KeyCode::Char('q') | KeyCode::Esc => return Request::Quit,
-            KeyCode::Char('l') if is_control => return Request::Redraw,
-            KeyCode::Char('f') => (view.threads, *skip) = (false, 0),
-            KeyCode::Char('t') => (view.threads, *skip) = (true, 0),
-            KeyCode::Tab => (view.threads, *skip) = (!view.threads, 0),
-            KeyCode::Char('s') => view.by_total = !view.by_total,
-            KeyCode::Char('w') => view.wall = !view.wall,
-            KeyCode::Char('a') => view.since_start = !view.since_start,
-            KeyCode::Char('n') => view.short = !view.short,
-            KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
-            KeyCode::Up => *skip = skip.saturating_sub(1),
-            KeyCode::Down => *skip = skip.saturating_add(1),
-            KeyCode::PageUp => *skip = skip.saturating_sub(PAGE),
-            KeyCode::PageDown => *skip = skip.saturating_add(PAGE),
-            KeyCode::Home => *skip = 0,
-            _ => return Request::Nothing,
-        }
-        Request::Redraw
+        let view = &mut self.view;
+        self.scroll.key(key, |scroll, code| {
+            match code {
+                KeyCode::Char('f') => (view.threads, scroll.skip) = (false, 0),
+                KeyCode::Char('t') => (view.threads, scroll.skip) = (true, 0),
+                KeyCode::Tab => (view.threads, scroll.skip) = (!view.threads, 0),
+                KeyCode::Char('s') => view.by_total = !view.by_total,
+                KeyCode::Char('w') => view.wall = !view.wall,
+                KeyCode::Char('a') => view.since_start = !view.since_start,
+                KeyCode::Char('n') => view.short = !view.short,
+                _ => return false,
+            }
+            true
+        })
     }
 
     /// Returns the lines of a screen of this size: at most `height`, none wider than `width`.
@@ -250,7 +228,7 @@ impl Screen {
         if let Some(silent) = self.silent {
             head.insert(1, format!("no events for {} s", silent.as_secs()));
         }
-        if self.is_paused {
+        if self.scroll.is_paused {
             head.insert(1, "PAUSED".to_owned());
         }
         let most = height.saturating_sub(TABLE).clamp(if height < TABLE { 1 } else { 2 }, 4);
@@ -275,8 +253,8 @@ impl Screen {
         lines.push((Style::Reverse, cut_end(&header, width)));
         let has_footer = height > lines.len().saturating_add(TABLE - 2);
         let room = height.saturating_sub(lines.len()).saturating_sub(usize::from(has_footer));
-        self.skip = self.skip.min(self.view.len(period).saturating_sub(room));
-        let rows = self.view.rows(period, self.local, self.skip, room);
+        let skip = self.scroll.skip(self.view.len(period), room);
+        let rows = self.view.rows(period, self.local, skip, room);
         lines.extend(rows.iter().map(|row| (Style::Plain, row_line(row, width))));
         if has_footer {
             lines.resize(height.saturating_sub(1), (Style::Plain, String::new()));
@@ -302,7 +280,7 @@ impl Screen {
             sort,
             if since_start { "a last second" } else { "a since start" },
             if wall { "w managed only" } else { "w with waits" },
-            if self.is_paused { "p continue" } else { "p pause" },
+            if self.scroll.is_paused { "p continue" } else { "p pause" },
             if short { "n full names" } else { "n short names" },
         ];
         keys.map(ToOwned::to_owned).into()
@@ -337,6 +315,8 @@ fn wrapped(parts: &[String], width: usize, most: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use crossterm::event::KeyModifiers;
+
     use super::*;
 
     fn weight(running: u64, waiting: u64) -> Weight {
@@ -386,7 +366,7 @@ mod tests {
         assert!(lines.len() <= height, "{lines:?}");
         for (_, line) in &lines {
             assert!(line.width() <= width, "{line}");
-            assert!(!line.chars().any(crate::printable::is_control), "{line:?}");
+            assert!(!line.chars().any(crate::output::printable::is_control), "{line:?}");
         }
         lines.iter().map(|(_, line)| format!("{}\n", line.trim_end())).collect()
     }

@@ -1,0 +1,171 @@
+//! The code of processes by address.
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::frame_texts::FrameId;
+use super::modules::ROWS;
+use crate::place::{at, at_mut, index};
+
+/// The methods of processes by their addresses.
+#[derive(Debug, Default)]
+pub(super) struct CodeMap {
+    /// The texts of methods.
+    arena: String,
+    /// The bytes of `arena` that no method has.
+    garbage: usize,
+    methods: Vec<Method>,
+    /// Places in `methods` that are free.
+    vacant: Vec<u32>,
+    /// The methods by process and start. Ranges do not overlap.
+    ranges: BTreeMap<(u64, u64), CodeRange>,
+}
+
+#[derive(Debug)]
+pub(super) struct Method {
+    /// `Type.Method(args)` in the arena.
+    start: u32,
+    len: u32,
+    pub(super) module: u32,
+    /// The frame, once the name is complete.
+    pub(super) frame: Option<FrameId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct CodeRange {
+    end: u64,
+    method: u32,
+}
+
+impl CodeMap {
+    /// The bytes that the texts of methods take at most.
+    pub(super) const LIMIT: usize = 64 << 20;
+
+    /// Returns the start of the last range that has an address of `start..end`.
+    pub(super) fn overlapping(&self, process: u64, start: u64, end: u64) -> Option<u64> {
+        let (key, range) = self.ranges.range(..(process, end)).next_back()?;
+        (key.0 == process && range.end > start).then_some(key.1)
+    }
+
+    /// Returns what of `range` is before the first and after the last named address in it.
+    pub(super) fn unnamed(&self, process: u64, range: Range<u64>) -> [Range<u64>; 2] {
+        let Some(last) = self.overlapping(process, range.start, range.end) else {
+            return [range, 0..0];
+        };
+        let first = match self.range_at(process, range.start) {
+            Some(_) => range.start,
+            None => {
+                { self.ranges.range((process, range.start)..).next() }.map_or(range.start, |(key, _)| key.1)
+            }
+        };
+        let end = self.ranges.get(&(process, last)).map_or(range.end, |last| last.end);
+        [range.start..first, end..range.end]
+    }
+
+    /// Returns whether exactly this code is at these addresses.
+    pub(super) fn has(&self, process: u64, range: &Range<u64>, text: &str, module: u32) -> bool {
+        let known = self.ranges.get(&(process, range.start)).filter(|known| known.end == range.end);
+        let method = known.and_then(|known| at(&self.methods, known.method));
+        method.is_some_and(|method| method.module == module && self.text(method) == text)
+    }
+
+    /// Adds code at addresses that have none. Returns whether there is room.
+    pub(super) fn insert(&mut self, process: u64, range: Range<u64>, text: &str, module: u32) -> bool {
+        let room = self.arena.len().saturating_sub(self.garbage).saturating_add(text.len());
+        if room > Self::LIMIT || self.len() >= ROWS {
+            return false;
+        }
+        // Half of it, so that each byte is moved at most once for a byte that was added.
+        if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 {
+            self.compact();
+        }
+        let start = index(self.arena.len());
+        self.arena.push_str(text);
+        let method = Method { start, len: index(text.len()), module, frame: None };
+        let place = match self.vacant.pop() {
+            Some(place) => {
+                if let Some(slot) = at_mut(&mut self.methods, place) {
+                    *slot = method;
+                }
+                place
+            }
+            None => {
+                self.methods.push(method);
+                index(self.methods.len().saturating_sub(1))
+            }
+        };
+        self.ranges.insert((process, range.start), CodeRange { end: range.end, method: place });
+        true
+    }
+
+    /// Removes the range with this start. Returns its addresses, and its method, which remains.
+    pub(super) fn remove(&mut self, process: u64, start: u64) -> Option<(Range<u64>, u32)> {
+        let CodeRange { end, method } = self.ranges.remove(&(process, start))?;
+        Some((start..end, method))
+    }
+
+    /// Removes a method without a range.
+    pub(super) fn free(&mut self, place: u32) {
+        let Some(method) = at_mut(&mut self.methods, place) else { return };
+        let len = usize::try_from(core::mem::take(&mut method.len)).unwrap_or_default();
+        self.garbage = self.garbage.saturating_add(len);
+        self.vacant.push(place);
+    }
+
+    /// Removes the texts of methods that are gone.
+    fn compact(&mut self) {
+        let mut arena = String::with_capacity(self.arena.len().saturating_sub(self.garbage));
+        let mut methods = core::mem::take(&mut self.methods);
+        for method in &mut methods {
+            let start = index(arena.len());
+            arena.push_str(self.text(method));
+            method.start = start;
+        }
+        self.methods = methods;
+        self.arena = arena;
+        self.garbage = 0;
+    }
+
+    /// Forgets the frames of all methods.
+    pub(super) fn forget_frames(&mut self) {
+        self.methods.iter_mut().for_each(|method| method.frame = None);
+    }
+
+    pub(super) fn method(&self, place: u32) -> Option<&Method> {
+        at(&self.methods, place)
+    }
+
+    pub(super) fn method_mut(&mut self, place: u32) -> Option<&mut Method> {
+        at_mut(&mut self.methods, place)
+    }
+
+    /// Returns `Type.Method(args)`.
+    pub(super) fn text(&self, method: &Method) -> &str {
+        let start = usize::try_from(method.start).unwrap_or(usize::MAX);
+        let len = usize::try_from(method.len).unwrap_or(usize::MAX);
+        self.arena.get(start..start.saturating_add(len)).unwrap_or_default()
+    }
+
+    /// Returns the method of an address.
+    pub(super) fn at(&self, process: u64, ip: u64) -> Option<u32> {
+        // The caller of code that never returns has the end of its own code as its return address.
+        self.range_at(process, ip).or_else(|| self.range_at(process, ip.wrapping_sub(1)))
+    }
+
+    fn range_at(&self, process: u64, ip: u64) -> Option<u32> {
+        let (key, range) = self.ranges.range(..=(process, ip)).next_back()?;
+        (key.0 == process && ip < range.end).then_some(range.method)
+    }
+
+    /// Returns the number of methods.
+    pub(super) fn len(&self) -> usize {
+        self.methods.len().saturating_sub(self.vacant.len())
+    }
+
+    /// Returns the places for methods, and the bytes of the arena.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> (usize, usize) {
+        (self.methods.len(), self.arena.len())
+    }
+}

@@ -1,0 +1,155 @@
+//! Modules, and the files in the memory of processes.
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use ipc_proto::nettrace::TraceEvent;
+
+use super::spelling::{module_name, push_text};
+use crate::place::{at, at_mut, index};
+use crate::rows::ModuleRow;
+
+/// How many methods, modules and mappings are stored at most, each.
+pub(super) const ROWS: usize = 1 << 20;
+
+/// The module of code whose module no row states.
+pub(super) const NO_MODULE: u32 = u32::MAX;
+
+/// A file in the memory of a process.
+#[derive(Debug, Clone, Copy)]
+struct Mapping {
+    end: u64,
+    file_offset: u64,
+    module: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Modules {
+    /// The names, as far as they are known.
+    names: Vec<Option<Arc<str>>>,
+    /// By process and by the runtime's id.
+    ids: BTreeMap<(u64, u64), u32>,
+    /// Those of symbols, by name.
+    named: BTreeMap<Arc<str>, u32>,
+    /// Mapped files by process and start.
+    mappings: BTreeMap<(u64, u64), Mapping>,
+    /// The start of each mapping by process and id.
+    mapping_ids: BTreeMap<(u64, u64), u64>,
+    dropped: u64,
+}
+
+impl Modules {
+    /// Returns the module of an id, which a later row may name.
+    pub(super) fn of_id(&mut self, process: u64, id: u64) -> u32 {
+        if let Some(module) = self.ids.get(&(process, id)) {
+            return *module;
+        }
+        let module = self.add(None);
+        if module != NO_MODULE {
+            self.ids.insert((process, id), module);
+        }
+        module
+    }
+
+    /// Returns the module of a name that a symbol has.
+    pub(super) fn of_name(&mut self, name: &str) -> u32 {
+        if let Some(module) = self.named.get(name) {
+            return *module;
+        }
+        let name: Arc<str> = name.into();
+        let module = self.add(Some(name.clone()));
+        if module != NO_MODULE {
+            self.named.insert(name, module);
+        }
+        module
+    }
+
+    fn add(&mut self, name: Option<Arc<str>>) -> u32 {
+        if self.names.len() >= ROWS {
+            self.dropped = self.dropped.saturating_add(1);
+            return NO_MODULE;
+        }
+        self.names.push(name);
+        index(self.names.len().saturating_sub(1))
+    }
+
+    /// Takes the row of a module.
+    pub(super) fn load(&mut self, process: u64, row: &ModuleRow<'_>) {
+        let mut path = String::new();
+        push_text(&mut path, row.path);
+        let name = module_name(&path);
+        let name = if row.native_path == row.path { name.strip_suffix(".ni").unwrap_or(name) } else { name };
+        if name.is_empty() {
+            return;
+        }
+        let module = self.of_id(process, row.module);
+        let Some(known) = at_mut(&mut self.names, module) else { return };
+        match known {
+            Some(known) if **known == *name => {}
+            None => *known = Some(name.into()),
+            Some(_) => {
+                // The id is used again.
+                let module = self.add(Some(name.into()));
+                self.ids.insert((process, row.module), module);
+            }
+        }
+    }
+
+    /// Returns the name of a module for a method, and whether no later row can change it.
+    pub(super) fn of_method(&self, module: u32) -> (&str, bool) {
+        match at(&self.names, module) {
+            Some(Some(name)) => (name, true),
+            Some(None) => ("ManagedModule", false),
+            None => ("?", true),
+        }
+    }
+
+    pub(super) fn name(&self, module: u32) -> &str {
+        at(&self.names, module).and_then(Option::as_deref).unwrap_or("?")
+    }
+
+    /// Takes a file in the memory of a process: the event ProcessMapping.
+    pub(super) fn map(&mut self, process: u64, event: &TraceEvent<'_>) {
+        let number = |name| event.field(name).and_then(|value| value.as_u64());
+        let (Some(start), Some(last)) = (number("StartAddress"), number("EndAddress")) else { return };
+        let Some(path) = event.field("FileName").and_then(|value| value.as_str()) else { return };
+        if self.mappings.len() >= ROWS {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        let mut text = String::new();
+        push_text(&mut text, path);
+        let name = module_name(&text);
+        // Compiled code: its symbols name their modules.
+        let is_file = !name.is_empty() && !text.starts_with("/memfd:doublemapper");
+        let module = if is_file { self.add(Some(name.into())) } else { NO_MODULE };
+        let file_offset = number("FileOffset").unwrap_or_default();
+        self.mappings.insert((process, start), Mapping { end: last.saturating_add(1), file_offset, module });
+        if let Some(id) = number("Id") {
+            self.mapping_ids.insert((process, id), start);
+        }
+    }
+
+    /// Returns the module of a mapping that a symbol is in.
+    pub(super) fn of_mapping(&mut self, process: u64, id: Option<u64>) -> u32 {
+        let start = id.and_then(|id| self.mapping_ids.get(&(process, id)));
+        let mapping = start.and_then(|start| self.mappings.get(&(process, *start)));
+        match mapping.map(|mapping| mapping.module) {
+            Some(NO_MODULE) => self.of_name("unknown"),
+            module => module.unwrap_or(NO_MODULE),
+        }
+    }
+
+    /// Returns the module of the mapping that has an address, and the offset in its file.
+    pub(super) fn at(&self, process: u64, ip: u64) -> Option<(u32, u64)> {
+        let (start, mapping) = self.mappings.range(..=(process, ip)).next_back()?;
+        let offset = ip.wrapping_sub(start.1).wrapping_add(mapping.file_offset);
+        (start.0 == process && ip < mapping.end).then_some((mapping.module, offset))
+    }
+
+    /// Returns how many rows were ignored.
+    pub(super) const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}

@@ -1,0 +1,157 @@
+//! How a name is spelled: from the rows of the runtime, the paths of files and the symbols of compiled code.
+use alloc::string::String;
+
+use ipc_proto::nettrace::Str;
+
+use crate::rows::MethodRow;
+
+/// Returns a full name without module and arguments. What is unknown stays as it is.
+///
+/// ```
+/// use nettrace_analysis::names::short_name;
+///
+/// assert_eq!(short_name("app!Shop.Cart.Total(int32)"), "Shop.Cart.Total");
+/// assert_eq!(short_name("app!?"), "app!?");
+/// ```
+#[must_use]
+pub fn short_name(text: &str) -> &str {
+    match text.split_once('!') {
+        Some((_, name)) if is_method(text) => {
+            name.split_once('(').map_or(name, |(name, _)| if name.is_empty() { text } else { name })
+        }
+        _ => text,
+    }
+}
+
+/// Returns whether a full name has a method.
+pub(super) fn is_method(text: &str) -> bool {
+    !text.ends_with("!?")
+}
+
+/// Writes `Type.Method(args)`.
+pub(super) fn write_name(to: &mut String, row: &MethodRow<'_>) {
+    if !row.type_name.is_empty() {
+        push_text(to, row.type_name);
+        to.push('.');
+    }
+    push_text(to, row.name);
+    // The return type, and what describes the call, come before the arguments.
+    if let Str::Utf16(units) = row.signature {
+        let from = units.chunks_exact(2).position(|unit| unit == [b'(', 0]);
+        let from = from.map_or(units.len(), |units| units.saturating_mul(2));
+        push_text(to, Str::Utf16(units.get(from..).unwrap_or_default()));
+    }
+}
+
+/// Appends a text, most of which is ASCII.
+pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
+    match text {
+        Str::Utf16(units) if units.chunks_exact(2).all(|unit| matches!(unit, [0..=0x7f, 0])) => {
+            const PIECE: usize = 64;
+            // Pieces, because a character at a time takes several times as long.
+            let mut piece = [0; PIECE];
+            for units in units.chunks(2 * PIECE) {
+                let units = units.chunks_exact(2);
+                let len = units.len();
+                let bytes = units.filter_map(|unit| unit.first());
+                piece.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+                let ascii = piece.get(..len).and_then(|piece| core::str::from_utf8(piece).ok());
+                to.push_str(ascii.unwrap_or_default());
+            }
+        }
+        Str::Utf8(bytes) => match core::str::from_utf8(bytes) {
+            Ok(text) => to.push_str(text),
+            Err(_) => to.extend(text.chars()),
+        },
+        Str::Utf16(_) => to.extend(text.chars()),
+    }
+}
+
+/// The longest name of a module: that of a file. Every method of a module repeats it.
+const MAX_MODULE: usize = 255;
+
+/// The longest name of a method, with its arguments. Every stack of a file repeats it.
+pub(super) const MAX_METHOD: usize = 4096;
+
+/// Returns the beginning of a name of at most so many bytes.
+pub(super) fn cut(name: &str, max: usize) -> &str {
+    if name.len() <= max {
+        return name;
+    }
+    let ends = name.char_indices().map(|(start, char)| start.saturating_add(char.len_utf8()));
+    let end = ends.take_while(|end| *end <= max).last().unwrap_or_default();
+    name.get(..end).unwrap_or_default()
+}
+
+/// Returns the name of a module by the path of its file: without the folder, `.dll` and `.exe`.
+pub(super) fn module_name(path: &str) -> &str {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let stem = match name.rsplit_once('.') {
+        Some((stem, extension))
+            if ["dll", "exe"].iter().any(|known| extension.eq_ignore_ascii_case(known)) =>
+        {
+            stem
+        }
+        _ => name,
+    };
+    cut(stem, MAX_MODULE)
+}
+
+/// Splits a name of the form `return-type [module] Type::Method(args)[Tier]` into the module and the method.
+pub(super) fn split_managed(name: &str) -> Option<(&str, &str)> {
+    // In the return type, the name of a module is followed by that of a type: `class [System.Runtime]System.String`.
+    let mut from = 0;
+    let (module, method) = name.match_indices("] ").find_map(|(end, _)| {
+        let before = name.get(from..end)?;
+        let open = before.rfind('[');
+        let start = from.saturating_add(open.unwrap_or_default());
+        from = end;
+        let is_module = open.is_some() && (start == 0 || name.get(..start)?.ends_with(' '));
+        let module = name.get(start.saturating_add(1)..end).filter(|_| is_module)?;
+        Some((module, name.get(end..)?.strip_prefix("] ")?))
+    })?;
+    let method = match method.strip_suffix(']').and_then(|method| method.rsplit_once('[')) {
+        Some((method, _tier)) => method,
+        None => method,
+    };
+    (!module.is_empty() && !method.is_empty()).then_some((module, method))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_of_compiled_code() {
+        for (name, split) in [
+            ("void [Shop] Shop.Cart::Add(int32[])[Tier0]", Some(("Shop", "Shop.Cart::Add(int32[])"))),
+            ("class [System.Runtime]System.String [Shop] Cart::Name()", Some(("Shop", "Cart::Name()"))),
+            ("value class List`1<class [A]B> [Shop] Cart::All()[PreJIT]", Some(("Shop", "Cart::All()"))),
+            ("[Shop] Cart::New()[Optimized Tier1]", Some(("Shop", "Cart::New()"))),
+            ("void [Shop, Version=1.0] Cart::New()", Some(("Shop, Version=1.0", "Cart::New()"))),
+            ("foo(int) [clone .cold.1]", None),
+            ("operator new[] (unsigned long)", None),
+            ("void [] Cart::New()[Tier0]", None),
+            ("void [Shop] [Tier0]", None),
+            ("void [Shop] ", None),
+        ] {
+            assert_eq!(split_managed(name), split, "{name}");
+        }
+    }
+
+    #[test]
+    fn file_names() {
+        for (path, stem) in [
+            ("/a/b.dll", "b"),
+            ("C:\\x\\y.z.EXE", "y.z"),
+            ("name", "name"),
+            // The name of a dynamic assembly is no file.
+            ("Dynamic.Proxy", "Dynamic.Proxy"),
+            ("/a/libc.so.6", "libc.so.6"),
+            ("[kernel.kallsyms]", "[kernel.kallsyms]"),
+            ("", ""),
+        ] {
+            assert_eq!(module_name(path), stem);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+use alloc::string::String;
+
+/// What to weigh: see the [module](super).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Clock {
+    /// Samples of threads that run.
+    Cpu,
+    /// All samples.
+    Wall,
+    /// The time of threads by the rule of `dotnet-trace report`.
+    ThreadTime,
+    /// The time of threads by the rule of `dotnet-trace convert`: by samples and allocations only.
+    SampledTime,
+    /// Allocated bytes.
+    Allocations,
+    /// Thrown exceptions.
+    Exceptions,
+    /// The time of waiting for locks.
+    Contention,
+    /// The events of a provider.
+    Events {
+        /// Its name.
+        provider: String,
+        /// Only those of this id.
+        event_id: Option<u32>,
+    },
+    /// All events with a stack.
+    AllEvents,
+}
+
+/// What the numbers of a clock count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Samples.
+    Samples,
+    /// Time in nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+    /// Events.
+    Events,
+}
+
+impl Unit {
+    /// Returns its name: `samples`, `nanoseconds`, `bytes` or `events`.
+    ///
+    /// ```
+    /// use nettrace_analysis::samples::Clock;
+    ///
+    /// assert_eq!(Clock::ThreadTime.unit().name(), "nanoseconds");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::Nanoseconds => "nanoseconds",
+            Self::Bytes => "bytes",
+            Self::Events => "events",
+        }
+    }
+}
+
+impl Clock {
+    /// Returns the unit of its weights.
+    #[must_use]
+    pub const fn unit(&self) -> Unit {
+        match self {
+            Self::Cpu | Self::Wall => Unit::Samples,
+            Self::ThreadTime | Self::SampledTime | Self::Contention => Unit::Nanoseconds,
+            Self::Allocations => Unit::Bytes,
+            Self::Exceptions | Self::Events { .. } | Self::AllEvents => Unit::Events,
+        }
+    }
+}

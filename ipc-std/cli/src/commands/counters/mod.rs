@@ -1,0 +1,573 @@
+//! `counters`: counters and metrics of processes, and of traces.
+use core::net::SocketAddr;
+use core::ops::ControlFlow;
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::io::{self, BufWriter, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample, Selection, System};
+
+use crate::args::durations;
+use crate::args::socket_path;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::counters::condition::{self, Condition, Watch};
+use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
+use crate::counters::lines::{Lines, Style};
+use crate::counters::output::{self, Output, Prometheus};
+use crate::counters::prometheus::Exposition;
+use crate::counters::table::Table;
+use crate::output::failure::{Failure, Kind};
+use crate::output::full_screen::{self, FullScreen};
+use crate::output::globals::Globals;
+use crate::output::printable::printable_name;
+use crate::output::stdout::unbuffered_stdout;
+use crate::process::process_name;
+use crate::process::target::Target;
+use crate::process::trace_target;
+use crate::process::wire_log::{WireLog, WireLogArgs};
+
+mod list;
+
+/// Show counters and metrics of processes as they change, or of a trace
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting a session, and again when ending it [default: 10s, 2m]")))]
+#[command(after_help = "\
+A number is a process ID, anything else a file; --file makes a number a file.
+After it, or after --name, --socket or --all, come the counters: PROVIDER or
+PROVIDER/NAME, for event sources and meters [default: System.Runtime; all of a
+file]. EventCounters\\PROVIDER and Meters\\PROVIDER select one of the two, and a
+meter can end with *. What a provider has as a meter is not shown again as
+event counters. `counters list PID` shows what there is.
+
+On a terminal, a table shows each series with its value, what it grew by each
+second, and its last minute; keys sort, filter and pause it. Otherwise a line is
+a sample: its time, counter, tags and value, and what it grew by each
+second in parentheses. Counters of meters count from the start of the session,
+observable ones report the sum of the program. Averages, increments and
+histograms are those of the interval, histograms with buckets of the session.
+
+With --json, a line is {\"time\", \"process_id\", \"system\", \"provider\", \"name\",
+\"unit\", \"tags\", \"kind\", \"value\", \"interval\"}, and by kind \"rate\" (each
+second), \"count\", \"sum\", \"min\", \"max\", \"quantiles\", \"scale\", \"zero_count\",
+\"first_bucket\", \"buckets\"; meters have \"instrument_id\". Numbers are as the
+program reports them, null if it reports none. --csv has the columns of
+dotnet-counters; times are UTC. --format otlp-json writes a request of OTLP after
+each interval. --format prometheus writes once, after two intervals or
+--duration; -o replaces a file after each interval, which must be new without
+--overwrite, and --serve answers requests.
+
+--until ends with status 0 as soon as a CONDITION holds in one process, and
+--duration then with status 4 if none does:
+  [PART(]PROVIDER/NAME[TAG=VALUE,...][)] OP NUMBER [for DURATION] [and ...]
+PART is value [default], rate, p50, p95, p99, count, sum, min or max, OP is one
+of > >= < <= == !=. A counter that no process reports is an error after a few
+intervals, except with --all.
+
+Examples:
+  dotnet-ipc counters 4242
+  dotnet-ipc counters --name Shop System.Runtime Microsoft.AspNetCore.Hosting
+  dotnet-ipc counters 4242 My.Meter --csv --duration 60s > meter.csv
+  dotnet-ipc counters --all System.Runtime/dotnet.gc.heap.total_allocated --json
+  dotnet-ipc counters app.nettrace
+  dotnet-ipc counters --all --serve 127.0.0.1:9184
+  dotnet-ipc counters 4242 --until 'System.Runtime/cpu-usage > 80 for 10s' && dotnet-ipc dump 4242")]
+pub(crate) struct Args {
+    /// A process ID or a trace, or `list` and a process ID; then counters
+    #[arg(value_name = "PID|FILE|COUNTER")]
+    operands: Vec<String>,
+    /// Name of the process, or its unique beginning, instead of a process ID
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Path of the runtime's diagnostic socket, instead of a process ID
+    #[arg(long, value_name = "PATH", conflicts_with = "name", value_parser = socket_path::parser())]
+    socket: Option<PathBuf>,
+    /// All processes, also those that start later
+    #[arg(long, conflicts_with_all = ["name", "socket"])]
+    all: bool,
+    /// Read PID|FILE as a file even if it is a number
+    #[arg(long, conflicts_with_all = ["name", "socket", "all"])]
+    file: bool,
+    /// Time between two samples [default: 1s]
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
+    interval: Option<Duration>,
+    /// End after DURATION
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
+    duration: Option<Duration>,
+    /// End when this holds; repeatable, the first one that holds counts
+    #[arg(long, value_name = "CONDITION", value_parser = condition::parse)]
+    until: Vec<Condition>,
+    /// Write CSV with the columns of dotnet-counters
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Write the text format of Prometheus, or OTLP as lines of JSON
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["csv", "json"])]
+    format: Option<Format>,
+    /// Write the text format of Prometheus to FILE after each interval, replacing it in one step; - is standard output
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["csv", "json", "serve"])]
+    output: Option<PathBuf>,
+    /// Serve the text format of Prometheus at http://ADDRESS/metrics, as 127.0.0.1:9184
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["csv", "json"])]
+    serve: Option<SocketAddr>,
+    /// Number of series of meters that a process reports at most [default: 1000]
+    #[arg(long, value_name = "N")]
+    max_time_series: Option<u32>,
+    /// Number of series of histograms that a process reports at most [default: 10]
+    #[arg(long, value_name = "N")]
+    max_histograms: Option<u32>,
+    /// Request histograms with buckets, since .NET 10; another session of meters then cannot run
+    #[arg(long)]
+    exponential_histograms: bool,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+/// A format for other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Prometheus,
+    OtlpJson,
+}
+
+/// What the operands name.
+#[derive(Debug)]
+enum Subject<'a> {
+    File(&'a Path),
+    Process(Target<'a>),
+    All,
+}
+
+/// The first operand that asks for a list.
+const LIST: &str = "list";
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let is_list = args.operands.first().is_some_and(|first| first == LIST);
+    let operands = args.operands.get(usize::from(is_list)..).unwrap_or_default();
+    let (subject, counters) = args.subject(operands)?;
+    let mut selections = Vec::new();
+    for text in counters {
+        let selection = text.parse::<Selection>();
+        selections.push(selection.map_err(|e| Failure::new(Kind::Usage, format!("{text:?}: {e}")))?);
+    }
+    if is_list {
+        let Subject::Process(target) = subject else {
+            return Err(Failure::new(
+                Kind::Usage,
+                "`counters list` requires a process ID, --name or --socket",
+            ));
+        };
+        let (wire_log, timeouts) = (args.wire_log.open()?, args.timeout.timeouts());
+        let config = |selections| args.config(selections);
+        let connect = || Ok((args.process(target), target.client(timeouts, &wire_log)?));
+        list::run(config, connect, timeouts, selections, globals)?;
+        return wire_log.check();
+    }
+    let conditions = args.until.iter().flat_map(Condition::selections);
+    // A file has what it has; of a process, the conditions alone are enough.
+    if !(matches!(subject, Subject::File(_)) && selections.is_empty()) {
+        selections.extend(conditions.cloned());
+    }
+    match subject {
+        Subject::File(file) => {
+            if args.is_about_sessions() {
+                return Err(trace_target::options_do_not_apply(file));
+            }
+            let mut show = Show::new(args, globals, args.output(false, false, globals)?);
+            let read = feed::read_file(file, &selections, |process, report| show.report(process, report));
+            show.finish_file(read)
+        }
+        Subject::Process(target) => {
+            let wire_log = args.wire_log.open()?;
+            let config = args.config(selections);
+            let wanted = config.selections.clone();
+            // Before the output changes the terminal, which a signal restores.
+            let mut feed = Feed::new(config, args.timeout.timeouts())?;
+            let client = target.client(args.timeout.timeouts(), &wire_log)?;
+            let show = Show::new(args, globals, args.output(false, true, globals)?);
+            feed.add(args.process(target), client)?;
+            show.wanting(wanted).live(feed, &wire_log)
+        }
+        Subject::All => {
+            let wire_log = args.wire_log.open()?;
+            let mut feed = Feed::new(args.config(selections), args.timeout.timeouts())?;
+            let show = Show::new(args, globals, args.output(true, true, globals)?);
+            feed.follow_all(wire_log.observer());
+            show.live(feed, &wire_log)
+        }
+    }
+}
+
+impl Args {
+    /// Returns the subject, and the operands that name counters.
+    fn subject<'a>(&'a self, operands: &'a [String]) -> Result<(Subject<'a>, &'a [String]), Failure> {
+        if self.all {
+            return Ok((Subject::All, operands));
+        }
+        if self.name.is_some() || self.socket.is_some() {
+            let target = Target::new(self.socket.as_deref(), self.name.as_deref(), 0);
+            return Ok((Subject::Process(target), operands));
+        }
+        let Some((first, rest)) = operands.split_first() else {
+            let message = "a process ID, a file, --name, --socket or --all is required";
+            return Err(Failure::new(Kind::Usage, message));
+        };
+        let process_id = if self.file { None } else { trace_target::process_id(first)? };
+        let subject = match process_id {
+            Some(process_id) => Subject::Process(Target::ProcessId(process_id)),
+            None => Subject::File(Path::new(first)),
+        };
+        Ok((subject, rest))
+    }
+
+    /// Returns where the samples go.
+    fn output(&self, has_all: bool, is_live: bool, globals: &Globals) -> Result<Output, Failure> {
+        let stdout = || unbuffered_stdout().map(BufWriter::new).map_err(|e| cannot_write(&e));
+        let is_prometheus = self.format == Some(Format::Prometheus);
+        if !is_prometheus && (self.output.is_some() || (self.serve.is_some() && self.format.is_some())) {
+            let message = "--output requires --format prometheus, and --serve serves no other format";
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        let exposition = || Arc::new(Mutex::new(Exposition::default()));
+        if let Some(address) = self.serve {
+            let exposition = exposition();
+            let address = output::serve(address, Arc::clone(&exposition))?;
+            globals.note(&format!("serving http://{address}/metrics"));
+            return Ok(Output::Prometheus(exposition, Prometheus::Served));
+        }
+        Ok(match (self.format, self.file()) {
+            (Some(Format::Prometheus), Some(path)) => {
+                // Each write after the first one replaces a file of this command.
+                self.wire_log.overwrite.check(path)?;
+                Output::Prometheus(exposition(), Prometheus::File(path.to_owned()))
+            }
+            (Some(Format::Prometheus), None) => {
+                Output::Prometheus(exposition(), Prometheus::Stdout(stdout()?))
+            }
+            (Some(Format::OtlpJson), _) => Output::Otlp(Box::default(), stdout()?),
+            (None, _) => {
+                let style = match (self.csv, globals.json) {
+                    (true, _) => Style::Csv,
+                    (_, true) => Style::Json,
+                    _ => Style::Text,
+                };
+                if is_live && style == Style::Text && full_screen::is_available() {
+                    return Ok(Output::Table(Box::new(Table::new(has_all)), FullScreen::enter()?));
+                }
+                Output::Lines(Lines::new(style, stdout()?, has_all))
+            }
+        })
+    }
+
+    /// Returns whether there is an option that only applies to a process.
+    fn is_about_sessions(&self) -> bool {
+        let has_times = self.interval.is_some() || self.duration.is_some() || self.timeout.given().is_some();
+        let has_limits = self.max_time_series.is_some() || self.max_histograms.is_some();
+        has_times || has_limits || self.exponential_histograms || self.wire_log.is_wanted()
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval.unwrap_or_else(|| CounterConfig::default().interval)
+    }
+
+    /// Returns the path of `--output`. `-` is standard output, as without it.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| path.as_os_str() != "-")
+    }
+
+    /// Returns when to end. What is written once is complete after two intervals.
+    fn end(&self) -> Option<Duration> {
+        const INTERVALS: u32 = 2;
+        let is_once =
+            self.format == Some(Format::Prometheus) && self.file().is_none() && self.serve.is_none();
+        let once = || self.interval().saturating_mul(INTERVALS).saturating_add(Duration::from_millis(500));
+        self.duration.or_else(|| (is_once && self.until.is_empty()).then(once))
+    }
+
+    fn process(&self, target: Target<'_>) -> Process {
+        match target {
+            Target::ProcessId(id) => {
+                Process { id: Some(id), name: process_name::system_name(id).unwrap_or_default() }
+            }
+            Target::Name(name) => Process { id: None, name: name.to_owned() },
+            Target::Socket(_) => Process { id: None, name: String::new() },
+        }
+    }
+
+    fn config(&self, mut selections: Vec<Selection>) -> CounterConfig {
+        if selections.is_empty() {
+            selections.extend("System.Runtime".parse());
+        }
+        let defaults = CounterConfig::default();
+        CounterConfig {
+            selections,
+            interval: self.interval(),
+            max_time_series: self.max_time_series.unwrap_or(defaults.max_time_series),
+            max_histograms: self.max_histograms.unwrap_or(defaults.max_histograms),
+            exponential_histograms: self.exponential_histograms.then(ExponentialConfig::default),
+            ..defaults
+        }
+    }
+}
+
+fn cannot_write(e: &io::Error) -> Failure {
+    Failure::io("cannot write to standard output", e)
+}
+
+/// Shows samples until the end.
+struct Show<'a> {
+    args: &'a Args,
+    globals: &'a Globals,
+    output: Output,
+    watches: Vec<Watch>,
+    /// The problems that were reported, each once a process.
+    problems: BTreeSet<(Process, String)>,
+    /// The selections that no sample and no instrument matches so far. Of all processes, there are none.
+    missing: Vec<Selection>,
+    samples: u64,
+    /// The condition that holds.
+    held: Option<String>,
+    /// Why the output ended.
+    written: Result<(), io::Error>,
+}
+
+/// The problems of all processes that are reported at most.
+const MAX_PROBLEMS: usize = 1_000;
+/// The intervals after which every counter has reported once, and the time that a session needs to start.
+const FIRST_INTERVALS: u32 = 3;
+const STARTING: Duration = Duration::from_secs(2);
+
+impl<'a> Show<'a> {
+    fn new(args: &'a Args, globals: &'a Globals, output: Output) -> Self {
+        let watches = args.until.iter().cloned().map(Watch::new).collect();
+        let (problems, missing, samples) = (BTreeSet::new(), Vec::new(), 0);
+        Self { args, globals, output, watches, problems, missing, samples, held: None, written: Ok(()) }
+    }
+
+    /// Reports these selections if no sample and no instrument matches them.
+    fn wanting(self, missing: Vec<Selection>) -> Self {
+        Self { missing, ..self }
+    }
+
+    /// Takes a report. Breaks if no more are wanted.
+    fn report(&mut self, process: &Process, report: Report) -> ControlFlow<()> {
+        match report {
+            Report::Sample(sample) => self.sample(process, &sample),
+            Report::Begin(instrument) => {
+                let OwnedInstrument { meter, name, .. } = &*instrument;
+                self.watches.iter_mut().for_each(|watch| watch.exists(meter, name));
+                self.missing.retain(|one| !one.contains(System::Meter, (&**meter).into(), (&**name).into()));
+                self.output.instrument(*instrument);
+                ControlFlow::Continue(())
+            }
+            Report::End(instrument) => {
+                self.output.ended(process, Some(&instrument));
+                ControlFlow::Continue(())
+            }
+            Report::Problem(problem) => {
+                self.problem(process, problem);
+                ControlFlow::Continue(())
+            }
+            Report::Published(_) | Report::EnumerationComplete | Report::Ended(_) => {
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    fn sample(&mut self, process: &Process, sample: &OwnedSample) -> ControlFlow<()> {
+        self.samples = self.samples.saturating_add(1);
+        if !self.missing.is_empty() {
+            let OwnedSample { system, provider, name, .. } = sample;
+            self.missing.retain(|one| !one.contains(*system, (&**provider).into(), (&**name).into()));
+        }
+        if let Err(e) = self.output.sample(process, sample) {
+            self.written = Err(e);
+            return ControlFlow::Break(());
+        }
+        for watch in &mut self.watches {
+            if watch.holds(process, sample) {
+                self.held = Some(watch.condition().to_string());
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn problem(&mut self, process: &Process, problem: String) {
+        if self.problems.len() < MAX_PROBLEMS && self.problems.insert((process.clone(), problem.clone())) {
+            self.note(&format!("{}{problem}", self.prefix(process)));
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        if !self.output.note(note) {
+            self.globals.note(note);
+        }
+    }
+
+    /// Returns how notes name a process if there can be several.
+    fn prefix(&self, process: &Process) -> String {
+        match process.id {
+            Some(id) if self.args.all && process.name.is_empty() => format!("process {id}: "),
+            Some(id) if self.args.all => format!("process {id} {}: ", printable_name(&process.name)),
+            _ => String::new(),
+        }
+    }
+
+    fn live(mut self, mut feed: Feed, wire_log: &WireLog) -> Result<(), Failure> {
+        let began = Instant::now();
+        let after = |duration: Duration| began.checked_add(duration);
+        let mut end = self.args.end().and_then(after);
+        let pace = self.output.pace(self.args.interval());
+        let mut tick = after(pace);
+        let is_checked = !self.watches.is_empty() && !self.args.all;
+        let first = self.args.interval().saturating_mul(FIRST_INTERVALS).saturating_add(STARTING);
+        let mut first = after(first).filter(|_| !self.args.all);
+        let mut failed = Ok(());
+        let mut possible = Ok(());
+        let mut is_quit = false;
+        loop {
+            let next = feed.next([end, first, tick].into_iter().flatten().min())?;
+            match next {
+                Next::Report(process, Report::Ended(ended)) => {
+                    if ended.is_err() {
+                        self.output.ended(&process, None);
+                    }
+                    match ended {
+                        Err(failure) if self.args.all => {
+                            self.note(&format!("{}{failure}", self.prefix(&process)));
+                        }
+                        ended => failed = ended,
+                    }
+                }
+                Next::Report(process, report) => {
+                    let wanted = self.report(&process, report);
+                    if wanted.is_break() {
+                        break;
+                    }
+                }
+                Next::Deadline => {
+                    let now = Instant::now();
+                    if end.is_some_and(|end| now >= end) {
+                        end = None;
+                        feed.stop();
+                    }
+                    if first.is_some_and(|first| now >= first) {
+                        first = None;
+                        possible = self.check_possible(true);
+                        if possible.is_err() {
+                            break;
+                        }
+                        self.report_missing();
+                    }
+                    if tick.is_some_and(|tick| now >= tick) {
+                        tick = now.checked_add(pace);
+                        match self.output.keys().and_then(|quits| self.output.tick().map(|()| quits)) {
+                            Ok(false) => {}
+                            Ok(true) => {
+                                is_quit = true;
+                                break;
+                            }
+                            Err(e) => {
+                                self.written = Err(e);
+                                break;
+                            }
+                        }
+                    }
+                }
+                Next::Finished => break,
+            }
+            if is_checked {
+                possible = self.check_possible(false);
+                if possible.is_err() {
+                    break;
+                }
+            }
+            if let Err(e) = self.output.flush() {
+                self.written = Err(e);
+                break;
+            }
+        }
+        // The sessions can take long to stop. Messages follow on the usual screen.
+        full_screen::restore();
+        let ended = feed.end();
+        if self.samples == 0 && failed.is_ok() {
+            // The reason for the missing samples, as that the runtime is suspended.
+            failed = ended;
+        }
+        failed = failed.and(possible);
+        let is_empty = self.samples == 0 && self.written.is_ok() && !is_quit;
+        if is_empty && !self.args.all && self.watches.is_empty() && failed.is_ok() {
+            self.report_missing();
+            failed = Err(Failure::new(Kind::Other, "no sample arrived")
+                .with_hint("`dotnet-ipc counters list PID` shows the counters of a process"));
+        }
+        self.finish(failed)?;
+        wire_log.check()
+    }
+
+    /// Reports the counters that no process reports, once.
+    fn report_missing(&mut self) {
+        for selection in core::mem::take(&mut self.missing) {
+            self.note(&format!("no process reports {selection}"));
+        }
+    }
+
+    fn cannot_write(&self, e: &io::Error) -> Failure {
+        match self.args.file() {
+            Some(path) => Failure::io(format_args!("cannot write {}", path.display()), e),
+            None => cannot_write(e),
+        }
+    }
+
+    /// Fails if a condition can never hold.
+    fn check_possible(&self, is_after_first_intervals: bool) -> Result<(), Failure> {
+        for watch in &self.watches {
+            if let Some(why) = watch.impossible(is_after_first_intervals) {
+                let message = format!("'{}' can never hold: {why}", watch.condition());
+                let failure = Failure::new(Kind::Usage, message);
+                return Err(
+                    failure.with_hint("`dotnet-ipc counters list PID` shows the counters of a process")
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_file(self, read: Result<(), Failure>) -> Result<(), Failure> {
+        let (samples, is_open) = (self.samples, self.held.is_none() && self.written.is_ok());
+        if is_open {
+            self.check_possible(true)?;
+        }
+        self.finish(read)?;
+        if samples == 0 {
+            return Err(Failure::new(Kind::Other, "the trace has no counters")
+                .with_hint("record them with `dotnet-ipc counters PID`, or a trace with --provider 'System.Runtime:0:4:EventCounterIntervalSec=1'"));
+        }
+        Ok(())
+    }
+
+    /// Ends the output. Fails if that failed, if the samples ended with a failure, and if no condition holds.
+    fn finish(mut self, failed: Result<(), Failure>) -> Result<(), Failure> {
+        let written = core::mem::replace(&mut self.written, Ok(())).and_then(|()| self.output.finish());
+        match written {
+            // The reader of the pipe wants no more.
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(()),
+            written => written.map_err(|e| self.cannot_write(&e))?,
+        }
+        if let Some(held) = self.held {
+            self.globals.note(&format!("'{held}' holds"));
+            return Ok(());
+        }
+        failed?;
+        if self.watches.is_empty() {
+            return Ok(());
+        }
+        let conditions: Vec<String> =
+            self.watches.iter().map(|watch| format!("'{}'", watch.condition())).collect();
+        Err(Failure::new(Kind::Timeout, format!("{} did not hold", conditions.join(" or "))).without_hint())
+    }
+}

@@ -1,0 +1,123 @@
+//! `monitor`: listens on a diagnostic port, and sets up the runtimes that connect.
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::mpsc;
+use std::thread;
+
+use ipc_std::{Monitor, Timeouts};
+#[cfg(unix)]
+use rustix::process::{Resource, getrlimit, setrlimit};
+use tempfile::TempDir;
+
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::signals;
+use crate::recording::session::TICK;
+
+mod args;
+mod child;
+mod event;
+mod notice;
+mod port;
+mod trace_files;
+
+pub(crate) use args::Args;
+use child::Child;
+use notice::{Notice, Notifier};
+use port::Port;
+
+/// Runs the port until it ends. Returns the exit status of the command, if there was one.
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Failure> {
+    if args.trace.is_none() && args.options.is_used() {
+        return Err(
+            Failure::new(Kind::Usage, "options of a trace need a file").with_hint("pass --trace FILE")
+        );
+    }
+    if args.trace.as_deref().is_some_and(|file| file.as_os_str() == "-") {
+        let failure = Failure::new(Kind::Usage, "--trace needs a file: standard output is in use");
+        return Err(failure);
+    }
+    let plan = args.trace.as_ref().map(|_| args.options.plan()).transpose()?;
+    let wire_log = args.wire_log.open()?;
+    let (path, directory) = port_path(args)?;
+    let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
+    let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
+    // With --no-resume a suspended runtime would stay suspended.
+    let suspend = !args.options.session.live.no_resume;
+    let (name, value) = monitor.variable(suspend)?;
+
+    let (sender, notices) = mpsc::channel();
+    let notifier = Notifier { sender, waker: monitor.waker() };
+    signals::handle({
+        let (notifier, path) = (notifier.clone(), monitor.path().map(ToOwned::to_owned));
+        let directory = directory.as_ref().map(|directory| directory.path().to_owned());
+        let mut is_second = false;
+        move |signal| {
+            if core::mem::replace(&mut is_second, true) {
+                // The tool ends even if the files cannot be removed.
+                let _ = path.as_ref().map(std::fs::remove_file);
+                let _ = directory.as_ref().map(std::fs::remove_dir);
+                return false;
+            }
+            notifier.send(Notice::Signal(signal));
+            true
+        }
+    })?;
+    let child = match args.command.split_first() {
+        Some((program, arguments)) => {
+            if std::env::var("DOTNET_EnableDiagnostics").is_ok_and(|value| value == "0") {
+                globals.note("DOTNET_EnableDiagnostics=0 prevents runtimes from connecting");
+            }
+            let mut command = Command::new(program);
+            Some(Child::start(command.args(arguments), suspend, &monitor, notifier.clone())?)
+        }
+        None => {
+            #[cfg(unix)]
+            allow_many_connections();
+            globals.note(&format!("runtimes connect with {name}={}", quoted(&value)));
+            None
+        }
+    };
+    let port = Port::new(args, globals, &monitor, plan, notifier);
+    let status = thread::scope(|scope| port.run(scope, child, &notices))?;
+    let failure = port.take_failure().or_else(|| wire_log.check().err());
+    match (status, failure) {
+        (Some(status), failure) if !status.success() || failure.is_none() => {
+            Ok(Some(child::exit_code(status)))
+        }
+        (_, Some(failure)) => Err(failure),
+        (_, None) => Ok(None),
+    }
+}
+
+/// Quotes a value for a shell.
+fn quoted(value: &OsStr) -> String {
+    let value = value.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._,-+:@%=".contains(c);
+    if value.chars().all(plain) { value.into_owned() } else { format!("'{}'", value.replace('\'', "'\\''")) }
+}
+
+/// Returns the path of the port, and the temporary directory if there is one.
+fn port_path(args: &Args) -> Result<(PathBuf, Option<TempDir>), Failure> {
+    if let Some(path) = &args.listen {
+        return Ok((path.clone(), None));
+    }
+    let directory = tempfile::Builder::new().prefix("dotnet-ipc-").tempdir();
+    let directory = directory.map_err(|e| Failure::io("cannot create a temporary directory", &e))?;
+    #[cfg(unix)]
+    let path = directory.path().join("port");
+    // Named pipes are in no directory, but the name of the directory is unique.
+    #[cfg(windows)]
+    let path = directory.path().file_name().unwrap_or_default().into();
+    Ok((path, Some(directory)))
+}
+
+/// Raises the limit of open files, because each runtime has a connection. Not done for a command, which would inherit
+/// it.
+#[cfg(unix)]
+fn allow_many_connections() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}

@@ -1,0 +1,204 @@
+//! `stack`: the stacks of a process, now.
+mod rundown;
+mod rundown_cache;
+mod sampler;
+mod thread_stack;
+
+use core::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Instant;
+
+use ipc_std::Client;
+use nettrace_analysis::names::{FrameId, Names};
+use serde_json::json;
+
+use self::rundown_cache::CachedRundown;
+use self::sampler::{Recorded, Sampler};
+use self::thread_stack::Stack;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::printable::{json_line, printable_name};
+use crate::output::signals;
+use crate::output::stdout::to_open_stdout;
+use crate::process::target::{Target, TargetArgs};
+use crate::process::wire_log::WireLogArgs;
+
+/// Show what each managed thread of a process does now: its stack, innermost method first
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting a session, and again when ending it [default: 10s, 2m]")))]
+#[command(after_help = "\
+The runtime stops all threads for about a millisecond to record their stacks,
+and then sends the names of all methods: some megabytes. The program runs on
+meanwhile. A suspended runtime has no threads yet, and is not resumed.
+
+The names are stored in the folder dotnet-ipc of XDG_CACHE_HOME, of ~/.cache or,
+on Windows, of LOCALAPPDATA, in files that only you can read; so the next `stack`
+of the process needs no names. New code, and code that the runtime can free, has
+its names from the process. Files of processes that have ended, and those that
+are older than a week, are removed.
+
+\"[outside managed code]\" means that the thread waits, or runs native code that
+the method below it has called. Threads without managed code are not shown.
+\"?!?\" is code that the runtime does not name, such as its host.
+
+With --json, a line is a thread: {\"thread_id\", \"thread_name\", \"state\",
+\"frames\"}. The state is \"managed\" or \"external\". The operating system has the
+name; it is null with --name and --socket, and where it is not known.
+
+Examples:
+  dotnet-ipc stack 4242
+  dotnet-ipc stack 4242 --watch
+  dotnet-ipc stack --name Shop --json | jq -r '.frames[0]' | sort | uniq -c")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Show the stacks again each second, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+    /// Neither use nor store names in the cache folder
+    #[arg(long)]
+    no_cache: bool,
+    /// Show methods without module and arguments
+    #[arg(long)]
+    short: bool,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+/// The time from one `--watch` to the next.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let wire_log = args.wire_log.open()?;
+    let sampler = Sampler {
+        client: args.target.client(args.timeout.timeouts(), &wire_log)?,
+        process_id: match args.target.target() {
+            Target::ProcessId(process_id) => Some(process_id),
+            Target::Name(_) | Target::Socket(_) => None,
+        },
+        globals,
+    };
+    let cached = if args.no_cache { None } else { cached_rundown(&sampler.client) };
+    let mut rundown = cached.as_ref().and_then(|cached| {
+        let mut recorded = Recorded::read(cached.open()?)?;
+        let stacks = recorded.take_stacks();
+        recorded.rundown.finish(stacks);
+        Some(recorded.rundown)
+    });
+    let mut watch = Watch::default();
+    loop {
+        let began = Instant::now();
+        let sample = |with_rundown| sampler.sample(with_rundown).map_err(|failure| watch.explain(failure));
+        // Without the rundown it is faster, but a method that was compiled since then has no name.
+        let later = match &mut rundown {
+            Some(rundown) => rundown.later(sample(false)?.take_stacks()),
+            None => None,
+        };
+        let is_open = match (later, &rundown) {
+            (Some(stacks), Some(rundown)) => {
+                watch.begin(args)?;
+                show(&stacks, &rundown.names, args, globals)?
+            }
+            _ => {
+                let mut recorded = sample(true)?;
+                let stacks = recorded.take_stacks();
+                let trace = recorded.trace.take();
+                let rundown = rundown.insert(recorded.rundown);
+                let stacks = rundown.finish(stacks);
+                watch.begin(args)?;
+                let is_open = show(&stacks, &rundown.names, args, globals)?;
+                if let (Some(cached), Some(trace)) = (&cached, trace) {
+                    // The cache only saves time.
+                    let _ = cached.replace(&trace);
+                }
+                is_open
+            }
+        };
+        wire_log.check()?;
+        if !is_open || watch.is_over(INTERVAL.saturating_sub(began.elapsed())) {
+            return Ok(());
+        }
+    }
+}
+
+/// `--watch`, from the first stacks on.
+#[derive(Debug, Default)]
+struct Watch {
+    /// Receives the first signal.
+    signal: Option<Receiver<()>>,
+}
+
+impl Watch {
+    /// Begins, if this is wanted. Before that, a signal ends the tool; from then on, only a second one.
+    fn begin(&mut self, args: &Args) -> Result<(), Failure> {
+        if args.watch && self.signal.is_none() {
+            let (sender, signal) = mpsc::sync_channel(1);
+            signals::handle(move |_| sender.try_send(()).is_ok())?;
+            self.signal = Some(signal);
+        }
+        Ok(())
+    }
+
+    /// Waits for the time of the next stacks. Returns whether there are none.
+    fn is_over(&self, pause: Duration) -> bool {
+        let next = |signal: &Receiver<()>| signal.recv_timeout(pause) == Err(RecvTimeoutError::Timeout);
+        !self.signal.as_ref().is_some_and(next)
+    }
+
+    /// Returns why there are no stacks. A process that had some before, and does not listen now or ends the connection,
+    /// has exited.
+    fn explain(&self, failure: Failure) -> Failure {
+        match failure.kind() {
+            Kind::NotFound | Kind::NoListener | Kind::Gone if self.signal.is_some() => {
+                Failure::new(Kind::Gone, "the process exited")
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// Returns the place of the process in the cache. Runtimes before .NET 5 have no cookie.
+fn cached_rundown(client: &Client) -> Option<CachedRundown> {
+    let folder = rundown_cache::folder()?;
+    let info = client.process_info().ok()?;
+    Some(CachedRundown::new(folder, info.process_id, info.runtime_cookie))
+}
+
+/// Writes the stacks. Returns whether the reader wants the next ones.
+fn show(stacks: &[Stack<FrameId>], names: &Names, args: &Args, globals: &Globals) -> Result<bool, Failure> {
+    let name =
+        |frame: &FrameId| printable_name(if args.short { names.short(*frame) } else { names.text(*frame) });
+    to_open_stdout(|out| {
+        for (number, stack) in stacks.iter().enumerate() {
+            let Stack { thread_id, thread_name, is_managed, frames } = stack;
+            if globals.json {
+                let line = json!({
+                    "thread_id": thread_id,
+                    "thread_name": thread_name,
+                    "state": if *is_managed { "managed" } else { "external" },
+                    "frames": frames.iter().map(name).collect::<Vec<_>>(),
+                });
+                writeln!(out, "{}", json_line(&line))?;
+                continue;
+            }
+            if number > 0 {
+                writeln!(out)?;
+            }
+            match thread_name {
+                Some(name) => writeln!(out, "Thread {thread_id} ({})", printable_name(name))?,
+                None => writeln!(out, "Thread {thread_id}")?,
+            }
+            if !is_managed {
+                writeln!(out, "    [outside managed code]")?;
+            }
+            frames.iter().try_for_each(|frame| writeln!(out, "    {}", name(frame)))?;
+        }
+        if args.watch && !globals.json {
+            writeln!(out, "\n---\n")?;
+        }
+        Ok(())
+    })
+}

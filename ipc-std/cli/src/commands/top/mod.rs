@@ -1,0 +1,338 @@
+//! `top`: where a process spends its time, now.
+mod message;
+mod session;
+mod view;
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Instant;
+
+use ipc_std::{Stopper, Timeouts};
+use serde_json::{Value, json};
+
+use self::message::{Message, Period};
+use self::view::{Row, Screen, View};
+use crate::args::durations;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::output::failure::Failure;
+use crate::output::full_screen::{self, FullScreen};
+use crate::output::globals::Globals;
+use crate::output::printable::json_line;
+use crate::output::scroll::Request;
+use crate::output::signals;
+use crate::process::process_name;
+use crate::process::target::{Target, TargetArgs};
+use crate::process::wire_log::WireLogArgs;
+use crate::recording::session::TICK;
+
+/// Show what a process does now: its functions, threads, collections, allocations and exceptions
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]
+#[command(after_help = "\
+The runtime stops all threads about once a millisecond and sends their stacks.
+SELF is the share of samples in which a function is the innermost one, and TOTAL
+the share of those that have it: of the samples of threads in managed code, or,
+with --wall, of all samples. A thread that is not in managed code waits, or runs
+native code. Shares are those of the last second, or since the start.
+
+Of a thread, RUN is the share of its own samples that are in managed code, SHARE
+its share in the samples of all threads there, and then comes the function that
+was innermost most often. \"GC paused\" counts the pauses of collections that have
+ended. ?!? is code that the runtime does not name.
+
+  f, t, Tab   functions, threads, the other one
+  s           sort by SELF or TOTAL, threads by RUN or number
+  a           shares and rates of the last second, or since the start
+  w           samples in managed code only, or all
+  n           names with module and arguments, or short
+  p, Space    pause, continue
+  arrows, PgUp, PgDn, Home    scroll
+  q, Esc, Ctrl-C              quit
+
+Without a terminal, a table is written each second. With --json, a line each
+second is {\"seconds\", \"clock\", \"samples\", \"running_samples\", \"running_threads\",
+\"gc_paused_percent\", \"collections\", \"allocated_bytes_per_second\",
+\"exceptions_per_second\", \"lost\", \"functions\", \"threads\"}. A function is
+{\"name\", \"exclusive\", \"inclusive\"}, a thread {\"thread_id\", \"thread_name\",
+\"running\", \"share\", \"function\"}; their shares are in percent.
+
+Examples:
+  dotnet-ipc top 4242
+  dotnet-ipc top --name Shop --wall --by total
+  dotnet-ipc top 4242 --duration 10s --json | jq .allocated_bytes_per_second")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// End after DURATION, instead of with Ctrl-C
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
+    duration: Option<Duration>,
+    /// Show threads instead of functions
+    #[arg(long, conflicts_with = "json")]
+    threads: bool,
+    /// Sort the functions by this share
+    #[arg(long, value_name = "SHARE", default_value = "self")]
+    by: By,
+    /// Count all samples, not only those of threads in managed code
+    #[arg(long)]
+    wall: bool,
+    /// Show the shares and rates since the start, not those of the last second
+    #[arg(long)]
+    since_start: bool,
+    /// Show methods without module and arguments
+    #[arg(long)]
+    short: bool,
+    /// Without a terminal, show N functions or threads
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    wire_log: WireLogArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    #[value(name = "self", alias = "exclusive")]
+    Own,
+    #[value(alias = "inclusive")]
+    Total,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let wire_log = args.wire_log.open()?;
+    let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
+    let client = args.target.client(timeouts, &wire_log)?;
+    let (sender, messages) = mpsc::sync_channel(MESSAGES);
+    let is_running = Arc::new(AtomicBool::new(false));
+    signals::handle({
+        let (messages, is_running) = (sender.clone(), Arc::clone(&is_running));
+        // The main thread can be blocked, with too many messages for it.
+        move |_| is_running.swap(false, Ordering::SeqCst) && messages.try_send(Message::Stop).is_ok()
+    })?;
+    let session = session::start(&client)?;
+    let stopper = session.stopper();
+    let view = View {
+        threads: args.threads,
+        by_total: args.by == By::Total,
+        wall: args.wall,
+        since_start: args.since_start,
+        short: args.short,
+    };
+    let process_id = match args.target.target() {
+        Target::ProcessId(process_id) => Some(process_id),
+        Target::Name(_) | Target::Socket(_) => None,
+    };
+    let mut display = if full_screen::is_available() && !globals.json {
+        let screen = Screen { view, title: title(args.target.target()), ..Screen::default() };
+        let terminal = FullScreen::enter()?;
+        let keys = sender.clone();
+        terminal.send_keys(move |key| keys.send(key.map_or(Message::Resized, Message::Key)).is_ok())?;
+        Display::Screen(terminal, Box::new(screen))
+    } else {
+        Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }
+    };
+    is_running.store(true, Ordering::SeqCst);
+    session::read_in_background(client, session, sender, args.since_start)?;
+    let duration = args.duration;
+    let mut shown = Loop { messages, duration, deadline: None, stopper, is_running, process_id, globals };
+    let shown = shown.run(&mut display);
+    drop(display);
+    shown?;
+    wire_log.check()
+}
+
+/// Returns the name and the number of a process.
+fn title(target: Target<'_>) -> String {
+    match target {
+        Target::ProcessId(process_id) => match process_name::system_name(process_id) {
+            Some(name) => format!("{name} ({process_id})"),
+            None => format!("process {process_id}"),
+        },
+        Target::Name(name) => name.to_owned(),
+        Target::Socket(path) => path.display().to_string(),
+    }
+}
+
+/// How many messages wait while standard output blocks. A period can have thousands of functions.
+const MESSAGES: usize = 16;
+
+/// Where periods are shown.
+enum Display {
+    Screen(FullScreen, Box<Screen>),
+    /// Standard output.
+    Text {
+        view: View,
+        top: usize,
+        /// Whether silence was reported.
+        is_silent: bool,
+        /// Whether a lack of samples was reported.
+        is_without_samples: bool,
+    },
+}
+
+/// The loop of the main thread, which shows the periods and applies the keys.
+struct Loop<'g> {
+    messages: Receiver<Message>,
+    duration: Option<Duration>,
+    /// The end of the duration, once it has begun.
+    deadline: Option<Instant>,
+    stopper: Stopper,
+    /// Whether a signal stops the session. Before and after that, it ends the tool.
+    is_running: Arc<AtomicBool>,
+    /// The process of the command line, if it has one.
+    process_id: Option<u32>,
+    globals: &'g Globals,
+}
+
+impl Loop<'_> {
+    /// Runs until the session has ended.
+    fn run(&mut self, display: &mut Display) -> Result<(), Failure> {
+        let mut shown = self.draw(display);
+        while shown.is_ok() {
+            match self.next() {
+                Some(Message::Ended(result)) => return result,
+                Some(Message::Stop) | None => break,
+                Some(Message::Named) => {
+                    self.deadline = self.duration.and_then(|duration| Instant::now().checked_add(duration));
+                }
+                Some(message) => match self.show(message, display) {
+                    Ok(Request::Quit) => break,
+                    Ok(Request::Redraw) => shown = self.draw(display),
+                    Ok(Request::Nothing) => {}
+                    Err(failure) => shown = Err(failure),
+                },
+            }
+        }
+        self.is_running.store(false, Ordering::SeqCst);
+        self.stopper.stop();
+        // The user does not wait at a frozen screen.
+        full_screen::restore();
+        let ended = loop {
+            match self.messages.recv() {
+                Ok(Message::Ended(result)) => break result,
+                Ok(message @ Message::Period(_))
+                    if matches!(display, Display::Text { .. }) && shown.is_ok() =>
+                {
+                    shown = self.show(message, display).map(|_| ());
+                }
+                Ok(_) => {}
+                Err(_) => break Ok(()),
+            }
+        };
+        shown.and(ended)
+    }
+
+    /// Waits for the next message; `None` at the deadline.
+    fn next(&self) -> Option<Message> {
+        let Some(deadline) = self.deadline else { return self.messages.recv().ok() };
+        self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
+    }
+
+    fn draw(&self, display: &mut Display) -> Result<(), Failure> {
+        let Display::Screen(terminal, screen) = display else { return Ok(()) };
+        let (width, height) = terminal.size();
+        let drawn = terminal.draw(&screen.lines(width, height));
+        drawn.map_err(|e| Failure::io("cannot write to the terminal", &e))
+    }
+
+    fn show(&self, message: Message, display: &mut Display) -> Result<Request, Failure> {
+        match (message, display) {
+            (Message::Period(period), Display::Screen(_, screen)) => {
+                screen.local = self.is_local(&period);
+                screen.take(*period);
+            }
+            (Message::Period(period), Display::Text { view, top, is_silent, is_without_samples }) => {
+                *is_silent = false;
+                if period.has_no_samples() && !*is_without_samples {
+                    *is_without_samples = true;
+                    self.globals.note(view::NO_SAMPLES);
+                }
+                return self.write(&period, *view, *top);
+            }
+            (Message::Silent(silent), Display::Screen(_, screen)) => screen.silent = Some(silent),
+            (Message::Silent(_), Display::Text { is_silent: is_silent @ false, .. }) => {
+                *is_silent = true;
+                self.globals.note(view::SILENT);
+            }
+            (Message::Key(key), Display::Screen(_, screen)) => return Ok(screen.key(key)),
+            _ => {}
+        }
+        Ok(Request::Redraw)
+    }
+
+    /// Returns whether threads have the same numbers here.
+    fn is_local(&self, period: &Period) -> bool {
+        self.process_id.is_some() && period.process_id == self.process_id
+    }
+
+    /// Writes a period to standard output. A reader that closed the pipe wants no more.
+    fn write(&self, period: &Period, view: View, top: usize) -> Result<Request, Failure> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let written = if self.globals.json {
+            let object = self.to_json(period, view, top);
+            writeln!(out, "{}", json_line(&object))
+        } else {
+            self.write_table(period, view, top, &mut out)
+        };
+        match written.and_then(|()| out.flush()) {
+            Ok(()) => Ok(Request::Nothing),
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(Request::Quit),
+            Err(e) => Err(Failure::io("cannot write to standard output", &e)),
+        }
+    }
+
+    fn write_table(&self, period: &Period, view: View, top: usize, out: &mut dyn Write) -> io::Result<()> {
+        let rows = view.rows(period, self.is_local(period), 0, top);
+        write!(
+            out,
+            "{}, {} lost\n{}",
+            view::rates(view.activity(period)).join(", "),
+            self.lost(period, view),
+            view.header()
+        )?;
+        writeln!(out, " ({})", view.basis())?;
+        rows.iter().try_for_each(|row| writeln!(out, "{}", view::row_line(row, usize::MAX)))?;
+        writeln!(out)
+    }
+
+    fn to_json(&self, period: &Period, view: View, top: usize) -> Value {
+        let activity = view.activity(period);
+        let rows = |threads| View { threads, ..view }.rows(period, self.is_local(period), 0, top);
+        let function = |row: &Row| {
+            let [exclusive, inclusive] = row.shares;
+            json!({"name": &*row.function, "exclusive": exclusive, "inclusive": inclusive})
+        };
+        let thread = |row: &Row| {
+            let [running, share] = row.shares;
+            json!({
+                "thread_id": row.id,
+                "thread_name": row.name,
+                "running": running,
+                "share": share,
+                "function": &*row.function,
+            })
+        };
+        json!({
+            "seconds": activity.span as f64 / 1e9,
+            "clock": if view.wall { "wall" } else { "cpu" },
+            "samples": activity.samples.total(),
+            "running_samples": activity.samples.running,
+            "running_threads": activity.running_threads(),
+            "gc_paused_percent": activity.paused_share() * 100.0,
+            "collections": activity.collections,
+            "allocated_bytes_per_second": activity.per_second(activity.allocated),
+            "exceptions_per_second": activity.per_second(activity.exceptions),
+            "lost": self.lost(period, view),
+            "functions": rows(false).iter().map(function).collect::<Vec<_>>(),
+            "threads": rows(true).iter().map(thread).collect::<Vec<_>>(),
+        })
+    }
+
+    const fn lost(&self, period: &Period, view: View) -> u64 {
+        let [last, total] = period.lost;
+        if view.since_start { total } else { last }
+    }
+}

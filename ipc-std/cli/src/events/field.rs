@@ -1,0 +1,230 @@
+//! Fields of events by name, and conditions on them: `--where`.
+use core::cmp::Ordering;
+
+use ipc_proto::Guid;
+use ipc_proto::nettrace::{Metadata, Str, TraceEvent, Value};
+
+/// Returns the field of an event, by its name or by a path of names. Without such a field, the name can be that of a
+/// property that every event has.
+pub(crate) fn value<'e>(
+    event: &TraceEvent<'e>,
+    metadata: Option<&Metadata<'e>>,
+    name: &str,
+) -> Option<Value<'e>> {
+    event.field(name).or_else(|| {
+        let number = |number: u32| Value::UInt(number.into());
+        match (name, metadata?) {
+            ("provider", metadata) => Some(Value::Text(metadata.provider)),
+            ("id", metadata) => Some(number(metadata.event_id)),
+            ("version", metadata) => Some(number(metadata.version)),
+            ("name", metadata) => Some(Value::Text(metadata.name)),
+            ("level", metadata) => Some(number(metadata.level)),
+            ("time_ns", _) => Some(Value::Int(event.nanoseconds())),
+            ("thread_id", _) => Some(Value::UInt(event.thread_id())),
+            ("activity_id", _) => {
+                Some(Value::Guid(event.activity_id())).filter(|id| *id != Value::Guid(Guid::NIL))
+            }
+            ("processor", _) => event.header.known_processor().map(number),
+            _ => None,
+        }
+    })
+}
+
+/// Returns a text without the difference of capital and small letters. Each character is folded for itself:
+/// [`str::to_lowercase`] depends on where a word ends, so that a part of a text can differ.
+fn fold_case(text: impl Iterator<Item = char>) -> String {
+    // Some small letters have the same capital letter.
+    text.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// A condition: `FIELD OP VALUE`.
+#[derive(Debug, Clone)]
+pub(crate) struct Condition {
+    field: String,
+    operator: Operator,
+    text: String,
+    /// The value as [`fold_case`] returns it, for [`Operator::Contains`] and GUIDs.
+    folded: String,
+    integer: Option<i128>,
+    number: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Contains,
+}
+
+impl Operator {
+    /// Those of two characters first.
+    const ALL: [(&'static str, Self); 8] = [
+        ("==", Self::Equal),
+        ("!=", Self::NotEqual),
+        ("<=", Self::LessOrEqual),
+        (">=", Self::GreaterOrEqual),
+        ("=", Self::Equal),
+        ("<", Self::Less),
+        (">", Self::Greater),
+        ("~", Self::Contains),
+    ];
+
+    /// Returns whether this compares sizes.
+    const fn is_order(self) -> bool {
+        matches!(self, Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
+    }
+
+    const fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Equal => ordering.is_eq(),
+            Self::NotEqual => ordering.is_ne(),
+            Self::Less => ordering.is_lt(),
+            Self::LessOrEqual => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::GreaterOrEqual => ordering.is_ge(),
+            Self::Contains => false,
+        }
+    }
+}
+
+impl Condition {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let at = text.find(['=', '!', '<', '>', '~']).unwrap_or(text.len());
+        let (field, rest) = text.split_at(at);
+        let found =
+            Operator::ALL.iter().find_map(|(name, operator)| Some((*operator, rest.strip_prefix(name)?)));
+        let Some((operator, value)) = found else {
+            return Err("the operator is missing: use = != < <= > >= or ~ (contains)".to_owned());
+        };
+        let (symbol, field, value) = (rest.strip_suffix(value).unwrap_or(rest), field.trim(), value.trim());
+        if field.is_empty() {
+            return Err("the name of the field is missing".to_owned());
+        }
+        let quoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+        let integer = match value.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok().map(i128::from),
+            None => value.parse().ok(),
+        };
+        let is_text = quoted.is_some();
+        let value = quoted.unwrap_or(value);
+        let number = value.parse().ok().filter(|number: &f64| !number.is_nan());
+        if operator.is_order() && !is_text && integer.is_none() && number.is_none() {
+            return Err(format!("{symbol} needs a number, or a text or time in quotes: {symbol} \"abc\""));
+        }
+        Ok(Self {
+            field: field.to_owned(),
+            operator,
+            text: value.to_owned(),
+            folded: fold_case(value.chars()),
+            integer,
+            number,
+        })
+    }
+
+    /// Returns the name of the field.
+    pub(crate) fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// Returns whether the event has a value of the condition's type in the field, for which the condition is true.
+    /// `None` if it does not have the field.
+    pub(crate) fn holds(&self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) -> Option<bool> {
+        value(event, metadata, &self.field).map(|value| self.accepts(value))
+    }
+
+    /// Returns whether the condition is true for a value.
+    fn accepts(&self, value: Value<'_>) -> bool {
+        match (self.operator, value) {
+            (Operator::Contains, Value::Text(text)) => fold_case(text.chars()).contains(&self.folded),
+            (operator, value) => self.compare(value).is_some_and(|ordering| operator.accepts(ordering)),
+        }
+    }
+
+    /// Compares a value with that of the condition, if it has the same type.
+    fn compare(&self, value: Value<'_>) -> Option<Ordering> {
+        let number = |integer: i128| match self.integer {
+            Some(other) => Some(integer.cmp(&other)),
+            None => (integer as f64).partial_cmp(&self.number?),
+        };
+        match value {
+            Value::Boolean(value) => Some(value.cmp(&self.text.parse().ok()?)),
+            Value::Int(value) => number(value.into()),
+            Value::UInt(value) => number(value.into()),
+            Value::Single(value) => f64::from(value).partial_cmp(&self.number?),
+            Value::Double(value) => value.partial_cmp(&self.number?),
+            Value::Text(text) => Some(text.chars().cmp(self.text.chars())),
+            Value::CodeUnit(unit) => Some(Str::Utf16(&unit.to_le_bytes()).chars().cmp(self.text.chars())),
+            Value::Guid(guid) => Some(guid.to_string().cmp(&self.folded)),
+            Value::DateTime(time) => Some(time.to_string().cmp(&self.text)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(condition: &str, value: Value<'_>) -> bool {
+        let condition = Condition::parse(condition).unwrap();
+        assert_eq!(condition.field, "a");
+        condition.accepts(value)
+    }
+
+    #[test]
+    fn values_are_compared_by_their_type() {
+        let text = Value::Text("Über".into());
+        for (condition, value, expected) in [
+            ("a=5", Value::UInt(5), true),
+            ("a == 0x10", Value::Int(16), true),
+            ("a != 5", Value::Int(-5), true),
+            ("a<-4", Value::Int(-5), true),
+            ("a <= 5.5", Value::UInt(5), true),
+            ("a > 5.5", Value::UInt(5), false),
+            ("a>=18446744073709551615", Value::UInt(u64::MAX), true),
+            ("a > 9223372036854775807", Value::UInt(1 << 63), true),
+            ("a > 1e3", Value::Double(1000.5), true),
+            ("a < 0.25", Value::Single(0.125), true),
+            ("a > 0", Value::Double(f64::NAN), false),
+            ("a != 0", Value::Double(f64::NAN), false),
+            ("a = true", Value::Boolean(true), true),
+            ("a != true", Value::Boolean(false), true),
+            ("a = Über", text, true),
+            ("a = \"Über\"", text, true),
+            ("a = \" Über\"", text, false),
+            ("a >= \"Über\"", text, true),
+            ("a = x = y", Value::Text("x = y".into()), true),
+            ("a =", Value::Text("".into()), true),
+            ("a = A", Value::CodeUnit(65), true),
+            ("a ~ ÜBE", text, true),
+            ("a ~ bar", text, false),
+            // In lower case, the last letter of a word is another one than within a word.
+            ("a ~ ΟΔΟΣ", Value::Text("ΟΔΟΣ".into()), true),
+            ("a ~ ΟΔΟΣ", Value::Text("οδος".into()), true),
+            ("a ~ ΟΔΟ", Value::Text("ΟΔΟΣ".into()), true),
+            ("a ~ STRASSE", Value::Text("Straße".into()), true),
+            ("a = ABABABAB-ABAB-ABAB-ABAB-ABABABABABAB", Value::Guid(Guid([0xab; 16])), true),
+            // Of another type.
+            ("a = 5", Value::Text("five".into()), false),
+            ("a != five", Value::Int(5), false),
+            ("a = 1", Value::Boolean(true), false),
+            ("a = 1", Value::Bytes(&[1]), false),
+        ] {
+            assert_eq!(holds(condition, value), expected, "{condition} {value:?}");
+        }
+        for condition in ["", "a", "=5", " = 5", "a ! 5", "a 5"] {
+            assert!(Condition::parse(condition).is_err(), "{condition}");
+        }
+        for condition in ["a >", "a <", "a >= abc", "a <=0xyz", "a < nan"] {
+            let message = Condition::parse(condition).unwrap_err();
+            assert!(
+                message.contains(" needs a number, or a text or time in quotes"),
+                "{condition} {message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Values of events as JSON, appended to a buffer by hand: a trace can have millions of events.
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ipc_proto::nettrace::{Str, Value};
+
+use super::plain_text;
+use crate::output::printable::{
+    NAME_LIMIT, is_control, not_a_number, printable_name, start, write_json_char,
+};
+
+/// Appends a value. JSON has no infinite numbers and no NaN: these are strings.
+pub(super) fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
+    // Writing to a vector cannot fail.
+    let _ = match value {
+        Value::Boolean(value) => write!(out, "{value}"),
+        Value::CodeUnit(unit) => return push_string(Str::Utf16(&unit.to_le_bytes()), out),
+        Value::Int(number) => out.write_all(itoa::Buffer::new().format(number).as_bytes()),
+        Value::UInt(number) => out.write_all(itoa::Buffer::new().format(number).as_bytes()),
+        // `{:?}` writes the shortest digits that read back as the same number, with an exponent where needed.
+        Value::Single(number) => match not_a_number(number.into()) {
+            None => write!(out, "{number:?}"),
+            Some(name) => write!(out, "\"{name}\""),
+        },
+        Value::Double(number) => match not_a_number(number) {
+            None => write!(out, "{number:?}"),
+            Some(name) => write!(out, "\"{name}\""),
+        },
+        Value::DateTime(time) => write!(out, "\"{time}\""),
+        Value::Guid(guid) => write!(out, "\"{guid}\""),
+        Value::Text(text) => return push_string(text, out),
+        Value::Bytes(bytes) => return push_base64(bytes, out),
+        Value::Decimal(bytes) => return push_base64(&bytes, out),
+        _ => out.write_all(b"null"),
+    };
+}
+
+/// Returns a value; of a text or of bytes, only the beginning.
+pub(crate) fn short_value(value: Value<'_>) -> String {
+    let mut json = Vec::new();
+    match value {
+        Value::Text(text) => _ = push_name(text, &mut json),
+        Value::Bytes(bytes) => push_base64(bytes.get(..NAME_LIMIT).unwrap_or(bytes), &mut json),
+        value => push_value(value, &mut json),
+    }
+    String::from_utf8_lossy(&json).into_owned()
+}
+
+/// Returns what [`short_value`] has returned as people read it: a string without quotation marks and escapes.
+pub(crate) fn shown(json: &str) -> String {
+    match serde_json::from_str::<String>(json) {
+        Ok(text) => printable_name(&text),
+        Err(_) => json.to_owned(),
+    }
+}
+
+pub(super) fn push_string(text: Str<'_>, out: &mut Vec<u8>) {
+    out.push(b'"');
+    if !plain_text::append(text, out) {
+        text.chars().for_each(|c| push_char(c, out));
+    }
+    out.push(b'"');
+}
+
+/// Appends a name as [`push_string`] does, but only the beginning of a long one. Returns whether it was cut.
+pub(super) fn push_name(text: Str<'_>, out: &mut Vec<u8>) -> bool {
+    if !may_be_long(text) {
+        push_string(text, out);
+        return false;
+    }
+    out.push(b'"');
+    let is_cut = push_start(text, push_char, out);
+    out.push(b'"');
+    is_cut
+}
+
+/// Appends a name without quotation marks, escaped only where it would control a terminal. Returns whether it was cut.
+pub(super) fn push_printable(text: Str<'_>, out: &mut Vec<u8>) -> bool {
+    if !may_be_long(text) && plain_text::append(text, out) {
+        return false;
+    }
+    push_start(text, |c, out| if is_control(c) { push_char(c, out) } else { push_utf8(c, out) }, out)
+}
+
+/// Appends the beginning of a name, with a mark if that is not all of it. Returns whether it was cut.
+fn push_start(text: Str<'_>, push: impl Fn(char, &mut Vec<u8>), out: &mut Vec<u8>) -> bool {
+    // To decode UTF-8, all of it is checked first.
+    let mut chars = start(text).chars();
+    chars.by_ref().take(NAME_LIMIT).for_each(|c| push(c, out));
+    let is_cut = chars.next().is_some();
+    if is_cut {
+        push_utf8('…', out);
+    }
+    is_cut
+}
+
+/// Returns whether a name may have more than [`NAME_LIMIT`] characters.
+const fn may_be_long(name: Str<'_>) -> bool {
+    let (Str::Utf8(bytes) | Str::Utf16(bytes)) = name;
+    bytes.len() > NAME_LIMIT
+}
+
+fn push_char(c: char, out: &mut Vec<u8>) {
+    let _ = write_json_char(out, c);
+}
+
+fn push_utf8(c: char, out: &mut Vec<u8>) {
+    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+pub(super) fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let start = out.len();
+    let len = bytes.len().div_ceil(3).saturating_mul(4);
+    out.resize(start.saturating_add(len), 0);
+    // The slice has exactly the encoded length.
+    let _ = BASE64.encode_slice(bytes, out.get_mut(start..).unwrap_or_default());
+    out.push(b'"');
+}
+
+/// Appends numbers as `"0x2a","0x0"`: digits without leading zeros, at least one.
+pub(super) fn push_hexadecimal(numbers: &[u64], out: &mut Vec<u8>) {
+    /// So many numbers are converted at once.
+    const CHUNK: usize = 16;
+    for (n, numbers) in numbers.chunks(CHUNK).enumerate() {
+        let (mut bytes, mut digits) = ([[0; 8]; CHUNK], [0; CHUNK * 16]);
+        for (number, bytes) in numbers.iter().zip(&mut bytes) {
+            let shifted = number.checked_shl(zeros(*number).saturating_mul(4)).unwrap_or_default();
+            *bytes = shifted.to_be_bytes();
+        }
+        // Only so many as there are: names of frames have one number between them.
+        let bytes = bytes.get(..numbers.len()).unwrap_or_default().as_flattened();
+        // There are two digits for each byte.
+        let digits = digits.get_mut(..bytes.len().saturating_mul(2)).unwrap_or_default();
+        let _ = const_hex::encode_to_slice(bytes, digits);
+        for (i, (number, digits)) in numbers.iter().zip(digits.chunks_exact(16)).enumerate() {
+            out.extend_from_slice(if n == 0 && i == 0 { b"\"0x" } else { b",\"0x" });
+            // All digits are copied, which is faster than some, and those of the leading zeros are removed. They are
+            // last, because the number is shifted.
+            out.extend_from_slice(digits);
+            let end = out.len().saturating_sub(usize::try_from(zeros(*number)).unwrap_or_default());
+            out.truncate(end);
+            out.push(b'"');
+        }
+    }
+}
+
+/// Returns the number of leading zeros among the 16 digits of a number. The last digit is none of them.
+fn zeros(number: u64) -> u32 {
+    (number.leading_zeros() / 4).min(15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each event can refer to the same long name, so the work for one is limited.
+    #[test]
+    fn only_the_start_of_a_long_text_is_decoded() {
+        for c in ['N', 'Ü', '…', '🦀'] {
+            let long = c.to_string().repeat(100_000);
+            let wide: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let expected: String = core::iter::repeat_n(c, NAME_LIMIT).chain(['…']).collect();
+            for text in [Str::from(&*long), Str::Utf16(&wide)] {
+                assert_eq!(short_value(Value::Text(text)), format!("\"{expected}\""));
+                let (Str::Utf8(bytes) | Str::Utf16(bytes)) = start(text);
+                assert!(bytes.len() <= 2000);
+            }
+        }
+        let invalid = [0xff; 5000];
+        let expected = format!("{}…", "\u{fffd}".repeat(NAME_LIMIT));
+        assert_eq!(short_value(Value::Text(Str::Utf8(&invalid))), format!("\"{expected}\""));
+    }
+}

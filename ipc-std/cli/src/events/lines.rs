@@ -1,0 +1,488 @@
+//! Events as lines of JSON or text, written by hand into one buffer, because a trace can have millions of events.
+use core::ops::Range;
+use std::collections::HashMap;
+use std::io::Write;
+
+use ipc_proto::Guid;
+use ipc_proto::nettrace::{Item, Metadata, Str, TraceEvent, Value, Values};
+
+use super::json;
+use super::repeated_text::{DescriptionTexts, StackTexts};
+use crate::output::printable::printable_name;
+use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
+
+/// A buffer of lines.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    pub(crate) bytes: Vec<u8>,
+    json: bool,
+    /// The keys of the open objects, so that no object gets two of the same name.
+    keys: Vec<Key>,
+    /// An index of `keys` for objects that have more than [`FEW`]: by the object's first key, and the name.
+    many: HashMap<(usize, Vec<u8>), usize>,
+    /// The open objects and arrays.
+    open: Vec<Open>,
+    /// Whether a part of the event is not in its line.
+    is_cut: bool,
+    descriptions: DescriptionTexts,
+    stacks: StackTexts,
+}
+
+/// A key in the buffer.
+#[derive(Debug)]
+struct Key {
+    place: Range<usize>,
+    /// The suffix for the next key of the same name.
+    next_suffix: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    is_array: bool,
+    /// Whether this is an object without a name that is the whole payload. Its braces are left out.
+    is_payload: bool,
+    is_empty: bool,
+    /// The index of the object's first key.
+    first_key: usize,
+}
+
+/// The length of the fields in a line: so many bytes, and so many for each byte of the payload. A field has at least
+/// one byte, unless a trace is made to have names without values.
+const FIELDS_LIMIT: (usize, usize) = (4096, 64);
+
+/// The length of the names of a stack in a line: no more frames follow. 100 frames have about 15 KiB.
+const NAMES_LIMIT: usize = 64 << 10;
+
+/// Up to this number, keys are compared one by one, which is enough for nearly every object.
+const FEW: usize = 16;
+
+impl Lines {
+    pub(crate) fn new(json: bool) -> Self {
+        Self {
+            bytes: Vec::new(),
+            json,
+            keys: Vec::new(),
+            many: HashMap::new(),
+            open: Vec::new(),
+            is_cut: false,
+            descriptions: DescriptionTexts::new(),
+            stacks: StackTexts::new(),
+        }
+    }
+
+    /// Returns whether lines show the addresses of stacks without names.
+    pub(crate) const fn shows_addresses(&self) -> bool {
+        self.json
+    }
+
+    /// Adds an event, and the names of its stack if there are any. The length of its line is limited by that of the
+    /// event, and not by that of the names and the stack that it refers to.
+    pub(crate) fn add(
+        &mut self,
+        event: &TraceEvent<'_>,
+        metadata: Option<&Metadata<'_>>,
+        stack: Option<NamedStack<'_>>,
+    ) {
+        self.is_cut = false;
+        if self.json {
+            self.json(event, metadata, stack);
+        } else {
+            self.text(event, metadata, stack);
+        }
+        self.bytes.push(b'\n');
+    }
+
+    fn json(
+        &mut self,
+        event: &TraceEvent<'_>,
+        metadata: Option<&Metadata<'_>>,
+        stack: Option<NamedStack<'_>>,
+    ) {
+        self.raw(b"{\"time_ns\":");
+        self.signed(event.nanoseconds());
+        self.raw(b",\"thread_id\":");
+        self.number(event.thread_id());
+        match metadata {
+            Some(metadata) => self.description(metadata),
+            None => self.raw(
+                b",\"provider\":null,\"id\":null,\"version\":null,\"name\":null,\"level\":null,\"opcode\":null,\
+                  \"keywords\":null",
+            ),
+        }
+        self.raw(b",\"processor\":");
+        self.number_or_null(event.header.known_processor());
+        self.raw(b",\"activity_id\":");
+        self.guid_or_null(event.activity_id());
+        self.raw(b",\"related_activity_id\":");
+        self.guid_or_null(event.related_activity_id());
+        self.raw(b",\"stack\":[");
+        match stack {
+            Some(stack) => self.json_names(event, stack),
+            None => self.json_addresses(event),
+        }
+        self.raw(b"]");
+        let payload = event.header.payload;
+        match metadata.filter(|metadata| !metadata.fields.is_empty() || payload.is_empty()) {
+            Some(metadata) => {
+                self.raw(b",\"fields\":{");
+                let (rest, error) = self.items(metadata.fields.values(payload), payload);
+                self.raw(b"}");
+                if !rest.is_empty() {
+                    self.raw(b",\"rest\":");
+                    self.base64(rest);
+                }
+                if let Some(error) = error {
+                    self.raw(b",\"error\":");
+                    self.string(Str::from(&*error));
+                }
+            }
+            None => {
+                self.raw(b",\"payload\":");
+                self.base64(payload);
+            }
+        }
+        self.raw(if self.is_cut { b",\"cut\":true}" } else { b"}" });
+    }
+
+    fn json_description(&mut self, metadata: &Metadata<'_>) {
+        self.raw(b",\"provider\":");
+        self.name(metadata.provider);
+        self.raw(b",\"id\":");
+        self.number(metadata.event_id.into());
+        self.raw(b",\"version\":");
+        self.number(metadata.version.into());
+        self.raw(b",\"name\":");
+        if metadata.name.is_empty() {
+            self.raw(b"null")
+        } else {
+            self.name(metadata.name)
+        }
+        self.raw(b",\"level\":");
+        self.number(metadata.level.into());
+        self.raw(b",\"opcode\":");
+        self.number_or_null(metadata.opcode.map(u32::from));
+        self.raw(b",\"keywords\":");
+        json::push_hexadecimal(&[metadata.keywords], &mut self.bytes);
+    }
+
+    /// Adds the addresses of an event's stack, without brackets.
+    fn json_addresses(&mut self, event: &TraceEvent<'_>) {
+        let len = event.stack().len();
+        if len > 0 {
+            let stack = || event.stack().take(STACK_LIMIT);
+            let text = self.stacks.get(event.header.stack_id, stack, json::push_hexadecimal);
+            self.bytes.extend_from_slice(text);
+            self.is_cut |= len > STACK_LIMIT;
+        }
+    }
+
+    /// Adds the names of an event's stack, and the addresses that have none, without brackets.
+    fn json_names(&mut self, event: &TraceEvent<'_>, stack: NamedStack<'_>) {
+        let (mut names, start) = (stack.names(), self.bytes.len());
+        for (n, address) in event.stack().enumerate() {
+            if n == STACK_LIMIT || self.is_longer(start, NAMES_LIMIT) {
+                self.is_cut = true;
+                break;
+            }
+            if n > 0 {
+                self.raw(b",");
+            }
+            match names.next().flatten() {
+                Some(name) => self.string(name.into()),
+                None => json::push_hexadecimal(&[address], &mut self.bytes),
+            }
+        }
+    }
+
+    /// Adds the description of an event.
+    fn description(&mut self, metadata: &Metadata<'_>) {
+        if let Some((text, is_cut)) = self.descriptions.get(metadata) {
+            self.bytes.extend_from_slice(text);
+            self.is_cut |= is_cut;
+            return;
+        }
+        let start = self.bytes.len();
+        if self.json {
+            self.json_description(metadata);
+        } else {
+            self.text_description(metadata);
+        }
+        // The description is the first part of a line that can be cut.
+        let text = self.bytes.get(start..).unwrap_or_default();
+        self.descriptions.insert(metadata, text, self.is_cut);
+    }
+
+    fn text_description(&mut self, metadata: &Metadata<'_>) {
+        self.printable(metadata.provider);
+        self.raw(b"/");
+        self.number(metadata.event_id.into());
+        if !metadata.name.is_empty() {
+            self.raw(b" ");
+            self.printable(metadata.name);
+        }
+    }
+
+    fn text(
+        &mut self,
+        event: &TraceEvent<'_>,
+        metadata: Option<&Metadata<'_>>,
+        stack: Option<NamedStack<'_>>,
+    ) {
+        let nanoseconds = event.nanoseconds();
+        let seconds = nanoseconds.unsigned_abs() / 1_000_000_000;
+        let fraction = nanoseconds.unsigned_abs() % 1_000_000_000;
+        if nanoseconds < 0 {
+            self.raw(b"-");
+        }
+        self.number(seconds);
+        self.raw(b".");
+        // The first of the ten digits is not one of the fraction.
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(fraction.saturating_add(1_000_000_000)).as_bytes();
+        self.raw(digits.get(1..).unwrap_or_default());
+        self.raw(b" [");
+        self.number(event.thread_id());
+        self.raw(b"] ");
+        let payload = event.header.payload;
+        match metadata {
+            Some(metadata) => self.description(metadata),
+            None => self.raw(b"(not described)"),
+        }
+        let activity = event.activity_id();
+        if activity != Guid::NIL {
+            let _ = write!(self.bytes, " activity={activity}");
+        }
+        match metadata.filter(|metadata| !metadata.fields.is_empty()) {
+            Some(metadata) => {
+                let (rest, error) = self.items(metadata.fields.values(payload), payload);
+                if !rest.is_empty() {
+                    self.raw(b" (rest: ");
+                    self.base64(rest);
+                    self.raw(b")");
+                }
+                if let Some(error) = error {
+                    let _ = write!(self.bytes, " ({error})");
+                }
+            }
+            None if payload.is_empty() => {}
+            None => {
+                self.raw(b" (payload: ");
+                self.base64(payload);
+                self.raw(b")");
+            }
+        }
+        if self.is_cut {
+            self.raw(b" (cut)");
+        }
+        let (names, start) = (stack.into_iter().flat_map(NamedStack::names), self.bytes.len());
+        for (address, name) in event.stack().zip(names) {
+            self.raw(b"\n    ");
+            if self.is_longer(start, NAMES_LIMIT) {
+                return self.raw(b"(cut)");
+            }
+            match name {
+                Some(name) => _ = write!(self.bytes, "{}", printable_name(name)),
+                None => _ = write!(self.bytes, "{address:#x}"),
+            }
+        }
+    }
+
+    /// Returns whether more than `limit` bytes follow `start`.
+    fn is_longer(&self, start: usize, limit: usize) -> bool {
+        self.bytes.len().saturating_sub(start) > limit
+    }
+
+    /// Adds the fields of a payload, without braces around them. Returns the bytes of the payload after the fields, and
+    /// the error if a field did not fit.
+    fn items<'p>(&mut self, mut values: Values<'p>, payload: &'p [u8]) -> (&'p [u8], Option<String>) {
+        let (fixed, per_byte) = FIELDS_LIMIT;
+        let limit = payload.len().saturating_mul(per_byte).saturating_add(fixed);
+        let limit = self.bytes.len().saturating_add(limit);
+        self.keys.clear();
+        if !self.many.is_empty() {
+            // Clearing a map takes as long as its largest size.
+            self.many = HashMap::new();
+        }
+        self.open.clear();
+        self.open.push(Open { is_array: false, is_payload: true, is_empty: true, first_key: 0 });
+        for item in values.by_ref() {
+            if self.bytes.len() > limit {
+                self.is_cut = true;
+                while self.open.len() > 1 {
+                    self.close_last();
+                }
+                return (&[], None);
+            }
+            match item {
+                Item::Value { name, value } => {
+                    self.key(name);
+                    json::push_value(value, &mut self.bytes);
+                }
+                Item::BeginObject { name } => {
+                    let is_payload = self.open.len() == 1 && name.is_empty();
+                    if !is_payload {
+                        self.key(name);
+                        self.raw(b"{");
+                    }
+                    // The fields of an object that is the whole payload continue the outer ones.
+                    let is_empty = !is_payload || self.open.last().is_none_or(|open| open.is_empty);
+                    let first_key = if is_payload { 0 } else { self.keys.len() };
+                    self.open.push(Open { is_array: false, is_payload, is_empty, first_key });
+                }
+                Item::BeginArray { name } => {
+                    self.key(name);
+                    self.raw(b"[");
+                    let first_key = self.keys.len();
+                    self.open.push(Open { is_array: true, is_payload: false, is_empty: true, first_key });
+                }
+                Item::EndObject | Item::EndArray => self.close_last(),
+            }
+        }
+        unread(values, payload)
+    }
+
+    /// Closes the innermost open object or array.
+    fn close_last(&mut self) {
+        let Some(open) = self.open.pop() else { return };
+        if !open.is_payload {
+            self.raw(if open.is_array { b"]" } else { b"}" });
+            let many = self.keys.len().saturating_sub(open.first_key) > FEW;
+            for key in self.keys.drain(open.first_key..).filter(|_| many) {
+                let name = self.bytes.get(key.place).unwrap_or_default();
+                self.many.remove(&(open.first_key, name.to_vec()));
+            }
+        } else if let Some(outer) = self.open.last_mut() {
+            outer.is_empty = open.is_empty;
+        }
+    }
+
+    /// Adds what precedes a value: a comma, unless the value is the first, and its name.
+    fn key(&mut self, name: Str<'_>) {
+        let Some(open) = self.open.last_mut() else { return };
+        let Open { is_array, is_payload, is_empty, first_key } = *open;
+        open.is_empty = false;
+        if self.json {
+            if !is_empty {
+                self.raw(b",");
+            }
+            if !is_array {
+                let start = self.bytes.len();
+                self.name(name);
+                self.make_unique(start, first_key);
+                self.raw(b":");
+            }
+            return;
+        }
+        match (is_payload, is_empty) {
+            (true, _) => self.raw(b" "),
+            (false, true) => {}
+            (false, false) => self.raw(b", "),
+        }
+        if !is_array {
+            self.printable(name);
+            self.raw(b"=");
+        }
+    }
+
+    /// Adds a suffix to the key that begins at `start` if its object, whose first key is `first`, already has a key of
+    /// that name: `"x"`, `"x#2"`, `"x#3"`.
+    fn make_unique(&mut self, start: usize, first: usize) {
+        if let Some(same) = self.same_key(start, first) {
+            // The suffix replaces the closing quotation mark.
+            let end = self.bytes.len().saturating_sub(1);
+            let mut suffix = self.keys.get(same).map_or(2, |key| key.next_suffix);
+            loop {
+                self.bytes.truncate(end);
+                let _ = write!(self.bytes, "#{suffix}\"");
+                suffix = suffix.saturating_add(1);
+                if self.same_key(start, first).is_none() {
+                    break;
+                }
+            }
+            if let Some(key) = self.keys.get_mut(same) {
+                key.next_suffix = suffix;
+            }
+        }
+        self.keys.push(Key { place: start..self.bytes.len(), next_suffix: 2 });
+        let last = self.keys.len().saturating_sub(1);
+        // The first key beyond the limit also adds those before it.
+        let added = match last.saturating_sub(first) {
+            ..FEW => return,
+            FEW => first..self.keys.len(),
+            _ => last..self.keys.len(),
+        };
+        for at in added {
+            let place = self.keys.get(at).map(|key| key.place.clone()).unwrap_or_default();
+            let name = self.bytes.get(place).unwrap_or_default().to_vec();
+            self.many.insert((first, name), at);
+        }
+    }
+
+    /// Returns the key of the object that equals the one at `start`.
+    fn same_key(&self, start: usize, first: usize) -> Option<usize> {
+        let new = self.bytes.get(start..)?;
+        if self.keys.len().saturating_sub(first) > FEW {
+            return self.many.get(&(first, new.to_vec())).copied();
+        }
+        let same = |key: &Key| key.place.len() == new.len() && self.bytes.get(key.place.clone()) == Some(new);
+        self.keys.get(first..)?.iter().position(same)?.checked_add(first)
+    }
+
+    #[inline]
+    fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn signed(&mut self, number: i64) {
+        if number < 0 {
+            self.raw(b"-");
+        }
+        self.number(number.unsigned_abs());
+    }
+
+    fn number(&mut self, number: u64) {
+        self.raw(itoa::Buffer::new().format(number).as_bytes());
+    }
+
+    fn number_or_null(&mut self, number: Option<u32>) {
+        match number {
+            Some(number) => self.number(number.into()),
+            None => self.raw(b"null"),
+        }
+    }
+
+    fn guid_or_null(&mut self, guid: Guid) {
+        if guid == Guid::NIL {
+            self.raw(b"null")
+        } else {
+            json::push_value(Value::Guid(guid), &mut self.bytes)
+        }
+    }
+
+    fn base64(&mut self, bytes: &[u8]) {
+        json::push_base64(bytes, &mut self.bytes);
+    }
+
+    fn string(&mut self, text: Str<'_>) {
+        json::push_string(text, &mut self.bytes);
+    }
+
+    /// Adds a name as [`string`](Self::string) does, and cuts it: each event repeats the names of its description.
+    fn name(&mut self, text: Str<'_>) {
+        self.is_cut |= json::push_name(text, &mut self.bytes);
+    }
+
+    /// Adds a name: without quotation marks, and escaped only where it would control a terminal.
+    fn printable(&mut self, text: Str<'_>) {
+        self.is_cut |= json::push_printable(text, &mut self.bytes);
+    }
+}
+
+/// Returns the bytes of the payload after the fields, all of which have been read, and the error if a field did not
+/// fit.
+fn unread<'a>(values: Values<'a>, payload: &'a [u8]) -> (&'a [u8], Option<String>) {
+    match values.finish() {
+        Ok(rest) => (rest, None),
+        Err(error) => (payload.get(error.offset..).unwrap_or_default(), Some(error.to_string())),
+    }
+}

@@ -1,0 +1,105 @@
+//! Traces to read: files and pipes.
+use core::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+#[cfg(unix)]
+use std::os::fd::AsFd;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle;
+use std::path::{Path, PathBuf};
+
+use ipc_proto::nettrace::End;
+
+use super::reading_progress::ReadingProgress;
+use crate::output::failure::{Failure, Kind};
+
+/// A trace to read.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// `-` is standard input.
+    path: PathBuf,
+    file: File,
+    progress: Option<ReadingProgress>,
+}
+
+impl Source {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let file = if path.as_os_str() == "-" { stdin() } else { File::open(path) };
+        match file {
+            Ok(file) => Ok(Self { path: path.to_owned(), file, progress: None }),
+            Err(e) => Err(Failure::io(format_args!("cannot read {}", Name(path)), &e)),
+        }
+    }
+
+    /// Returns the name for messages.
+    pub(crate) fn name(&self) -> impl fmt::Display {
+        name(&self.path)
+    }
+
+    /// Returns whether the trace can be read twice: it is a file with a name.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.path.as_os_str() != "-" && self.file.metadata().is_ok_and(|metadata| metadata.is_file())
+    }
+
+    /// Returns the trace, which shows how much of it was read if standard error is a terminal.
+    pub(crate) fn with_progress(self) -> Self {
+        let metadata = self.file.metadata().ok().filter(|metadata| metadata.is_file());
+        Self { progress: Some(ReadingProgress::new(metadata.map(|metadata| metadata.len()))), ..self }
+    }
+
+    /// Removes what [`with_progress`](Self::with_progress) shows, for other output.
+    pub(crate) fn hide_progress(&mut self) {
+        self.progress = None;
+    }
+
+    pub(crate) fn failed(&self, e: &io::Error) -> Failure {
+        Failure::io(format_args!("cannot read {}", self.name()), e)
+    }
+}
+
+/// Returns standard input without the buffer of [`io::Stdin`], because the reader has its own.
+fn stdin() -> io::Result<File> {
+    #[cfg(unix)]
+    let stdin = io::stdin().as_fd().try_clone_to_owned();
+    #[cfg(windows)]
+    let stdin = io::stdin().as_handle().try_clone_to_owned();
+    stdin.map(File::from)
+}
+
+impl Read for Source {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buf)?;
+        if let Some(progress) = &mut self.progress {
+            progress.add(read);
+        }
+        Ok(read)
+    }
+}
+
+/// Returns the name of a trace for messages.
+pub(crate) const fn name(path: &Path) -> impl fmt::Display {
+    Name(path)
+}
+
+struct Name<'p>(&'p Path);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.as_os_str() == "-" { f.write_str("standard input") } else { self.0.display().fmt(f) }
+    }
+}
+
+/// Fails if the trace is truncated or corrupt.
+pub(crate) fn check(end: End, name: impl fmt::Display) -> Result<(), Failure> {
+    let failure = |message: String| Failure::new(Kind::Protocol, message);
+    match end {
+        End::Complete => Ok(()),
+        End::Truncated { offset: 0, .. } => Err(failure(format!("{name}: the trace is empty"))
+            .with_hint("the program that records the trace has not written to it")),
+        End::Truncated { .. } => Err(failure(format!("{name}: the trace is {end}")).with_hint(
+            "the recording did not finish, or the file was cut; the events before that were read",
+        )),
+        End::Corrupt { .. } => Err(failure(format!("{name}: the trace is {end}"))
+            .with_hint("the events outside of the corrupt part were read")),
+    }
+}

@@ -1,0 +1,146 @@
+//! Output files that appear under their name only when they are complete.
+use std::ffi::OsStr;
+#[cfg(unix)]
+use std::fs::Permissions;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use tempfile::NamedTempFile;
+
+use super::failure::{Failure, Kind};
+use super::output_file::{OverwriteArgs, already_exists};
+use super::signals;
+use super::stdout::unbuffered_stdout;
+use super::threads::lock;
+
+/// An output file that appears under its name only when it is complete, or a stream.
+pub(crate) struct AtomicOutput {
+    name: String,
+    bytes: u64,
+    is_closed: bool,
+    target: Target,
+}
+
+enum Target {
+    /// A temporary file, its final path, and whether it can replace a file there.
+    File(NamedTempFile, PathBuf, bool),
+    /// Standard output, a pipe, or a device.
+    Stream(File),
+}
+
+impl AtomicOutput {
+    /// Fails if [`open`](Self::open) would, and leaves nothing.
+    pub(crate) fn check(path: &Path, overwrite: &OverwriteArgs) -> Result<(), Failure> {
+        let is_stream =
+            path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        // To open and close a pipe would be the end of the file for its reader.
+        if is_stream { Ok(()) } else { Self::open(path, overwrite).map(drop) }
+    }
+
+    /// Creates a temporary file beside `path`, which a signal removes. `-` is standard output.
+    pub(crate) fn open(path: &Path, overwrite: &OverwriteArgs) -> Result<Self, Failure> {
+        if path.as_os_str() == "-" {
+            if io::stdout().is_terminal() {
+                return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")
+                    .with_hint("name a file, or redirect standard output"));
+            }
+            let name = "standard output".to_owned();
+            let stdout = unbuffered_stdout().map_err(|e| cannot_write(&name, &e))?;
+            return Ok(Self { name, bytes: 0, is_closed: false, target: Target::Stream(stdout) });
+        }
+        overwrite.check(path)?;
+        let name = path.display().to_string();
+        // Before the file exists, so that no signal leaves it.
+        let temporary = Arc::new(Mutex::new(None::<PathBuf>));
+        signals::handle({
+            let temporary = Arc::clone(&temporary);
+            move |_| {
+                // The file may already have its final name.
+                let _ = lock(&temporary).take().map(fs::remove_file);
+                false
+            }
+        })?;
+        let target = Target::open(path, overwrite.overwrite, &temporary);
+        let target = target.map_err(|e| cannot_write(&name, &e))?;
+        Ok(Self { name, bytes: 0, is_closed: false, target })
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let file = match &mut self.target {
+            Target::File(file, ..) => file.as_file_mut(),
+            Target::Stream(file) => file,
+        };
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        match file.write_all(bytes) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => self.is_closed = true,
+            result => result.map_err(|e| cannot_write(&self.name, &e))?,
+        }
+        Ok(())
+    }
+
+    /// Returns whether the reader of the pipe closed it, which is no error.
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Gives the complete file its name. Returns its length.
+    pub(crate) fn persist(self) -> Result<u64, Failure> {
+        if let Target::File(file, path, overwrite) = self.target {
+            let persisted = if overwrite { file.persist(&path) } else { file.persist_noclobber(&path) };
+            persisted.map_err(|e| match e.error.kind() {
+                ErrorKind::AlreadyExists => already_exists(&path),
+                _ => cannot_write(&self.name, &e.error),
+            })?;
+        }
+        Ok(self.bytes)
+    }
+}
+
+impl Target {
+    /// Opens the file. The path of a temporary file is stored while a signal waits for it.
+    fn open(path: &Path, overwrite: bool, temporary: &Mutex<Option<PathBuf>>) -> io::Result<Self> {
+        let permissions = match fs::metadata(path) {
+            Ok(found) if !found.is_file() => {
+                return Ok(Self::Stream(File::options().write(true).open(path)?));
+            }
+            Ok(found) => Some(found.permissions()),
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Err(e) => return Err(e),
+        };
+        // The file replaces the target of a symbolic link, which may not exist yet, instead of the link. A circle of
+        // links is an error above.
+        let mut path = path.to_owned();
+        while let Ok(target) = fs::read_link(&path) {
+            path.pop();
+            path.push(target);
+        }
+        if permissions.is_some() {
+            // Fails early if the file is not writable.
+            File::options().write(true).open(&path)?;
+        }
+        let folder =
+            path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
+        let mut prefix = path.file_name().unwrap_or_else(|| OsStr::new("trace")).to_owned();
+        prefix.push(".");
+        let mut builder = tempfile::Builder::new();
+        // The umask applies to the permissions of a new file.
+        #[cfg(unix)]
+        builder.permissions(Permissions::from_mode(if permissions.is_some() { 0o600 } else { 0o666 }));
+        let mut temporary = lock(temporary);
+        let file = builder.prefix(&prefix).tempfile_in(folder)?;
+        *temporary = Some(file.path().to_owned());
+        drop(temporary);
+        if let Some(permissions) = permissions {
+            file.as_file().set_permissions(permissions)?;
+        }
+        Ok(Self::File(file, path, overwrite))
+    }
+}
+
+fn cannot_write(name: &str, e: &io::Error) -> Failure {
+    Failure::io(format_args!("cannot write {name}"), e)
+}

@@ -1,0 +1,96 @@
+//! Standard output for many lines, which can be written while the next ones are formatted.
+use core::ops::ControlFlow;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+
+use super::failure::Failure;
+use super::stdout::unbuffered_stdout;
+use super::worker::Worker;
+
+/// Standard output, without the line buffer of [`io::Stdout`].
+#[derive(Debug)]
+pub(crate) enum BulkStdout {
+    Direct(File),
+    /// A thread writes. It has the result of that.
+    Background(Worker<(File, io::Result<()>)>),
+    /// Writing has failed.
+    Closed(io::Error),
+}
+
+impl BulkStdout {
+    /// Opens standard output. In the background, it takes more memory, and a failure is reported later.
+    pub(crate) fn open(in_background: bool) -> Result<Self, Failure> {
+        let open = || {
+            let file = unbuffered_stdout()?;
+            if !in_background {
+                return Ok(Self::Direct(file));
+            }
+            let write = |(file, result): &mut (File, io::Result<()>), batch: &[u8]| {
+                *result = file.write_all(batch);
+                if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            Worker::spawn("stdout", (file, Ok(())), write).map(Self::Background)
+        };
+        open().map_err(|e| failed(&e))
+    }
+
+    /// Returns the number of bytes that are best written at once.
+    pub(crate) const fn batch(&self) -> usize {
+        match self {
+            // More than fits in the cache of a core costs more than the calls.
+            Self::Direct(_) | Self::Closed(_) => 64 << 10,
+            // A thread must be woken.
+            Self::Background(_) => 256 << 10,
+        }
+    }
+
+    /// Writes the bytes and removes them. After a failure they are only removed.
+    pub(crate) fn write(&mut self, bytes: &mut Vec<u8>) {
+        match self {
+            _ if bytes.is_empty() => {}
+            Self::Direct(file) => {
+                if let Err(e) = file.write_all(bytes) {
+                    *self = Self::Closed(e);
+                }
+            }
+            Self::Background(worker) => match worker.pass(core::mem::take(bytes)) {
+                Some(empty) => *bytes = empty,
+                None => self.join(),
+            },
+            Self::Closed(_) => {}
+        }
+        bytes.clear();
+    }
+
+    /// Returns whether writing has failed.
+    pub(crate) const fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed(_))
+    }
+
+    /// Waits until everything is written. A reader that closed the pipe wants no more, which is no error.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        self.join();
+        match self {
+            Self::Closed(e) if e.kind() != ErrorKind::BrokenPipe => Err(failed(e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the thread.
+    fn join(&mut self) {
+        // A placeholder, which is replaced at once.
+        match core::mem::replace(self, Self::Closed(ErrorKind::Other.into())) {
+            Self::Background(worker) => {
+                *self = match worker.finish() {
+                    Ok((file, Ok(()))) => Self::Direct(file),
+                    Ok((_, Err(e))) | Err(e) => Self::Closed(e),
+                };
+            }
+            other => *self = other,
+        }
+    }
+}
+
+fn failed(e: &io::Error) -> Failure {
+    Failure::io("cannot write to standard output", e)
+}

@@ -1,0 +1,255 @@
+//! Failures of commands: exit statuses, messages and their JSON.
+use core::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind as UsageError;
+use ipc_proto::{Code, CommandInfo, HResult};
+use ipc_std::{Error, ErrorKind};
+use serde_json::{Value, json};
+
+use super::globals::Globals;
+use super::printable::printable;
+use super::stderr::{json_to_stderr, to_stderr};
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+    /// The protocol command that failed.
+    command: Option<Code>,
+    hresult: Option<HResult>,
+    /// A step that may help.
+    hint: Option<String>,
+}
+
+/// Kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Io,
+    Other,
+    Usage,
+    Danger,
+    NotFound,
+    NoListener,
+    Permission,
+    Timeout,
+    Refused,
+    Unsupported,
+    Protocol,
+    Gone,
+    Different,
+}
+
+impl Kind {
+    /// Returns the name in JSON, and the exit status.
+    const fn row(self) -> (&'static str, u8) {
+        match self {
+            Self::Io => ("io", 1),
+            Self::Other => ("other", 1),
+            Self::Usage => ("usage", 2),
+            Self::Danger => ("danger", 2),
+            Self::NotFound => ("not_found", 3),
+            Self::NoListener => ("no_listener", 3),
+            Self::Permission => ("permission", 3),
+            Self::Timeout => ("timeout", 4),
+            Self::Refused => ("refused", 5),
+            Self::Unsupported => ("unsupported", 5),
+            Self::Protocol => ("protocol", 6),
+            Self::Gone => ("gone", 7),
+            Self::Different => ("different", 8),
+        }
+    }
+}
+
+impl From<ErrorKind> for Kind {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::NoListener => Self::NoListener,
+            ErrorKind::Permission => Self::Permission,
+            ErrorKind::Timeout => Self::Timeout,
+            ErrorKind::Refused => Self::Refused,
+            ErrorKind::Unsupported => Self::Unsupported,
+            ErrorKind::Protocol => Self::Protocol,
+            // The arguments come from the command line.
+            ErrorKind::Invalid => Self::Usage,
+            ErrorKind::Gone => Self::Gone,
+            ErrorKind::Io => Self::Io,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Self {
+        let kind = e.kind().into();
+        // The message of a runtime may have several lines.
+        let failure = Self::new(kind, joined(&e.to_string()));
+        let failure = match &e {
+            // Their messages contain the advice.
+            Error::InUse { .. } | Error::Spawn { .. } | Error::Left { .. } => failure.without_hint(),
+            Error::Undiscovered(why) => failure
+                .with_hint(format!("`dotnet-ipc find {}` shows each step of the search", why.process_id())),
+            Error::Permission { denied, .. } => failure.with_hint(denied.advice()),
+            Error::Listen { source, .. } if is_too_long(source) => failure.with_hint(SHORTER),
+            _ => failure,
+        };
+        Self { command: e.command(), hresult: e.hresult(), hint: e.hint().or(failure.hint), ..failure }
+    }
+}
+
+/// Returns the advice for failures of this kind.
+fn advice(kind: Kind) -> Option<String> {
+    let advice = match kind {
+        Kind::Usage => return Some(usage_hint()),
+        Kind::Danger => "pass --force to send it anyway",
+        Kind::NotFound => {
+            "`dotnet-ipc ps --why` lists all processes and obstacles; --socket PATH reaches a socket that it does not find"
+        }
+        Kind::NoListener => "`dotnet-ipc clean` removes the sockets of processes that have ended",
+        Kind::Timeout => {
+            "if the process is busy with a dump or stopped in a debugger, retry with a longer --timeout"
+        }
+        Kind::Protocol => {
+            "check that this is the socket of a .NET runtime; --wire-log FILE records its messages"
+        }
+        Kind::Io => "check the path, free space and permissions",
+        Kind::Gone => "check with `dotnet-ipc ps` whether the process still runs",
+        // The message of the last one contains the advice.
+        Kind::Other | Kind::Refused | Kind::Unsupported | Kind::Different | Kind::Permission => return None,
+    };
+    Some(advice.to_owned())
+}
+
+/// The advice for a path that is too long.
+const SHORTER: &str = "choose a shorter path: a name has at most 255 bytes, the path of a socket about 100";
+
+/// Returns whether the error is about the length of a path.
+fn is_too_long(e: &io::Error) -> bool {
+    #[cfg(unix)]
+    let code = rustix::io::Errno::NAMETOOLONG.raw_os_error();
+    // ERROR_FILENAME_EXCED_RANGE.
+    #[cfg(windows)]
+    let code = 206;
+    e.raw_os_error() == Some(code)
+}
+
+/// Names the help of the command on the command line, which is its first argument that is no option.
+fn usage_hint() -> String {
+    let mut args = std::env::args_os().skip(1).filter_map(|arg| arg.into_string().ok());
+    let command = args.find(|arg| !arg.starts_with('-')).filter(|arg| arg.chars().all(is_command_letter));
+    match command {
+        Some(command) => format!("run `dotnet-ipc {command} --help` for usage"),
+        None => "run `dotnet-ipc --help` for usage".to_owned(),
+    }
+}
+
+const fn is_command_letter(c: char) -> bool {
+    c.is_ascii_lowercase() || c == '-'
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), command: None, hresult: None, hint: advice(kind) }
+    }
+
+    /// Returns what failed, without the hint.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns an I/O failure: the action that failed, and the reason.
+    pub(crate) fn io(action: impl fmt::Display, e: &io::Error) -> Self {
+        let failure = Self::new(Kind::Io, format!("{action}: {e}"));
+        if is_too_long(e) { failure.with_hint(SHORTER) } else { failure }
+    }
+
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Adds a remark before the hint.
+    pub(crate) fn with_more(self, more: &str) -> Self {
+        let hint = self.hint.map(|hint| format!("{more}{hint}"));
+        Self { hint: hint.or_else(|| Some(more.trim_end_matches("; ").to_owned())), ..self }
+    }
+
+    pub(crate) fn without_hint(self) -> Self {
+        Self { hint: None, ..self }
+    }
+
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns the object for `--json`.
+    pub(crate) fn to_json(&self) -> Value {
+        let command = self.command.map(name_of);
+        let hresult = self.hresult.map(|hresult| hresult.to_string());
+        let hresult_name = self.hresult.and_then(HResult::name);
+        json!({
+            "error": self.message, "kind": self.kind.row().0, "command": command,
+            "hresult": hresult, "hresult_name": hresult_name, "hint": self.hint,
+        })
+    }
+
+    /// Writes the failure to standard error, and returns the exit status.
+    pub(crate) fn report(&self, globals: &Globals) -> ExitCode {
+        if globals.json {
+            json_to_stderr(&self.to_json())
+        } else {
+            to_stderr(&format!("error: {self}"))
+        }
+        ExitCode::from(self.kind.row().1)
+    }
+}
+
+/// The message and the hint, in one line.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.message))?;
+        // Some messages contain the hint already.
+        match self.hint.as_ref().filter(|hint| !self.message.contains(*hint)) {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns a protocol command's name, or else its code.
+pub(crate) fn name_of(code: Code) -> String {
+    CommandInfo::find(code).map_or_else(|| code.to_string(), |row| row.name.to_owned())
+}
+
+/// Reports a command line that cannot be parsed, or shows the help or version that it requests.
+pub(crate) fn report_usage(e: &clap::Error) -> ExitCode {
+    let missing_command = e.kind() == UsageError::DisplayHelpOnMissingArgumentOrSubcommand;
+    if missing_command || !e.use_stderr() {
+        // If the reader closed the pipe, it wants no more.
+        let _ = e.print();
+        return ExitCode::from(if missing_command { Kind::Usage.row().1 } else { 0 });
+    }
+    let failure = Failure::new(Kind::Usage, one_line(&e.to_string()));
+    let failure = match e.kind() {
+        UsageError::InvalidSubcommand => failure.with_hint("run `dotnet-ipc --help` for usage"),
+        _ => failure,
+    };
+    // Clap returns no options with an error, so that --json is searched for.
+    failure.report(&Globals { json: std::env::args_os().any(|arg| arg == "--json") })
+}
+
+/// Joins lines into one.
+fn joined(lines: &str) -> String {
+    lines.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// Joins the paragraphs of a clap error up to the usage or the advice at its end.
+fn one_line(rendered: &str) -> String {
+    let last =
+        |paragraph: &&str| paragraph.starts_with("Usage:") || paragraph.starts_with("For more information");
+    let paragraphs = rendered.split("\n\n").take_while(|paragraph| !last(paragraph));
+    let line = paragraphs.map(joined).collect::<Vec<_>>().join("; ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}

@@ -1,0 +1,19 @@
+//! Options that every command has.
+use serde_json::json;
+
+use super::stderr::{json_to_stderr, to_stderr};
+
+/// Options that every command has.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Globals {
+    /// Write JSON, one object per line, including errors
+    #[arg(long, global = true, display_order = 900)]
+    pub(crate) json: bool,
+}
+
+impl Globals {
+    /// Writes a remark to standard error: neither a result nor an error.
+    pub(crate) fn note(&self, note: &str) {
+        if self.json { json_to_stderr(&json!({ "note": note })) } else { to_stderr(&format!("note: {note}")) }
+    }
+}

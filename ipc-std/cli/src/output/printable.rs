@@ -1,0 +1,93 @@
+//! Text from other programs without the characters that control a terminal.
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use ipc_proto::nettrace::Str;
+use serde_json::Value;
+
+/// The number of characters of a name from a trace that is repeated, for each event or as the width of a column.
+pub(crate) const NAME_LIMIT: usize = 256;
+
+/// Returns a name as [`printable`] does. The end of a long name is replaced by `…`.
+pub(crate) fn printable_name(name: &str) -> String {
+    let mut chars = name.chars();
+    let start: String = chars.by_ref().take(NAME_LIMIT).collect();
+    let mark = if chars.next().is_some() { "…" } else { "" };
+    format!("{}{mark}", printable(&start))
+}
+
+/// Returns at least [`NAME_LIMIT`] characters and one more of a name, if it has so many. The work for a name depends on
+/// this length only.
+pub(crate) fn start(name: Str<'_>) -> Str<'_> {
+    /// A character has at most four bytes in either encoding.
+    const LEN: usize = (NAME_LIMIT + 1) * 4;
+    match name {
+        Str::Utf8(bytes) => Str::Utf8(bytes.get(..LEN).unwrap_or(bytes)),
+        Str::Utf16(bytes) => Str::Utf16(bytes.get(..LEN).unwrap_or(bytes)),
+    }
+}
+
+/// Returns `text` with its control characters escaped as in Rust, `\u{1b}`.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    escape(text, |c| match c {
+        '\n' | '\r' | '\t' => c.escape_default().to_string(),
+        c => c.escape_unicode().to_string(),
+    })
+}
+
+/// Returns `value` as one line. JSON itself leaves some control characters as they are, such as DEL.
+pub(crate) fn json_line(value: &Value) -> String {
+    let line = value.to_string();
+    // These characters occur only inside strings, and all are in the basic plane, so that one escape is enough.
+    escape(&line, |c| format!("\\u{:04x}", u32::from(c))).into_owned()
+}
+
+/// Writes characters as a string of JSON, with the same escapes, and without a copy.
+pub(crate) fn write_json_string(
+    out: &mut dyn Write,
+    mut chars: impl Iterator<Item = char>,
+) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    chars.try_for_each(|c| write_json_char(out, c))?;
+    out.write_all(b"\"")
+}
+
+/// Writes a character of a string of JSON.
+pub(crate) fn write_json_char(out: &mut (impl Write + ?Sized), c: char) -> io::Result<()> {
+    match c {
+        '"' => out.write_all(b"\\\""),
+        '\\' => out.write_all(b"\\\\"),
+        '\n' => out.write_all(b"\\n"),
+        '\r' => out.write_all(b"\\r"),
+        '\t' => out.write_all(b"\\t"),
+        c if is_control(c) => write!(out, "\\u{:04x}", u32::from(c)),
+        c => out.write_all(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+/// Returns the name in JavaScript of a number that JSON cannot represent.
+pub(crate) const fn not_a_number(number: f64) -> Option<&'static str> {
+    if number.is_finite() {
+        None
+    } else if number.is_nan() {
+        Some("NaN")
+    } else if number > 0.0 {
+        Some("Infinity")
+    } else {
+        Some("-Infinity")
+    }
+}
+
+fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {
+    if text.chars().any(is_control) {
+        text.chars().map(|c| if is_control(c) { escaped(c) } else { c.to_string() }).collect()
+    } else {
+        text.into()
+    }
+}
+
+/// Whether a character can move a terminal's cursor, end a line, or change the direction of the text after it.
+pub(crate) fn is_control(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}

@@ -1,0 +1,117 @@
+//! Results that are rows with the same columns: as lines of JSON, or as CSV.
+use core::ops::ControlFlow;
+use std::io::{self, Write};
+
+use serde_json::{Map, Value};
+
+use super::failure::Failure;
+use super::printable::json_line;
+use super::stdout::to_stdout;
+
+/// A row: names of columns and values.
+pub(crate) type Row<const N: usize> = [(&'static str, Value); N];
+
+/// Writes the rows that `read` passes to its argument to standard output, as lines of JSON or as CSV. That breaks if no
+/// more can be written. If `is_live`, each row is written immediately.
+pub(crate) fn rows_to_stdout<const N: usize>(
+    is_csv: bool,
+    is_live: bool,
+    read: impl FnOnce(&mut dyn FnMut(Row<N>) -> ControlFlow<()>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut result = Ok(());
+    to_stdout(|out| {
+        let mut rows = Rows::new(out, is_csv, is_live);
+        result = read(&mut |row| rows.add(row));
+        rows.finish()
+    })?;
+    result
+}
+
+/// Writes rows one by one.
+struct Rows<'o> {
+    output: Format<'o>,
+    has_header: bool,
+    is_live: bool,
+    /// The first error; nothing is written after it.
+    written: io::Result<()>,
+}
+
+enum Format<'o> {
+    Json(&'o mut dyn Write),
+    Csv(Box<csv::Writer<&'o mut dyn Write>>),
+}
+
+impl<'o> Rows<'o> {
+    fn new(output: &'o mut dyn Write, is_csv: bool, is_live: bool) -> Self {
+        let output = if is_csv {
+            Format::Csv(Box::new(csv::Writer::from_writer(output)))
+        } else {
+            Format::Json(output)
+        };
+        Self { output, has_header: false, is_live, written: Ok(()) }
+    }
+
+    /// Writes a row, in CSV the first time after a header. Breaks if no more can be written.
+    fn add<const N: usize>(&mut self, row: Row<N>) -> ControlFlow<()> {
+        if self.written.is_ok() {
+            self.written = self.write(row);
+            if self.is_live && self.written.is_ok() {
+                self.written = self.flush();
+            }
+        }
+        if self.written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// Returns the error of the first row that could not be written.
+    fn finish(mut self) -> io::Result<()> {
+        core::mem::replace(&mut self.written, Ok(()))?;
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.output {
+            Format::Json(out) => out.flush(),
+            Format::Csv(csv) => csv.flush(),
+        }
+    }
+
+    fn write<const N: usize>(&mut self, row: Row<N>) -> io::Result<()> {
+        match &mut self.output {
+            Format::Json(out) => {
+                let object: Map<String, Value> =
+                    row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+                writeln!(out, "{}", json_line(&Value::Object(object)))
+            }
+            Format::Csv(csv) => {
+                if !core::mem::replace(&mut self.has_header, true) {
+                    csv.write_record(row.each_ref().map(|(name, _)| *name))?;
+                }
+                Ok(csv.write_record(row.map(|(_, value)| cell(value)))?)
+            }
+        }
+    }
+}
+
+/// Returns a value as CSV has it: text without quotation marks, and nothing for null.
+fn cell(value: Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        value => value.to_string(),
+    }
+}
+
+/// Returns nanoseconds as milliseconds.
+pub(crate) fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+/// Returns nanoseconds since the start of the trace, or before it, as milliseconds.
+pub(crate) fn milliseconds_at(nanoseconds: i64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+/// Returns nanoseconds as milliseconds in the cell of a table.
+pub(crate) fn time_cell(nanoseconds: u64) -> String {
+    format!("{:.3}", milliseconds(nanoseconds))
+}

@@ -1,0 +1,29 @@
+use std::{io, thread};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// Calls `on` for the signals, on a thread of its own, instead of their default actions.
+pub(super) fn listen(on: fn(i32)) -> io::Result<()> {
+    let heard: Vec<i32> =
+        [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
+    let mut signals = Signals::new(heard)?;
+    let thread = thread::Builder::new().name("signals".to_owned());
+    thread.spawn(move || signals.forever().for_each(on)).map(drop)
+}
+
+/// Whether the parent process made the tool ignore this signal, as `nohup` does.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let bit = u32::try_from(signal).ok().and_then(|signal| 1_u64.checked_shl(signal.checked_sub(1)?));
+    matches!((mask, bit), (Some(mask), Some(bit)) if mask & bit != 0)
+}
+
+/// Performs the default action of the signal: ends the tool immediately.
+pub(super) fn end(signal: i32) {
+    // This fails only for signals other than those above.
+    let _ = emulate_default_handler(signal);
+}

@@ -1,0 +1,16 @@
+//! Lines on standard error.
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use super::printable::json_line;
+
+/// Writes a line to standard error. A failure is ignored, because there is no other place to report it.
+pub(crate) fn to_stderr(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Writes one object, as a line, to standard error.
+pub(crate) fn json_to_stderr(value: &Value) {
+    to_stderr(&json_line(value));
+}

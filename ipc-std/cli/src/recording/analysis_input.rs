@@ -1,0 +1,242 @@
+//! The input of an analysis: the events of a trace, or of a process that is recorded for the analysis.
+use core::ops::ControlFlow;
+use core::time::Duration;
+use std::io;
+
+use ipc_proto::nettrace::{End, EventAssembler, TraceEvent};
+use ipc_proto::types::EventLevel;
+use ipc_std::{Timeouts, TraceReader, TraceSession};
+use nettrace_analysis::samples::Clock;
+
+use super::args::LiveArgs;
+use super::keywords::{self, RUNTIME_PROVIDER};
+use super::progress::Progress;
+use super::provider::{self, ProviderSpec};
+use super::session::{self, LiveEvents, LiveSession, TICK};
+use super::summary::lost_warning;
+use super::trace_profile::TraceProfile;
+use crate::args::timeout_args::TimeoutArgs;
+use crate::input::trace_file;
+use crate::output::failure::Failure;
+use crate::output::globals::Globals;
+use crate::output::signals;
+use crate::process::target::Target;
+use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::process::wire_log::WireLogArgs;
+
+/// The options of an analysis that can record a process. The command has [`TraceTargetArgs`] before them.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("duration", |arg| arg.help("Record a process for DURATION; Ctrl-C ends it earlier [default: 10s]")))]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]
+pub(crate) struct AnalysisArgs {
+    #[command(flatten)]
+    live: LiveArgs,
+    #[command(flatten)]
+    timeout: TimeoutArgs,
+    #[command(flatten)]
+    pub(crate) wire_log: WireLogArgs,
+}
+
+impl AnalysisArgs {
+    /// How long a process is recorded without `--duration`.
+    const DURATION: Duration = Duration::from_secs(10);
+
+    /// Returns what to read.
+    pub(crate) fn input<'a>(&'a self, target: &'a TraceTargetArgs) -> Result<AnalysisInput<'a>, Failure> {
+        let is_about_sessions =
+            self.live.is_used() || self.timeout.given().is_some() || self.wire_log.is_wanted();
+        Ok(AnalysisInput { target: target.target(is_about_sessions)?, args: self })
+    }
+}
+
+/// What an analysis needs of a trace.
+#[derive(Debug)]
+pub(crate) struct Needs {
+    providers: Vec<ProviderSpec>,
+    /// Whether events need stacks, and their frames names.
+    stacks: bool,
+}
+
+impl Needs {
+    /// Returns what the events of these clocks need.
+    pub(crate) fn of(clocks: &[Clock]) -> Self {
+        let mut providers = Vec::new();
+        for spec in clocks.iter().flat_map(Self::providers) {
+            // This cannot fail: none has arguments.
+            let _ = provider::add(&mut providers, &spec);
+        }
+        Self { providers, stacks: true }
+    }
+
+    /// Returns the providers of the events of a clock.
+    fn providers(clock: &Clock) -> Vec<ProviderSpec> {
+        const INFORMATIONAL: EventLevel = EventLevel::INFORMATIONAL;
+        let runtime = |keywords, level| vec![ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, "")];
+        match clock {
+            Clock::Allocations => runtime(keywords::GC, EventLevel::VERBOSE),
+            Clock::Exceptions => runtime(keywords::EXCEPTION, INFORMATIONAL),
+            Clock::Contention => runtime(keywords::CONTENTION, INFORMATIONAL),
+            Clock::Events { provider, .. } => {
+                let is_runtime = provider.eq_ignore_ascii_case(RUNTIME_PROVIDER);
+                let keywords = if is_runtime { keywords::MODERATE } else { u64::MAX };
+                let name = provider.clone().into();
+                vec![ProviderSpec { name, ..ProviderSpec::new("", keywords, EventLevel::VERBOSE, "") }]
+            }
+            Clock::AllEvents => {
+                TraceProfile::DEFAULT.iter().flat_map(|profile| profile.providers()).cloned().collect()
+            }
+            _ => TraceProfile::DotnetSampledThreadTime.providers().to_vec(),
+        }
+    }
+
+    /// Returns what garbage collections need.
+    pub(crate) fn of_collections() -> Self {
+        Self::of_runtime(keywords::GC, EventLevel::INFORMATIONAL)
+    }
+
+    /// Returns what compilations need.
+    pub(crate) fn of_compilations() -> Self {
+        Self::of_runtime(keywords::JIT, EventLevel::VERBOSE)
+    }
+
+    fn of_runtime(keywords: u64, level: EventLevel) -> Self {
+        Self { providers: vec![ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, "")], stacks: false }
+    }
+}
+
+/// The trace or the process that an analysis reads.
+#[derive(Debug)]
+pub(crate) struct AnalysisInput<'a> {
+    pub(crate) target: TraceTarget<'a>,
+    args: &'a AnalysisArgs,
+}
+
+/// How an analysis has read its input.
+#[derive(Debug)]
+pub(crate) struct InputRead {
+    /// The number of events that the runtime dropped.
+    pub(crate) lost: u64,
+    /// The process that the trace states.
+    pub(crate) process_id: Option<u32>,
+    /// Why the input has no complete end. The events before that were read.
+    pub(crate) result: Result<(), Failure>,
+}
+
+impl InputRead {
+    /// Returns how a trace was read, after its end.
+    pub(crate) fn of<R: io::Read>(trace: &TraceReader<R>, result: Result<(), Failure>) -> Self {
+        let lost = trace_file::lost(trace);
+        Self { lost, process_id: trace.trace().and_then(|trace| trace.process_id), result }
+    }
+}
+
+impl AnalysisInput<'_> {
+    /// Returns whether a process is recorded.
+    pub(crate) const fn is_live(&self) -> bool {
+        matches!(self.target, TraceTarget::Process(_))
+    }
+
+    /// Passes each event to `take` in the order of time, until that breaks. Fails if there can be no event.
+    ///
+    /// Notes report events that may be missing or out of order. A terminal shows the progress, unless `take`
+    /// writes output, which mostly comes to the same terminal, also through a pipe.
+    pub(crate) fn read(
+        &self,
+        needs: Needs,
+        is_output: bool,
+        globals: &Globals,
+        take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
+    ) -> Result<InputRead, Failure> {
+        match self.target {
+            TraceTarget::File(path) => {
+                let mut trace = trace_file::open(path)?;
+                if !needs.stacks {
+                    trace = trace.without_stacks();
+                }
+                if is_output {
+                    trace.get_mut().hide_progress();
+                }
+                let result = trace_file::read_all(&mut trace, globals, take);
+                Ok(InputRead::of(&trace, result))
+            }
+            TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take),
+        }
+    }
+
+    fn record(
+        &self,
+        target: Target<'_>,
+        needs: Needs,
+        is_output: bool,
+        globals: &Globals,
+        take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
+    ) -> Result<InputRead, Failure> {
+        let AnalysisArgs { live, timeout, wire_log } = self.args;
+        let mut plan = live.plan(needs.providers);
+        plan.duration.get_or_insert(AnalysisArgs::DURATION);
+        let plan = if needs.stacks { plan.with_named_stacks() } else { plan };
+        let wire_log = wire_log.open()?;
+        let timeouts = Timeouts { silence: TICK, ..timeout.timeouts() };
+        let client = target.client(timeouts, &wire_log)?;
+        let LiveSession { session, started, resumed, stopping } =
+            session::start(client, &plan, None, globals)?;
+        let progress = (!is_output).then(|| Progress::start(started, plan.duration, stopping));
+        let mut trace = TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT);
+        if !needs.stacks {
+            trace = trace.without_stacks();
+        }
+        let mut recorded = Recorded { trace, take, is_done: false, events: 0, progress };
+        let (end, read) = session::read_events(&mut recorded);
+        let Recorded { trace, events, progress, .. } = recorded;
+        progress.inspect(Progress::finish);
+        // The recording is over: a signal ends the tool.
+        signals::handle(|_| false)?;
+        if let Some(warning) = lost_warning(trace.lost(), trace.lost_at_start(), events, plan.buffer_mb) {
+            globals.note(&warning);
+        }
+        trace_file::report_late(&trace, globals);
+        let check = || {
+            resumed.and(read)?;
+            let session = trace.get_ref();
+            session::check_end(end, session, plan.no_resume)?;
+            session::report_end(session, globals);
+            wire_log.check()
+        };
+        Ok(InputRead::of(&trace, check()))
+    }
+}
+
+/// The events of a process that is recorded.
+struct Recorded<T> {
+    trace: TraceReader<TraceSession>,
+    take: T,
+    /// Whether `take` wants no more events.
+    is_done: bool,
+    events: u64,
+    progress: Option<Progress>,
+}
+
+impl<T: FnMut(&TraceEvent<'_>) -> ControlFlow<()>> LiveEvents for Recorded<T> {
+    fn advance(&mut self) -> io::Result<Option<End>> {
+        let Self { trace, take, is_done, events, progress } = self;
+        match trace.next_event()? {
+            Some(event) => {
+                *events = events.saturating_add(1);
+                *is_done = *is_done || take(&event).is_break();
+            }
+            None => return Ok(trace.end()),
+        }
+        if let Some(progress) = progress {
+            progress.update(trace.get_ref().received(), *events, trace.lost());
+        }
+        Ok(None)
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    fn session(&mut self) -> &mut TraceSession {
+        self.trace.get_mut()
+    }
+}

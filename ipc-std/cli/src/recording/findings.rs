@@ -1,0 +1,110 @@
+//! Analyses that find things of one kind in a trace, one by one: what `gc` and `jit` have in common.
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use ipc_proto::nettrace::TraceEvent;
+use serde_json::Value;
+
+use super::analysis_input::{AnalysisArgs, Needs};
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::rows::{Row, rows_to_stdout};
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::trace_target::TraceTargetArgs;
+
+/// The options of such an analysis. Its command describes `--top` and `--csv`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FindingsArgs {
+    #[command(flatten)]
+    target: TraceTargetArgs,
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "csv")]
+    top: usize,
+    /// Show only the statistics
+    #[arg(long, conflicts_with = "csv")]
+    summary: bool,
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+}
+
+/// An analysis whose findings have `N` columns with `--json` and `--csv`.
+pub(crate) trait Analysis<const N: usize>: Default {
+    type Finding;
+    /// What a process without findings did not do, and a hint.
+    const NONE_IN_PROCESS: [&str; 2];
+    /// What a trace without findings has not, and a hint.
+    const NONE_IN_TRACE: [&str; 2];
+
+    /// Takes the next event, or the end of the trace.
+    fn event(&mut self, event: Option<&TraceEvent<'_>>);
+    /// Returns the next finding.
+    fn pop(&mut self) -> Option<Self::Finding>;
+    fn row(finding: &Self::Finding) -> Row<N>;
+    /// Adds the finding of this number to the summary, which shows `top` findings.
+    fn add(&mut self, finding: Self::Finding, number: u64, top: usize);
+    fn to_json(&self) -> Value;
+    fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()>;
+    /// Returns a remark on the summary.
+    fn remark(&self) -> Option<String>;
+}
+
+impl FindingsArgs {
+    /// Shows the findings of the process or of the trace.
+    pub(crate) fn run<const N: usize, A: Analysis<N>>(
+        &self,
+        needs: Needs,
+        globals: &Globals,
+    ) -> Result<(), Failure> {
+        let input = self.analysis.input(&self.target)?;
+        let (mut analysis, mut count) = (A::default(), 0_u64);
+        let read = |is_output, show: &mut dyn FnMut(&A::Finding) -> ControlFlow<()>| {
+            let mut take = |event: Option<&TraceEvent<'_>>| {
+                analysis.event(event);
+                while let Some(finding) = analysis.pop() {
+                    count = count.saturating_add(1);
+                    show(&finding)?;
+                    analysis.add(finding, count, self.top);
+                }
+                ControlFlow::Continue(())
+            };
+            let read = input.read(needs, is_output, globals, |event| take(Some(event)));
+            // The output reports its error itself.
+            let _ = take(None);
+            read?.result
+        };
+        if self.csv || (globals.json && !self.summary) {
+            rows_to_stdout(self.csv, input.is_live(), |add| read(true, &mut |finding| add(A::row(finding))))?;
+        } else {
+            let read = read(false, &mut |_| ControlFlow::Continue(()));
+            if globals.json {
+                json_to_stdout(&analysis.to_json())?;
+            } else if count > 0 {
+                to_stdout(|out| analysis.write(self.summary, out))?;
+            }
+            read?;
+        }
+        if let Some(remark) = analysis.remark().filter(|_| self.summary || !globals.json) {
+            globals.note(&remark);
+        }
+        if count > 0 {
+            return Ok(());
+        }
+        let target = input.target;
+        let (message, [_, hint]) = if input.is_live() {
+            (format!("{target} {}", A::NONE_IN_PROCESS[0]), A::NONE_IN_PROCESS)
+        } else {
+            (format!("{target}: the trace has {}", A::NONE_IN_TRACE[0]), A::NONE_IN_TRACE)
+        };
+        Err(Failure::new(Kind::Other, message).with_hint(hint))
+    }
+}
+
+/// Adds a finding to those with the largest keys.
+pub(crate) fn add_largest<K: Ord, T>(largest: &mut BTreeMap<K, T>, key: K, finding: T, limit: usize) {
+    largest.insert(key, finding);
+    if largest.len() > limit {
+        largest.pop_first();
+    }
+}

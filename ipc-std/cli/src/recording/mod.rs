@@ -1,0 +1,17 @@
+//! Recording: what `trace`, `events`, `monitor` and the analyses of a process have in common.
+pub(crate) mod analysis_input;
+pub(crate) mod args;
+mod counter;
+mod event_ids;
+pub(crate) mod findings;
+pub(crate) mod keywords;
+pub(crate) mod names_first;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod provider;
+pub(crate) mod record;
+pub(crate) mod rundown;
+pub(crate) mod session;
+pub(crate) mod session_failure;
+pub(crate) mod summary;
+pub(crate) mod trace_profile;
