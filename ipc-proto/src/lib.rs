@@ -30,11 +30,12 @@ pub mod wire;
 pub use advertise::Advertise;
 pub use busy_backoff::BusyBackoff;
 pub use code::Code;
-pub use command::check::RequestError;
 pub use command::field_at::FieldAt;
 pub use command::field_path::FieldPath;
+pub use command::invalid_value::InvalidValue;
+pub use command::request_error::RequestError;
 pub use command::table::*;
-pub use command::violation::{InvalidValue, Violation};
+pub use command::violation::Violation;
 pub use command::{Command, CommandInfo, Continuation, types};
 pub use endpoint::{
     ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,

@@ -1,105 +1,14 @@
 //! The rules that runtimes apply to the values of a request: one function for each rule that a row of the table names.
-use core::fmt;
-
-use super::field_path::{FieldPath, Place};
-use super::table::Request;
+use super::field_path::{FieldPath, Place, index_u16};
+use super::invalid_value::InvalidValue;
 use super::types::{
     DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode, SessionConfig,
     SessionConfig6, StreamingProvider, TracepointConfig, TracepointSet, UserEventsProvider,
     UserEventsSession,
 };
-use super::violation::{InvalidValue, Violation};
+use super::violation::Violation;
 use crate::user_events::TracepointFormat;
-use crate::{Array, Decode, DecodeError, HResult, Text};
-
-/// Why a runtime refuses a message before it carries out a command.
-///
-/// ```
-/// use ipc_proto::{Code, HResult, Message, RequestError, Violation};
-///
-/// // EnablePerfMap with an unknown type
-/// let message = Message { code: Code(0x0405), payload: &[4, 0, 0, 0] };
-/// let error = message.request()?.into_checked().unwrap_err();
-/// assert_eq!(error.to_string(), "perf_map_type: the perf map type is not 1, 2 or 3");
-/// let RequestError::Violation { request, violation, .. } = error else { unreachable!() };
-/// assert_eq!((request, violation), (message.request()?, Violation::PerfMapType));
-/// assert_eq!(HResult::from(error), HResult::INVALID_ARG);
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequestError<'a> {
-    /// The bytes are not a request.
-    Decode(DecodeError),
-    /// The bytes are a request with a value that runtimes refuse. A server that accepts the value can answer all the same.
-    Violation {
-        /// The request.
-        request: Request<'a>,
-        /// The rule that it breaks.
-        violation: Violation,
-        /// The value that breaks the rule.
-        place: FieldPath,
-    },
-    /// The server does not have the command: see [`Serve::finish_for`](crate::Serve::finish_for).
-    Refused(HResult),
-}
-
-impl fmt::Display for RequestError<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Decode(e) => e.fmt(f),
-            Self::Violation { violation, place, .. } => {
-                InvalidValue { violation: *violation, place: *place }.fmt(f)
-            }
-            Self::Refused(hresult) => write!(f, "the server does not have the command ({hresult})"),
-        }
-    }
-}
-impl core::error::Error for RequestError<'_> {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Decode(e) => Some(e),
-            Self::Violation { violation, .. } => Some(violation),
-            Self::Refused(_) => None,
-        }
-    }
-}
-impl From<DecodeError> for RequestError<'_> {
-    fn from(e: DecodeError) -> Self {
-        Self::Decode(e)
-    }
-}
-impl From<RequestError<'_>> for HResult {
-    fn from(e: RequestError<'_>) -> Self {
-        match e {
-            RequestError::Decode(e) => e.into(),
-            RequestError::Violation { violation, .. } => violation.hresult(),
-            RequestError::Refused(hresult) => hresult,
-        }
-    }
-}
-
-impl<'a> RequestError<'a> {
-    pub(crate) const fn violation(
-        request: Request<'a>,
-        InvalidValue { violation, place }: InvalidValue,
-    ) -> Self {
-        Self::Violation { request, violation, place }
-    }
-}
-
-impl<'a> Request<'a> {
-    /// Returns the request if its values pass [`check`](Self::check).
-    ///
-    /// # Errors
-    /// [`RequestError::Violation`], with the request.
-    pub fn into_checked(self) -> Result<Self, RequestError<'a>> {
-        match self.check() {
-            Ok(()) => Ok(self),
-            Err(invalid) => Err(RequestError::violation(self, invalid)),
-        }
-    }
-}
+use crate::{Array, Decode, Text};
 
 fn require(condition: bool, violation: Violation) -> Result<(), Violation> {
     if condition { Ok(()) } else { Err(violation) }
@@ -283,7 +192,7 @@ fn distinct(sets: Array<'_, TracepointSet<'_>>, place: &mut Place) -> Result<(),
             (1..len).find(|at| copied.get(*at).is_some_and(|id| copied.iter().take(*at).any(|k| k == id)));
         let after = || ids.clone().position(|id| copied.contains(&id)).map(|at| at.saturating_add(len));
         if let Some(at) = among_them.or_else(after) {
-            place.locate_id(before.saturating_add(at), sets);
+            locate_id(place, before.saturating_add(at), sets);
             return Err(Violation::DuplicateEventId);
         }
         if len < 64 {
@@ -291,4 +200,15 @@ fn distinct(sets: Array<'_, TracepointSet<'_>>, place: &mut Place) -> Result<(),
         }
         before = before.saturating_add(len);
     }
+}
+
+/// Sets the event id of the place to the one with this index among the ids of all sets.
+fn locate_id(place: &mut Place, mut index: usize, sets: Array<'_, TracepointSet<'_>>) {
+    place.set = 0;
+    for set in sets {
+        let Some(later) = index.checked_sub(set.event_ids.len()) else { break };
+        index = later;
+        place.set = place.set.saturating_add(1);
+    }
+    place.event_id = index_u16(index);
 }

@@ -1,9 +1,7 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use super::types::TracepointSet;
 use super::violation::Violation;
-use crate::Array;
 
 /// The place of a value in a request: `providers[3].level`.
 ///
@@ -33,21 +31,10 @@ pub(crate) struct Place {
     /// The set of tracepoints, if the value is in one.
     pub(super) set: u16,
     pub(super) is_in_set: bool,
-    event_id: u16,
+    pub(super) event_id: u16,
 }
 
 impl Place {
-    /// Sets the event id to the one with this index among the ids of all sets.
-    pub(super) fn locate_id(&mut self, mut index: usize, sets: Array<'_, TracepointSet<'_>>) {
-        self.set = 0;
-        for set in sets {
-            let Some(later) = index.checked_sub(set.event_ids.len()) else { break };
-            index = later;
-            self.set = self.set.saturating_add(1);
-        }
-        self.event_id = index_u16(index);
-    }
-
     /// Returns the names of the value that breaks the rule in this place, and the number of its indexes.
     const fn names(&self, violation: Violation) -> (&'static [&'static str], usize) {
         match (violation, self.is_in_set) {
@@ -122,7 +109,7 @@ impl FieldPath {
 }
 
 /// Returns an index as a path has it.
-fn index_u16(index: usize) -> u16 {
+pub(super) fn index_u16(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }
 

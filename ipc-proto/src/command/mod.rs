@@ -6,6 +6,8 @@ mod environment_entry;
 pub(crate) mod field_at;
 pub(crate) mod field_path;
 mod inspect;
+pub(crate) mod invalid_value;
+pub(crate) mod request_error;
 pub(crate) mod table;
 pub mod types;
 pub(crate) mod violation;

@@ -2,7 +2,6 @@ mod command_line;
 mod error;
 mod options;
 mod rewrite_counts;
-mod rewrite_end;
 mod space;
 mod thread_state;
 
@@ -10,7 +9,6 @@ use self::command_line::CommandLine;
 pub use self::error::RewriteError;
 pub use self::options::{EventSelector, RewriteOptions};
 pub use self::rewrite_counts::RewriteCounts;
-pub use self::rewrite_end::RewriteEnd;
 use self::space::fold;
 pub use self::space::{Activities, MetadataState, RewriteSpace};
 pub use self::thread_state::ThreadState;
@@ -490,5 +488,31 @@ impl<'s> Rewrite<'s> {
             (list.activity_id, list.related_activity_id) == (activity_id, related_activity_id)
         });
         list.map(|list| list.id).ok_or(key)
+    }
+}
+
+/// The end of a result, which [`Rewrite::finish`] returns.
+///
+/// ```text
+/// let mut end = rewrite.finish();
+/// while let Some(bytes) = end.next_bytes()? {
+///     out.write_all(&bytes)?;
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "without its bytes the stream has no end"]
+pub struct RewriteEnd<'s> {
+    rewrite: Rewrite<'s>,
+}
+
+impl RewriteEnd<'_> {
+    /// Returns the next bytes of the result, and `None` after the last ones.
+    ///
+    /// # Errors
+    /// If the buffer has no room for the rest.
+    pub fn next_bytes(&mut self) -> Result<Option<TraceBytes<'_>>, RewriteError> {
+        self.rewrite.writer.lend_nothing();
+        self.rewrite.close()?;
+        Ok(Some(self.rewrite.writer.lent()).filter(|bytes| !bytes.is_empty()))
     }
 }

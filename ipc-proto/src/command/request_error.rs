@@ -1,0 +1,96 @@
+use core::fmt;
+
+use super::field_path::FieldPath;
+use super::invalid_value::InvalidValue;
+use super::table::Request;
+use super::violation::Violation;
+use crate::{DecodeError, HResult};
+
+/// Why a runtime refuses a message before it carries out a command.
+///
+/// ```
+/// use ipc_proto::{Code, HResult, Message, RequestError, Violation};
+///
+/// // EnablePerfMap with an unknown type
+/// let message = Message { code: Code(0x0405), payload: &[4, 0, 0, 0] };
+/// let error = message.request()?.into_checked().unwrap_err();
+/// assert_eq!(error.to_string(), "perf_map_type: the perf map type is not 1, 2 or 3");
+/// let RequestError::Violation { request, violation, .. } = error else { unreachable!() };
+/// assert_eq!((request, violation), (message.request()?, Violation::PerfMapType));
+/// assert_eq!(HResult::from(error), HResult::INVALID_ARG);
+/// # Ok::<(), ipc_proto::DecodeError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError<'a> {
+    /// The bytes are not a request.
+    Decode(DecodeError),
+    /// The bytes are a request with a value that runtimes refuse. A server that accepts the value can answer all the same.
+    Violation {
+        /// The request.
+        request: Request<'a>,
+        /// The rule that it breaks.
+        violation: Violation,
+        /// The value that breaks the rule.
+        place: FieldPath,
+    },
+    /// The server does not have the command: see [`Serve::finish_for`](crate::Serve::finish_for).
+    Refused(HResult),
+}
+
+impl fmt::Display for RequestError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode(e) => e.fmt(f),
+            Self::Violation { violation, place, .. } => {
+                InvalidValue { violation: *violation, place: *place }.fmt(f)
+            }
+            Self::Refused(hresult) => write!(f, "the server does not have the command ({hresult})"),
+        }
+    }
+}
+impl core::error::Error for RequestError<'_> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Decode(e) => Some(e),
+            Self::Violation { violation, .. } => Some(violation),
+            Self::Refused(_) => None,
+        }
+    }
+}
+impl From<DecodeError> for RequestError<'_> {
+    fn from(e: DecodeError) -> Self {
+        Self::Decode(e)
+    }
+}
+impl From<RequestError<'_>> for HResult {
+    fn from(e: RequestError<'_>) -> Self {
+        match e {
+            RequestError::Decode(e) => e.into(),
+            RequestError::Violation { violation, .. } => violation.hresult(),
+            RequestError::Refused(hresult) => hresult,
+        }
+    }
+}
+
+impl<'a> RequestError<'a> {
+    pub(crate) const fn violation(
+        request: Request<'a>,
+        InvalidValue { violation, place }: InvalidValue,
+    ) -> Self {
+        Self::Violation { request, violation, place }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Returns the request if its values pass [`check`](Self::check).
+    ///
+    /// # Errors
+    /// [`RequestError::Violation`], with the request.
+    pub fn into_checked(self) -> Result<Self, RequestError<'a>> {
+        match self.check() {
+            Ok(()) => Ok(self),
+            Err(invalid) => Err(RequestError::violation(self, invalid)),
+        }
+    }
+}
