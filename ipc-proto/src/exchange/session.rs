@@ -325,18 +325,13 @@ impl Session {
                 self.retry_at = Some(now.saturating_add(pause.into()).min(connect_until));
                 return;
             }
-            (StopStep::Send(bytes), StopEvent::Sent(n)) if n <= bytes.len() => {
+            (StopStep::Send(_), StopEvent::Sent(n)) => {
                 self.sent = self.sent.saturating_add(n as u64);
                 self.advance(n)
             }
-            (StopStep::Receive(space), StopEvent::Received(n)) if n <= space.len() => self.advance(n),
+            (StopStep::Receive(_), StopEvent::Received(n)) => self.advance(n),
             (StopStep::Receive(_), StopEvent::Busy(_)) | (StopStep::Nothing, _) => return,
-            (StopStep::Send(_), StopEvent::Sent(_))
-            | (StopStep::Receive(_), StopEvent::Received(_))
-            | (_, StopEvent::Failed | StopEvent::Busy(_)) => {
-                self.until = None;
-                Stop::Failed
-            }
+            (_, StopEvent::Failed | StopEvent::Busy(_)) => self.fail(),
             _ => return,
         };
         self.stop = next;
@@ -347,10 +342,16 @@ impl Session {
         self.settle();
     }
 
-    fn advance(&self, n: usize) -> Stop {
+    const fn fail(&mut self) -> Stop {
+        self.until = None;
+        Stop::Failed
+    }
+
+    fn advance(&mut self, n: usize) -> Stop {
         match self.stop {
             Stop::Calling(mut progress) => match progress.advance(n, &self.buf) {
                 Ok(()) => Stop::Calling(progress),
+                Err(ProtocolError::Overrun { .. }) => self.fail(),
                 Err(error) => Stop::InvalidResponse(error),
             },
             other => other,

@@ -60,7 +60,7 @@ pub unsafe extern "C" fn describe_commands(output: *mut Output) {
 /// Returns the parts of the message at the front of the bytes, in order.
 ///
 /// The first item is the number `used`, the length of the message; or `needed`, the length that is needed, as far as it
-/// is known. A fault is the last item. `answer_to` is the code of the command that an answer belongs to, or 0.
+/// is known. A fault is the last item, and names its field. `answer_to` is the code of the command that an answer belongs to, or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inspect_message(bytes: *const u8, len: usize, answer_to: u32, output: *mut Output) {
     // SAFETY: the caller vouches for the address.
@@ -75,7 +75,10 @@ pub unsafe extern "C" fn inspect_message(bytes: *const u8, len: usize, answer_to
     }
     let command = u16::try_from(answer_to).ok().filter(|code| *code != 0).map(Code);
     if let Err(error) = Message::inspect(bytes, command, &mut |part| output.add_at(&part.path, item(part))) {
-        output.fault(&error);
+        match Message::field_at(bytes, command, error.offset) {
+            Some(field) => output.fault_at(error.offset, &format_args!("{field}: {}", error.kind)),
+            None => output.fault(&error),
+        }
     }
 }
 

@@ -218,8 +218,13 @@ impl Output {
 
     /// Appends the fault of a payload or of a message.
     pub(crate) fn fault(&mut self, error: &DecodeError) {
-        let [address, len] = self.write(&error.kind);
-        self.push(Item::error(address, len).at(error.offset, 0));
+        self.fault_at(error.offset, &error.kind);
+    }
+
+    /// Appends a fault with this text.
+    pub(crate) fn fault_at(&mut self, offset: usize, text: &dyn Display) {
+        let [address, len] = self.write(text);
+        self.push(Item::error(address, len).at(offset, 0));
     }
 
     /// Writes a text, and returns its address and length.
