@@ -1,5 +1,5 @@
 //! The rules that runtimes apply to the values of a request: one function for each rule that a row of the table names.
-use super::field_path::{FieldPath, Place, index_u16};
+use super::field_path::{FieldPath, Place};
 use super::invalid_value::InvalidValue;
 use super::types::{
     DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode, SessionConfig,
@@ -8,6 +8,7 @@ use super::types::{
 };
 use super::violation::Violation;
 use crate::user_events::TracepointFormat;
+use crate::wire::Iter;
 use crate::{Array, Decode, Text};
 
 fn require(condition: bool, violation: Violation) -> Result<(), Violation> {
@@ -50,47 +51,76 @@ pub(super) fn startup_hook_path(path: Text<'_>, _: &mut Place) -> Result<(), Vio
     require(!path.is_empty(), Violation::StartupHookPath)
 }
 
-/// Applies the rules of a session whose providers have no filters.
-pub(crate) fn session(
+/// Applies the rules of a session that can neither filter nor block.
+pub(super) fn session(
     buffer_mb: u32,
     format: Format,
     list: Array<'_, Provider<'_>>,
     place: &mut Place,
 ) -> Result<(), Violation> {
-    stream(buffer_mb, format)?;
+    plain_session(buffer_mb, format, SessionBufferMode::DROP, list, place)
+}
+
+/// Applies the rules of a session whose providers have no filters.
+pub(crate) fn plain_session(
+    buffer_mb: u32,
+    format: Format,
+    mode: SessionBufferMode,
+    list: Array<'_, Provider<'_>>,
+    place: &mut Place,
+) -> Result<(), Violation> {
+    stream(buffer_mb, format, mode)?;
     providers(list, place, |provider| (provider.level, provider.name))
+}
+
+/// Applies the rules of a session whose providers have filters that are not sent.
+pub(crate) fn unfiltered_session(
+    buffer_mb: u32,
+    format: Format,
+    mode: SessionBufferMode,
+    list: Array<'_, StreamingProvider<'_>>,
+    place: &mut Place,
+) -> Result<(), Violation> {
+    stream(buffer_mb, format, mode)?;
+    providers(list, place, |provider| (provider.level, provider.name))
+}
+
+/// Applies the rules of a session whose providers have filters.
+pub(crate) fn filtered_session(
+    buffer_mb: u32,
+    format: Format,
+    mode: SessionBufferMode,
+    list: Array<'_, StreamingProvider<'_>>,
+    place: &mut Place,
+) -> Result<(), Violation> {
+    unfiltered_session(buffer_mb, format, mode, list, place)?;
+    each(list, place, |provider, place| filter(&provider.filter, place))
 }
 
 pub(super) fn session_config(config: SessionConfig<'_>, place: &mut Place) -> Result<(), Violation> {
     match config {
-        SessionConfig::Streaming(session) => {
-            stream(session.buffer_mb, session.format)?;
-            streaming(session.providers, place)
+        SessionConfig::Streaming(s) => {
+            filtered_session(s.buffer_mb, s.format, SessionBufferMode::DROP, s.providers, place)
         }
         SessionConfig::UserEvents(session) => user_events(&session, place),
         SessionConfig::Unknown { .. } => Err(Violation::SessionType),
     }
 }
 
-pub(crate) fn session_config6(config: SessionConfig6<'_>, place: &mut Place) -> Result<(), Violation> {
+pub(super) fn session_config6(config: SessionConfig6<'_>, place: &mut Place) -> Result<(), Violation> {
     match config {
-        SessionConfig6::Streaming(session) => {
-            stream(session.buffer_mb, session.format)?;
-            buffer_mode(session.session_buffer_mode)?;
-            streaming(session.providers, place)
+        SessionConfig6::Streaming(s) => {
+            filtered_session(s.buffer_mb, s.format, s.session_buffer_mode, s.providers, place)
         }
         SessionConfig6::UserEvents(session) => user_events(&session, place),
         SessionConfig6::Unknown { .. } => Err(Violation::SessionType),
     }
 }
 
-pub(crate) fn buffer_mode(mode: SessionBufferMode) -> Result<(), Violation> {
-    require(mode <= SessionBufferMode::BLOCK, Violation::SessionBufferMode)
-}
-
-fn stream(buffer_mb: u32, format: Format) -> Result<(), Violation> {
+fn stream(buffer_mb: u32, format: Format, mode: SessionBufferMode) -> Result<(), Violation> {
     require(buffer_mb > 0, Violation::BufferSize)?;
-    require(format <= Format::NET_TRACE, Violation::Format)
+    require(format <= Format::NET_TRACE, Violation::Format)?;
+    require(mode <= SessionBufferMode::BLOCK, Violation::SessionBufferMode)
 }
 
 /// Applies a rule to each provider.
@@ -134,11 +164,6 @@ fn providers<'a, T: Decode<'a> + Copy>(
     })
 }
 
-fn streaming(streaming: Array<'_, StreamingProvider<'_>>, place: &mut Place) -> Result<(), Violation> {
-    providers(streaming, place, |provider| (provider.level, provider.name))?;
-    each(streaming, place, |provider, place| filter(&provider.filter, place))
-}
-
 fn user_events(session: &UserEventsSession<'_>, place: &mut Place) -> Result<(), Violation> {
     providers(session.providers, place, |provider| (provider.level, provider.name))?;
     each(session.providers, place, |provider, place| parse_tracepoints(&provider.tracepoints, place))?;
@@ -150,8 +175,7 @@ fn user_events(session: &UserEventsSession<'_>, place: &mut Place) -> Result<(),
 
 fn filter(filter: &EventFilter<'_>, place: &mut Place) -> Result<(), Violation> {
     place.is_in_set = false;
-    let set = [TracepointSet { tracepoint_name: Text::NULL, event_ids: filter.event_ids }];
-    distinct(Array::from(&set), place)
+    distinct(Ids::new(filter.event_ids, Array::EMPTY.iter()), place)
 }
 
 /// Applies the rules of a runtime that reads the tracepoints of a provider.
@@ -168,47 +192,66 @@ fn register_tracepoints(config: &TracepointConfig<'_>, place: &mut Place) -> Res
         tracepoint_length(name)?;
     }
     each_set(config.sets, place, |set| tracepoint_length(set.tracepoint_name))?;
-    distinct(config.sets, place)
+    let mut sets = config.sets.iter();
+    let first = sets.next().map_or(Array::EMPTY, |set| set.event_ids);
+    distinct(Ids::new(first, sets), place)
 }
 
 fn tracepoint_length(name: Text<'_>) -> Result<(), Violation> {
     require(TracepointFormat::len_with(name) <= TracepointFormat::MAX_LEN, Violation::TracepointNameLength)
 }
 
-/// Checks that no id occurs twice in all sets. A message can contain 16,000 ids, and there is no memory to sort them: 64 at a
-/// time are copied, and compared with one another and with all that follow.
-fn distinct(sets: Array<'_, TracepointSet<'_>>, place: &mut Place) -> Result<(), Violation> {
-    let mut ids = sets.iter().flat_map(|set| set.event_ids);
-    let mut before = 0usize;
+/// Checks that no id occurs twice, or sets the place to the first one that equals an earlier one.
+fn distinct(ids: Ids<'_>, place: &mut Place) -> Result<(), Violation> {
+    let Some(Ids { set, taken, .. }) = repeated(ids) else { return Ok(()) };
+    (place.set, place.event_id) = (set, taken.saturating_sub(1));
+    Err(Violation::DuplicateEventId)
+}
+
+/// Returns the ids after one that equals an earlier one; `None` if no id occurs twice. A message can contain 16,000 ids, and
+/// there is no memory to sort them: 64 at a time are copied, and compared with one another and with all that follow.
+fn repeated(mut ids: Ids<'_>) -> Option<Ids<'_>> {
     loop {
-        let mut copied = [0; 64];
-        let mut len = 0;
-        for (slot, id) in copied.iter_mut().zip(ids.by_ref()) {
-            *slot = id;
-            len = usize::saturating_add(len, 1);
+        let (mut copied, mut len, mut after_them) = ([0; 64], 0usize, None);
+        while let Some(id) = ids.next() {
+            if copied.get(..len).is_some_and(|copied| copied.contains(&id)) {
+                return Some(ids);
+            }
+            if let Some(slot) = copied.get_mut(len) {
+                *slot = id;
+                len = len.saturating_add(1);
+                after_them = (len == copied.len()).then(|| ids.clone());
+            }
         }
-        let copied = copied.get(..len).unwrap_or_default();
-        let among_them =
-            (1..len).find(|at| copied.get(*at).is_some_and(|id| copied.iter().take(*at).any(|k| k == id)));
-        let after = || ids.clone().position(|id| copied.contains(&id)).map(|at| at.saturating_add(len));
-        if let Some(at) = among_them.or_else(after) {
-            locate_id(place, before.saturating_add(at), sets);
-            return Err(Violation::DuplicateEventId);
-        }
-        if len < 64 {
-            return Ok(());
-        }
-        before = before.saturating_add(len);
+        ids = after_them?;
     }
 }
 
-/// Sets the event id of the place to the one with this index among the ids of all sets.
-fn locate_id(place: &mut Place, mut index: usize, sets: Array<'_, TracepointSet<'_>>) {
-    place.set = 0;
-    for set in sets {
-        let Some(later) = index.checked_sub(set.event_ids.len()) else { break };
-        index = later;
-        place.set = place.set.saturating_add(1);
+/// The ids of a list, followed by those of sets. Filters and sets have the same type of iterator, so that the search exists
+/// once.
+#[derive(Clone)]
+struct Ids<'a> {
+    ids: Iter<'a, u32>,
+    /// The number of ids that were taken from `ids`.
+    taken: u16,
+    sets: Iter<'a, TracepointSet<'a>>,
+    /// The number of sets that were taken from `sets`.
+    set: u16,
+}
+
+impl<'a> Ids<'a> {
+    fn new(ids: Array<'a, u32>, sets: Iter<'a, TracepointSet<'a>>) -> Self {
+        Self { ids: ids.iter(), taken: 0, sets, set: 0 }
     }
-    place.event_id = index_u16(index);
+
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            if let Some(id) = self.ids.next() {
+                self.taken = self.taken.saturating_add(1);
+                return Some(id);
+            }
+            self.ids = self.sets.next()?.event_ids.iter();
+            (self.taken, self.set) = (0, self.set.saturating_add(1));
+        }
+    }
 }

@@ -109,7 +109,7 @@ impl FieldPath {
 }
 
 /// Returns an index as a path has it.
-pub(super) fn index_u16(index: usize) -> u16 {
+fn index_u16(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }
 

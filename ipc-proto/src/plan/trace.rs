@@ -6,7 +6,7 @@ use super::step::PlanStep;
 use crate::command::check;
 use crate::types::{
     EventFilter, EventLevel, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
-    StreamingProvider, StreamingSession6,
+    StreamingProvider,
 };
 use crate::wire::Writer;
 use crate::{
@@ -181,23 +181,11 @@ impl PlanStep for TraceStep<'_> {
     }
 
     fn check(&self) -> Result<(), InvalidValue> {
-        let TraceConfig { buffer_mb, format, rundown_keyword, stackwalk, buffer_mode, .. } = self.config;
-        check::check(|place| match self.config.providers.0 {
-            Repr::Plain(providers) => {
-                check::buffer_mode(buffer_mode)?;
-                check::session(buffer_mb, format, providers, place)
-            }
-            Repr::Filtered(providers) | Repr::Unfiltered(providers) => {
-                let session = StreamingSession6 {
-                    buffer_mb,
-                    format,
-                    rundown_keyword,
-                    stackwalk,
-                    providers,
-                    session_buffer_mode: buffer_mode,
-                };
-                check::session_config6(SessionConfig6::Streaming(session), place)
-            }
+        let TraceConfig { buffer_mb, format, buffer_mode, providers, .. } = self.config;
+        check::check(|place| match providers.0 {
+            Repr::Plain(list) => check::plain_session(buffer_mb, format, buffer_mode, list, place),
+            Repr::Filtered(list) => check::filtered_session(buffer_mb, format, buffer_mode, list, place),
+            Repr::Unfiltered(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
         })
     }
 
