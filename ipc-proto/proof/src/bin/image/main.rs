@@ -12,18 +12,24 @@ mod client;
 mod codec;
 #[cfg(any(feature = "ports", feature = "server"))]
 mod connecting;
+#[cfg(feature = "fallback")]
+mod fallback;
 #[cfg(feature = "findings")]
 mod findings;
 #[cfg(feature = "joining")]
 mod joining;
+#[cfg(feature = "plan")]
+mod plan;
 #[cfg(feature = "ports")]
 mod ports;
 #[cfg(feature = "framing")]
 mod reading;
 #[cfg(feature = "server")]
 mod server;
-#[cfg(any(feature = "client", feature = "server"))]
+#[cfg(any(feature = "client", feature = "server", feature = "plan", feature = "fallback"))]
 mod values;
+#[cfg(any(feature = "plan", feature = "fallback"))]
+mod wishes;
 #[cfg(feature = "writing")]
 mod writing;
 
@@ -93,6 +99,10 @@ pub extern "C" fn _start() -> ! {
             5 => ports::run(),
             #[cfg(feature = "findings")]
             7 => findings::run(),
+            #[cfg(feature = "plan")]
+            8 => plan::run(),
+            #[cfg(feature = "fallback")]
+            9 => fallback::run(),
             other => write_number(other),
         }
     }
