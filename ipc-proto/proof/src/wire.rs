@@ -109,6 +109,7 @@ proves! { MESSAGE:
     <ProtocolError as From<DecodeError>>::from, <ServerError<'_> as From<HResult>>::from,
     <ProtocolError as core::error::Error>::source, <RequestError<'_> as core::error::Error>::source,
     <InvalidValue as core::error::Error>::source,
+    <FieldPath as PartialEq>::eq, <FieldPath as Hash>::hash::<Sum>,
 }
 
 fn visit(visitor: &mut dyn FnMut(&Part<'_>), part: &Part<'_>) {
