@@ -1,14 +1,13 @@
 //! `info`: describes a process and its runtime.
 use serde_json::Value;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_fields::process_fields;
 use crate::process::target::TargetArgs;
-use crate::process::wire_log::WireLogArgs;
 
 /// Show command line, runtime version, OS and architecture of a process
 #[derive(Debug, clap::Args)]
@@ -21,14 +20,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
-    let info = args.target.client(args.timeout.timeouts(), &wire_log)?.process_info()?;
+    let (client, wire_log) = args.connection.client(args.target.target())?;
+    let info = client.process_info()?;
     let fields = process_fields(&info);
     if globals.json {
         json_to_stdout(&fields.into())?;
