@@ -1,5 +1,6 @@
 //! Samples of counters: where they come from, and how they are shown.
 pub(crate) mod condition;
+mod descriptions;
 pub(crate) mod feed;
 pub(crate) mod lines;
 pub(crate) mod otlp;
