@@ -11,8 +11,7 @@ use crate::args::only_arg::OnlyArg;
 use crate::args::until_event;
 use crate::output::failure::{self, Failure};
 use crate::output::globals::Globals;
-use crate::output::stderr::{json_to_stderr, to_stderr};
-use crate::output::stdout::json_to_stdout;
+use crate::output::stdout::wrote;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
 use crate::recording::args::RecordingArgs;
@@ -126,7 +125,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     until_event::check_arrival(&args.until, output.counter().has_until())
 }
 
-/// Reports what the file contains. With `--json`, the object is on standard error if the trace is on standard output.
+/// Reports what the file contains.
 fn report(
     summary: &Summary<'_>,
     session: &TraceSession,
@@ -134,20 +133,11 @@ fn report(
     is_complete: bool,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    if !globals.json {
-        to_stderr(&summary.to_string());
-        return Ok(());
-    }
     let mut object = summary.to_json();
     object.insert("complete".to_owned(), json!(is_complete));
     object.insert("session_id".to_owned(), json!(session.session_id()));
     object.insert("command".to_owned(), json!(failure::name_of(session.command())));
-    let object = Value::Object(object);
-    if output.is_stdout() {
-        json_to_stderr(&object);
-        return Ok(());
-    }
-    json_to_stdout(&object)
+    wrote(globals, output.path(), &summary.to_string(), &Value::Object(object))
 }
 
 /// Returns the name of the file without `-o`: that of dotnet-trace, but in UTC.

@@ -23,8 +23,7 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::printable::printable_name;
-use crate::output::stderr::{json_to_stderr, to_stderr};
-use crate::output::stdout::json_to_stdout;
+use crate::output::stdout;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
 
@@ -249,14 +248,9 @@ impl StacksFile<'_> {
         written.map_err(|e| Failure::io("cannot convert the trace", &e))?;
         if !output.is_closed() {
             let bytes = output.persist()?;
-            let is_stdout = path.as_os_str() == "-";
-            let name = if is_stdout { "standard output".into() } else { path.to_string_lossy() };
+            let sentence = format!("Wrote {} to {}", DecimalBytes(bytes), stdout::name(path));
             let summary = json!({ "file": path.to_string_lossy(), "bytes": bytes });
-            match (globals.json, is_stdout) {
-                (true, true) => json_to_stderr(&summary),
-                (true, false) => json_to_stdout(&summary)?,
-                (false, _) => to_stderr(&format!("Wrote {} to {name}", DecimalBytes(bytes))),
-            }
+            stdout::wrote(globals, path, &sentence, &summary)?;
         }
         read
     }

@@ -22,7 +22,7 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
 use crate::output::printable::printable_name;
-use crate::output::stdout::unbuffered_stdout;
+use crate::output::stdout::{cannot_write, unbuffered_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::Target;
@@ -223,7 +223,7 @@ impl Args {
 
     /// Returns where the samples go.
     fn output(&self, has_all: bool, is_live: bool, globals: &Globals) -> Result<Output, Failure> {
-        let stdout = || unbuffered_stdout().map(BufWriter::new).map_err(|e| cannot_write(&e));
+        let stdout = || unbuffered_stdout().map(BufWriter::new);
         let is_prometheus = self.format == Some(Format::Prometheus);
         if !is_prometheus && (self.output.is_some() || (self.serve.is_some() && self.format.is_some())) {
             let message = "--output requires --format prometheus, and --serve serves no other format";
@@ -310,10 +310,6 @@ impl Args {
             ..defaults
         }
     }
-}
-
-fn cannot_write(e: &io::Error) -> Failure {
-    Failure::io("cannot write to standard output", e)
 }
 
 /// Shows samples until the end.

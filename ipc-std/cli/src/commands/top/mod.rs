@@ -5,7 +5,7 @@ mod view;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
@@ -22,6 +22,7 @@ use crate::output::globals::Globals;
 use crate::output::printable::json_line;
 use crate::output::scroll::Request;
 use crate::output::signals;
+use crate::output::stdout::to_open_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::{Target, TargetArgs};
@@ -261,18 +262,14 @@ impl Loop<'_> {
 
     /// Writes a period to standard output. A reader that closed the pipe wants no more.
     fn write(&self, period: &Period, view: View, top: usize) -> Result<Request, Failure> {
-        let mut out = BufWriter::new(io::stdout().lock());
-        let written = if self.globals.json {
-            let object = self.to_json(period, view, top);
-            writeln!(out, "{}", json_line(&object))
-        } else {
-            self.write_table(period, view, top, &mut out)
-        };
-        match written.and_then(|()| out.flush()) {
-            Ok(()) => Ok(Request::Nothing),
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(Request::Quit),
-            Err(e) => Err(Failure::io("cannot write to standard output", &e)),
-        }
+        let is_open = to_open_stdout(|out| {
+            if self.globals.json {
+                writeln!(out, "{}", json_line(&self.to_json(period, view, top)))
+            } else {
+                self.write_table(period, view, top, out)
+            }
+        })?;
+        Ok(if is_open { Request::Nothing } else { Request::Quit })
     }
 
     fn write_table(&self, period: &Period, view: View, top: usize, out: &mut dyn Write) -> io::Result<()> {
