@@ -30,6 +30,7 @@ use ipc_proto::nettrace::TraceEvent;
 
 use crate::KnownProvider;
 use crate::call_tree::{CallTree, Order};
+use crate::event_fields::allocated;
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
@@ -204,8 +205,7 @@ impl Live {
         }
         match metadata.event_id {
             ALLOCATION_TICK => {
-                let field = |name| event.field(name).and_then(|value| value.as_u64());
-                let amount = field("AllocationAmount64").or_else(|| field("AllocationAmount"));
+                let amount = allocated(event);
                 self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
             }
             EXCEPTION_THROWN => self.counts.exceptions = self.counts.exceptions.saturating_add(1),

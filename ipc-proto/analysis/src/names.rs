@@ -54,6 +54,7 @@ pub(crate) use self::spelling::push_text;
 pub use self::spelling::short_name;
 use self::spelling::{MAX_METHOD, cut, is_method, module_name, split_managed, write_name};
 use crate::KnownProvider;
+use crate::event_fields::{number, text};
 use crate::rows::{MethodRow, ModuleRow};
 
 /// Names addresses by the events of a trace. The [module](self) has the rules.
@@ -309,20 +310,19 @@ impl Names {
 
     /// ProcessSymbol: a name of a part of a mapping.
     fn symbol(&mut self, event: &TraceEvent<'_>) {
-        let number = |name| event.field(name).and_then(|value| value.as_u64());
-        let (Some(start), Some(last)) = (number("StartAddress"), number("EndAddress")) else { return };
-        let Some(name) = event.field("Name").and_then(|value| value.as_str()) else { return };
+        let [start, last] = ["StartAddress", "EndAddress"].map(|name| number(event, name));
+        let (Some(start), Some(last), Some(name)) = (start, last, text(event, "Name")) else { return };
         // The writer of an empty table of kernel symbols states the whole memory.
         if (start, last) == (0, u64::MAX) {
             return;
         }
         let process = process_of(event);
-        let module = self.modules.of_mapping(process, number("MappingId"));
-        let mut text = core::mem::take(&mut self.buffer);
-        push_text(&mut text, name);
-        self.named_range(process, start..last.saturating_add(1), &text, module);
-        text.clear();
-        self.buffer = text;
+        let module = self.modules.of_mapping(process, number(event, "MappingId"));
+        let mut symbol = core::mem::take(&mut self.buffer);
+        push_text(&mut symbol, name);
+        self.named_range(process, start..last.saturating_add(1), &symbol, module);
+        symbol.clear();
+        self.buffer = symbol;
     }
 
     /// Adds code that a symbol or a perf map names. Addresses that have a name keep it.
