@@ -1,6 +1,5 @@
 //! Files with the stacks of a trace, for people and for other tools: what `flame` writes.
 use core::fmt::{self, Write as _};
-use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +16,6 @@ use serde_json::json;
 use super::clock_args::{self, ClockArgs};
 use super::flame_page::{self, Recording, has_weights};
 use super::stack_names::STACK_LIMIT;
-use crate::input::trace_file;
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
@@ -129,19 +127,9 @@ impl StacksFileArgs {
         AtomicOutput::check(&self.output, overwrite)?;
         let clocks = format.clocks(&clock);
         let is_any_clock = format == Format::Html && self.clock.is_default();
-        let samples = || {
-            let mut samples = Samples::new(clocks.iter().cloned());
-            if self.short {
-                samples.names_mut().shorten();
-            }
-            samples
-        };
+        let samples = || clock_args::samples(clocks.iter().cloned(), self.short);
         let read_old = |path| -> Result<_, Failure> {
-            let mut samples = samples();
-            trace_file::read_all(&mut trace_file::open(path)?, globals, |event| {
-                samples.event(event);
-                ControlFlow::Continue(())
-            })?;
+            let samples = clock_args::read_samples(samples(), path, globals)?;
             // Before a process is recorded. A page needs any clock.
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
             let trace = TraceTarget::File(path);
