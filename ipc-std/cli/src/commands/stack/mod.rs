@@ -22,6 +22,7 @@ use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
+use crate::recording::session_failure::exited;
 
 /// Show what each managed thread of a process does now: its stack, innermost method first
 #[derive(Debug, clap::Args)]
@@ -142,9 +143,7 @@ impl Watch {
     /// has exited.
     fn explain(&self, failure: Failure) -> Failure {
         match failure.kind() {
-            Kind::NotFound | Kind::NoListener | Kind::Gone if self.signal.is_some() => {
-                Failure::new(Kind::Gone, "the process exited")
-            }
+            Kind::NotFound | Kind::NoListener | Kind::Gone if self.signal.is_some() => exited(),
             _ => failure,
         }
     }
