@@ -8,6 +8,7 @@ extern crate alloc;
 pub mod call_tree;
 pub mod counters;
 mod durations;
+mod event_fields;
 pub mod formats;
 mod frames;
 pub mod gc;

@@ -30,6 +30,7 @@ use ipc_proto::nettrace::TraceEvent;
 
 use crate::KnownProvider;
 use crate::call_tree::{CallTree, Order};
+use crate::event_fields::allocated;
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
@@ -137,8 +138,8 @@ impl Activity {
 pub struct Live {
     samples: Samples,
     collections: Collections,
-    /// The numbers of the period that are not in `samples`.
-    counts: Counts,
+    /// The period, without what `samples` has.
+    counts: Activity,
     /// The time of the last event.
     now: Option<i64>,
     /// The time of the last event before the period.
@@ -148,14 +149,6 @@ pub struct Live {
     /// The names of threads by their ids. The runtime states a name once, and `samples` has those of the period.
     thread_names: BTreeMap<u64, String>,
     total: Total,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    collections: u64,
-    paused: u64,
-    allocated: u64,
-    exceptions: u64,
 }
 
 /// The sums of all periods.
@@ -172,7 +165,7 @@ impl Default for Live {
         Self {
             samples: Samples::new([Clock::Wall]),
             collections: Collections::default(),
-            counts: Counts::default(),
+            counts: Activity::default(),
             now: None,
             start: None,
             has_events: false,
@@ -204,8 +197,7 @@ impl Live {
         }
         match metadata.event_id {
             ALLOCATION_TICK => {
-                let field = |name| event.field(name).and_then(|value| value.as_u64());
-                let amount = field("AllocationAmount64").or_else(|| field("AllocationAmount"));
+                let amount = allocated(event);
                 self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
             }
             EXCEPTION_THROWN => self.counts.exceptions = self.counts.exceptions.saturating_add(1),
@@ -234,16 +226,11 @@ impl Live {
     pub fn next_period(&mut self) -> Activity {
         self.add_thread_names();
         let mut period = self.sampled();
-        let Counts { collections, paused, allocated, exceptions } = core::mem::take(&mut self.counts);
         if let (Some(start), Some(now)) = (self.start, self.now) {
             period.span = u64::try_from(now.saturating_sub(start)).unwrap_or_default();
         }
         self.start = self.now;
         self.has_events = false;
-        period.collections = collections;
-        period.paused = paused;
-        period.allocated = allocated;
-        period.exceptions = exceptions;
         period.omitted = self.samples.dropped();
         self.samples.clear();
         self.total.add(&period);
@@ -275,7 +262,7 @@ impl Live {
         }
     }
 
-    /// Returns the functions and threads of the period.
+    /// Ends the counts of the period, and adds its functions and threads.
     fn sampled(&mut self) -> Activity {
         let mut functions: BTreeMap<FrameId, (Weight, Weight)> = BTreeMap::new();
         for is_running in [true, false] {
@@ -287,7 +274,7 @@ impl Live {
                 inclusive.add(Weight::new(entry.inclusive, is_running));
             }
         }
-        let mut activity = Activity { threads: self.threads(), ..Activity::default() };
+        let mut activity = Activity { threads: self.threads(), ..core::mem::take(&mut self.counts) };
         for thread in &activity.threads {
             activity.samples.add(thread.samples);
             activity.rounds = activity.rounds.max(thread.samples.total());

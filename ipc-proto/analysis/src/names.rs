@@ -35,9 +35,8 @@
 //! 255 bytes, that of a method or a label 4,096, and is cut after that. Methods, modules and mappings are at most
 //! [`Names::ROWS`] each. Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored
 //! until [`forget_addresses`](Names::forget_addresses).
-mod addresses;
 mod code_map;
-mod frame_texts;
+mod frames;
 mod modules;
 mod spelling;
 
@@ -47,16 +46,15 @@ use core::ops::Range;
 
 use ipc_proto::nettrace::{Metadata, TraceEvent};
 
-pub use self::addresses::AddressId;
-use self::addresses::{Address, Addresses, State};
 use self::code_map::CodeMap;
-pub use self::frame_texts::FrameId;
-use self::frame_texts::FrameTexts;
+use self::frames::{Address, FrameTable, State, UNKNOWN};
+pub use self::frames::{AddressId, FrameId};
 use self::modules::{Modules, NO_MODULE, ROWS};
 pub(crate) use self::spelling::push_text;
 pub use self::spelling::short_name;
 use self::spelling::{MAX_METHOD, cut, is_method, module_name, split_managed, write_name};
 use crate::KnownProvider;
+use crate::event_fields::{number, text};
 use crate::rows::{MethodRow, ModuleRow};
 
 /// Names addresses by the events of a trace. The [module](self) has the rules.
@@ -85,8 +83,7 @@ use crate::rows::{MethodRow, ModuleRow};
 pub struct Names {
     code: CodeMap,
     modules: Modules,
-    addresses: Addresses,
-    frames: FrameTexts,
+    frames: FrameTable,
     /// The code that has no room.
     dropped: u64,
     /// Whether frames are named in short.
@@ -101,7 +98,7 @@ impl Names {
     /// How many methods are stored at most; modules and mappings too.
     pub const ROWS: usize = ROWS;
     /// How many different addresses and labels are stored at most. Further ones get no id of their own.
-    pub const ADDRESSES: usize = Addresses::LIMIT;
+    pub const ADDRESSES: usize = FrameTable::LIMIT;
 
     /// Takes the next event of the trace. Events that name nothing are ignored.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
@@ -159,16 +156,12 @@ impl Names {
 
     /// Returns the id of an address of a process: `0` is the process of a trace of a runtime, V6 has others.
     pub fn address(&mut self, process: u64, ip: u64) -> AddressId {
-        self.addresses.open(process, ip)
+        self.frames.open(process, ip)
     }
 
     /// Returns the id of a text that is no code, such as the name of an event, to be the frame of a stack.
     pub fn label(&mut self, text: &str) -> AddressId {
-        let text = cut(text, MAX_METHOD);
-        self.addresses.label(text, || {
-            let frame = self.frames.add(text);
-            (frame, self.frames.shared(frame))
-        })
+        self.frames.label(cut(text, MAX_METHOD))
     }
 
     /// Makes [`frame`](Self::frame) return short names from now on: methods without module and arguments. Methods that
@@ -185,11 +178,11 @@ impl Names {
             return frame;
         }
         let text = String::from(self.short(frame));
-        self.frames.add(&text)
+        self.frames.frame(&text)
     }
 
     fn full_frame(&mut self, address: AddressId) -> FrameId {
-        let Some(Address { process, ip, state }) = self.addresses.get(address).copied() else {
+        let Some(Address { process, ip, state }) = self.frames.address(address).copied() else {
             return FrameId::UNKNOWN;
         };
         let method = match state {
@@ -201,7 +194,7 @@ impl Names {
             return self.method_frame(method);
         }
         match self.modules.at(process, ip) {
-            Some((module, _)) => self.frames.add(&alloc::format!("{}!?", self.modules.name(module))),
+            Some((module, _)) => self.frames.frame(&alloc::format!("{}!?", self.modules.name(module))),
             None => FrameId::UNKNOWN,
         }
     }
@@ -209,12 +202,12 @@ impl Names {
     /// Returns the full name of a frame.
     #[must_use]
     pub fn text(&self, frame: FrameId) -> &str {
-        self.frames.text(frame)
+        self.frames.text(frame).map_or(UNKNOWN, |text| text)
     }
 
     /// Returns the full name of a frame, shared.
     pub(crate) fn shared_text(&self, frame: FrameId) -> Arc<str> {
-        self.frames.shared(frame)
+        self.frames.text(frame).map_or_else(|| UNKNOWN.into(), Arc::clone)
     }
 
     /// Returns the name of a frame without module and arguments.
@@ -232,7 +225,7 @@ impl Names {
     /// Returns the module and the offset in its file of an address in a mapped file (V6).
     #[must_use]
     pub fn place(&self, address: AddressId) -> Option<(&str, u64)> {
-        let Address { process, ip, state: State::Open } = *self.addresses.get(address)? else {
+        let Address { process, ip, state: State::Open } = *self.frames.address(address)? else {
             return None;
         };
         let (module, offset) = self.modules.at(process, ip).filter(|(module, _)| *module != NO_MODULE)?;
@@ -242,7 +235,7 @@ impl Names {
     /// Returns the instruction pointer of an address; `None` if it is a label.
     #[must_use]
     pub fn ip(&self, address: AddressId) -> Option<u64> {
-        let address = self.addresses.get(address)?;
+        let address = self.frames.address(address)?;
         (!matches!(address.state, State::Label(_))).then_some(address.ip)
     }
 
@@ -255,19 +248,18 @@ impl Names {
     /// Removes all addresses, labels and frames, and the names of code that was freed: their ids are invalid from now on.
     /// The names of existing code remain. An analysis that runs for a long time needs this from time to time.
     pub fn forget_addresses(&mut self) {
-        self.addresses.forget().into_iter().for_each(|method| self.code.free(method));
+        self.frames.forget().into_iter().for_each(|method| self.code.free(method));
         self.code.forget_frames();
-        self.frames = FrameTexts::default();
     }
 
     /// Returns how many addresses and labels are stored.
     pub(crate) fn addresses(&self) -> usize {
-        self.addresses.len()
+        self.frames.len()
     }
 
     /// Returns a number that changes when an address gets another id.
     pub(crate) const fn generation(&self) -> u32 {
-        self.addresses.generation()
+        self.frames.generation()
     }
 
     fn load(&mut self, process: u64, row: &MethodRow<'_>) {
@@ -311,27 +303,26 @@ impl Names {
     /// Removes a range, and binds the addresses that were seen in it.
     fn retire(&mut self, process: u64, start: u64) {
         let Some((range, method)) = self.code.remove(process, start) else { return };
-        if !self.addresses.bind(process, range, method) {
+        if !self.frames.bind(process, range, method) {
             self.code.free(method);
         }
     }
 
     /// ProcessSymbol: a name of a part of a mapping.
     fn symbol(&mut self, event: &TraceEvent<'_>) {
-        let number = |name| event.field(name).and_then(|value| value.as_u64());
-        let (Some(start), Some(last)) = (number("StartAddress"), number("EndAddress")) else { return };
-        let Some(name) = event.field("Name").and_then(|value| value.as_str()) else { return };
+        let [start, last] = ["StartAddress", "EndAddress"].map(|name| number(event, name));
+        let (Some(start), Some(last), Some(name)) = (start, last, text(event, "Name")) else { return };
         // The writer of an empty table of kernel symbols states the whole memory.
         if (start, last) == (0, u64::MAX) {
             return;
         }
         let process = process_of(event);
-        let module = self.modules.of_mapping(process, number("MappingId"));
-        let mut text = core::mem::take(&mut self.buffer);
-        push_text(&mut text, name);
-        self.named_range(process, start..last.saturating_add(1), &text, module);
-        text.clear();
-        self.buffer = text;
+        let module = self.modules.of_mapping(process, number(event, "MappingId"));
+        let mut symbol = core::mem::take(&mut self.buffer);
+        push_text(&mut symbol, name);
+        self.named_range(process, start..last.saturating_add(1), &symbol, module);
+        symbol.clear();
+        self.buffer = symbol;
     }
 
     /// Adds code that a symbol or a perf map names. Addresses that have a name keep it.
@@ -356,7 +347,7 @@ impl Names {
             return frame;
         }
         let (module, is_complete) = self.modules.of_method(method.module);
-        let frame = self.frames.add(&alloc::format!("{module}!{}", self.code.text(method)));
+        let frame = self.frames.frame(&alloc::format!("{module}!{}", self.code.text(method)));
         if let Some(method) = self.code.method_mut(place).filter(|_| is_complete) {
             method.frame = Some(frame);
         }
@@ -491,7 +482,7 @@ mod tests {
             }
             if i % 100 == 0 {
                 names.forget_addresses();
-                assert_eq!((names.addresses(), names.frames.len()), (0, 1));
+                assert_eq!((names.addresses(), names.frames.texts.len()), (0, 0));
             }
         }
         assert!(names.code.memory().0 < 110, "{:?}", names.code.memory());
@@ -551,7 +542,7 @@ mod tests {
         for address in [names.address(0, u64::MAX), names.label("EventName: A/B")] {
             assert_eq!(text(&mut names, address), "?!?");
         }
-        assert_eq!((names.addresses.len(), names.frames.len()), (Names::ADDRESSES, 1));
+        assert_eq!((names.addresses(), names.frames.texts.len()), (Names::ADDRESSES, 0));
     }
 
     #[test]

@@ -46,6 +46,7 @@ use ipc_proto::nettrace::{EventSelector, Metadata, Str, TraceEvent};
 use ipc_proto::wire::Reader;
 
 pub use self::clock::{Clock, Unit};
+use crate::event_fields::{allocated, number};
 use crate::known_provider::is_name;
 use crate::names::{Names, process_of, push_text};
 use crate::place::{at_mut, index};
@@ -496,10 +497,7 @@ impl Seen<'_> {
                     .thread_time()
                     .filter(|effect| !matches!(effect, Effect::Show { has_label: true, .. }));
             }
-            Clock::Allocations if self.is_runtime(10) => {
-                let field = |name| self.event.field(name).and_then(|value| value.as_u64());
-                Weight::new(field("AllocationAmount64").or_else(|| field("AllocationAmount"))?, true)
-            }
+            Clock::Allocations if self.is_runtime(10) => Weight::new(allocated(self.event)?, true),
             Clock::Exceptions if self.is_runtime(80) => one,
             Clock::Contention if self.is_runtime(81) => return Some(Effect::StartWaiting),
             Clock::Contention if self.is_runtime(91) => return Some(Effect::StopWaiting),
@@ -525,8 +523,7 @@ impl Seen<'_> {
                 Some(Weight::new(1, kind == Some(MANAGED)))
             }
             KnownProvider::UniversalEvents if self.metadata.name == "cpu" => {
-                let count = self.event.field("Value").and_then(|value| value.as_u64());
-                Some(Weight::new(count.unwrap_or(1), true))
+                Some(Weight::new(number(self.event, "Value").unwrap_or(1), true))
             }
             _ => None,
         }

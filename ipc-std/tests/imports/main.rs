@@ -48,7 +48,7 @@ const IPC_STD: (&str, &[&[&str]]) = (
 const ANALYSIS: (&str, &[&[&str]]) = (
     "ipc-proto/analysis/src/lib.rs",
     &[
-        &["durations", "known_provider", "place", "rows"],
+        &["durations", "event_fields", "known_provider", "place", "rows"],
         &["names"],
         &["frames", "stacks"],
         &["samples"],

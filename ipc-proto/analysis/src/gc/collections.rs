@@ -4,6 +4,7 @@ use ipc_proto::nettrace::TraceEvent;
 
 use super::{Collection, CollectionType, GcStatistics, HeapSizes, Reason};
 use crate::KnownProvider;
+use crate::event_fields::number;
 
 /// Finds the garbage collections of a process in its events, which must come in the order of time: see
 /// [`EventAssembler::in_order`](ipc_proto::nettrace::EventAssembler::in_order).
@@ -267,10 +268,6 @@ impl Collections {
             self.background = None;
         }
     }
-}
-
-fn number(event: &TraceEvent<'_>, field: &str) -> Option<u64> {
-    event.field(field)?.as_u64()
 }
 
 /// Returns the nanoseconds from one time to a later one.

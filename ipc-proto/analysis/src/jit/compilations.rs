@@ -5,6 +5,7 @@ use ipc_proto::nettrace::TraceEvent;
 
 use super::{Compilation, JitStatistics, Tier};
 use crate::KnownProvider;
+use crate::event_fields::{number, text};
 
 /// Finds the compilations of a process in its events, which must come in the order of time: see
 /// [`EventAssembler::in_order`](ipc_proto::nettrace::EventAssembler::in_order).
@@ -181,13 +182,8 @@ fn compilation(event: &TraceEvent<'_>) -> Compilation {
 
 /// Returns the name of a method as TraceEvent prints it: without the return type.
 fn method(event: &TraceEvent<'_>) -> Option<String> {
-    let text = |field| event.field(field)?.as_str();
-    let (namespace, name) = (text("MethodNamespace")?, text("MethodName")?);
-    let signature = text("MethodSignature")?;
+    let (namespace, name) = (text(event, "MethodNamespace")?, text(event, "MethodName")?);
+    let signature = text(event, "MethodSignature")?;
     let parameters = signature.chars().skip_while(|c| *c != '(');
     Some(namespace.chars().chain(['.']).chain(name.chars()).chain(parameters).collect())
-}
-
-fn number(event: &TraceEvent<'_>, field: &str) -> Option<u64> {
-    event.field(field)?.as_u64()
 }

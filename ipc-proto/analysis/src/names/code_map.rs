@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::frame_texts::FrameId;
+use super::frames::FrameId;
 use super::modules::ROWS;
 use crate::place::{at, at_mut, index};
 

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use ipc_proto::nettrace::TraceEvent;
 
 use super::spelling::{module_name, push_text};
+use crate::event_fields::{number, text};
 use crate::place::{at, at_mut, index};
 use crate::rows::ModuleRow;
 
@@ -111,22 +112,21 @@ impl Modules {
 
     /// Takes a file in the memory of a process: the event ProcessMapping.
     pub(super) fn map(&mut self, process: u64, event: &TraceEvent<'_>) {
-        let number = |name| event.field(name).and_then(|value| value.as_u64());
-        let (Some(start), Some(last)) = (number("StartAddress"), number("EndAddress")) else { return };
-        let Some(path) = event.field("FileName").and_then(|value| value.as_str()) else { return };
+        let [start, last] = ["StartAddress", "EndAddress"].map(|name| number(event, name));
+        let (Some(start), Some(last), Some(path)) = (start, last, text(event, "FileName")) else { return };
         if self.mappings.len() >= ROWS {
             self.dropped = self.dropped.saturating_add(1);
             return;
         }
-        let mut text = String::new();
-        push_text(&mut text, path);
-        let name = module_name(&text);
+        let mut file = String::new();
+        push_text(&mut file, path);
+        let name = module_name(&file);
         // Compiled code: its symbols name their modules.
-        let is_file = !name.is_empty() && !text.starts_with("/memfd:doublemapper");
+        let is_file = !name.is_empty() && !file.starts_with("/memfd:doublemapper");
         let module = if is_file { self.add(Some(name.into())) } else { NO_MODULE };
-        let file_offset = number("FileOffset").unwrap_or_default();
+        let file_offset = number(event, "FileOffset").unwrap_or_default();
         self.mappings.insert((process, start), Mapping { end: last.saturating_add(1), file_offset, module });
-        if let Some(id) = number("Id") {
+        if let Some(id) = number(event, "Id") {
             self.mapping_ids.insert((process, id), start);
         }
     }

@@ -9,12 +9,12 @@ use ipc_std::Client;
 use ipc_std::conformance::{self, Against, Case, Difference, ReceivedAnswer, Seen, State};
 use serde_json::json;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::target;
-use crate::process::wire_log;
+use crate::process::wire_log::WireLog;
 
 /// Send hundreds of requests to a server, and list the wrong responses
 #[derive(Debug, clap::Args)]
@@ -46,9 +46,7 @@ pub(crate) struct Args {
     #[arg(long)]
     deadly: bool,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: wire_log::WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 /// The runtimes to compare with.
@@ -94,8 +92,7 @@ struct Counts {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
-    let client = args.target.client(args.timeout.timeouts(), &wire_log)?;
+    let (client, wire_log) = args.connection.client(args.target.target())?;
     let state = match args.state {
         States::Running => State::Running,
         States::Suspended => State::Suspended,
@@ -195,7 +192,7 @@ fn version(client: &Client) -> Result<Option<u8>, Failure> {
 
 /// Returns the kind of runtime: one without profilers or dumps refuses the whole command set, not only its unknown
 /// commands.
-fn flavour(client: &Client, wire_log: &wire_log::WireLog) -> Result<Flavour, Failure> {
+fn flavour(client: &Client, wire_log: &WireLog) -> Result<Flavour, Failure> {
     let has_none_of = |name: &str| -> Result<bool, Failure> {
         let Some(case) = conformance::cases().into_iter().find(|case| case.name == name) else {
             return Ok(false);
@@ -215,7 +212,7 @@ fn ask(
     case: &Case,
     client: &Client,
     timeout: Duration,
-    wire_log: &wire_log::WireLog,
+    wire_log: &WireLog,
     counts: &Counts,
 ) -> Result<ReceivedAnswer, Failure> {
     let connect = || {

@@ -11,13 +11,12 @@ use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_std::{DumpConfig, ErrorKind};
 use serde_json::json;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::{Failure, Kind, name_of};
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::done;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
-use crate::process::wire_log::WireLogArgs;
 
 /// Write a memory dump of a process
 #[derive(Debug, clap::Args)]
@@ -51,9 +50,7 @@ pub(crate) struct Args {
     #[arg(long)]
     diag: bool,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 /// How often the progress is drawn.
@@ -88,7 +85,7 @@ const REFUSED: &str = "the target writes the file: check that the directory exis
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let path = absolute(&args.output)?;
     if !is_template(&path) {
-        args.wire_log.overwrite.check(Path::new(&path))?;
+        args.connection.wire_log.overwrite.check(Path::new(&path))?;
     }
     let (dump_type, type_name) = args.dump_type.row();
     let flag = |wanted, DumpFlags(flag)| if wanted { flag } else { 0 };
@@ -96,8 +93,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         flag(args.crash_report, DumpFlags::CRASH_REPORT_ENABLED)
             | flag(args.diag, DumpFlags::LOGGING_ENABLED),
     );
-    let wire_log = args.wire_log.open()?;
-    let client = args.target.client(args.timeout.timeouts(), &wire_log)?;
+    let (client, wire_log) = args.connection.client(args.target.target())?;
     let progress = progress(&path);
     let outcome = client.write_dump(&DumpConfig { path: path.as_str().into(), dump_type, flags });
     progress.finish_and_clear();

@@ -5,13 +5,12 @@ use ipc_proto::Text;
 use ipc_proto::types::EnvironmentEntry;
 use ipc_std::Environment;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::{printable, write_json_string};
 use crate::output::stdout::to_stdout;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
-use crate::process::wire_log::WireLogArgs;
 
 /// Print the environment of a process
 #[derive(Debug, clap::Args)]
@@ -30,14 +29,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
-    let environment = args.target.client(args.timeout.timeouts(), &wire_log)?.environment()?;
+    let (client, wire_log) = args.connection.client(args.target.target())?;
+    let environment = client.environment()?;
     // Entries are written one by one, because an environment can have millions.
     if globals.json {
         to_stdout(|out| write_json(&environment, out))?;

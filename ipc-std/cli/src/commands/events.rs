@@ -6,12 +6,11 @@ use std::path::Path;
 use std::rc::Rc;
 
 use ipc_proto::nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
-use ipc_std::{Client, Timeouts, TraceReader, TraceSession};
+use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace_analysis::names::Names;
 
 use crate::args::only_arg::OnlyArg;
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
-use crate::args::timeout_args::TimeoutArgs;
 use crate::args::until_event;
 use crate::events::field::{self, Condition};
 use crate::events::json;
@@ -24,12 +23,12 @@ use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::{printable_name, write_json_string};
 use crate::output::stdout::to_stdout;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::Target;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
-use crate::process::wire_log::WireLogArgs;
 use crate::recording::args::{SessionArgs, SessionPlan};
 use crate::recording::rundown;
-use crate::recording::session::{self, LiveEvents, LiveSession, TICK};
+use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::summary::lost_warning;
 use crate::stacks::stack_names::{NamedStack, StackNames};
 
@@ -125,9 +124,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -146,7 +143,7 @@ impl Args {
 
     /// Returns whether there is an option that only applies to a process.
     fn is_about_sessions(&self) -> bool {
-        self.session.is_used() || self.session.live.no_resume || self.wire_log.is_wanted()
+        self.session.is_used() || self.session.live.no_resume || self.connection.wire_log.is_wanted()
     }
 }
 
@@ -188,9 +185,7 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
 fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<(), Failure> {
     let plan = args.session.live_plan(args.stacks)?;
     plan.check_until(&args.until)?;
-    let wire_log = args.wire_log.open()?;
-    let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
-    let client = target.client(timeouts, &wire_log)?;
+    let (client, wire_log) = args.connection.session_client(target)?;
     let output = Output::new(false, globals)?;
     let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
     // The session has started, so that no method is compiled in between.

@@ -2,14 +2,14 @@
 use ipc_std::discover::{self, Found, Search, SearchStep};
 use serde_json::{Value, json};
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::reasons;
 use crate::process::target;
-use crate::process::wire_log::{WireLog, WireLogArgs};
+use crate::process::wire_log::WireLog;
 
 /// Show where the runtime of a process listens, or why it is not found
 #[derive(Debug, clap::Args)]
@@ -30,15 +30,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 impl Args {
     /// Returns the search, and its result if it was needed for the name.
     fn search(&self, wire_log: &WireLog) -> Result<(Search, Option<Found>), Failure> {
-        let timeouts = self.timeout.timeouts();
+        let timeouts = self.connection.timeout.timeouts();
         match &self.name {
             Some(name) => target::find_by_name(name, timeouts, wire_log),
             None => Ok((discover::search(self.pid.unwrap_or_default(), timeouts.call), None)),
@@ -47,7 +45,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
+    let wire_log = args.connection.wire_log.open()?;
     let (mut search, found) = args.search(&wire_log)?;
     let found = found.map_or_else(|| search.identify(wire_log.observer().as_ref()), Ok);
     if globals.json {

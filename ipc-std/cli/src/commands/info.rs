@@ -1,14 +1,14 @@
 //! `info`: describes a process and its runtime.
 use serde_json::Value;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::tables::write_fields;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_fields::process_fields;
 use crate::process::target::TargetArgs;
-use crate::process::wire_log::WireLogArgs;
 
 /// Show command line, runtime version, OS and architecture of a process
 #[derive(Debug, clap::Args)]
@@ -21,29 +21,23 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
-    let info = args.target.client(args.timeout.timeouts(), &wire_log)?.process_info()?;
+    let (client, wire_log) = args.connection.client(args.target.target())?;
+    let info = client.process_info()?;
     let fields = process_fields(&info);
     if globals.json {
         json_to_stdout(&fields.into())?;
     } else {
-        to_stdout(|out| {
-            let width = fields.keys().map(String::len).max().unwrap_or_default().saturating_add(1);
-            fields.iter().try_for_each(|(key, value)| {
-                let key = format!("{key}:");
-                match value {
-                    Value::Null => writeln!(out, "{key:width$} (not reported)"),
-                    Value::String(text) => writeln!(out, "{key:width$} {}", printable(text)),
-                    other => writeln!(out, "{key:width$} {other}"),
-                }
-            })
-        })?;
+        let shown = |value: &Value| match value {
+            Value::Null => "(not reported)".to_owned(),
+            Value::String(text) => printable(text).into_owned(),
+            other => other.to_string(),
+        };
+        let rows: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), shown(value))).collect();
+        to_stdout(|out| write_fields(&rows, out))?;
     }
     wire_log.check()
 }

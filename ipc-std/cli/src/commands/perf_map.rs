@@ -3,13 +3,12 @@ use ipc_proto::types::PerfMapType;
 use ipc_proto::{EnablePerfMap, Request};
 use serde_json::json;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::stdout::done;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::force_args::ForceArgs;
 use crate::process::target::OperandArgs;
-use crate::process::wire_log::WireLogArgs;
 
 /// Write the names of compiled methods for `perf`, or stop writing them
 #[derive(Debug, clap::Args)]
@@ -31,9 +30,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -48,8 +45,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             return Err(Failure::new(Kind::Usage, message));
         }
     };
-    let wire_log = args.wire_log.open()?;
-    let client = target.client(args.timeout.timeouts(), &wire_log)?;
+    let (client, wire_log) = args.connection.client(target)?;
     let sentence = match enabled {
         Some((perf_map_type, kind)) => {
             let request = Request::EnablePerfMap(EnablePerfMap { perf_map_type });

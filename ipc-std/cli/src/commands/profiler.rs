@@ -7,14 +7,13 @@ use ipc_proto::Guid;
 use serde_json::json;
 
 use crate::args::durations;
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::hex;
 use crate::output::printable::printable;
 use crate::output::stdout::done;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::{OperandArgs, Target};
-use crate::process::wire_log::WireLogArgs;
 
 /// Load a profiler into a running process
 #[derive(Debug, clap::Args)]
@@ -37,9 +36,7 @@ pub(crate) struct AttachArgs {
     #[arg(long, value_name = "HEX|@FILE")]
     data: Option<Data>,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 /// Set the profiler of a runtime that is suspended at startup
@@ -63,9 +60,7 @@ pub(crate) struct StartupArgs {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 /// Bytes for a profiler.
@@ -100,8 +95,7 @@ impl Data {
 pub(crate) fn attach(args: &AttachArgs, globals: &Globals) -> Result<(), Failure> {
     let data = args.data.as_ref().map(Data::read).transpose()?.unwrap_or_default();
     let (target, clsid, path) = profiler(&args.operands)?;
-    let wire_log = args.wire_log.open()?;
-    let client = target.client(args.timeout.timeouts(), &wire_log)?;
+    let (client, wire_log) = args.connection.client(target)?;
     client.attach_profiler(args.attach_timeout, clsid, path, &data)?;
     report("attached", clsid, path, globals)?;
     wire_log.check()
@@ -109,8 +103,7 @@ pub(crate) fn attach(args: &AttachArgs, globals: &Globals) -> Result<(), Failure
 
 pub(crate) fn startup(args: &StartupArgs, globals: &Globals) -> Result<(), Failure> {
     let (target, clsid, path) = profiler(&args.operands)?;
-    let wire_log = args.wire_log.open()?;
-    let client = target.client(args.timeout.timeouts(), &wire_log)?;
+    let (client, wire_log) = args.connection.client(target)?;
     let suspended = client.may_be_suspended();
     if suspended == Some(false) && !args.force {
         let message = "the runtime is not suspended at startup: it would accept the profiler and ignore it";

@@ -9,16 +9,15 @@ use ipc_std::{Error, ProcessInfo};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::columns::{cut_end, terminal_width};
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_fields::process_fields;
 use crate::process::process_name;
 use crate::process::reasons;
-use crate::process::wire_log::WireLogArgs;
 
 /// List running .NET processes
 #[derive(Debug, clap::Args)]
@@ -47,17 +46,16 @@ pub(crate) struct Args {
     #[arg(long, short)]
     wide: bool,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 /// The time for all runtimes: a person waits for the list.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
-    let config = ScanConfig { timeout: args.timeout.given().unwrap_or(TIMEOUT), ..ScanConfig::default() };
+    let wire_log = args.connection.wire_log.open()?;
+    let config =
+        ScanConfig { timeout: args.connection.timeout.given().unwrap_or(TIMEOUT), ..ScanConfig::default() };
     let mut scan = discover::scan(&config);
     let obstacles = if args.why { core::mem::take(&mut scan.obstacles) } else { Vec::new() };
     if globals.json {

@@ -8,7 +8,6 @@ use nettrace_analysis::call_tree::{CallTree, Change, NodeId, Order};
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::input::trace_file;
 use crate::output::columns::{cut_end, terminal_width};
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
@@ -94,10 +93,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // The default view also says how many threads only wait.
     let also = (clock == Clock::Cpu).then_some(Clock::Wall);
     let old = args.diff.as_deref().map(|trace| Old::read(trace, &clock, args.short, globals)).transpose()?;
-    let mut samples = Samples::new([clock.clone()].into_iter().chain(also));
-    if args.short {
-        samples.names_mut().shorten();
-    }
+    let mut samples = clock_args::samples([clock.clone()].into_iter().chain(also), args.short);
     let InputRead { lost, result: read, .. } =
         input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
             samples.event(event);
@@ -137,14 +133,8 @@ struct Old<'a> {
 
 impl<'a> Old<'a> {
     fn read(path: &'a Path, clock: &Clock, is_short: bool, globals: &Globals) -> Result<Self, Failure> {
-        let mut samples = Samples::new([clock.clone()]);
-        if is_short {
-            samples.names_mut().shorten();
-        }
-        trace_file::read_all(&mut trace_file::open(path)?, globals, |event| {
-            samples.event(event);
-            ControlFlow::Continue(())
-        })?;
+        let samples = clock_args::samples([clock.clone()], is_short);
+        let mut samples = clock_args::read_samples(samples, path, globals)?;
         let trace = TraceTarget::File(path);
         let tree = CallTree::new(&mut samples, clock, |_, weight| weight.total());
         if tree.total() == 0 {

@@ -1,12 +1,11 @@
 //! `resume`: continues a suspended runtime.
 use serde_json::json;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::stdout::done;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
-use crate::process::wire_log::WireLogArgs;
 
 /// Resume a runtime that is suspended at startup
 #[derive(Debug, clap::Args)]
@@ -19,14 +18,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
-    let client = args.target.client(args.timeout.timeouts(), &wire_log)?;
+    let (client, wire_log) = args.connection.client(args.target.target())?;
     client.resume()?;
     done(globals, "resumed", &json!({ "resumed": true }))?;
     wire_log.check()

@@ -16,8 +16,7 @@ use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
-use crate::output::stderr::{json_to_stderr, to_stderr};
-use crate::output::stdout::json_to_stdout;
+use crate::output::stdout;
 
 /// Copy a trace: only some events, in another format, or without command lines
 #[derive(Debug, clap::Args)]
@@ -183,21 +182,17 @@ fn summarize(
     globals: &Globals,
 ) -> Result<(), Failure> {
     let RewriteCounts { events, kept, command_lines, .. } = *rewritten;
-    let is_stdout = args.output.as_os_str() == "-";
-    if !globals.json {
-        let stripped = match command_lines {
-            0 => String::new(),
-            n => format!(", {} without command line", HumanCount(n)),
-        };
-        let skipped = match skipped_blocks {
-            0 => String::new(),
-            n => format!(" in the blocks read, {} blocks skipped", HumanCount(n)),
-        };
-        let file = if is_stdout { "standard output".to_owned() } else { args.output.display().to_string() };
-        let (kept, events, bytes) = (HumanCount(kept), HumanCount(events), DecimalBytes(bytes));
-        to_stderr(&format!("Wrote {bytes} ({kept} of {events} events{skipped}{stripped}) to {file}"));
-        return Ok(());
-    }
+    let stripped = match command_lines {
+        0 => String::new(),
+        n => format!(", {} without command line", HumanCount(n)),
+    };
+    let skipped = match skipped_blocks {
+        0 => String::new(),
+        n => format!(" in the blocks read, {} blocks skipped", HumanCount(n)),
+    };
+    let file = stdout::name(&args.output);
+    let (shown, of, size) = (HumanCount(kept), HumanCount(events), DecimalBytes(bytes));
+    let sentence = format!("Wrote {size} ({shown} of {of} events{skipped}{stripped}) to {file}");
     let summary = json!({
         "file": args.output.to_string_lossy(),
         "bytes": bytes,
@@ -207,9 +202,5 @@ fn summarize(
         "command_lines": command_lines,
         "complete": end == End::Complete,
     });
-    if is_stdout {
-        json_to_stderr(&summary);
-        return Ok(());
-    }
-    json_to_stdout(&summary)
+    stdout::wrote(globals, &args.output, &sentence, &summary)
 }

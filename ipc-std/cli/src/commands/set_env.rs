@@ -2,14 +2,13 @@
 use ipc_proto::{Request, SetEnvironmentVariable};
 use serde_json::json;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::done;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::force_args::ForceArgs;
 use crate::process::target::OperandArgs;
-use crate::process::wire_log::WireLogArgs;
 
 /// Set or remove an environment variable of a process
 #[derive(Debug, clap::Args)]
@@ -34,17 +33,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (target, operands) = args.operands.read(&["VARIABLE", "VALUE"], 1)?;
     let mut operands = operands.into_iter();
     let (name, value) = (operands.next().unwrap_or_default(), operands.next());
-    let wire_log = args.wire_log.open()?;
-    let client = target.client(args.timeout.timeouts(), &wire_log)?;
+    let (client, wire_log) = args.connection.client(target)?;
     let request = SetEnvironmentVariable { name: name.into(), value: value.into() };
     let client = args.force.check(client, &Request::SetEnvironmentVariable(request))?;
     client.set_environment_variable(name, value)?;

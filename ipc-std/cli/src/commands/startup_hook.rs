@@ -2,14 +2,13 @@
 use ipc_proto::{ApplyStartupHook, Request};
 use serde_json::json;
 
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::done;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::force_args::ForceArgs;
 use crate::process::target::OperandArgs;
-use crate::process::wire_log::WireLogArgs;
 
 /// Load a library into a process and run its startup hook
 #[derive(Debug, clap::Args)]
@@ -30,16 +29,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (target, operands) = args.operands.read(&["HOOK"], 1)?;
     let path = operands.first().copied().unwrap_or_default();
-    let wire_log = args.wire_log.open()?;
-    let client = target.client(args.timeout.timeouts(), &wire_log)?;
+    let (client, wire_log) = args.connection.client(target)?;
     let request = ApplyStartupHook { startup_hook_path: path.into() };
     let client = args.force.check(client, &Request::ApplyStartupHook(request))?;
     client.apply_startup_hook(path)?;

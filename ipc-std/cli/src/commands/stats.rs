@@ -3,7 +3,6 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use comfy_table::{CellAlignment, Table, presets};
 use ipc_proto::nettrace::{BlockKind, Corruption, End, Event, LossBuf, Metadata, Record, Str, Version, clr};
 use ipc_std::RecordReader;
 use serde_json::{Map, Value, json};
@@ -14,6 +13,7 @@ use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::{printable, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::tables::{table_of_numbers, write_fields, write_table};
 
 /// Count the events, blocks, stacks and losses of a trace, and show how it ends
 #[derive(Debug, clap::Args)]
@@ -223,16 +223,12 @@ impl Stats {
             ("end", end.to_string()),
             ("digest", digest.to_owned()),
         ];
-        let width = rows.iter().map(|(key, _)| key.len()).max().unwrap_or_default().saturating_add(1);
-        for (key, value) in rows {
-            writeln!(out, "{:width$} {value}", format!("{key}:"))?;
-        }
+        write_fields(&rows, out)?;
         let kinds = self.kinds();
         if kinds.is_empty() {
             return Ok(());
         }
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_header(["EVENTS", "PROVIDER", "ID", "VERSION", "NAME"]);
+        let mut table = table_of_numbers(&["EVENTS", "PROVIDER", "ID", "VERSION", "NAME"], &[1, 4]);
         for kind in kinds {
             let (provider, id, version) = match &kind.of {
                 Some((provider, id, version)) => {
@@ -242,13 +238,7 @@ impl Stats {
             };
             table.add_row([kind.events.to_string(), provider, id, version, printable_name(&kind.name)]);
         }
-        for column in [0, 2, 3] {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        writeln!(out)?;
-        table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
+        write_table(&table, out)
     }
 }
 

@@ -4,24 +4,22 @@ use std::time::SystemTime;
 
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::TextBuf;
-use ipc_std::{Client, Timeouts, TraceSession};
+use ipc_std::{Client, TraceSession};
 use serde_json::{Value, json};
 
 use crate::args::only_arg::OnlyArg;
-use crate::args::timeout_args::TimeoutArgs;
 use crate::args::until_event;
 use crate::output::failure::{self, Failure};
 use crate::output::globals::Globals;
-use crate::output::stderr::{json_to_stderr, to_stderr};
-use crate::output::stdout::json_to_stdout;
+use crate::output::stdout::wrote;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
-use crate::process::wire_log::WireLogArgs;
 use crate::recording::args::RecordingArgs;
 use crate::recording::names_first::{CompiledNames, NamesFirst, Space};
 use crate::recording::output::TraceOutput;
 use crate::recording::progress::Progress;
 use crate::recording::record::record;
-use crate::recording::session::{self, LiveSession, TICK};
+use crate::recording::session::{self, LiveSession};
 use crate::recording::session_failure;
 use crate::recording::summary::Summary;
 
@@ -77,21 +75,17 @@ pub(crate) struct Args {
     #[arg(long)]
     names_first: bool,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let plan = args.recording.plan()?;
     let plan = if args.names_first { plan.with_names(EventLevel::INFORMATIONAL)? } else { plan };
     plan.check_until(&args.until)?;
-    let wire_log = args.wire_log.open()?;
-    let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
-    let client = args.target.client(timeouts, &wire_log)?;
+    let (client, wire_log) = args.connection.session_client(args.target.target())?;
     let path = args.output.clone().map_or_else(|| default_path(&client), Ok)?;
     let mut space = args.names_first.then(Space::new);
-    let mut output = TraceOutput::open(&path, &args.wire_log.overwrite)?;
+    let mut output = TraceOutput::open(&path, &args.connection.wire_log.overwrite)?;
     output.counter_mut().wait_until(&args.until);
 
     let start = || -> Result<_, Failure> {
@@ -131,7 +125,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     until_event::check_arrival(&args.until, output.counter().has_until())
 }
 
-/// Reports what the file contains. With `--json`, the object is on standard error if the trace is on standard output.
+/// Reports what the file contains.
 fn report(
     summary: &Summary<'_>,
     session: &TraceSession,
@@ -139,20 +133,11 @@ fn report(
     is_complete: bool,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    if !globals.json {
-        to_stderr(&summary.to_string());
-        return Ok(());
-    }
     let mut object = summary.to_json();
     object.insert("complete".to_owned(), json!(is_complete));
     object.insert("session_id".to_owned(), json!(session.session_id()));
     object.insert("command".to_owned(), json!(failure::name_of(session.command())));
-    let object = Value::Object(object);
-    if output.is_stdout() {
-        json_to_stderr(&object);
-        return Ok(());
-    }
-    json_to_stdout(&object)
+    wrote(globals, output.path(), &summary.to_string(), &Value::Object(object))
 }
 
 /// Returns the name of the file without `-o`: that of dotnet-trace, but in UTC.

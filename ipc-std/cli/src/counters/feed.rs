@@ -22,7 +22,7 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::signals;
 use crate::output::threads::lock;
 use crate::process::process_name;
-use crate::recording::session_failure::read_failure;
+use crate::recording::session_failure::{exited, read_failure, suspended};
 
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -344,14 +344,11 @@ fn end(stream: &CounterStream) -> Result<(), Failure> {
         if session.received() > 0 || session.stop_error().is_some() {
             return Ok(());
         }
-        let failure = Failure::new(Kind::Other, "the runtime is suspended: it reports no counters yet");
-        return Err(failure.with_hint("start the program with `dotnet-ipc resume`"));
+        return Err(suspended("reports no counters"));
     }
     match stream.trace().end() {
         // A runtime that exits ends its sessions in order, or is killed.
-        Some(End::Complete | End::Truncated { .. }) | None => {
-            Err(Failure::new(Kind::Gone, "the process exited"))
-        }
+        Some(End::Complete | End::Truncated { .. }) | None => Err(exited()),
         Some(end) => source::check(end, "the runtime"),
     }
 }

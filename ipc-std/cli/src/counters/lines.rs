@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use nettrace_analysis::counters::{Measurement, OwnedSample, System};
 use serde_json::{Map, Value, json};
 
+use super::distribution::distribution;
 use super::feed::Process;
 use super::units::{plain, with_unit};
 use crate::output::printable::{json_line, not_a_number, printable_name};
@@ -179,6 +180,12 @@ pub(crate) fn numbers(sample: &OwnedSample) -> String {
         let rate = sample.measurement.rate(sample.interval).filter(|_| delta.is_some());
         rate.map_or_else(String::new, |rate| format!(" ({}/s)", shown(rate)))
     };
+    if let Some((percentiles, count)) = distribution(&sample.measurement) {
+        let percentile = |(share, value): &(f64, f64)| format!("p{} {}", plain(share * 100.0), shown(*value));
+        let mut parts: Vec<String> = percentiles.iter().take(MAX_QUANTILES).map(percentile).collect();
+        parts.extend(count.map(|count| format!("count {}", plain(count as f64))));
+        return parts.join(", ");
+    }
     match &sample.measurement {
         Measurement::Mean { mean, count, min, max, .. } => match count {
             0 | 1 => shown(*mean),
@@ -194,25 +201,6 @@ pub(crate) fn numbers(sample: &OwnedSample) -> String {
             }
         }
         Measurement::Gauge { value } => value.map_or_else(|| "-".to_owned(), shown),
-        Measurement::Histogram { quantiles, count, .. } => {
-            let mut parts: Vec<String> = quantiles
-                .iter()
-                .take(MAX_QUANTILES)
-                .map(|one| format!("p{} {}", plain(one.quantile * 100.0), shown(one.value)))
-                .collect();
-            parts.extend(count.map(|count| format!("count {}", plain(count as f64))));
-            parts.join(", ")
-        }
-        Measurement::ExponentialHistogram(histogram) => {
-            let mut parts: Vec<String> = [0.5, 0.95, 0.99]
-                .into_iter()
-                .filter_map(|share| {
-                    Some(format!("p{} {}", plain(share * 100.0), shown(histogram.quantile(share)?)))
-                })
-                .collect();
-            parts.push(format!("count {}", plain(histogram.count as f64)));
-            parts.join(", ")
-        }
         _ => "-".to_owned(),
     }
 }
@@ -244,21 +232,10 @@ fn csv_rows(sample: &OwnedSample) -> Vec<[String; 5]> {
         Measurement::UpDownCounter { value, .. } | Measurement::Gauge { value } => {
             value.map(|value| row(&plain, "", "Metric", value)).into_iter().collect()
         }
-        Measurement::Histogram { quantiles, .. } => quantiles
-            .iter()
-            .map(|one| row(&plain, &format!("Percentile={}", one.quantile * 100.0), "Metric", one.value))
-            .collect(),
-        Measurement::ExponentialHistogram(histogram) => [0.5, 0.95, 0.99]
+        measurement => distribution(measurement)
             .into_iter()
-            .filter_map(|share| {
-                Some(row(
-                    &plain,
-                    &format!("Percentile={}", share * 100.0),
-                    "Metric",
-                    histogram.quantile(share)?,
-                ))
-            })
+            .flat_map(|(percentiles, _)| percentiles)
+            .map(|(share, value)| row(&plain, &format!("Percentile={}", share * 100.0), "Metric", value))
             .collect(),
-        _ => Vec::new(),
     }
 }

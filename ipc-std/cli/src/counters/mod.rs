@@ -1,5 +1,7 @@
 //! Samples of counters: where they come from, and how they are shown.
 pub(crate) mod condition;
+mod descriptions;
+mod distribution;
 pub(crate) mod feed;
 pub(crate) mod lines;
 pub(crate) mod otlp;

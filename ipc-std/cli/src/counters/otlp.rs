@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample, System};
 use serde_json::{Map, Value, json};
 
+use super::descriptions::Descriptions;
 use super::feed::{OwnedInstrument, Process};
 use super::lines::{number, tags};
 
@@ -12,7 +13,7 @@ use super::lines::{number, tags};
 #[derive(Default)]
 pub(crate) struct Batch {
     processes: BTreeMap<Process, Scopes>,
-    descriptions: BTreeMap<(String, String), String>,
+    descriptions: Descriptions,
     len: usize,
 }
 
@@ -31,18 +32,13 @@ struct Metric {
 
 /// More samples are written at once.
 const MAX_LEN: usize = 10_000;
-const MAX_DESCRIPTIONS: usize = 10_000;
-const MAX_DESCRIPTION: usize = 1_000;
 
 const DELTA: Option<u8> = Some(1);
 const CUMULATIVE: Option<u8> = Some(2);
 
 impl Batch {
     pub(crate) fn describe(&mut self, instrument: OwnedInstrument) {
-        let OwnedInstrument { meter, name, description, .. } = instrument;
-        if self.descriptions.len() < MAX_DESCRIPTIONS && description.len() <= MAX_DESCRIPTION {
-            self.descriptions.insert((meter, name), description);
-        }
+        self.descriptions.add(instrument);
     }
 
     /// Adds a sample. Returns whether the batch is full.
@@ -130,9 +126,8 @@ impl Batch {
         if key == "sum" {
             data.insert("isMonotonic".to_owned(), (kind == "sum").into());
         }
-        let description = self.descriptions.get(&(provider.to_owned(), name.clone()));
-        let mut object =
-            json!({ "name": name, "unit": unit, "description": description.map_or("", |text| text) });
+        let description = self.descriptions.get(provider, &name);
+        let mut object = json!({ "name": name, "unit": unit, "description": description });
         if let Value::Object(object) = &mut object {
             object.insert(key.to_owned(), data.into());
         }

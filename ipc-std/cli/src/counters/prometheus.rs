@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample, System};
 
+use super::descriptions::Descriptions;
 use super::feed::{OwnedInstrument, Process};
 use super::lines::tags;
 use super::units::base;
@@ -15,7 +16,7 @@ use super::units::base;
 /// The last samples of processes, and the sums of what they report by interval.
 pub(crate) struct Exposition {
     processes: BTreeMap<Process, ProcessSeries>,
-    descriptions: BTreeMap<(String, String), String>,
+    descriptions: Descriptions,
     /// The memory of all series, about, and its limit.
     size: usize,
     limit: usize,
@@ -42,13 +43,10 @@ struct Series {
 const LIMIT: usize = 256 << 20;
 /// The share of it that one process can take.
 const SHARE: usize = 16;
-/// The descriptions that are stored at most, and the length of each with its names.
-const MAX_DESCRIPTIONS: usize = 10_000;
-const MAX_DESCRIPTION: usize = 1_000;
 
 impl Default for Exposition {
     fn default() -> Self {
-        Self { processes: BTreeMap::new(), descriptions: BTreeMap::new(), size: 0, limit: LIMIT }
+        Self { processes: BTreeMap::new(), descriptions: Descriptions::default(), size: 0, limit: LIMIT }
     }
 }
 
@@ -106,12 +104,7 @@ struct Family {
 
 impl Exposition {
     pub(crate) fn describe(&mut self, instrument: OwnedInstrument) {
-        let OwnedInstrument { meter, name, description, .. } = instrument;
-        let length =
-            [&meter, &name].into_iter().fold(description.len(), |sum, text| sum.saturating_add(text.len()));
-        if self.descriptions.len() < MAX_DESCRIPTIONS && length <= MAX_DESCRIPTION {
-            self.descriptions.insert((meter, name), description);
-        }
+        self.descriptions.add(instrument);
     }
 
     /// Stores a sample instead of the last one of its series, as far as the memory allows.
@@ -252,10 +245,10 @@ impl Exposition {
     }
 
     fn help(&self, sample: &OwnedSample) -> String {
-        let key = (sample.provider.clone(), sample.name.clone());
-        let described = self.descriptions.get(&key).filter(|text| !text.is_empty()).cloned();
-        let display = Some(sample.display_name.clone()).filter(|text| !text.is_empty());
-        described.or(display).unwrap_or_else(|| format!("{} of {}", sample.name, sample.provider))
+        let OwnedSample { provider, name, display_name, .. } = sample;
+        let texts = [self.descriptions.get(provider, name), display_name];
+        let text = texts.into_iter().find(|text| !text.is_empty());
+        text.map_or_else(|| format!("{name} of {provider}"), ToOwned::to_owned)
     }
 }
 

@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use nettrace_analysis::counters::{Measurement, OwnedSample, System};
 use unicode_width::UnicodeWidthStr;
 
+use super::distribution::distribution;
 use super::feed::{OwnedInstrument, Process};
 use super::units::{plain, with_unit};
 use crate::output::columns::{aligned_right, cut_end, cut_middle, padded};
@@ -226,10 +227,9 @@ impl Table {
 impl Row {
     /// Returns the main number; of a histogram, its median.
     fn value(&self) -> Option<f64> {
-        match &self.measurement {
-            Measurement::Histogram { quantiles, .. } => quantiles.first().map(|one| one.value),
-            Measurement::ExponentialHistogram(histogram) => histogram.quantile(0.5),
-            measurement => measurement.value(),
+        match distribution(&self.measurement) {
+            Some((percentiles, _)) => percentiles.first().map(|(_, value)| *value),
+            None => self.measurement.value(),
         }
     }
 
@@ -242,28 +242,14 @@ impl Row {
 
     fn numbers(&self) -> String {
         let shown = |number: f64| with_unit(number, &self.unit);
-        let quantiles: Vec<f64> = match &self.measurement {
-            Measurement::Histogram { quantiles, .. } => {
-                quantiles.iter().take(3).map(|one| one.value).collect()
-            }
-            Measurement::ExponentialHistogram(histogram) => {
-                [0.5, 0.95, 0.99].into_iter().filter_map(|share| histogram.quantile(share)).collect()
-            }
-            _ => {
-                let rate = self.rate().map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
-                let value = self.value().map_or_else(|| "-".to_owned(), shown);
-                let [value, rate] =
-                    [value, rate].map(|text| aligned_right(&cut_middle(&text, NUMBER), NUMBER));
-                return format!("{value} {rate}");
-            }
+        let Some((percentiles, count)) = distribution(&self.measurement) else {
+            let rate = self.rate().map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
+            let value = self.value().map_or_else(|| "-".to_owned(), shown);
+            let [value, rate] = [value, rate].map(|text| aligned_right(&cut_middle(&text, NUMBER), NUMBER));
+            return format!("{value} {rate}");
         };
-        let count = match &self.measurement {
-            Measurement::Histogram { count, .. } => *count,
-            Measurement::ExponentialHistogram(histogram) => Some(histogram.count),
-            _ => None,
-        };
-        let mut parts: Vec<String> =
-            quantiles.into_iter().map(|number| shown(number).replace(' ', "")).collect();
+        let percentiles = percentiles.iter().take(3);
+        let mut parts: Vec<String> = percentiles.map(|(_, value)| shown(*value).replace(' ', "")).collect();
         parts.extend(count.map(|count| format!("n={}", plain(count as f64))));
         cut_middle(&parts.join(" "), NUMBERS)
     }

@@ -3,7 +3,7 @@ use std::ffi::OsStr;
 #[cfg(unix)]
 use std::fs::Permissions;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::NamedTempFile;
 
-use super::failure::{Failure, Kind};
+use super::failure::Failure;
 use super::output_file::{OverwriteArgs, already_exists};
 use super::signals;
-use super::stdout::unbuffered_stdout;
+use super::stdout::{self, binary_stdout, is_stdout};
 use super::threads::lock;
 
 /// An output file that appears under its name only when it is complete, or a stream.
@@ -35,25 +35,18 @@ enum Target {
 impl AtomicOutput {
     /// Fails if [`open`](Self::open) would, and leaves nothing.
     pub(crate) fn check(path: &Path, overwrite: &OverwriteArgs) -> Result<(), Failure> {
-        let is_stream =
-            path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        let is_stream = is_stdout(path) || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
         // To open and close a pipe would be the end of the file for its reader.
         if is_stream { Ok(()) } else { Self::open(path, overwrite).map(drop) }
     }
 
     /// Creates a temporary file beside `path`, which a signal removes. `-` is standard output.
     pub(crate) fn open(path: &Path, overwrite: &OverwriteArgs) -> Result<Self, Failure> {
-        if path.as_os_str() == "-" {
-            if io::stdout().is_terminal() {
-                return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")
-                    .with_hint("name a file, or redirect standard output"));
-            }
-            let name = "standard output".to_owned();
-            let stdout = unbuffered_stdout().map_err(|e| cannot_write(&name, &e))?;
-            return Ok(Self { name, bytes: 0, is_closed: false, target: Target::Stream(stdout) });
+        let name = stdout::name(path).into_owned();
+        if is_stdout(path) {
+            return Ok(Self { name, bytes: 0, is_closed: false, target: Target::Stream(binary_stdout()?) });
         }
         overwrite.check(path)?;
-        let name = path.display().to_string();
         // Before the file exists, so that no signal leaves it.
         let temporary = Arc::new(Mutex::new(None::<PathBuf>));
         signals::handle({

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 
 use super::failure::Failure;
-use super::stdout::unbuffered_stdout;
+use super::stdout::{cannot_write, unbuffered_stdout};
 use super::worker::Worker;
 
 /// Standard output, without the line buffer of [`io::Stdout`].
@@ -20,18 +20,16 @@ pub(crate) enum BulkStdout {
 impl BulkStdout {
     /// Opens standard output. In the background, it takes more memory, and a failure is reported later.
     pub(crate) fn open(in_background: bool) -> Result<Self, Failure> {
-        let open = || {
-            let file = unbuffered_stdout()?;
-            if !in_background {
-                return Ok(Self::Direct(file));
-            }
-            let write = |(file, result): &mut (File, io::Result<()>), batch: &[u8]| {
-                *result = file.write_all(batch);
-                if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            };
-            Worker::spawn("stdout", (file, Ok(())), write).map(Self::Background)
+        let file = unbuffered_stdout()?;
+        if !in_background {
+            return Ok(Self::Direct(file));
+        }
+        let write = |(file, result): &mut (File, io::Result<()>), batch: &[u8]| {
+            *result = file.write_all(batch);
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        open().map_err(|e| failed(&e))
+        let worker = Worker::spawn("stdout", (file, Ok(())), write);
+        worker.map(Self::Background).map_err(|e| cannot_write(&e))
     }
 
     /// Returns the number of bytes that are best written at once.
@@ -71,7 +69,7 @@ impl BulkStdout {
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.join();
         match self {
-            Self::Closed(e) if e.kind() != ErrorKind::BrokenPipe => Err(failed(e)),
+            Self::Closed(e) if e.kind() != ErrorKind::BrokenPipe => Err(cannot_write(e)),
             _ => Ok(()),
         }
     }
@@ -89,8 +87,4 @@ impl BulkStdout {
             other => *self = other,
         }
     }
-}
-
-fn failed(e: &io::Error) -> Failure {
-    Failure::io("cannot write to standard output", e)
 }

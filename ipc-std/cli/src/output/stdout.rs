@@ -1,16 +1,20 @@
 //! Results on standard output.
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 #[cfg(unix)]
 use std::os::fd::AsFd;
 #[cfg(windows)]
 use std::os::windows::io::AsHandle;
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use super::failure::Failure;
+use super::failure::{Failure, Kind};
 use super::globals::Globals;
 use super::printable::json_line;
+use super::stderr::{json_to_stderr, to_stderr};
 
 /// Writes a result to standard output. A reader that closed the pipe wants no more, which is no error.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
@@ -22,22 +26,57 @@ pub(crate) fn to_open_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()
     let mut stdout = BufWriter::new(io::stdout().lock());
     match write(&mut stdout).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
-        result => result.map(|()| true).map_err(|e| Failure::io("cannot write to standard output", &e)),
+        result => result.map(|()| true).map_err(|e| cannot_write(&e)),
     }
 }
 
+/// The failure for standard output.
+pub(crate) fn cannot_write(e: &io::Error) -> Failure {
+    Failure::io("cannot write to standard output", e)
+}
+
+/// Returns standard output for bytes that are no text: fails if it is a terminal.
+pub(crate) fn binary_stdout() -> Result<File, Failure> {
+    if io::stdout().is_terminal() {
+        return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")
+            .with_hint("name a file, or redirect standard output"));
+    }
+    unbuffered_stdout()
+}
+
 /// Returns standard output without the line buffer of [`std::io::Stdout`].
-pub(crate) fn unbuffered_stdout() -> io::Result<File> {
+pub(crate) fn unbuffered_stdout() -> Result<File, Failure> {
     #[cfg(unix)]
     let stdout = io::stdout().as_fd().try_clone_to_owned();
     #[cfg(windows)]
     let stdout = io::stdout().as_handle().try_clone_to_owned();
-    stdout.map(File::from)
+    stdout.map(File::from).map_err(|e| cannot_write(&e))
 }
 
 /// Reports what a command did: as a sentence, or with `--json` as an object.
 pub(crate) fn done(globals: &Globals, sentence: &str, object: &Value) -> Result<(), Failure> {
     if globals.json { json_to_stdout(object) } else { to_stdout(|out| writeln!(out, "{sentence}")) }
+}
+
+/// Reports what a command wrote to a file: as a sentence, or with `--json` as an object, which is on standard error if
+/// the file is standard output.
+pub(crate) fn wrote(globals: &Globals, path: &Path, sentence: &str, object: &Value) -> Result<(), Failure> {
+    match (globals.json, is_stdout(path)) {
+        (true, false) => return json_to_stdout(object),
+        (true, true) => json_to_stderr(object),
+        (false, _) => to_stderr(sentence),
+    }
+    Ok(())
+}
+
+/// Returns whether a file on the command line is standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Returns the name of a file on the command line for messages.
+pub(crate) fn name(path: &Path) -> Cow<'_, str> {
+    if is_stdout(path) { "standard output".into() } else { path.to_string_lossy() }
 }
 
 /// Writes one object, as a line, to standard output.

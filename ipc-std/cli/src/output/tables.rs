@@ -22,6 +22,12 @@ pub(crate) fn table_of_numbers(header: &[&str], texts: &[usize]) -> Table {
     table
 }
 
+/// Writes names and values, one pair a line, with the values in a column.
+pub(crate) fn write_fields(fields: &[(&str, String)], out: &mut dyn Write) -> io::Result<()> {
+    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default().saturating_add(1);
+    fields.iter().try_for_each(|(name, value)| writeln!(out, "{:width$} {value}", format!("{name}:")))
+}
+
 /// Writes an empty line, and the table.
 pub(crate) fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;

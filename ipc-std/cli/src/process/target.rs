@@ -56,11 +56,6 @@ impl TargetArgs {
         // The parser makes sure that there is one of the three; no process has the ID 0.
         Target::new(self.socket.as_deref(), self.name.as_deref(), self.pid.unwrap_or_default())
     }
-
-    /// Returns a client for the runtime.
-    pub(crate) fn client(&self, timeouts: Timeouts, wire_log: &WireLog) -> Result<Client, Failure> {
-        self.target().client(timeouts, wire_log)
-    }
 }
 
 impl OperandArgs {
@@ -96,6 +91,14 @@ impl<'a> Target<'a> {
             (Some(socket), _) => Self::Socket(socket),
             (None, Some(name)) => Self::Name(name),
             (None, None) => Self::ProcessId(process_id),
+        }
+    }
+
+    /// Returns the process ID if that names the runtime.
+    pub(crate) const fn process_id(self) -> Option<u32> {
+        match self {
+            Self::ProcessId(process_id) => Some(process_id),
+            Self::Name(_) | Self::Socket(_) => None,
         }
     }
 

@@ -5,24 +5,23 @@ use std::io;
 
 use ipc_proto::nettrace::{End, EventAssembler, TraceEvent};
 use ipc_proto::types::EventLevel;
-use ipc_std::{Timeouts, TraceReader, TraceSession};
+use ipc_std::{TraceReader, TraceSession};
 use nettrace_analysis::samples::Clock;
 
 use super::args::LiveArgs;
 use super::keywords::{self, RUNTIME_PROVIDER};
 use super::progress::Progress;
 use super::provider::{self, ProviderSpec};
-use super::session::{self, LiveEvents, LiveSession, TICK};
+use super::session::{self, LiveEvents, LiveSession};
 use super::summary::lost_warning;
 use super::trace_profile::TraceProfile;
-use crate::args::timeout_args::TimeoutArgs;
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::signals;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::Target;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
-use crate::process::wire_log::WireLogArgs;
 
 /// The options of an analysis that can record a process. The command has [`TraceTargetArgs`] before them.
 #[derive(Debug, clap::Args)]
@@ -32,9 +31,7 @@ pub(crate) struct AnalysisArgs {
     #[command(flatten)]
     live: LiveArgs,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    pub(crate) wire_log: WireLogArgs,
+    pub(crate) connection: ConnectionArgs,
 }
 
 impl AnalysisArgs {
@@ -43,8 +40,7 @@ impl AnalysisArgs {
 
     /// Returns what to read.
     pub(crate) fn input<'a>(&'a self, target: &'a TraceTargetArgs) -> Result<AnalysisInput<'a>, Failure> {
-        let is_about_sessions =
-            self.live.is_used() || self.timeout.given().is_some() || self.wire_log.is_wanted();
+        let is_about_sessions = self.live.is_used() || self.connection.is_used();
         Ok(AnalysisInput { target: target.target(is_about_sessions)?, args: self })
     }
 }
@@ -171,13 +167,11 @@ impl AnalysisInput<'_> {
         globals: &Globals,
         take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
     ) -> Result<InputRead, Failure> {
-        let AnalysisArgs { live, timeout, wire_log } = self.args;
+        let AnalysisArgs { live, connection } = self.args;
         let mut plan = live.plan(needs.providers);
         plan.duration.get_or_insert(AnalysisArgs::DURATION);
         let plan = if needs.stacks { plan.with_named_stacks() } else { plan };
-        let wire_log = wire_log.open()?;
-        let timeouts = Timeouts { silence: TICK, ..timeout.timeouts() };
-        let client = target.client(timeouts, &wire_log)?;
+        let (client, wire_log) = connection.session_client(target)?;
         let LiveSession { session, started, resumed, stopping } =
             session::start(client, &plan, None, globals)?;
         let progress = (!is_output).then(|| Progress::start(started, plan.duration, stopping));

@@ -78,7 +78,7 @@ mod tests {
         let event_ids = ["b=-3".parse().unwrap()];
         let found = filters(&providers, &event_ids).unwrap();
         assert_eq!(found, [EventFilter::ALL, EventFilter { enable: false, event_ids: (&[3]).into() }]);
-        assert_eq!(filters(&providers, &[]).unwrap(), []);
+        assert_eq!(filters(&providers, &[]).unwrap(), [EventFilter::ALL; 2]);
         for event_ids in [&["C=+1"][..], &["A=+1", "a=+2"]] {
             let event_ids: Vec<EventIds> = event_ids.iter().map(|text| text.parse().unwrap()).collect();
             assert!(filters(&providers, &event_ids).is_err());

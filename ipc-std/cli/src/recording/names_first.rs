@@ -13,7 +13,7 @@ use nettrace_analysis::KnownProvider;
 use super::args::NAMES;
 use super::output::TraceOutput;
 use super::rundown;
-use super::session_failure::read_failure;
+use super::session_failure::{exited, read_failure};
 use crate::input::source;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
@@ -44,7 +44,7 @@ fn take_rundown(client: &Client) -> Result<Vec<u8>, Failure> {
     if session.is_complete() || rundown.is_empty() {
         return Ok(rundown);
     }
-    Err(Failure::new(Kind::Gone, "the process exited"))
+    Err(exited())
 }
 
 /// A session beside the recording. While it exists, the runtime sends the names of the methods that it compiles to all

@@ -1,13 +1,13 @@
 //! The file or pipe that a trace is written to.
 use core::fmt;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::counter::EventCounter;
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::Failure;
 use crate::output::output_file::{OutputFile, OverwriteArgs};
-use crate::output::stdout::unbuffered_stdout;
+use crate::output::stdout::{self, binary_stdout, is_stdout};
 
 /// The file or pipe that a trace is written to, and the counts of what it has received.
 #[derive(Debug)]
@@ -27,14 +27,9 @@ pub(crate) struct TraceOutput {
 impl TraceOutput {
     /// Opens the file. An existing file keeps its contents until [`truncate`](Self::truncate).
     pub(crate) fn open(path: &Path, overwrite: &OverwriteArgs) -> Result<Self, Failure> {
-        let is_stdout = path.as_os_str() == "-";
+        let is_stdout = is_stdout(path);
         let (file, created) = if is_stdout {
-            if io::stdout().is_terminal() {
-                return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")
-                    .with_hint("name a file, or redirect standard output"));
-            }
-            let file = unbuffered_stdout().map_err(|e| Failure::io("cannot write to standard output", &e))?;
-            (file, None)
+            (binary_stdout()?, None)
         } else {
             let output = OutputFile::open(path, overwrite)?;
             let created = output.created().map(Path::to_owned);
@@ -54,10 +49,6 @@ impl TraceOutput {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(crate) fn is_stdout(&self) -> bool {
-        self.path.as_os_str() == "-"
     }
 
     pub(crate) const fn bytes(&self) -> u64 {
@@ -125,7 +116,7 @@ impl TraceOutput {
 
 impl fmt::Display for TraceOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_stdout() { f.write_str("standard output") } else { self.path.display().fmt(f) }
+        stdout::name(&self.path).fmt(f)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::output::failure::Failure;
 
 /// Copies the session to the output until its end, by way of `names` if it was recorded with names first.
 ///
-/// Calls `check` after each read, and at least every [`TICK`](super::session::TICK) if that is the client's
+/// Calls `check` after each read, and at least every [`TICK`](crate::process::connection_args::TICK) if that is the client's
 /// [`silence`](ipc_std::Timeouts::silence).
 pub(crate) fn record(
     session: &mut TraceSession,

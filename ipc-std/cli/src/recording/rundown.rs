@@ -1,11 +1,10 @@
 //! The names of a process: its rundown, without any event.
-use ipc_proto::nettrace::{End, TraceEvent};
+use ipc_proto::nettrace::TraceEvent;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 
-use super::session_failure::read_failure;
-use crate::input::source;
-use crate::output::failure::{Failure, Kind};
+use super::session_failure::{check_stream, read_failure};
+use crate::output::failure::Failure;
 
 /// The keywords Loader, Jit, NGen and ForceEndRundown: methods and modules without maps of their instructions. Runtimes
 /// before .NET 9 send the default rundown, which has the maps.
@@ -36,9 +35,5 @@ pub(crate) fn read(client: &Client, mut take: impl FnMut(&TraceEvent<'_>)) -> Re
             Err(e) => read_failure(trace.get_ref(), e)?,
         }
     }
-    match trace.end() {
-        Some(End::Truncated { offset: 0, .. }) if trace.get_ref().stop_error().is_none() => Ok(()),
-        Some(End::Truncated { .. }) => Err(Failure::new(Kind::Gone, "the process exited")),
-        end => source::check(end.unwrap_or(End::Complete), "the runtime"),
-    }
+    check_stream(trace.end(), trace.get_ref(), Ok(()))
 }

@@ -21,9 +21,6 @@ use crate::output::globals::Globals;
 use crate::output::signals;
 use crate::output::threads::{lock, spawn};
 
-/// How often the tool checks a session that sends nothing.
-pub(crate) const TICK: Duration = Duration::from_millis(250);
-
 /// A session that has started.
 #[derive(Debug)]
 pub(crate) struct LiveSession {
@@ -93,7 +90,7 @@ pub(crate) trait LiveEvents {
 
 /// Reads the events up to the end of the session. Returns the end of the trace, if it was read.
 ///
-/// The client's [`silence`](ipc_std::Timeouts::silence) is [`TICK`].
+/// The client's [`silence`](ipc_std::Timeouts::silence) is [`TICK`](crate::process::connection_args::TICK).
 pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<(), Failure>) {
     let mut end = None;
     loop {

@@ -1,9 +1,11 @@
 //! Why a session failed.
 use std::io;
 
+use ipc_proto::nettrace::End;
 use ipc_std::{Error, Phase, TraceSession};
 
 use super::output::TraceOutput;
+use crate::input::source;
 use crate::output::failure::{Failure, Kind};
 
 /// Returns the failure for an error of a session. Silence is not a failure.
@@ -16,6 +18,30 @@ pub(crate) fn read_failure(session: &TraceSession, e: io::Error) -> Result<(), F
         }
         (Ok(e), _) => Err(e.into()),
         (Err(e), _) => Err(Failure::io("cannot read the trace", &e)),
+    }
+}
+
+/// The failure of a process that ended during its session.
+pub(crate) fn exited() -> Failure {
+    Failure::new(Kind::Gone, "the process exited")
+}
+
+/// The failure of a suspended runtime, which does not have something yet.
+pub(crate) fn suspended(what: &str) -> Failure {
+    Failure::new(Kind::Other, format!("the runtime is suspended: it {what} yet"))
+        .with_hint("start the program with `dotnet-ipc resume`")
+}
+
+/// Fails if the stream of a session that was stopped is not complete. One of a suspended runtime is empty.
+pub(crate) fn check_stream(
+    end: Option<End>,
+    session: &TraceSession,
+    empty: Result<(), Failure>,
+) -> Result<(), Failure> {
+    match end {
+        Some(End::Truncated { offset: 0, .. }) if session.stop_error().is_none() => empty,
+        Some(End::Truncated { .. }) => Err(exited()),
+        end => source::check(end.unwrap_or(End::Complete), "the runtime"),
     }
 }
 

@@ -1,8 +1,13 @@
 //! Clocks: what counts in a trace.
-use nettrace_analysis::samples::Clock;
+use core::ops::ControlFlow;
+use std::path::Path;
+
+use nettrace_analysis::samples::{Clock, Samples};
 
 use crate::args::only_arg::OnlyArg;
+use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
 use crate::process::trace_target::TraceTarget;
 
 pub(crate) const NO_STACK: &str = "no event has a stack";
@@ -63,6 +68,24 @@ impl ClockArgs {
             _ => (Clock::Cpu, "cpu"),
         })
     }
+}
+
+/// Returns the samples of no event yet, whose names are short or whole.
+pub(crate) fn samples(clocks: impl IntoIterator<Item = Clock>, is_short: bool) -> Samples {
+    let mut samples = Samples::new(clocks);
+    if is_short {
+        samples.names_mut().shorten();
+    }
+    samples
+}
+
+/// Reads the samples of a trace.
+pub(crate) fn read_samples(mut samples: Samples, file: &Path, globals: &Globals) -> Result<Samples, Failure> {
+    trace_file::read_all(&mut trace_file::open(file)?, globals, |event| {
+        samples.event(event);
+        ControlFlow::Continue(())
+    })?;
+    Ok(samples)
 }
 
 /// Returns the failure of a trace or a process that has nothing for a clock, and how to record it.

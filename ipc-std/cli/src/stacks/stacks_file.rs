@@ -1,6 +1,5 @@
 //! Files with the stacks of a trace, for people and for other tools: what `flame` writes.
 use core::fmt::{self, Write as _};
-use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,14 +16,12 @@ use serde_json::json;
 use super::clock_args::{self, ClockArgs};
 use super::flame_page::{self, Recording, has_weights};
 use super::stack_names::STACK_LIMIT;
-use crate::input::trace_file;
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::printable::printable_name;
-use crate::output::stderr::{json_to_stderr, to_stderr};
-use crate::output::stdout::json_to_stdout;
+use crate::output::stdout;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
 
@@ -130,19 +127,9 @@ impl StacksFileArgs {
         AtomicOutput::check(&self.output, overwrite)?;
         let clocks = format.clocks(&clock);
         let is_any_clock = format == Format::Html && self.clock.is_default();
-        let samples = || {
-            let mut samples = Samples::new(clocks.iter().cloned());
-            if self.short {
-                samples.names_mut().shorten();
-            }
-            samples
-        };
+        let samples = || clock_args::samples(clocks.iter().cloned(), self.short);
         let read_old = |path| -> Result<_, Failure> {
-            let mut samples = samples();
-            trace_file::read_all(&mut trace_file::open(path)?, globals, |event| {
-                samples.event(event);
-                ControlFlow::Continue(())
-            })?;
+            let samples = clock_args::read_samples(samples(), path, globals)?;
             // Before a process is recorded. A page needs any clock.
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
             let trace = TraceTarget::File(path);
@@ -249,14 +236,9 @@ impl StacksFile<'_> {
         written.map_err(|e| Failure::io("cannot convert the trace", &e))?;
         if !output.is_closed() {
             let bytes = output.persist()?;
-            let is_stdout = path.as_os_str() == "-";
-            let name = if is_stdout { "standard output".into() } else { path.to_string_lossy() };
+            let sentence = format!("Wrote {} to {}", DecimalBytes(bytes), stdout::name(path));
             let summary = json!({ "file": path.to_string_lossy(), "bytes": bytes });
-            match (globals.json, is_stdout) {
-                (true, true) => json_to_stderr(&summary),
-                (true, false) => json_to_stdout(&summary)?,
-                (false, _) => to_stderr(&format!("Wrote {} to {name}", DecimalBytes(bytes))),
-            }
+            stdout::wrote(globals, path, &sentence, &summary)?;
         }
         read
     }

@@ -12,7 +12,6 @@ use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample,
 
 use crate::args::durations;
 use crate::args::socket_path;
-use crate::args::timeout_args::TimeoutArgs;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
 use crate::counters::lines::{Lines, Style};
@@ -23,11 +22,12 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
 use crate::output::printable::printable_name;
-use crate::output::stdout::unbuffered_stdout;
+use crate::output::stdout::{cannot_write, unbuffered_stdout};
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::Target;
 use crate::process::trace_target;
-use crate::process::wire_log::{WireLog, WireLogArgs};
+use crate::process::wire_log::WireLog;
 
 mod list;
 
@@ -121,9 +121,7 @@ pub(crate) struct Args {
     #[arg(long)]
     exponential_histograms: bool,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 /// A format for other tools.
@@ -160,7 +158,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 "`counters list` requires a process ID, --name or --socket",
             ));
         };
-        let (wire_log, timeouts) = (args.wire_log.open()?, args.timeout.timeouts());
+        let (wire_log, timeouts) = (args.connection.wire_log.open()?, args.connection.timeout.timeouts());
         let config = |selections| args.config(selections);
         let connect = || Ok((args.process(target), target.client(timeouts, &wire_log)?));
         list::run(config, connect, timeouts, selections, globals)?;
@@ -181,19 +179,19 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             show.finish_file(read)
         }
         Subject::Process(target) => {
-            let wire_log = args.wire_log.open()?;
+            let wire_log = args.connection.wire_log.open()?;
             let config = args.config(selections);
             let wanted = config.selections.clone();
             // Before the output changes the terminal, which a signal restores.
-            let mut feed = Feed::new(config, args.timeout.timeouts())?;
-            let client = target.client(args.timeout.timeouts(), &wire_log)?;
+            let mut feed = Feed::new(config, args.connection.timeout.timeouts())?;
+            let client = target.client(args.connection.timeout.timeouts(), &wire_log)?;
             let show = Show::new(args, globals, args.output(false, true, globals)?);
             feed.add(args.process(target), client)?;
             show.wanting(wanted).live(feed, &wire_log)
         }
         Subject::All => {
-            let wire_log = args.wire_log.open()?;
-            let mut feed = Feed::new(args.config(selections), args.timeout.timeouts())?;
+            let wire_log = args.connection.wire_log.open()?;
+            let mut feed = Feed::new(args.config(selections), args.connection.timeout.timeouts())?;
             let show = Show::new(args, globals, args.output(true, true, globals)?);
             feed.follow_all(wire_log.observer());
             show.live(feed, &wire_log)
@@ -225,7 +223,7 @@ impl Args {
 
     /// Returns where the samples go.
     fn output(&self, has_all: bool, is_live: bool, globals: &Globals) -> Result<Output, Failure> {
-        let stdout = || unbuffered_stdout().map(BufWriter::new).map_err(|e| cannot_write(&e));
+        let stdout = || unbuffered_stdout().map(BufWriter::new);
         let is_prometheus = self.format == Some(Format::Prometheus);
         if !is_prometheus && (self.output.is_some() || (self.serve.is_some() && self.format.is_some())) {
             let message = "--output requires --format prometheus, and --serve serves no other format";
@@ -241,7 +239,7 @@ impl Args {
         Ok(match (self.format, self.file()) {
             (Some(Format::Prometheus), Some(path)) => {
                 // Each write after the first one replaces a file of this command.
-                self.wire_log.overwrite.check(path)?;
+                self.connection.wire_log.overwrite.check(path)?;
                 Output::Prometheus(exposition(), Prometheus::File(path.to_owned()))
             }
             (Some(Format::Prometheus), None) => {
@@ -264,9 +262,10 @@ impl Args {
 
     /// Returns whether there is an option that only applies to a process.
     fn is_about_sessions(&self) -> bool {
-        let has_times = self.interval.is_some() || self.duration.is_some() || self.timeout.given().is_some();
+        let has_times =
+            self.interval.is_some() || self.duration.is_some() || self.connection.timeout.given().is_some();
         let has_limits = self.max_time_series.is_some() || self.max_histograms.is_some();
-        has_times || has_limits || self.exponential_histograms || self.wire_log.is_wanted()
+        has_times || has_limits || self.exponential_histograms || self.connection.wire_log.is_wanted()
     }
 
     fn interval(&self) -> Duration {
@@ -311,10 +310,6 @@ impl Args {
             ..defaults
         }
     }
-}
-
-fn cannot_write(e: &io::Error) -> Failure {
-    Failure::io("cannot write to standard output", e)
 }
 
 /// Shows samples until the end.

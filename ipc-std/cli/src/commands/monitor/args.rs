@@ -3,8 +3,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::args::socket_path;
-use crate::args::timeout_args::TimeoutArgs;
-use crate::process::wire_log::WireLogArgs;
+use crate::process::connection_args::ConnectionArgs;
 use crate::recording::args::RecordingArgs;
 
 /// Listen on a diagnostic port; trace or configure runtimes before they start
@@ -46,9 +45,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) options: RecordingArgs,
     #[command(flatten)]
-    pub(super) timeout: TimeoutArgs,
-    #[command(flatten)]
-    pub(super) wire_log: WireLogArgs,
+    pub(super) connection: ConnectionArgs,
     /// Command to start with this port
     #[arg(last = true)]
     pub(super) command: Vec<OsString>,

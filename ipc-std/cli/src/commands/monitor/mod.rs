@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use std::sync::mpsc;
 use std::thread;
 
-use ipc_std::{Monitor, Timeouts};
+use ipc_std::Monitor;
 #[cfg(unix)]
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tempfile::TempDir;
@@ -13,7 +13,6 @@ use tempfile::TempDir;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::signals;
-use crate::recording::session::TICK;
 
 mod args;
 mod child;
@@ -39,9 +38,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
         return Err(failure);
     }
     let plan = args.trace.as_ref().map(|_| args.options.plan()).transpose()?;
-    let wire_log = args.wire_log.open()?;
+    let wire_log = args.connection.wire_log.open()?;
     let (path, directory) = port_path(args)?;
-    let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
+    let timeouts = args.connection.session_timeouts();
     let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
     // With --no-resume a suspended runtime would stay suspended.
     let suspend = !args.options.session.live.no_resume;

@@ -21,10 +21,10 @@ use crate::output::globals::Globals;
 use crate::output::stderr::to_stderr;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::threads::lock;
+use crate::process::connection_args::TICK;
 use crate::recording::args::SessionPlan;
 use crate::recording::output::TraceOutput;
 use crate::recording::record::record;
-use crate::recording::session::TICK;
 use crate::recording::session_failure;
 use crate::recording::summary::Summary;
 
@@ -287,7 +287,7 @@ impl<'p> Port<'p> {
         runtime: &AdvertisedRuntime,
     ) -> Result<(TraceSession, TraceOutput), Failure> {
         let path = self.files.next(runtime.local_process_id());
-        let file = TraceOutput::open(&path, &self.args.wire_log.overwrite)?;
+        let file = TraceOutput::open(&path, &self.args.connection.wire_log.overwrite)?;
         let session = plan.start(client).and_then(|session| file.truncate().map(|()| session));
         let session = session.inspect_err(|_| file.abandon())?;
         for limitation in plan.limitations(&session) {

@@ -15,14 +15,14 @@ use serde_json::json;
 use self::rundown_cache::CachedRundown;
 use self::sampler::{Recorded, Sampler};
 use self::thread_stack::Stack;
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::printable::{json_line, printable_name};
 use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
-use crate::process::target::{Target, TargetArgs};
-use crate::process::wire_log::WireLogArgs;
+use crate::process::connection_args::ConnectionArgs;
+use crate::process::target::TargetArgs;
+use crate::recording::session_failure::exited;
 
 /// Show what each managed thread of a process does now: its stack, innermost method first
 #[derive(Debug, clap::Args)]
@@ -63,24 +63,15 @@ pub(crate) struct Args {
     #[arg(long)]
     short: bool,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 /// The time from one `--watch` to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
-    let sampler = Sampler {
-        client: args.target.client(args.timeout.timeouts(), &wire_log)?,
-        process_id: match args.target.target() {
-            Target::ProcessId(process_id) => Some(process_id),
-            Target::Name(_) | Target::Socket(_) => None,
-        },
-        globals,
-    };
+    let (client, wire_log) = args.connection.client(args.target.target())?;
+    let sampler = Sampler { client, process_id: args.target.target().process_id(), globals };
     let cached = if args.no_cache { None } else { cached_rundown(&sampler.client) };
     let mut rundown = cached.as_ref().and_then(|cached| {
         let mut recorded = Recorded::read(cached.open()?)?;
@@ -152,9 +143,7 @@ impl Watch {
     /// has exited.
     fn explain(&self, failure: Failure) -> Failure {
         match failure.kind() {
-            Kind::NotFound | Kind::NoListener | Kind::Gone if self.signal.is_some() => {
-                Failure::new(Kind::Gone, "the process exited")
-            }
+            Kind::NotFound | Kind::NoListener | Kind::Gone if self.signal.is_some() => exited(),
             _ => failure,
         }
     }

@@ -12,13 +12,12 @@ use nettrace_analysis::KnownProvider;
 use super::rundown::Rundown;
 use super::rundown_cache;
 use super::thread_stack::Stack;
-use crate::input::source;
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::process::process_name;
 use crate::recording::rundown::KEYWORDS;
-use crate::recording::session_failure::read_failure;
+use crate::recording::session_failure::{check_stream, read_failure, suspended};
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {
@@ -124,14 +123,7 @@ impl Sampler<'_> {
             self.globals.note(&format!("{lost} events were lost, so that threads or names may be missing"));
         }
         let is_here = trace.trace().is_some_and(|trace| trace.process_id == self.process_id);
-        match trace.end() {
-            Some(End::Truncated { offset: 0, .. }) if trace.get_ref().reader.stop_error().is_none() => {
-                let failure = Failure::new(Kind::Other, "the runtime is suspended: it has no threads yet");
-                return Err(failure.with_hint("start the program with `dotnet-ipc resume`"));
-            }
-            Some(End::Truncated { .. }) => return Err(Failure::new(Kind::Gone, "the process exited")),
-            end => source::check(end.unwrap_or(End::Complete), "the runtime")?,
-        }
+        check_stream(trace.end(), &trace.get_ref().reader, Err(suspended("has no threads")))?;
         recorded.trace = trace.into_inner().copy.filter(|_| lost == 0);
         if let (true, Some(process_id)) = (is_here, self.process_id) {
             for stack in recorded.stacks.values_mut() {

@@ -5,28 +5,27 @@ mod view;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
-use ipc_std::{Stopper, Timeouts};
+use ipc_std::Stopper;
 use serde_json::{Value, json};
 
 use self::message::{Message, Period};
 use self::view::{Row, Screen, View};
 use crate::args::durations;
-use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
 use crate::output::printable::json_line;
 use crate::output::scroll::Request;
 use crate::output::signals;
+use crate::output::stdout::to_open_stdout;
+use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::{Target, TargetArgs};
-use crate::process::wire_log::WireLogArgs;
-use crate::recording::session::TICK;
 
 /// Show what a process does now: its functions, threads, collections, allocations and exceptions
 #[derive(Debug, clap::Args)]
@@ -88,9 +87,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     #[command(flatten)]
-    timeout: TimeoutArgs,
-    #[command(flatten)]
-    wire_log: WireLogArgs,
+    connection: ConnectionArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -102,9 +99,7 @@ enum By {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let wire_log = args.wire_log.open()?;
-    let timeouts = Timeouts { silence: TICK, ..args.timeout.timeouts() };
-    let client = args.target.client(timeouts, &wire_log)?;
+    let (client, wire_log) = args.connection.session_client(args.target.target())?;
     let (sender, messages) = mpsc::sync_channel(MESSAGES);
     let is_running = Arc::new(AtomicBool::new(false));
     signals::handle({
@@ -121,10 +116,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         since_start: args.since_start,
         short: args.short,
     };
-    let process_id = match args.target.target() {
-        Target::ProcessId(process_id) => Some(process_id),
-        Target::Name(_) | Target::Socket(_) => None,
-    };
+    let process_id = args.target.target().process_id();
     let mut display = if full_screen::is_available() && !globals.json {
         let screen = Screen { view, title: title(args.target.target()), ..Screen::default() };
         let terminal = FullScreen::enter()?;
@@ -270,18 +262,14 @@ impl Loop<'_> {
 
     /// Writes a period to standard output. A reader that closed the pipe wants no more.
     fn write(&self, period: &Period, view: View, top: usize) -> Result<Request, Failure> {
-        let mut out = BufWriter::new(io::stdout().lock());
-        let written = if self.globals.json {
-            let object = self.to_json(period, view, top);
-            writeln!(out, "{}", json_line(&object))
-        } else {
-            self.write_table(period, view, top, &mut out)
-        };
-        match written.and_then(|()| out.flush()) {
-            Ok(()) => Ok(Request::Nothing),
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(Request::Quit),
-            Err(e) => Err(Failure::io("cannot write to standard output", &e)),
-        }
+        let is_open = to_open_stdout(|out| {
+            if self.globals.json {
+                writeln!(out, "{}", json_line(&self.to_json(period, view, top)))
+            } else {
+                self.write_table(period, view, top, out)
+            }
+        })?;
+        Ok(if is_open { Request::Nothing } else { Request::Quit })
     }
 
     fn write_table(&self, period: &Period, view: View, top: usize, out: &mut dyn Write) -> io::Result<()> {

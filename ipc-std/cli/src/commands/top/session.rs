@@ -10,12 +10,11 @@ use nettrace_analysis::KnownProvider;
 use nettrace_analysis::live::Live;
 
 use super::message::{Message, Period};
-use crate::input::source;
 use crate::input::trace_file;
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::Failure;
 use crate::output::threads::spawn;
 use crate::recording::rundown;
-use crate::recording::session_failure::read_failure;
+use crate::recording::session_failure::{check_stream, exited, read_failure, suspended};
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -126,17 +125,9 @@ impl Reader {
             let _ = self.messages.send(Message::Period(last));
         }
         let session = self.trace.get_ref();
-        let exited = || Failure::new(Kind::Gone, "the process exited");
         match self.trace.end() {
-            Some(End::Truncated { offset: 0, .. })
-                if session.is_stopping() && session.stop_error().is_none() =>
-            {
-                let failure = Failure::new(Kind::Other, "the runtime is suspended: it has no threads yet");
-                Err(failure.with_hint("start the program with `dotnet-ipc resume`"))
-            }
-            Some(End::Truncated { .. }) => Err(exited()),
-            Some(End::Complete) if !session.is_stopping() => Err(exited()),
-            end => source::check(end.unwrap_or(End::Complete), "the runtime"),
+            Some(End::Complete | End::Truncated { .. }) if !session.is_stopping() => Err(exited()),
+            end => check_stream(end, session, Err(suspended("has no threads"))),
         }
     }
 

@@ -1,0 +1,156 @@
+//! Addresses that stacks have, each with an id for the lifetime of the code there, and the names of their frames.
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::place::{at, at_mut, index};
+
+/// An address of a process during the lifetime of the code there, or a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AddressId(pub(crate) u32);
+
+/// A name. Two addresses in code of the same name have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameId(pub(crate) u32);
+
+impl FrameId {
+    /// The frame of an address of which nothing is known: `?!?`.
+    pub const UNKNOWN: Self = Self(0);
+}
+
+/// The text of [`FrameId::UNKNOWN`].
+pub(super) const UNKNOWN: &str = "?!?";
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Address {
+    pub(super) process: u64,
+    pub(super) ip: u64,
+    pub(super) state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum State {
+    Open,
+    /// Its code was freed or replaced.
+    Bound {
+        method: u32,
+    },
+    Label(FrameId),
+}
+
+/// The addresses, the labels and the texts of frames by their ids.
+#[derive(Debug, Default)]
+pub(super) struct FrameTable {
+    addresses: Vec<Address>,
+    /// The addresses that are not bound.
+    open: BTreeMap<(u64, u64), AddressId>,
+    labels: BTreeMap<Arc<str>, AddressId>,
+    /// The texts of the frames after [`FrameId::UNKNOWN`].
+    pub(super) texts: Vec<Arc<str>>,
+    ids: BTreeMap<Arc<str>, FrameId>,
+    /// How often addresses were bound.
+    generation: u32,
+}
+
+impl FrameTable {
+    /// How many addresses and labels are stored at most.
+    pub(super) const LIMIT: usize = 1 << 20;
+    /// What has no room.
+    const NONE: AddressId = AddressId(u32::MAX);
+
+    pub(super) fn address(&self, id: AddressId) -> Option<&Address> {
+        at(&self.addresses, id.0)
+    }
+
+    /// Returns the id of an address with the code that is there now.
+    pub(super) fn open(&mut self, process: u64, ip: u64) -> AddressId {
+        if let Some(id) = self.open.get(&(process, ip)) {
+            return *id;
+        }
+        let id = self.add(process, ip, State::Open);
+        if id != Self::NONE {
+            self.open.insert((process, ip), id);
+        }
+        id
+    }
+
+    pub(super) fn label(&mut self, text: &str) -> AddressId {
+        if let Some(id) = self.labels.get(text) {
+            return *id;
+        }
+        if self.addresses.len() >= Self::LIMIT {
+            return Self::NONE;
+        }
+        let frame = self.frame(text);
+        let id = self.add(0, 0, State::Label(frame));
+        self.labels.insert(text.into(), id);
+        id
+    }
+
+    fn add(&mut self, process: u64, ip: u64, state: State) -> AddressId {
+        if self.addresses.len() >= Self::LIMIT {
+            return Self::NONE;
+        }
+        self.addresses.push(Address { process, ip, state });
+        AddressId(index(self.addresses.len().saturating_sub(1)))
+    }
+
+    /// Binds the addresses of a range to the method that was there. Returns whether there were some.
+    ///
+    /// A return address may be the end of the code, if nothing else begins there.
+    pub(super) fn bind(&mut self, process: u64, range: Range<u64>, method: u32) -> bool {
+        let mut is_seen = false;
+        while let Some((key, id)) = self.open.range((process, range.start)..(process, range.end)).next() {
+            let (key, id) = (*key, *id);
+            self.open.remove(&key);
+            if let Some(address) = at_mut(&mut self.addresses, id.0) {
+                address.state = State::Bound { method };
+            }
+            is_seen = true;
+        }
+        self.generation = self.generation.wrapping_add(is_seen.into());
+        is_seen
+    }
+
+    /// Returns the frame of a text.
+    pub(super) fn frame(&mut self, text: &str) -> FrameId {
+        if let Some(id) = self.ids.get(text) {
+            return *id;
+        }
+        if text == UNKNOWN {
+            return FrameId::UNKNOWN;
+        }
+        let text: Arc<str> = text.into();
+        self.texts.push(text.clone());
+        let id = FrameId(index(self.texts.len()));
+        self.ids.insert(text, id);
+        id
+    }
+
+    /// Returns the text of a frame; `None` if it is unknown.
+    pub(super) fn text(&self, frame: FrameId) -> Option<&Arc<str>> {
+        at(&self.texts, frame.0.checked_sub(1)?)
+    }
+
+    /// Removes all, and returns the methods that addresses were bound to.
+    pub(super) fn forget(&mut self) -> BTreeSet<u32> {
+        let generation = self.generation.wrapping_add(1);
+        let Self { addresses, .. } = core::mem::replace(self, Self { generation, ..Self::default() });
+        let bound = addresses.into_iter().filter_map(|address| match address.state {
+            State::Bound { method } => Some(method),
+            State::Open | State::Label(_) => None,
+        });
+        // Several addresses can be bound to the same method.
+        bound.collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Returns a number that changes when an address gets another id.
+    pub(super) const fn generation(&self) -> u32 {
+        self.generation
+    }
+}
