@@ -9,6 +9,7 @@ use core::error::Error;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use ipc_proto::plan::Flavour;
 use ipc_proto::types::{EventLevel, ProcessInfo3, Provider};
 use ipc_proto::{Advertise, Guid};
 use ipc_std::{Client, Server, TraceConfig, TraceReader};
@@ -35,7 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     server.listen(folder)?;
     let path = server.path().map(Path::to_owned).unwrap_or_default();
     println!("the toy listens at {}", path.display());
-    let mut toy = runtime::Toy::new(info, &[argument.is_none()]);
+    // Like Mono, it has no dumps, profilers, perf maps and startup hooks.
+    let mut toy = runtime::Toy::new(info, Flavour::Mono, &[argument.is_none()]);
     let stopper = server.stopper();
     let demo = thread::spawn(move || {
         let shown = if argument.is_none() { demonstrate(&Client::at(path)) } else { return Ok(()) };

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Instant, SystemTime};
 
 use ipc_proto::nettrace::{CalendarTime, Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
-use ipc_proto::plan::{InfoStep, TraceConfig};
+use ipc_proto::plan::{self, Flavour, InfoStep, TraceConfig};
 use ipc_proto::port::Suspension;
 use ipc_proto::types::{EventLevel, ProcessInfo3, SessionId, Status};
 use ipc_proto::{Array, HResult, Message, Reply, Request, SendEnvironment, Serve, Text};
@@ -22,6 +22,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Toy<'a> {
     info: ProcessInfo3<'a>,
+    /// What it is, which decides the commands that it refuses.
+    kind: plan::Runtime,
     environment: BTreeMap<String, String>,
     suspension: Suspension<Vec<bool>>,
     /// A session begins with a message of its sender, and ends when the sender is dropped.
@@ -30,10 +32,11 @@ pub(crate) struct Toy<'a> {
 }
 
 impl<'a> Toy<'a> {
-    /// Creates a runtime that waits for a ResumeRuntime at each of the marked ports.
-    pub(crate) fn new(info: ProcessInfo3<'a>, suspends: &[bool]) -> Self {
-        let suspension = Suspension::new(suspends.to_vec());
-        Self { info, suspension, environment: BTreeMap::new(), sessions: BTreeMap::new(), last_session: 0 }
+    /// Creates a runtime that waits for a ResumeRuntime at each of the marked ports. Its version is that in `info`.
+    pub(crate) fn new(info: ProcessInfo3<'a>, flavour: Flavour, suspends: &[bool]) -> Self {
+        let kind = plan::Runtime { flavour: Some(flavour), ..plan::Runtime::from(&info) };
+        let (environment, suspension) = (BTreeMap::new(), Suspension::new(suspends.to_vec()));
+        Self { info, kind, environment, suspension, sessions: BTreeMap::new(), last_session: 0 }
     }
 
     /// Serves one command after the other, as other runtimes do, until the server is stopped.
@@ -52,7 +55,7 @@ impl<'a> Toy<'a> {
         let (mut receive, mut send) = (vec![0; Message::MAX_LEN], vec![0; Message::MAX_LEN]);
         let mut serve = Serve::new(&mut receive, &mut send)?;
         drive(&mut serve, &mut stream)?;
-        let (request, mut reply) = serve.finish();
+        let (request, mut reply) = serve.finish_for(&self.kind);
         let answered = match &request {
             Err(_) => Ok(()), // the reply refuses it already
             Ok(Request::GetProcessEnvironment(_)) => return self.send_environment(reply, stream),
@@ -84,7 +87,7 @@ impl<'a> Toy<'a> {
             Ok(request) => match (InfoStep::of(request.code()), TraceConfig::try_from(request)) {
                 (Some(command), _) => reply.answer_untyped(&command.answer(&self.info)),
                 (None, Ok(config)) => return self.start_session(&config, reply, stream),
-                (None, Err(_)) => reply.refuse(HResult::UNKNOWN_COMMAND),
+                (None, Err(_)) => reply.refuse(HResult::NOT_SUPPORTED), // it leaves the command out
             },
         };
         drive(&mut reply, &mut stream)?; // a refusal, if the answer did not fit into a message
@@ -108,6 +111,10 @@ impl<'a> Toy<'a> {
         mut reply: Reply<'_>,
         mut stream: Stream,
     ) -> Result<(), Box<dyn Error>> {
+        self.sessions.retain(|_, (_, thread)| !thread.is_finished());
+        if self.sessions.len() >= plan::SESSION_LIMIT {
+            return Ok(drive(&mut reply, &mut stream)?); // without an answer it is the refusal FAIL
+        }
         self.last_session += 1;
         reply.answer_untyped(&SessionId { session_id: self.last_session })?;
         drive(&mut reply, &mut stream)?;
@@ -121,7 +128,6 @@ impl<'a> Toy<'a> {
                 eprintln!("toy: the stream of a session ended: {e}");
             }
         });
-        self.sessions.retain(|_, (_, thread)| !thread.is_finished());
         self.sessions.insert(self.last_session, (sender, thread));
         Ok(())
     }
