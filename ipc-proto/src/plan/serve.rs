@@ -11,6 +11,7 @@ impl<'b> Serve<'b> {
     /// |---|---|---|
     /// | that is newer than the server, or unknown | [`UNKNOWN_COMMAND`](HResult::UNKNOWN_COMMAND) | sends the older command, if there is one |
     /// | that its kind or system does not have: see [`obstacle`] | [`NOT_SUPPORTED`](HResult::NOT_SUPPORTED) | reports that |
+    /// | AttachProfiler, while the server [is suspended](Runtime::suspended) | [`NOT_YET_AVAILABLE`](HResult::NOT_YET_AVAILABLE) | reports that |
     /// | that breaks a rule, or is malformed | as of `finish` | reports that |
     ///
     /// The server refuses what it leaves out in addition, by itself: with `NOT_SUPPORTED`, after which a client sends
