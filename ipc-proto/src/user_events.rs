@@ -40,7 +40,9 @@
 //!
 //! | duty of a runtime | type |
 //! |---|---|
-//! | register each tracepoint of a provider with the kernel: the default one, then those of the sets | [`UserReg`], [`TracepointFormat`] |
+//! | convert CollectTracing5 and CollectTracing6 into one form | [`UserEventsSession`](crate::types::UserEventsSession), with `TryFrom` |
+//! | register each tracepoint of a provider with the kernel: the default one, then those of the sets | [`TracepointConfig::tracepoint_names`](crate::types::TracepointConfig::tracepoint_names), [`UserReg`], [`TracepointFormat`] |
+//! | select the events of a provider | [`UserEventsProvider::includes`](crate::types::UserEventsProvider::includes) |
 //! | find the tracepoint of an event | [`TracepointConfig::tracepoint_name`](crate::types::TracepointConfig::tracepoint_name) |
 //! | send metadata once in a session | [`WrittenKinds`], [`InlineMetadata`] |
 //! | write the event while a consumer listens | [`TracepointRecord`], [`Extension`] |

@@ -5,9 +5,13 @@
     clippy::unwrap_used,
     reason = "a test fails by panicking"
 )]
-use ipc_proto::types::{TracepointConfig, TracepointSet};
+use ipc_proto::plan::{NotTracing, TraceConfig};
+use ipc_proto::types::{
+    Format, SessionConfig, SessionConfig6, StreamingSession, TracepointConfig, TracepointSet,
+    UserEventsSession,
+};
 use ipc_proto::user_events::{UserReg, UserUnreg, WrittenKinds};
-use ipc_proto::{Array, Text};
+use ipc_proto::{Array, CollectTracing5, CollectTracing6, Request, ResumeRuntime, Text};
 
 /// The layout of the kernel: packed, in the byte order of the system.
 #[test]
@@ -46,8 +50,34 @@ fn tracepoints_of_events() {
     let config = TracepointConfig { default_tracepoint_name: "Other".into(), sets: Array::from(&sets) };
     let names = [0, 1, 3, 4, 0x1_0001].map(|id| config.tracepoint_name(id).map(|name| name.to_string()));
     assert_eq!(names, ["Other", "Low", "Low", "Other", "Other"].map(|name| Some(name.to_owned())));
+    assert!(config.tracepoint_names().eq(["Other", "Nothing", "Low"]));
     let config = TracepointConfig { default_tracepoint_name: Text::NULL, ..config };
     assert_eq!((config.tracepoint_name(2), config.tracepoint_name(4)), (Some("Low".into()), None));
+    assert!(config.tracepoint_names().eq(["Nothing", "Low"]));
+}
+
+#[test]
+fn both_commands_have_one_form() {
+    let session = UserEventsSession { rundown_keyword: 0x10, providers: Array::EMPTY };
+    let starts = [
+        Request::CollectTracing5(CollectTracing5 { session: SessionConfig::UserEvents(session) }),
+        Request::CollectTracing6(CollectTracing6 { session: SessionConfig6::UserEvents(session) }),
+    ];
+    for request in &starts {
+        assert_eq!(UserEventsSession::try_from(request), Ok(session));
+        assert_eq!(TraceConfig::try_from(request), Err(NotTracing));
+    }
+    let stream = StreamingSession {
+        buffer_mb: 1,
+        format: Format::NET_TRACE,
+        rundown_keyword: 0,
+        stackwalk: false,
+        providers: Array::EMPTY,
+    };
+    let stream = Request::CollectTracing5(CollectTracing5 { session: SessionConfig::Streaming(stream) });
+    for request in [stream, Request::ResumeRuntime(ResumeRuntime {})] {
+        assert_eq!(UserEventsSession::try_from(&request), Err(NotTracing));
+    }
 }
 
 #[test]

@@ -17,7 +17,8 @@ use crate::transport::{Connector, Dialer, Stream};
 /// that have a command.
 ///
 /// Implementations of a runtime use it. It has no thread and no buffers: [`accept`](Self::accept) waits for all ports
-/// on the caller's thread. The caller serves the command with [`Serve`](ipc_proto::Serve).
+/// on the caller's thread. The caller serves the command with [`Serve`](ipc_proto::Serve). The example `toy_runtime` is a
+/// whole runtime.
 ///
 /// * A [listening](Self::listen) port returns a connection immediately, before any byte arrives. So a runtime that
 ///   serves one connection at a time waits indefinitely for a silent tool.
@@ -32,6 +33,7 @@ use crate::transport::{Connector, Dialer, Stream};
 /// `ResumeRuntime` counts for the port at which it arrived.
 ///
 /// ```
+/// use ipc_proto::plan::{Flavour, Runtime};
 /// use ipc_proto::port::Suspension;
 /// use ipc_proto::{Advertise, Guid, HResult, Message, Request, Serve, types::Status};
 /// use ipc_std::{Client, Incoming, Server, drive};
@@ -43,6 +45,7 @@ use crate::transport::{Connector, Dialer, Stream};
 /// let monitor = server.connect(&directory.path().join("monitor"))?; // no monitor listens there
 /// assert_eq!((default_port, monitor), (0, 1));
 /// let mut suspension = Suspension::new([true, false]);
+/// let kind = Runtime { version: Some(10), flavour: Some(Flavour::Mono), ..Runtime::default() };
 ///
 /// let path = server.path().map(std::path::Path::to_owned).unwrap_or_default();
 /// let tool = std::thread::spawn(move || Client::at(path).resume());
@@ -51,13 +54,13 @@ use crate::transport::{Connector, Dialer, Stream};
 ///     let Some(Incoming { mut stream, port, turn }) = server.accept()? else { break };
 ///     let mut serve = Serve::new(&mut receive, &mut send)?;
 ///     drive(&mut serve, &mut stream)?;
-///     let (request, mut reply) = serve.finish();
+///     let (request, mut reply) = serve.finish_for(&kind);
 ///     match request {
 ///         Ok(Request::ResumeRuntime(resume)) => {
 ///             suspension.resume(port);
 ///             reply.answer(&resume, &Status::OK)?;
 ///         }
-///         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
+///         Ok(_) => reply.refuse(HResult::NOT_SUPPORTED)?,
 ///         Err(_) => {} // the reply refuses it already
 ///     }
 ///     drive(&mut reply, &mut stream)?;

@@ -148,7 +148,7 @@ impl Stream {
     ///                 _ => reply.refuse(HResult::BAD_ENCODING)?,
     ///             }
     ///         }
-    ///         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
+    ///         Ok(_) => reply.refuse(HResult::NOT_SUPPORTED)?,
     ///         Err(_) => {} // the reply is a refusal already
     ///     }
     ///     drive(&mut reply, &mut stream)?;

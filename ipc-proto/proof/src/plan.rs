@@ -5,6 +5,7 @@ use core::fmt::Display;
 use ipc_proto::plan::*;
 use ipc_proto::types::{
     EventFilter, ProcessInfo, ProcessInfo2, ProcessInfo3, Provider, StreamingProvider, UserEventsProvider,
+    UserEventsSession,
 };
 use ipc_proto::{Array, CollectTracing6, EnablePerfMap, Encode, ProtocolError, Request, Serve};
 
@@ -44,6 +45,7 @@ proves_each! { STEPS: step,
 proves! { WISHES:
     trace, TraceConfig::first_step, TraceConfig::includes, TraceConfig::includes_rundown, TraceStep::config,
     <TraceConfig<'_> as TryFrom<&Request<'_>>>::try_from, <NotTracing as Display>::fmt, StreamingProvider::includes,
+    <UserEventsSession<'_> as TryFrom<&Request<'_>>>::try_from,
     UserEventsProvider::includes, EventFilter::includes,
     Providers::len, Providers::is_empty, providers, <Providers<'_> as PartialEq>::eq,
     <Providers<'_> as From<Array<'_, Provider<'_>>>>::from, <Providers<'_> as From<&[Provider<'_>]>>::from,

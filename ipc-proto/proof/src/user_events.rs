@@ -6,7 +6,7 @@ use ipc_proto::Text;
 use ipc_proto::types::TracepointConfig;
 use ipc_proto::user_events::*;
 
-use crate::proves;
+use crate::{each, proves};
 
 proves! { USER_EVENTS:
     Extension::new, Extension::build, Extension::as_bytes, Extension::iter,
@@ -18,9 +18,13 @@ proves! { USER_EVENTS:
     <TracepointFormat as FromStr>::from_str, <TracepointFormat as Display>::fmt,
     <TracepointFormatError as Display>::fmt,
     UserReg::new, UserReg::to_bytes, UserReg::write_index, UserReg::unreg, UserUnreg::to_bytes,
-    TracepointConfig::tracepoint_name, WrittenKinds::new, WrittenKinds::contains, WrittenKinds::insert,
+    TracepointConfig::tracepoint_name, tracepoint_names, WrittenKinds::new, WrittenKinds::contains, WrittenKinds::insert,
 }
 
 fn tracepoint_format(name: Text<'_>) -> Result<TracepointFormat, TracepointFormatError> {
     TracepointFormat::new(name)
+}
+
+fn tracepoint_names<'a>(config: &TracepointConfig<'a>, visit: &mut dyn FnMut(Text<'a>)) {
+    each(config.tracepoint_names(), visit);
 }

@@ -160,7 +160,8 @@ commands! {
     /// Reads the current environment, including the changes made by SetEnvironmentVariable.
     0x0402 GetProcessEnvironment / ProcessEnvironment since 5 {} -> ProcessEnvironment, then Counted;
 
-    /// Sets or removes an environment variable.
+    /// Sets or removes an environment variable. A runtime refuses to remove one that is not set:
+    /// [`ENVVAR_NOT_FOUND`](crate::HResult::ENVVAR_NOT_FOUND).
     0x0403 SetEnvironmentVariable<'a> / SetEnvironmentVariable since 6 {
         /// The name of the variable.
         name: Text<'a>,

@@ -141,6 +141,23 @@ wire_struct! {
 }
 
 impl<'a> TracepointConfig<'a> {
+    /// Returns the names of the tracepoints in the order in which a runtime registers them: the default one, if it is not
+    /// null, then those of the sets.
+    ///
+    /// ```
+    /// use ipc_proto::Array;
+    /// use ipc_proto::types::{TracepointConfig, TracepointSet};
+    ///
+    /// let sets = [TracepointSet { tracepoint_name: "my_app_gc".into(), event_ids: Array::from(&[1, 2]) }];
+    /// let config = TracepointConfig { default_tracepoint_name: "my_app".into(), sets: Array::from(&sets) };
+    /// assert!(config.tracepoint_names().eq(["my_app", "my_app_gc"]));
+    /// assert_eq!(config.tracepoint_name(2).unwrap(), "my_app_gc");
+    /// ```
+    pub fn tracepoint_names(&self) -> impl Iterator<Item = Text<'a>> + Clone + use<'a> {
+        let default = Some(self.default_tracepoint_name).filter(|name| !name.is_null());
+        default.into_iter().chain(self.sets.iter().map(|set| set.tracepoint_name))
+    }
+
     /// Returns the name of the tracepoint for an event: that of the set with its id, otherwise the default one. `None` if the
     /// event is not written.
     ///

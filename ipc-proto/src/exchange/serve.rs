@@ -17,8 +17,11 @@ use crate::{
 /// descriptors must refuse.
 ///
 /// ```
+/// use ipc_proto::plan::{Flavour, Runtime};
 /// use ipc_proto::{Exchange, HResult, Request, Serve, Step, types::Status};
 ///
+/// // It refuses newer commands, and those of dumps, profilers, perf maps and startup hooks.
+/// let kind = Runtime { version: Some(10), flavour: Some(Flavour::Mono), ..Runtime::default() };
 /// let (mut receive, mut send) = ([0; 4096], [0; 4096]);
 /// let mut serve = Serve::new(&mut receive, &mut send)?;
 /// let mut incoming = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..];
@@ -28,10 +31,10 @@ use crate::{
 ///     incoming = &incoming[n..];
 ///     serve.advance(n)?;
 /// }
-/// let (request, mut reply) = serve.finish();
+/// let (request, mut reply) = serve.finish_for(&kind);
 /// match request {
 ///     Ok(Request::ResumeRuntime(resume)) => reply.answer(&resume, &Status::OK)?,
-///     Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
+///     Ok(_) => reply.refuse(HResult::NOT_SUPPORTED)?, // the server leaves the command out
 ///     Err(_) => {} // the reply is a refusal already
 /// }
 /// let Step::Send(bytes) = reply.step() else { unreachable!() };
@@ -72,7 +75,8 @@ impl<'b> Serve<'b> {
         Ok(Self { receive, send, received: 0, state: State::Receiving { needed: Message::HEADER_LEN } })
     }
 
-    /// Returns the request and the reply to it.
+    /// Returns the request and the reply to it. [`finish_for`](Self::finish_for) also refuses the commands that a server
+    /// does not have because of its version and kind.
     ///
     /// The reply is a refusal until it is replaced. For bytes that are not a request, and for a request that [breaks a
     /// rule](Request::check), it has the code that a runtime answers; the error contains a request that breaks a rule, for

@@ -23,8 +23,9 @@ pub enum Explanation {
     Code(HResult),
 }
 
-/// The number of sessions that a runtime allows at a time, with those that were never stopped and whose client has ended.
-const SESSION_LIMIT: u8 = 64;
+/// The number of sessions that a .NET runtime allows at a time, with those that were never stopped and whose client has
+/// ended. It refuses one more with [`FAIL`](HResult::FAIL). A server can have another limit.
+pub const SESSION_LIMIT: usize = 64;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

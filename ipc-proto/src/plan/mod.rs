@@ -32,7 +32,7 @@ mod step;
 mod trace;
 
 pub use dump::{DumpConfig, DumpStep};
-pub use explain::{Explanation, explain};
+pub use explain::{Explanation, SESSION_LIMIT, explain};
 pub use fallback::{Fallback, FallbackError, FallbackStep};
 pub use hazard::{Hazard, hazard};
 pub use info::{InfoAnswer, InfoConfig, InfoStep};

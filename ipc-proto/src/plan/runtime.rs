@@ -6,7 +6,8 @@ use crate::{
     Text,
 };
 
-/// A kind of runtime.
+/// A kind of runtime, by the commands that it has: see [`obstacle`]. A server that is no .NET runtime states the kind
+/// whose commands it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flavour {

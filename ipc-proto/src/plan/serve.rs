@@ -5,8 +5,20 @@ use crate::{ApplyStartupHook, Command, HResult, Reply, Request, RequestError, Se
 impl<'b> Serve<'b> {
     /// Returns the request and the reply to it, as [`finish`](Self::finish) does, for a server that states what it is:
     /// its version, its kind, its system. The reply refuses a command that such a runtime does not have, with the same
-    /// code as the runtime: [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND) for a command that is newer than the
-    /// server, whether its payload is well-formed or not.
+    /// code as the runtime, whether the payload is well-formed or not:
+    ///
+    /// | a command | the reply | a client then |
+    /// |---|---|---|
+    /// | that is newer than the server, or unknown | [`UNKNOWN_COMMAND`](HResult::UNKNOWN_COMMAND) | sends the older command, if there is one |
+    /// | that its kind or system does not have: see [`obstacle`] | [`NOT_SUPPORTED`](HResult::NOT_SUPPORTED) | reports that |
+    /// | AttachProfiler, while the server [is suspended](Runtime::suspended) | [`NOT_YET_AVAILABLE`](HResult::NOT_YET_AVAILABLE) | reports that |
+    /// | that breaks a rule, or is malformed | as of `finish` | reports that |
+    ///
+    /// The server refuses what it leaves out in addition, by itself: with `NOT_SUPPORTED`, after which a client sends
+    /// no older command; or with `UNKNOWN_COMMAND` if it has the older command. A server that has no dumps, profilers,
+    /// perf maps and startup hooks can state [`Flavour::Mono`](super::Flavour::Mono), and then need not refuse these.
+    ///
+    /// A server that describes itself by a [`ProcessInfo3`](crate::types::ProcessInfo3) gets a [`Runtime`] from it.
     ///
     /// # Errors
     /// The request of a refused command is [`RequestError::Refused`].

@@ -6,7 +6,7 @@ use super::step::PlanStep;
 use crate::command::check;
 use crate::types::{
     EventFilter, EventLevel, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
-    StreamingProvider,
+    StreamingProvider, UserEventsSession,
 };
 use crate::wire::Writer;
 use crate::{
@@ -370,13 +370,13 @@ impl<'a> From<&'a alloc::vec::Vec<StreamingProvider<'a>>> for Providers<'a> {
     }
 }
 
-/// The request starts no session that streams.
+/// The request starts no session of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotTracing;
 
 impl fmt::Display for NotTracing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the request starts no session that streams")
+        f.write_str("the request starts no session of this kind")
     }
 }
 impl core::error::Error for NotTracing {}
@@ -428,6 +428,21 @@ impl<'a> TryFrom<&Request<'a>> for TraceConfig<'a> {
             },
             _ => return Err(NotTracing),
         })
+    }
+}
+
+/// The session that CollectTracing5 or CollectTracing6 starts without a stream, for servers.
+impl<'a> TryFrom<&Request<'a>> for UserEventsSession<'a> {
+    type Error = NotTracing;
+
+    fn try_from(request: &Request<'a>) -> Result<Self, NotTracing> {
+        match *request {
+            Request::CollectTracing5(CollectTracing5 { session: SessionConfig::UserEvents(session) })
+            | Request::CollectTracing6(CollectTracing6 { session: SessionConfig6::UserEvents(session) }) => {
+                Ok(session)
+            }
+            _ => Err(NotTracing),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 use super::*;
 
+use ipc_proto::plan::{Flavour, Runtime};
+
 /// Serves `bytes` from a peer that then closes; returns the request, and the refusal that the server sends.
 fn served(bytes: &[u8]) -> (Result<(), DecodeError>, HResult, usize) {
     let (mut receive, mut send) = ([0; 256], [0; 24]);
@@ -50,6 +52,65 @@ fn the_order_is_header_size_payload_magic() {
     let mut reserved = message(0x0401, 20, &[]);
     reserved[18..20].fill(0xff);
     assert_eq!(served(&reserved), (Ok(()), HResult::FAIL, 20));
+}
+
+/// Returns the refusal of a server that states what it is, and whether that is the reason.
+fn refused_by(kind: &Runtime, bytes: &[u8]) -> (HResult, bool) {
+    let (mut receive, mut send) = ([0; 64], [0; 24]);
+    let mut serve = Serve::new(&mut receive, &mut send).unwrap();
+    feed(&mut serve, &mut &*bytes, &mut iter::repeat(1)).unwrap();
+    let (request, reply) = serve.finish_for(kind);
+    let by_kind = matches!(request, Err(RequestError::Refused(_)));
+    let sent = refusal(reply);
+    assert!(!by_kind || request == Err(RequestError::Refused(sent)));
+    (sent, by_kind)
+}
+
+#[test]
+fn a_server_refuses_by_what_it_is() {
+    let of = |version, flavour| Runtime {
+        version: Some(version),
+        flavour: Some(flavour),
+        linux: Some(true),
+        suspended: Some(true),
+    };
+    let (net_9, mono, native) = (of(9, Flavour::CoreClr), of(9, Flavour::Mono), of(9, Flavour::NativeAot));
+    let empty = |code| message(code, 20, &[]);
+    let text = |code| message(code, 26, &[1, 0, 0, 0, 0, 0]); // an empty one
+    let (unknown, not_supported) = ((HResult::UNKNOWN_COMMAND, true), (HResult::NOT_SUPPORTED, true));
+    let malformed = (HResult::BAD_ENCODING, false);
+    let mut no_magic = empty(0x0207);
+    no_magic[0] = b'd';
+    for (kind, bytes, expected) in [
+        // Newer, whatever the payload is, or in no version.
+        (net_9, empty(0x0206), unknown),
+        (of(7, Flavour::CoreClr), empty(0x0408), unknown),
+        (of(7, Flavour::Mono), text(0x0407), unknown),
+        (mono, empty(0x0206), unknown),
+        (net_9, empty(0x04f0), unknown),
+        (Runtime::default(), empty(0x04f0), unknown),
+        // Of its version, but not of its kind.
+        (mono, empty(0x0101), not_supported),
+        (mono, empty(0x0302), not_supported),
+        (mono, empty(0x03f0), not_supported),
+        (native, empty(0x0405), not_supported),
+        (Runtime { linux: Some(false), ..net_9 }, empty(0x0406), not_supported),
+        // A runtime decodes the path of a hook first, and checks it later.
+        (mono, empty(0x0407), malformed),
+        (mono, text(0x0407), not_supported),
+        (net_9, text(0x0407), (HResult::INVALID_ARG, false)),
+        // Only of its state.
+        (net_9, empty(0x0301), (HResult::NOT_YET_AVAILABLE, true)),
+        (Runtime { suspended: None, ..net_9 }, empty(0x0301), malformed),
+        // Its commands, and bytes without a command.
+        (net_9, empty(0x0408), (HResult::FAIL, false)),
+        (mono, empty(0x0205), malformed),
+        (net_9, message(0x0207, 65, &[0; 45]), malformed), // too large for its buffer
+        (net_9, no_magic, (HResult::UNKNOWN_MAGIC, false)),
+        (net_9, vec![], malformed),
+    ] {
+        assert_eq!(refused_by(&kind, &bytes), expected, "{kind:?}: {bytes:02x?}");
+    }
 }
 
 #[test]

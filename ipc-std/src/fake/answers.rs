@@ -1,11 +1,11 @@
-use ipc_proto::plan::Flavour;
-use ipc_proto::types::{ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
+use ipc_proto::plan::{Flavour, InfoStep};
+use ipc_proto::types::{ProcessInfo3, SessionId, Status};
 use ipc_proto::{
-    ApplyStartupHook, AttachProfiler, CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4,
-    CollectTracing5, CollectTracing6, Command, Continuation, DisablePerfMap, EnablePerfMap, GenerateCoreDump,
-    GenerateCoreDump2, GenerateCoreDump3, GetProcessEnvironment, GetProcessInfo, GetProcessInfo2,
-    GetProcessInfo3, HResult, Request, ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing,
-    Text,
+    ApplyStartupHook, AttachProfiler, Code, CollectTracing, CollectTracing2, CollectTracing3,
+    CollectTracing4, CollectTracing5, CollectTracing6, Command, Continuation, DisablePerfMap, EnablePerfMap,
+    GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, GetProcessEnvironment, GetProcessInfo,
+    GetProcessInfo2, GetProcessInfo3, HResult, Request, ResumeRuntime, SetEnvironmentVariable,
+    StartupProfiler, StopTracing, Text,
 };
 
 use super::fake_core::FakeCore;
@@ -166,7 +166,7 @@ impl Respond for StartupProfiler<'_> {
 }
 impl Respond for GetProcessInfo {
     fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        Response::ok(&info(&runtime.profile))
+        info(Self::CODE, &runtime.profile)
     }
 }
 impl Respond for ResumeRuntime {
@@ -189,7 +189,7 @@ impl Respond for SetEnvironmentVariable<'_> {
 }
 impl Respond for GetProcessInfo2 {
     fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        Response::ok(&info2(&runtime.profile))
+        info(Self::CODE, &runtime.profile)
     }
 }
 impl Respond for EnablePerfMap {
@@ -203,50 +203,31 @@ impl Respond for DisablePerfMap {
     }
 }
 impl Respond for ApplyStartupHook<'_> {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        if runtime.is_coreclr() { ok() } else { Response::Refuse(HResult::NOT_SUPPORTED) }
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        ok()
     }
 }
 impl Respond for GetProcessInfo3 {
     fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        Response::ok(&info3(&runtime.profile))
+        info(Self::CODE, &runtime.profile)
     }
 }
 
-fn info(profile: &Profile) -> ProcessInfo<'_> {
-    ProcessInfo {
+/// Returns the answer to a command that describes the process.
+fn info(command: Code, profile: &Profile) -> Response {
+    let info = ProcessInfo3 {
+        version: 1,
         process_id: profile.process_id.into(),
         runtime_cookie: profile.runtime_cookie,
         command_line: profile.command_line.as_str().into(),
         os: profile.os.as_str().into(),
         arch: profile.arch.as_str().into(),
-    }
-}
-
-fn info2(profile: &Profile) -> ProcessInfo2<'_> {
-    let ProcessInfo { process_id, runtime_cookie, command_line, os, arch } = info(profile);
-    ProcessInfo2 {
-        process_id,
-        runtime_cookie,
-        command_line,
-        os,
-        arch,
-        managed_entrypoint_assembly_name: profile.managed_entrypoint_assembly_name.as_str().into(),
-        clr_product_version: profile.clr_product_version.as_str().into(),
-    }
-}
-
-fn info3(profile: &Profile) -> ProcessInfo3<'_> {
-    let ProcessInfo { process_id, runtime_cookie, command_line, os, arch } = info(profile);
-    ProcessInfo3 {
-        version: 1,
-        process_id,
-        runtime_cookie,
-        command_line,
-        os,
-        arch,
         managed_entrypoint_assembly_name: profile.managed_entrypoint_assembly_name.as_str().into(),
         clr_product_version: profile.clr_product_version.as_str().into(),
         portable_rid: profile.portable_rid.as_str().into(),
+    };
+    match InfoStep::of(command) {
+        Some(step) => Response::ok(&step.answer(&info)),
+        None => Response::Refuse(HResult::UNKNOWN_COMMAND),
     }
 }

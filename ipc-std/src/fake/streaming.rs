@@ -7,7 +7,7 @@ use std::time::Instant;
 
 #[cfg(unix)]
 use ipc_proto::HResult;
-use ipc_proto::plan::TraceConfig;
+use ipc_proto::plan::{SESSION_LIMIT, TraceConfig};
 use ipc_proto::{Reply, Request};
 
 use super::fake_core::{Descriptor, FakeCore, FakeSession};
@@ -31,11 +31,9 @@ impl FakeCore {
         connection: &mut ServedConnection<'_, S>,
         send: impl FnOnce(&mut ServedConnection<'_, S>, u64) -> io::Result<()>,
     ) -> Result<(), DriveError> {
-        /// The limit of a runtime.
-        const SESSIONS: usize = 64;
         let session_id = {
             let mut state = self.state();
-            if state.sessions.len() >= SESSIONS {
+            if state.sessions.len() >= SESSION_LIMIT {
                 drop(state);
                 // Without an answer, the reply is a refusal.
                 return drive(&mut reply, connection);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ipc_proto::Request;
 use ipc_proto::nettrace::Metadata;
-use ipc_proto::types::{EventLevel, SessionConfig, SessionConfig6, UserEventsProvider, UserEventsSession};
+use ipc_proto::types::{EventLevel, UserEventsSession};
 use ipc_proto::user_events::{
     Extension, ExtensionItem, InlineMetadata, TracepointFormat, TracepointRecord, WrittenKinds,
 };
@@ -29,33 +29,13 @@ pub(super) struct TracepointReplay<'r, 'b> {
     rounds: Rounds,
 }
 
-/// Returns the session that a request starts, if it is one of `user_events`.
-fn session<'a>(request: &Request<'a>) -> Option<UserEventsSession<'a>> {
-    match request {
-        Request::CollectTracing5(start) => match start.session {
-            SessionConfig::UserEvents(session) => Some(session),
-            _ => None,
-        },
-        Request::CollectTracing6(start) => match start.session {
-            SessionConfig6::UserEvents(session) => Some(session),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Returns the names of a provider's tracepoints in the order of registration.
-fn names<'a>(provider: &UserEventsProvider<'a>) -> impl Iterator<Item = ipc_proto::Text<'a>> {
-    let default = Some(provider.tracepoints.default_tracepoint_name).filter(|name| !name.is_null());
-    default.into_iter().chain(provider.tracepoints.sets.iter().map(|set| set.tracepoint_name))
-}
-
 impl Tracepoints {
     /// Registers the tracepoints that a request names.
     pub(super) fn register(request: &Request<'_>, data: &Arc<OwnedFd>) -> io::Result<Self> {
         let mut registered = Vec::new();
-        for provider in session(request).into_iter().flat_map(|session| session.providers) {
-            for name in names(&provider) {
+        for provider in UserEventsSession::try_from(request).into_iter().flat_map(|session| session.providers)
+        {
+            for name in provider.tracepoints.tracepoint_names() {
                 let format =
                     TracepointFormat::new(name).map_err(|e| io::Error::new(ErrorKind::InvalidInput, e))?;
                 let index = u32::try_from(registered.len()).unwrap_or(u32::MAX);
@@ -68,16 +48,16 @@ impl Tracepoints {
     /// Returns the tracepoint for the events of a kind.
     fn find(&self, request: &Request<'_>, kind: &Metadata<'_>) -> Option<&Tracepoint> {
         let mut before = 0_usize;
-        for provider in session(request)?.providers {
+        for provider in UserEventsSession::try_from(request).ok()?.providers {
             if kind.provider == provider.name.to_string().as_str() {
                 if !provider.includes(kind.keywords, EventLevel(kind.level), kind.event_id) {
                     return None;
                 }
                 let wanted = provider.tracepoints.tracepoint_name(kind.event_id)?;
-                let place = names(&provider).position(|name| name == wanted)?;
+                let place = provider.tracepoints.tracepoint_names().position(|name| name == wanted)?;
                 return self.registered.get(before.saturating_add(place));
             }
-            before = before.saturating_add(names(&provider).count());
+            before = before.saturating_add(provider.tracepoints.tracepoint_names().count());
         }
         None
     }
