@@ -262,8 +262,7 @@ pub fn threads(out: &mut impl Write, threads: u64, events: u32, sorted: bool) ->
     let mut buf = vec![0; TraceWriter::BUFFER];
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let mut space = [0; 64];
-    let mut tick = Metadata::default();
-    (tick.id, tick.provider, tick.event_id) = (1, "Made".into(), 1);
+    let mut tick = Metadata::new(1, "Made", 1, "");
     tick.fields =
         Fields::build(&[("Number", Scalar::UInt32), ("Worker", Scalar::UInt64)], &mut space).unwrap();
     out.write_all(&writer.describe(&tick).unwrap())?;

@@ -21,6 +21,7 @@ mod made_up;
 mod message;
 mod monitor;
 mod nettrace;
+mod payload_writer;
 mod plan;
 mod port;
 mod reading;

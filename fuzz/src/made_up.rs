@@ -56,9 +56,7 @@ pub(crate) fn made_up(
     let mut made = MadeUp::default();
     let out = &mut made.stream;
     for id in 0..4u32 {
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.provider, metadata.event_id) = (id + 1, "p".into(), id);
-        put!(out, writer.describe(&metadata)).expect("there is room");
+        put!(out, writer.describe(&Metadata::new(id + 1, "p", id, ""))).expect("there is room");
     }
     // The sequence number of each thread; zero if a new thread has its id.
     let mut threads = [0u32; 4];

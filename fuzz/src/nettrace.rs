@@ -6,6 +6,7 @@ use ipc_proto::nettrace::{
 };
 
 use crate::made_up::{made_up, put};
+use crate::payload_writer::{reads, written};
 use crate::reading::{read, read_in_pieces};
 use crate::wire::sizes;
 
@@ -85,8 +86,21 @@ pub(crate) fn balanced<'a>(items: impl Iterator<Item = Item<'a>>) -> usize {
 }
 
 /// Any bytes as a payload of any description: bounded work, every `Begin` with its `End`, and the same values when the
-/// description is written again.
+/// description is written again. And any values as a payload that is written.
 pub fn payload(bytes: &[u8]) {
+    written(bytes, |metadata, payload, expected| {
+        reads(&metadata.fields, payload, expected);
+        // Texts in UTF-8 have a code of their own for these providers.
+        let mut universal = *metadata;
+        universal.provider = "Universal.p".into();
+        for metadata in [metadata, &universal] {
+            described(metadata, 1000, Version::V6, |again| reads(&again.fields, payload, expected));
+        }
+        described(metadata, 1000, Version::V4, |again| {
+            // In V4, some values are bytes.
+            assert_eq!(again.fields.values(payload).finish(), Ok(&[][..]));
+        });
+    });
     let (record, payload) = bytes.split_at(bytes.first().map_or(0, |n| bytes.len().min(usize::from(*n) + 1)));
     let record = record.get(1..).unwrap_or_default();
     for version in [Version::V4, Version::V6] {

@@ -170,9 +170,8 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
         let (kind, fields) = kind(u, v6)?;
         let fields: Vec<(&str, Scalar)> = fields.iter().map(|(name, scalar)| (&name[..], *scalar)).collect();
         let mut description = vec![0; 1000];
-        let mut metadata = Metadata::default();
+        let mut metadata = Metadata::new(id, "p", 0, "n");
         metadata.fields = Fields::build(&fields, &mut description).expect("there is room");
-        (metadata.id, metadata.provider, metadata.name) = (id, "p".into(), "n".into());
         if fields.is_empty() {
             let providers = ["Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown"];
             (metadata.provider, metadata.name) = ((*u.choose(&providers)?).into(), "".into());

@@ -3,7 +3,8 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use ipc_proto::nettrace::{
-    CalendarTime, Event, Fields, Metadata, Scalar, ThreadEntry, Trace, TraceWriter, Version, WriteError,
+    CalendarTime, Event, Fields, Metadata, PayloadWriter, Scalar, ThreadEntry, Trace, TraceWriter, Version,
+    WriteError,
 };
 
 pub(crate) fn write_trace(version: Version, out: &mut Vec<u8>) -> Result<(), WriteError> {
@@ -15,10 +16,9 @@ pub(crate) fn write_trace(version: Version, out: &mut Vec<u8>) -> Result<(), Wri
     let mut buf = [0; 4096];
     let mut writer = TraceWriter::new(&trace, &mut buf)?;
 
-    let mut space = [0; 32];
-    let mut tick = Metadata::default();
-    (tick.id, tick.provider, tick.event_id, tick.name) = (1, "Demo".into(), 7, "Tick".into());
-    tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space).unwrap_or_default();
+    let mut space = [0; 64];
+    let mut tick = Metadata::new(1, "Demo", 7, "Tick");
+    tick.fields = Fields::build(&[("Count", Scalar::UInt32), ("Text", Scalar::Utf16String)], &mut space)?;
     out.extend_from_slice(&writer.describe(&tick)?);
 
     // A reader of V6 refuses events of a thread that it does not know. V4 has no records of threads.
@@ -28,15 +28,16 @@ pub(crate) fn write_trace(version: Version, out: &mut Vec<u8>) -> Result<(), Wri
     }
 
     // One event per millisecond; the ticks of `Trace::new` are nanoseconds.
-    for (count, timestamp) in (1u32..=1000).zip((0..).step_by(1_000_000)) {
-        let payload = count.to_le_bytes();
+    let mut space = [0; 64];
+    for (count, timestamp) in (1..=1000).zip((0..).step_by(1_000_000)) {
+        let payload = PayloadWriter::new(&mut space).uint32(count).utf16_string("a millisecond").finish()?;
         let event = Event {
             metadata_id: 1,
             sequence: count,
             capture_thread: 1,
             thread: 1,
             timestamp,
-            payload: &payload,
+            payload,
             ..Event::default()
         };
         out.extend_from_slice(&writer.event(&event)?);

@@ -52,7 +52,7 @@
 //!
 //! ```
 //! use ipc_proto::Guid;
-//! use ipc_proto::nettrace::{Fields, Metadata, Scalar};
+//! use ipc_proto::nettrace::{Fields, Metadata, PayloadWriter, Scalar};
 //! use ipc_proto::user_events::{Extension, InlineMetadata, ExtensionItem, TracepointRecord, TracepointFormat};
 //!
 //! let format = TracepointFormat::new("MyTracepoint")?;
@@ -60,15 +60,15 @@
 //!
 //! // Once for each event type:
 //! let (mut fields, mut space) = ([0; 32], [0; 128]);
-//! let mut tick = Metadata::default();
-//! (tick.provider, tick.event_id, tick.name) = ("Demo".into(), 7, "Tick".into());
+//! let mut tick = Metadata::new(0, "Demo", 7, "Tick");
 //! tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut fields)?;
 //! let metadata = InlineMetadata::build(&tick, &mut space)?;
 //!
 //! // For each event:
-//! let (mut items, mut buf) = ([0; 256], [0; 512]);
+//! let (mut items, mut values, mut buf) = ([0; 256], [0; 64], [0; 512]);
 //! let extension = Extension::build(&[ExtensionItem::Metadata(metadata), ExtensionItem::ActivityId(Guid([9; 16]))], &mut items)?;
-//! let record = TracepointRecord { event_id: 7, extension, payload: &1u32.to_le_bytes() };
+//! let payload = PayloadWriter::new(&mut values).uint32(1).finish()?;
+//! let record = TracepointRecord { event_id: 7, extension, payload };
 //! let written = record.encode(42, &mut buf)?;
 //!
 //! // The consumer:

@@ -215,11 +215,7 @@ fn numbers_that_v6_assigns_again() {
     macro_rules! write {
         ($($call:tt)*) => { put(&mut out, writer.$($call)*) };
     }
-    let described = |name: &'static str| {
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.provider, metadata.event_id, metadata.name) = (1, "P".into(), 1, name.into());
-        metadata
-    };
+    let described = |name: &'static str| Metadata::new(1, "P", 1, name);
     write!(describe(&described("first")));
     write!(thread(1, [ThreadEntry::ThreadId(100)]));
     // Both have the same slot among the recent threads.
@@ -306,11 +302,7 @@ fn replaced_descriptions_and_threads() {
         for time in [90, 80, 70] {
             let event = event(time);
             write!(event(&event));
-            let mut metadata = Metadata::default();
-            (metadata.id, metadata.provider, metadata.event_id) = (1, "P".into(), 1);
-            let name = format!("{name}{time}");
-            metadata.name = name.as_str().into();
-            write!(describe(&metadata));
+            write!(describe(&Metadata::new(1, "P", 1, &format!("{name}{time}"))));
             write!(remove_thread(&ThreadSequence { thread: 1, sequence: 0 }));
             write!(thread(1, [ThreadEntry::ThreadId(time)]));
         }
@@ -437,10 +429,7 @@ fn descriptions_have_a_limit() {
     let name = "a name that is long ".repeat(2000);
     const RECORDS: u32 = 1000;
     for n in 1..=RECORDS {
-        let mut record = Metadata::default();
-        (record.id, record.provider, record.event_id, record.name) =
-            (n, "Long".into(), n, name.as_str().into());
-        put(&mut out, writer.describe(&record));
+        put(&mut out, writer.describe(&Metadata::new(n, "Long", n, name.as_str())));
     }
     for n in 1..=RECORDS {
         let event = Event { metadata_id: n, sequence: n, ..Event::default() };

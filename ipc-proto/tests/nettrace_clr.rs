@@ -18,8 +18,8 @@ const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
 fn event(provider: &str, event_id: u32, version: u32, pointer_size: u32) -> Metadata<'_> {
-    let mut metadata = Metadata::default();
-    (metadata.provider, metadata.event_id, metadata.version) = (provider.into(), event_id, version);
+    let mut metadata = Metadata::new(0, provider, event_id, "");
+    metadata.version = version;
     clr::describe(metadata, pointer_size)
 }
 
@@ -143,8 +143,8 @@ fn rows() {
         assert!(metadata.fields.is_empty() && metadata.name.is_empty(), "{provider} {id} {version}");
     }
     // A record that names itself is left alone.
-    let mut named = Metadata::default();
-    (named.provider, named.event_id, named.version) = (RUNTIME.into(), 1, 2);
+    let mut named = Metadata::new(0, RUNTIME, 1, "");
+    named.version = 2;
     named.name = "Mine".into();
     assert_eq!(clr::describe(named, 8).name, "Mine");
     let fields = event(RUNTIME, 2, 1, 8).fields;

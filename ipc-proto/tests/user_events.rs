@@ -335,8 +335,7 @@ fn metadata_is_identified_by_its_event() {
     for provider in ["", "M", "\u{1}", "My-App"] {
         for event_id in [0, 1, 0x45, 0x47, 0xffff] {
             for name in ["", "GCStart", "EventSourceMessage", "EG"] {
-                let mut metadata = Metadata::default();
-                (metadata.provider, metadata.event_id) = (provider.into(), u32::from(event_id));
+                let mut metadata = Metadata::new(0, provider, u32::from(event_id), "");
                 (metadata.name, metadata.keywords, metadata.level) = (name.into(), 0xf00f << 48 | 1, 5);
                 let (mut fields, mut buf) = ([0; 64], [0; 256]);
                 metadata.fields =
@@ -367,8 +366,7 @@ fn metadata_with_an_id() {
     // Of a program, of one letter, with fields.
     for (provider, event_id) in [("M", 1), ("M", 0x4d), ("\u{1}", 1), ("My-App", 0), ("My-App", 0xffff)] {
         for (id, name) in [(1_u32, "Tick"), (0x4d, ""), (0x4d, "My"), (9, "\u{9}\u{9}")] {
-            let mut metadata = Metadata::default();
-            (metadata.provider, metadata.event_id, metadata.name) = (provider.into(), event_id, name.into());
+            let mut metadata = Metadata::new(0, provider, event_id, name);
             (metadata.keywords, metadata.level) = (u64::from(event_id), 4);
             let (mut fields, mut buf) = ([0; 64], [0; 256]);
             metadata.fields = Fields::build(&[("Count", Scalar::Int32)], &mut fields).unwrap();

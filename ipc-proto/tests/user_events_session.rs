@@ -107,8 +107,7 @@ mod cache {
 
     /// Returns the extension of an event, with metadata of this name.
     fn extension(name: &str, event_id: u32) -> Vec<u8> {
-        let mut metadata = Metadata::default();
-        (metadata.provider, metadata.event_id, metadata.name) = ("My-App".into(), event_id, name.into());
+        let metadata = Metadata::new(0, "My-App", event_id, name);
         let (mut space, mut buf) = ([0; 256], [0; 512]);
         let inline = InlineMetadata::build(&metadata, &mut space).unwrap();
         let items = [ExtensionItem::Metadata(inline), ExtensionItem::RelatedActivityId(RELATED)];

@@ -234,9 +234,8 @@ fn trace(rows: &[Row]) -> Vec<u8> {
     for (id, (provider, event_id, fields)) in (1..).zip(rows) {
         let mut space = vec![0; 4096];
         let described: Vec<_> = fields.iter().map(|(name, field)| (*name, field.scalar())).collect();
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.event_id, metadata.provider) = (id, *event_id, (*provider).into());
-        metadata.name = if *provider == METRICS { "Some" } else { "EventCounters" }.into();
+        let name = if *provider == METRICS { "Some" } else { "EventCounters" };
+        let mut metadata = Metadata::new(id, provider, *event_id, name);
         metadata.fields = Fields::build(&described, &mut space).unwrap();
         out.extend_from_slice(&writer.describe(&metadata).unwrap());
     }

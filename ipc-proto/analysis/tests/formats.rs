@@ -112,9 +112,7 @@ fn threads_and_waiting_can_be_left_out() {
 fn deep_trace(depth: u64, threads: u64) -> Vec<u8> {
     let mut buf = vec![0; 4 * TraceWriter::BUFFER];
     let (mut writer, mut trace) = (TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap(), Vec::new());
-    let mut metadata = Metadata::default();
-    (metadata.id, metadata.provider, metadata.event_id) = (1, "Deep".into(), 1);
-    trace.extend_from_slice(&writer.describe(&metadata).unwrap());
+    trace.extend_from_slice(&writer.describe(&Metadata::new(1, "Deep", 1, "")).unwrap());
     let addresses: Vec<u8> = (1..=depth).flat_map(u64::to_le_bytes).collect();
     trace.extend_from_slice(&writer.stack(&Stack { id: 1, bytes: &addresses }).unwrap());
     for (thread, sequence) in (1..=threads).zip(1..) {

@@ -160,8 +160,7 @@ fn system_trace(rows: &[Row<'_>]) -> Vec<u8> {
         let text = if *name == "ProcessMapping" { "FileName" } else { "Name" };
         let fields = [&fields[..], &[(text, Scalar::Utf16String)]].concat();
         let mut space = [0; 512];
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.provider, metadata.name) = (id, "Universal.System".into(), (*name).into());
+        let mut metadata = Metadata::new(id, "Universal.System", 0, name);
         metadata.fields = Fields::build(&fields, &mut space).unwrap();
         trace.extend_from_slice(&writer.describe(&metadata).unwrap());
     }

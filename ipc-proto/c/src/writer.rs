@@ -212,12 +212,9 @@ pub unsafe extern "C" fn dipc_writer_describe(
         }
         // The names of 32 fields with 30 characters each.
         let mut space = [0; 1280];
-        let mut metadata = ProtoMetadata::default();
         // SAFETY: as above.
-        metadata.provider = unsafe { given.provider.str() }?.into();
-        // SAFETY: as above.
-        metadata.name = unsafe { given.name.str() }?.into();
-        (metadata.id, metadata.event_id) = (given.id, given.event_id);
+        let (provider, name) = unsafe { (given.provider.str()?, given.name.str()?) };
+        let mut metadata = ProtoMetadata::new(given.id, provider, given.event_id, name);
         (metadata.keywords, metadata.version, metadata.level) = (given.keywords, given.version, given.level);
         metadata.fields = Fields::build(pairs, &mut space)?;
         Ok(output(writer.describe(&metadata)?))

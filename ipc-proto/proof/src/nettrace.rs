@@ -30,8 +30,8 @@ fn call_stack(stack: &[u8], pointer_size: u32, visit: &mut dyn FnMut(u64)) {
 }
 
 proves! { DESCRIBE:
-    Metadata::decode, attributes, clr::describe,
-    Fields::len, Fields::is_empty, Fields::iter, Fields::values, Fields::build, <Fields<'_> as Default>::default,
+    Metadata::new, Metadata::decode, attributes, clr::describe, FieldType::array, <FieldType<'_> as From<Scalar>>::from,
+    Fields::len, Fields::is_empty, Fields::iter, Fields::values, Fields::build::<Scalar>, Fields::build::<FieldType<'_>>, <Fields<'_> as Default>::default,
     <Fields<'_> as IntoIterator>::into_iter, <FieldIter<'_> as Iterator>::next, Element::field_type, Scalar::code,
     <Fields<'_> as PartialEq>::eq, Scalar::decode,
     <Values<'_> as Iterator>::next, Values::finish, Values::error, FileTime::unix_100ns, Values::field,
@@ -83,6 +83,19 @@ proves! { WRITE:
     Rewrite::new, Rewrite::record, Rewrite::finish, RewriteEnd::next_bytes, Rewrite::resync, Rewrite::counts, EventSelector::keeps, <RewriteOptions<'_> as Default>::default,
     <RewriteError as From<WriteError>>::from, <RewriteError as core::error::Error>::source,
     <End as From<BadBlock>>::from,
+}
+
+proves! { PAYLOAD:
+    PayloadWriter::new, PayloadWriter::finish, PayloadWriter::boolean32, PayloadWriter::boolean8, PayloadWriter::utf16_code_unit,
+    PayloadWriter::utf8_code_unit, PayloadWriter::sbyte, PayloadWriter::byte, PayloadWriter::int16, PayloadWriter::uint16,
+    PayloadWriter::int32, PayloadWriter::uint32, PayloadWriter::int64, PayloadWriter::uint64, PayloadWriter::var_int,
+    PayloadWriter::var_uint, PayloadWriter::single, PayloadWriter::double, PayloadWriter::decimal, PayloadWriter::date_time,
+    PayloadWriter::guid, PayloadWriter::utf16_string::<Str<'_>>, PayloadWriter::utf8_string::<Str<'_>>,
+    PayloadWriter::byte_array, texts,
+}
+
+fn texts<'b>(payload: PayloadWriter<'b>, texts: &[Str<'_>]) -> PayloadWriter<'b> {
+    payload.array(texts, |payload, text| payload.utf16_string(*text))
 }
 
 fn thread<'w>(

@@ -84,6 +84,27 @@ pub enum FieldType<'a> {
     },
 }
 
+impl FieldType<'_> {
+    /// Returns the type of an array of these values after their [count](ArrayKind::Counted), as
+    /// [`PayloadWriter::array`](super::PayloadWriter::array) writes it.
+    ///
+    /// ```
+    /// use ipc_proto::nettrace::{FieldType, Scalar};
+    ///
+    /// const DATA: (&str, FieldType<'_>) = ("Data", FieldType::array(Scalar::Byte));
+    /// ```
+    #[must_use]
+    pub const fn array(element: Scalar) -> Self {
+        Self::Array { kind: ArrayKind::Counted, element: Element::of(element) }
+    }
+}
+
+impl From<Scalar> for FieldType<'_> {
+    fn from(scalar: Scalar) -> Self {
+        Self::Scalar(scalar)
+    }
+}
+
 /// The type of an array's elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Element<'a> {
@@ -94,6 +115,20 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
+    /// Returns the type of elements that are scalars.
+    const fn of(scalar: Scalar) -> Self {
+        /// Each type code at its index.
+        const CODES: [u8; 27] = [
+            0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+        ];
+        let bytes = match CODES.split_at_checked(scalar.code() as usize) {
+            Some((_, bytes)) => bytes,
+            None => &[],
+        };
+        let format = if matches!(scalar, Scalar::Utf8String) { Format::Universal } else { Format::V6 };
+        Self { format, bytes, offset: 0 }
+    }
+
     /// Returns the type.
     #[must_use]
     pub fn field_type(&self) -> FieldType<'a> {

@@ -62,6 +62,39 @@ pub struct Metadata<'a> {
 }
 
 impl<'a> Metadata<'a> {
+    /// Returns the description of an event without fields, keywords and level.
+    ///
+    /// `id` is the number by which events in the stream refer to it, `event_id` the event's number at its provider.
+    ///
+    /// ```
+    /// use ipc_proto::nettrace::{Fields, Metadata, Scalar};
+    ///
+    /// let mut space = [0; 32];
+    /// let mut tick = Metadata::new(1, "Demo", 7, "Tick");
+    /// tick.level = 4;
+    /// tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space)?;
+    /// # Ok::<(), ipc_proto::nettrace::WriteError>(())
+    /// ```
+    #[must_use]
+    pub const fn new(id: u32, provider: &'a str, event_id: u32, name: &'a str) -> Self {
+        Self {
+            id,
+            provider: Str::Utf8(provider.as_bytes()),
+            event_id,
+            name: Str::Utf8(name.as_bytes()),
+            keywords: 0,
+            version: 0,
+            level: 0,
+            opcode: None,
+            fields: Fields::EMPTY,
+            message_template: None,
+            description: None,
+            provider_guid: None,
+            attributes: Attributes(&[]),
+            problem: None,
+        }
+    }
+
     /// Decodes a record of a stream of this version.
     ///
     /// # Errors

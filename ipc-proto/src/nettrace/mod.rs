@@ -138,6 +138,7 @@
 //!
 //! A [`TraceWriter`] stores records in a buffer of the caller, and each of its methods returns the bytes that the caller
 //! must output then. [`Trace::new`] creates a valid first record, and [`CalendarTime`] converts its start time.
+//! [`Metadata::new`] and [`Fields::build`] describe a kind of event, and a [`PayloadWriter`] writes the values of one.
 #[cfg(feature = "alloc")]
 mod assemble;
 mod block;
@@ -163,6 +164,7 @@ mod order;
 mod parser;
 #[cfg(feature = "alloc")]
 mod parser_buf;
+mod payload_writer;
 mod rewrite;
 mod scalar;
 mod sequence_point;
@@ -201,6 +203,7 @@ pub use order::{Held, Order};
 pub use parser::{Limits, Parser, Record};
 #[cfg(feature = "alloc")]
 pub use parser_buf::ParserBuf;
+pub use payload_writer::PayloadWriter;
 pub use rewrite::{
     Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteEnd, RewriteError,
     RewriteOptions, RewriteSpace, ThreadState,

@@ -9,6 +9,7 @@ use core::ops::Range;
 
 use self::blob::Blobs;
 pub use self::error::WriteError;
+pub(super) use self::layout::utf8_len;
 use self::layout::{
     END_OBJECT, LAST_LABEL, V6_HEADER, common, counted, label, object_type, pairs, thread_entry, v6_header,
 };
@@ -192,8 +193,8 @@ impl<'b> TraceWriter<'b> {
     /// understand are lost.
     ///
     /// # Errors
-    /// If the buffer is too small or the row too long. [`WriteError::Version`] if V4 cannot express the type of a
-    /// field; V4 can express every description without fields.
+    /// If the buffer is too small or the row too long. [`WriteError::Version`] if the version cannot express the type
+    /// of a field; it can express every description without fields.
     pub fn describe(&mut self, metadata: &Metadata<'_>) -> Result<TraceBytes<'_>, WriteError> {
         self.lend_nothing();
         self.put_describe(metadata)?;
@@ -345,11 +346,11 @@ impl<'b> TraceWriter<'b> {
 
     pub(super) fn put_metadata(&mut self, record: &Event<'_>) -> Result<(), WriteError> {
         if self.version == Version::V6 {
-            return self.define(BlockKind::Metadata, 0, |w, _| sized(w, |w| w.bytes(record.payload)));
+            return self.define(BlockKind::Metadata, 0, &|w, _| sized(w, |w| w.bytes(record.payload)));
         }
         let len = record.payload.len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
-        self.define(BlockKind::Metadata, 0, |w, blobs| {
+        self.define(BlockKind::Metadata, 0, &|w, blobs| {
             blobs.write_header(w, record, size);
             w.bytes(record.payload);
         })?;
@@ -358,17 +359,17 @@ impl<'b> TraceWriter<'b> {
     }
 
     pub(super) fn put_describe(&mut self, metadata: &Metadata<'_>) -> Result<(), WriteError> {
-        if !expressible(self.version, &metadata.fields) {
+        if !expressible(self.version, metadata) {
             return Err(WriteError::Version(self.version));
         }
         if self.version == Version::V6 {
-            return self.define(BlockKind::Metadata, 0, |w, _| Row(metadata).encode(w));
+            return self.define(BlockKind::Metadata, 0, &|w, _| Row(metadata).encode(w));
         }
         let record = Record(metadata);
         let len = record.encoded_len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         let header = Event { timestamp: self.now, processor: Event::UNKNOWN_PROCESSOR, ..Event::default() };
-        self.define(BlockKind::Metadata, 0, |w, blobs| {
+        self.define(BlockKind::Metadata, 0, &|w, blobs| {
             blobs.write_header(w, &header, size);
             record.encode(w);
         })?;
@@ -379,7 +380,7 @@ impl<'b> TraceWriter<'b> {
     pub(super) fn put_stack(&mut self, stack: &Stack<'_>) -> Result<(), WriteError> {
         let len = stack.bytes.len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
-        self.define(BlockKind::Stack, stack.id, |w, _| {
+        self.define(BlockKind::Stack, stack.id, &|w, _| {
             size.encode(w);
             w.bytes(stack.bytes);
         })
@@ -390,7 +391,7 @@ impl<'b> TraceWriter<'b> {
         self.now = point.timestamp;
         let v6 = self.version == Version::V6;
         // It is the only sequence point in its block, and the block does not count it.
-        self.define(BlockKind::SequencePoint, 0, |w, _| {
+        self.define(BlockKind::SequencePoint, 0, &|w, _| {
             point.timestamp.encode(w);
             if v6 {
                 point.flags.encode(w);
@@ -405,7 +406,7 @@ impl<'b> TraceWriter<'b> {
             return Err(WriteError::Misplaced);
         }
         let v6 = self.version == Version::V6;
-        self.define(BlockKind::SequencePoint, 0, |w, _| {
+        self.define(BlockKind::SequencePoint, 0, &|w, _| {
             if v6 {
                 counted(row, w);
             } else {
@@ -420,7 +421,7 @@ impl<'b> TraceWriter<'b> {
         if !self.events.is_empty() {
             self.turn(0)?;
         }
-        self.define(BlockKind::RemoveThread, 0, |w, _| counted(row, w))
+        self.define(BlockKind::RemoveThread, 0, &|w, _| counted(row, w))
     }
 
     pub(super) fn put_thread<'t>(
@@ -429,7 +430,7 @@ impl<'b> TraceWriter<'b> {
         entries: impl IntoIterator<Item = ThreadEntry<'t>> + Clone,
     ) -> Result<(), WriteError> {
         self.only_v6()?;
-        self.define(BlockKind::Thread, 0, |w, _| {
+        self.define(BlockKind::Thread, 0, &|w, _| {
             sized(w, |w| {
                 Varint64(index).encode(w);
                 entries.clone().into_iter().for_each(|entry| thread_entry(entry, w));
@@ -446,7 +447,7 @@ impl<'b> TraceWriter<'b> {
         if labels.clone().into_iter().next().is_none() {
             return Ok(());
         }
-        self.define(BlockKind::LabelList, id, |w, _| {
+        self.define(BlockKind::LabelList, id, &|w, _| {
             let mut labels = labels.clone().into_iter().peekable();
             while let Some(next) = labels.next() {
                 label(next, if labels.peek().is_none() { LAST_LABEL } else { 0 }, w);

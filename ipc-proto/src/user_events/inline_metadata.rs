@@ -16,8 +16,7 @@ use crate::{DecodeError, DecodeErrorKind};
 /// use ipc_proto::user_events::InlineMetadata;
 ///
 /// for provider in ["My-App", ""] {
-///     let mut metadata = Metadata::default();
-///     (metadata.provider, metadata.event_id, metadata.name) = (provider.into(), 7, "Tick".into());
+///     let metadata = Metadata::new(0, provider, 7, "Tick");
 ///     let mut buf = [0; 128];
 ///     let read = InlineMetadata::build(&metadata, &mut buf)?.decode(7)?;
 ///     assert_eq!((read.provider, read.name), (metadata.provider, metadata.name));
@@ -80,8 +79,7 @@ impl<'a> InlineMetadata<'a> {
     /// use ipc_proto::nettrace::Metadata;
     /// use ipc_proto::user_events::{InlineLayout, InlineMetadata};
     ///
-    /// let mut metadata = Metadata::default();
-    /// (metadata.provider, metadata.event_id) = ("My-App".into(), 7);
+    /// let metadata = Metadata::new(0, "My-App", 7, "");
     /// let mut buf = [0; 128];
     /// let without_id = InlineMetadata::build(&metadata, &mut buf)?;
     /// // The same with the metadata id 12.

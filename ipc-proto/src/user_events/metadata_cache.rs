@@ -15,8 +15,7 @@ use crate::{DecodeError, Guid};
 /// use ipc_proto::nettrace::Metadata;
 /// use ipc_proto::user_events::{Extension, ExtensionItem, InlineMetadata, MetadataCache, TracepointRecord};
 ///
-/// let mut tick = Metadata::default();
-/// (tick.provider, tick.event_id, tick.name) = ("Demo".into(), 7, "Tick".into());
+/// let mut tick = Metadata::new(0, "Demo", 7, "Tick");
 /// let (mut space, mut buf) = ([0; 128], [0; 256]);
 /// let items = [ExtensionItem::Metadata(InlineMetadata::build(&tick, &mut space)?)];
 /// let first = TracepointRecord { event_id: 7, extension: Extension::build(&items, &mut buf)?, payload: b"1" };

@@ -288,9 +288,7 @@ fn count(bytes: &[u8], is_such: impl Fn(&Record<'_>) -> bool) -> usize {
 }
 
 fn metadata(id: u32, event_id: u32) -> Metadata<'static> {
-    let mut metadata = Metadata::default();
-    (metadata.id, metadata.provider, metadata.event_id) = (id, "p".into(), event_id);
-    metadata
+    Metadata::new(id, "p", event_id, "")
 }
 
 fn check(

@@ -66,9 +66,7 @@ fn lost_events() {
     let mut space = [0; 256];
     let numbers = MEAN.map(|name| (name, Scalar::Double));
     let fields = [&[("Name", Scalar::Utf16String)][..], &numbers].concat();
-    let mut metadata = Metadata::default();
-    (metadata.provider, metadata.event_id, metadata.name) =
-        ("System.Runtime".into(), 2, "EventCounters".into());
+    let mut metadata = Metadata::new(0, "System.Runtime", 2, "EventCounters");
     metadata.fields = Fields::build(&fields, &mut space).unwrap();
     let lossy = traces::lossy_with(metadata, &[&b"c\0\0\0"[..], &[0; 32]].concat());
 

@@ -288,10 +288,7 @@ fn long_stacks_of_names_are_cut() {
     let utf16 = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
-    let mut metadata = Metadata::default();
-    (metadata.id, metadata.provider) = (1, "Microsoft-Windows-DotNETRuntime".into());
-    metadata.event_id = 143;
-    put!(trace, writer.describe(&metadata));
+    put!(trace, writer.describe(&Metadata::new(1, "Microsoft-Windows-DotNETRuntime", 143, "")));
     let addresses: Vec<u8> = [0x1000_u64; 100].iter().flat_map(|ip| ip.to_le_bytes()).collect();
     put!(trace, writer.stack(&Stack { id: 1, bytes: &addresses }));
     let numbers = [1_u64, 7, 0x1000].iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
@@ -373,9 +370,7 @@ fn long_stacks_and_names_are_cut() {
     let addresses = |n: u64| (1..=n).flat_map(u64::to_le_bytes).collect::<Vec<_>>();
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
-    let mut metadata = Metadata::default();
-    (metadata.id, metadata.provider, metadata.name) = (1, (&*long).into(), (&*long).into());
-    put!(trace, writer.describe(&metadata));
+    put!(trace, writer.describe(&Metadata::new(1, &long, 0, &long)));
     for (id, len) in [(1, 256), (2, 257)] {
         let bytes = addresses(len);
         put!(trace, writer.stack(&Stack { id, bytes: &bytes }));

@@ -61,9 +61,8 @@ fn lossy_trace(methods: &[Vec<u16>], events: &[Happened<'_>], lost: u32) -> Vec<
         ("<b>Provider</b>", 5),
     ];
     for (id, (provider, event_id)) in (1..).zip(kinds) {
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.provider, metadata.event_id, metadata.version) =
-            (id, provider.into(), event_id, 2);
+        let mut metadata = Metadata::new(id, provider, event_id, "");
+        metadata.version = 2;
         put!(trace, writer.describe(&metadata));
     }
     let address = |method: usize| 0x10_0000 + 0x100 * u64::try_from(method).unwrap();

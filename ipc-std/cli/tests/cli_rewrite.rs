@@ -284,9 +284,7 @@ fn traces_that_no_runtime_writes() {
     let mut writer = TraceWriter::new(&nettrace::Trace::new(Version::V4), &mut buf).unwrap();
     let (stack, payload) = ([1; 200_000], [2; 200_000]);
     let event = Event { metadata_id: 1, sequence: 1, stack_id: 1, sorted: true, ..Event::default() };
-    let mut metadata = Metadata::default();
-    (metadata.id, metadata.provider, metadata.event_id) = (1, "Demo".into(), 7);
-    put!(trace, writer.describe(&metadata));
+    put!(trace, writer.describe(&Metadata::new(1, "Demo", 7, "")));
     put!(trace, writer.stack(&Stack { id: 1, bytes: &stack }));
     put!(trace, writer.event(&Event { payload: &payload, ..event }));
     // Events that are removed, and one lost event of each thread.

@@ -316,9 +316,8 @@ fn sampled(method: &Method, has_collectible: bool, has_module: bool) -> Vec<u8> 
         (3, rundown, 154, 1),
         (4, rundown, 156, 1),
     ] {
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.provider, metadata.event_id, metadata.version) =
-            (id, provider.into(), event_id, version);
+        let mut metadata = Metadata::new(id, provider, event_id, "");
+        metadata.version = version;
         put!(trace, writer.describe(&metadata));
     }
     put!(trace, writer.stack(&Stack { id: 1, bytes: &long(&[0x1010, 0x9000]) }));

@@ -194,9 +194,8 @@ fn the_sessions_ask_for_names() {
 fn exception() -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
-    let mut metadata = Metadata::default();
-    (metadata.id, metadata.event_id, metadata.version) = (1, 80, 1);
-    metadata.provider = "Microsoft-Windows-DotNETRuntime".into();
+    let mut metadata = Metadata::new(1, "Microsoft-Windows-DotNETRuntime", 80, "");
+    metadata.version = 1;
     put!(trace, writer.describe(&metadata));
     put!(trace, writer.event(&Event { metadata_id: 1, sequence: 1, ..Event::default() }));
     trace.extend_from_slice(&writer.finish());

@@ -120,9 +120,7 @@ fn send_events(out: &mut impl Write, stopped: impl Fn(Duration) -> bool) -> Resu
     let trace = Trace { sync_time, process_id: Some(42), pointer_size: 4, ..Trace::new(Version::V4) };
     let mut buf = [0; 1024];
     let mut writer = TraceWriter::new(&trace, &mut buf)?;
-    let mut tick = Metadata::default();
-    (tick.id, tick.provider, tick.event_id, tick.name) = (1, PROVIDER.into(), 7, "Tick".into());
-    out.write_all(&writer.describe(&tick)?)?;
+    out.write_all(&writer.describe(&Metadata::new(1, PROVIDER, 7, "Tick"))?)?;
     for sequence in 1.. {
         let event = Event { metadata_id: 1, sequence, capture_thread: 1, thread: 1, ..Event::default() };
         out.write_all(&writer.event(&event)?)?;

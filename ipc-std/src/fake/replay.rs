@@ -3,8 +3,8 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ipc_proto::nettrace::{
-    CalendarTime, Event, Fields, Metadata, Scalar, SequencePoint, Stack, ThreadSequence, Trace, TraceBytes,
-    TraceWriter, Version, WriteError,
+    CalendarTime, Event, Fields, Metadata, PayloadWriter, Scalar, SequencePoint, Stack, ThreadSequence,
+    Trace, TraceBytes, TraceWriter, Version, WriteError,
 };
 use ipc_proto::plan::TraceConfig;
 use ipc_proto::types::EventLevel;
@@ -227,13 +227,16 @@ impl<'r, 'b> Replay<'r, 'b> {
             ("ArchInformation", Scalar::Utf16String),
         ];
         let mut space = [0; 128];
-        let mut metadata = Metadata::default();
-        metadata.provider = EVENT_PIPE.into();
-        (metadata.event_id, metadata.name, metadata.version) = (1, "ProcessInfo".into(), 1);
+        let mut metadata = Metadata::new(0, EVENT_PIPE, 1, "ProcessInfo");
+        metadata.version = 1;
         metadata.fields = Fields::build(&FIELDS, &mut space).map_err(io::Error::other)?;
         let Profile { command_line, os, arch, process_id, .. } = self.profile;
-        let units = [command_line, os, arch].into_iter().flat_map(|text| text.encode_utf16().chain([0]));
-        let payload: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
+        // Other processes would end the texts at a NUL too.
+        let texts = [command_line, os, arch].map(|text| text.split('\0').next().unwrap_or_default());
+        // At most two bytes for each byte of UTF-8, and a NUL.
+        let mut space =
+            vec![0; texts.iter().map(|text| text.len().saturating_add(1).saturating_mul(2)).sum()];
+        let payload = texts.into_iter().fold(PayloadWriter::new(&mut space), PayloadWriter::utf16_string);
         // The id of the main thread is that of the process.
         let thread = u64::from(*process_id);
         let event = Event {
@@ -245,7 +248,7 @@ impl<'r, 'b> Replay<'r, 'b> {
             stack_id: self.stack(&[])?,
             timestamp,
             sorted: true,
-            payload: &payload,
+            payload: payload.finish().map_err(io::Error::other)?,
             ..Event::default()
         };
         self.write(|writer| writer.event(&event))

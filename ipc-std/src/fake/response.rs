@@ -45,22 +45,24 @@ pub enum Response {
     ///
     /// ```
     /// use ipc_proto::{CollectTracing2, Command};
-    /// use ipc_proto::nettrace::{Event, Fields, Metadata, Scalar, Trace, Version, WriteError, TraceWriter};
+    /// use ipc_proto::nettrace::{
+    ///     Event, Fields, Metadata, PayloadWriter, Scalar, Trace, TraceWriter, Version, WriteError,
+    /// };
     /// use ipc_std::fake::{FakeRuntime, Profile, Response};
     ///
     /// fn recording() -> Result<Vec<u8>, WriteError> {
     ///     let (mut out, mut buf, mut space) = (Vec::new(), vec![0; TraceWriter::BUFFER], [0; 32]);
     ///     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf)?;
-    ///     let mut tick = Metadata::default();
-    ///     (tick.id, tick.provider, tick.event_id, tick.name) = (1, "My-App".into(), 7, "Tick".into());
-    ///     tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space).unwrap_or_default();
+    ///     let mut tick = Metadata::new(1, "My-App", 7, "Tick");
+    ///     tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space)?;
     ///     out.extend_from_slice(&writer.describe(&tick)?);
-    ///     for count in [1u32, 3] {
+    ///     for count in [1, 3] {
+    ///         let mut space = [0; 16];
     ///         let event = Event {
     ///             metadata_id: 1,
     ///             sequence: count,
     ///             timestamp: 30_000_000 * u64::from(count),
-    ///             payload: &count.to_le_bytes(),
+    ///             payload: PayloadWriter::new(&mut space).uint32(count).finish()?,
     ///             ..Event::default()
     ///         };
     ///         out.extend_from_slice(&writer.event(&event)?);

@@ -46,8 +46,7 @@ pub(crate) fn recording(
         };
     }
     for (at, (provider, event_id, keywords, level)) in kinds.iter().enumerate() {
-        let mut kind = Metadata::default();
-        (kind.id, kind.provider, kind.event_id) = (at as u32 + 1, (*provider).into(), *event_id);
+        let mut kind = Metadata::new(at as u32 + 1, provider, *event_id, "");
         (kind.keywords, kind.level, kind.fields) = (*keywords, *level, fields);
         write!(writer.describe(&kind));
     }
@@ -106,9 +105,7 @@ pub(crate) fn with_activity() -> Vec<u8> {
             out.extend_from_slice(&$call.unwrap())
         };
     }
-    let mut kind = Metadata::default();
-    (kind.id, kind.provider, kind.event_id) = (1, "App".into(), 1);
-    write!(writer.describe(&kind));
+    write!(writer.describe(&Metadata::new(1, "App", 1, "")));
     write!(writer.thread(1, [ThreadEntry::ThreadId(4242)]));
     write!(writer.label_list(1, [Label::ActivityId(Guid([7; 16])), Label::RelatedActivityId(Guid([8; 16]))]));
     let event = Event {
@@ -134,9 +131,7 @@ pub(crate) fn flood() -> Vec<u8> {
     let (mut out, mut buf) = (Vec::new(), vec![0; 2 * TraceWriter::BUFFER]);
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let payload = vec![0; 200_000];
-    let mut kind = Metadata::default();
-    (kind.id, kind.provider) = (1, "App".into());
-    out.extend_from_slice(&writer.describe(&kind).unwrap());
+    out.extend_from_slice(&writer.describe(&Metadata::new(1, "App", 0, "")).unwrap());
     for sequence in 1..=FLOOD {
         let event = Event { metadata_id: 1, sequence, payload: &payload, ..Event::default() };
         out.extend_from_slice(&writer.event(&event).unwrap());

@@ -371,9 +371,7 @@ pub(super) fn trace(bytes: &[u8], version: Version) -> Vec<u8> {
             record = nested_record(id, shape);
             Metadata::decode(Version::V4, &record).expect("a valid record")
         } else {
-            let mut metadata = Metadata::default();
-            (metadata.id, metadata.provider, metadata.event_id) = (id, shape.provider.into(), shape.event_id);
-            metadata.name = shape.name.into();
+            let mut metadata = Metadata::new(id, shape.provider, shape.event_id, shape.name);
             metadata.fields = Fields::build(&shape.fields, &mut space).expect("room for the fields");
             metadata
         };

@@ -284,9 +284,8 @@ pub(super) fn trace(events: &[(MadeUp, Naming)], version: Version) -> Vec<u8> {
             _ => &[],
         };
         let mut space = [0; 512];
-        let mut metadata = Metadata::default();
-        (metadata.id, metadata.provider, metadata.event_id) = (id, provider.into(), event_id);
-        (metadata.version, metadata.name) = (event_version, name.into());
+        let mut metadata = Metadata::new(id, provider, event_id, name);
+        metadata.version = event_version;
         metadata.fields = Fields::build(fields, &mut space).expect("room for the fields");
         put(&mut out, writer.describe(&metadata));
     }

@@ -86,9 +86,8 @@ impl Written {
         let mut out = core::mem::take(&mut self.trace);
         let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut self.buf).unwrap();
         for (id, (provider, event_id, version)) in (1..).zip(&self.described) {
-            let mut metadata = Metadata::default();
-            (metadata.id, metadata.event_id, metadata.version) = (id, *event_id, *version);
-            metadata.provider = (*provider).into();
+            let mut metadata = Metadata::new(id, provider, *event_id, "");
+            metadata.version = *version;
             out.extend_from_slice(&writer.describe(&metadata).unwrap());
         }
         for (id, bytes) in (1..).zip(&self.stacks) {

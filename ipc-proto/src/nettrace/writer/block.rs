@@ -9,6 +9,9 @@ use super::{BLOCK, END, OBJECT_HEADER, Open, ROW, TraceWriter, V4_BLOCK, V6_BLOC
 use crate::nettrace::{BlockKind, Event, Version};
 use crate::{Encode, wire};
 
+/// Writes a record; the state of the block is needed for metadata records of V4.
+type Encoder<'r> = &'r dyn Fn(&mut wire::Writer<'_>, &Blobs);
+
 impl TraceWriter<'_> {
     /// Returns the longest body that a block can have after another record. A block with `others` stays as short as a
     /// runtime's.
@@ -165,41 +168,20 @@ impl TraceWriter<'_> {
     }
 
     /// Writes a record that is not an event, into the open block if its kind and id fit, otherwise into a new one.
-    #[inline]
-    pub(super) fn define(
-        &mut self,
-        kind: BlockKind,
-        id: u32,
-        record: impl Fn(&mut wire::Writer<'_>, &Blobs),
-    ) -> Result<(), WriteError> {
-        if self.add(kind, id, &record)? { Ok(()) } else { self.define_anew(kind, id, &record) }
-    }
-
-    /// Writes such a record when there is no room for it.
-    #[cold]
-    #[inline(never)]
-    fn define_anew(
-        &mut self,
-        kind: BlockKind,
-        id: u32,
-        record: impl Fn(&mut wire::Writer<'_>, &Blobs),
-    ) -> Result<(), WriteError> {
+    pub(super) fn define(&mut self, kind: BlockKind, id: u32, record: Encoder<'_>) -> Result<(), WriteError> {
+        if self.add(kind, id, record)? {
+            return Ok(());
+        }
         let mut w = wire::Writer::new(&mut []);
         begin_body(kind, self.version, id, &mut w);
         record(&mut w, &Blobs::new(false));
         let header = if self.version == Version::V6 { V6_HEADER } else { max_object_header(kind) };
         self.make_room(w.len(), header.saturating_add(w.len()))?;
-        self.add(kind, id, &record).map(|_| ())
+        self.add(kind, id, record).map(|_| ())
     }
 
     /// Adds a record to its block, and returns whether it fits.
-    #[inline]
-    fn add(
-        &mut self,
-        kind: BlockKind,
-        id: u32,
-        record: impl Fn(&mut wire::Writer<'_>, &Blobs),
-    ) -> Result<bool, WriteError> {
+    fn add(&mut self, kind: BlockKind, id: u32, record: Encoder<'_>) -> Result<bool, WriteError> {
         let numbered = matches!(kind, BlockKind::Stack | BlockKind::LabelList);
         let fits = |open: &Open| open.kind == kind && (!numbered || open.next_id == id);
         let open = self.open.filter(fits);

@@ -202,9 +202,16 @@ pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
         w.bytes(bytes);
         return;
     }
-    let len = text.chars().fold(0usize, |len, c| len.saturating_add(c.len_utf8()));
-    Varint32(narrow(len)).encode(w);
+    Varint32(narrow(utf8_len(text))).encode(w);
     text.chars().for_each(|c| w.bytes(c.encode_utf8(&mut [0; 4]).as_bytes()));
+}
+
+/// The length of a text in UTF-8.
+pub(in crate::nettrace) fn utf8_len(text: Str<'_>) -> usize {
+    match text {
+        Str::Utf8(bytes) => bytes.len(),
+        Str::Utf16(_) => text.chars().fold(0, |len, c| len.saturating_add(c.len_utf8())),
+    }
 }
 
 pub(super) fn narrow(n: usize) -> u32 {

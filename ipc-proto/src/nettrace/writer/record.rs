@@ -3,7 +3,7 @@ use super::super::{ArrayKind, Field, FieldType, Fields, Metadata, Scalar, Str, V
 use super::error::WriteError;
 use super::layout::{narrow, utf8};
 use crate::wire::{low_u8, low_u16};
-use crate::{Encode, EncodeError, wire};
+use crate::{Encode, wire};
 
 /// The ways to write a description.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,14 @@ enum Form {
     V1,
     V2,
     V6,
+    /// V6, with the type of texts that only the providers `Universal.*` have.
+    Universal,
+}
+
+impl Form {
+    const fn is_v6(self) -> bool {
+        matches!(self, Self::V6 | Self::Universal)
+    }
 }
 
 /// A metadata record as V4 has it: the payload of a blob.
@@ -19,10 +27,16 @@ pub(super) struct Record<'m>(pub(super) &'m Metadata<'m>);
 /// One as V6 has it: a row of a block, with its size.
 pub(super) struct Row<'m>(pub(super) &'m Metadata<'m>);
 
-/// Whether a version has a way to say what these fields are.
-pub(super) fn expressible(version: Version, fields: &Fields<'_>) -> bool {
-    let form = if version == Version::V6 { Form::V6 } else { Form::V2 };
-    encode_fields(form, fields, &mut wire::Writer::new(&mut []))
+/// Whether a version has a way to say what the fields of an event are.
+pub(super) fn expressible(version: Version, metadata: &Metadata<'_>) -> bool {
+    let form = if version == Version::V6 { v6_form(metadata) } else { Form::V2 };
+    encode_fields(form, &metadata.fields, &mut wire::Writer::new(&mut []))
+}
+
+fn v6_form(metadata: &Metadata<'_>) -> Form {
+    let universal = b"Universal.".map(u16::from);
+    let is_universal = metadata.provider.units().take(universal.len()).eq(universal);
+    if is_universal { Form::Universal } else { Form::V6 }
 }
 
 impl Encode for Record<'_> {
@@ -64,7 +78,7 @@ fn after_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
 impl Metadata<'_> {
     /// Writes it as V4 has it, but without its id, and without a provider that has no name.
     pub(crate) fn encode_inline(&self, w: &mut wire::Writer<'_>) -> Result<(), WriteError> {
-        if !expressible(Version::V4, &self.fields) {
+        if !expressible(Version::V4, self) {
             return Err(WriteError::Version(Version::V4));
         }
         if self.provider.units().next().is_some_and(|unit| unit != 0) {
@@ -83,7 +97,7 @@ impl Encode for Row<'_> {
             utf8(metadata.provider, w);
             Varint32(metadata.event_id).encode(w);
             utf8(metadata.name, w);
-            encode_fields(Form::V6, &metadata.fields, w);
+            encode_fields(v6_form(metadata), &metadata.fields, w);
             sized(w, |w| optional(metadata, w));
         });
     }
@@ -132,18 +146,32 @@ struct Level<'a> {
     name: Str<'a>,
     /// How many lengths are those of fields around that field.
     lengths: usize,
+    /// Whether there is an array around it.
+    in_array: bool,
 }
 
 /// Writes a count and fields; false if this form cannot say what they are.
 fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> bool {
+    count(form, fields.len(), w);
+    encode_list(form, &mut fields.iter(), w)
+}
+
+/// Writes fields without their count.
+fn encode_list<'a>(
+    form: Form,
+    fields: &mut dyn Iterator<Item = Field<'a>>,
+    w: &mut wire::Writer<'_>,
+) -> bool {
     let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
-    let mut level = Level { fields: fields.iter(), size: 0, name: Str::EMPTY, lengths: 0 };
+    // While there is nothing around it, it stands for `fields`.
+    let none = Fields::EMPTY.iter();
+    let mut level = Level { fields: none, size: 0, name: Str::EMPTY, lengths: 0, in_array: false };
     // V6: the lengths that follow the type of the elements of nested arrays of fixed length. Objects and arrays together
     // are nested no deeper.
     let mut lengths = heapless::Vec::<u16, MAX_DEPTH>::new();
-    count(form, fields.len(), w);
     loop {
-        let Some(Field { name, field_type, .. }) = level.fields.next() else {
+        let next = if outer.is_empty() { fields.next() } else { level.fields.next() };
+        let Some(Field { name, field_type, .. }) = next else {
             let Some(before) = outer.pop() else { return true };
             let done = core::mem::replace(&mut level, before);
             end_field(form, done.size, done.name, lengths.get(done.lengths..).unwrap_or_default(), w);
@@ -157,32 +185,40 @@ fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> b
                 0u32.encode(w);
                 utf16_z(name, w);
             }
-            Form::V6 => {
+            Form::V6 | Form::Universal => {
                 0u16.encode(w);
                 utf8(name, w);
             }
         }
-        let (mut field_type, around) = (field_type, lengths.len());
+        let (mut field_type, around, mut in_array) = (field_type, lengths.len(), level.in_array);
         while let FieldType::Array { kind, element } = field_type {
             let code = match (kind, form) {
                 (_, Form::V1) => return false,
                 (ArrayKind::Counted, _) => code::ARRAY,
                 (_, Form::V2) => return false,
-                (ArrayKind::FixedLength(length), Form::V6) => {
+                (ArrayKind::FixedLength(length), _) => {
                     if lengths.push(length).is_err() {
                         return false;
                     }
                     code::FIXED_LENGTH_ARRAY
                 }
-                (ArrayKind::RelLoc, Form::V6) => code::REL_LOC,
-                (ArrayKind::DataLoc, Form::V6) => code::DATA_LOC,
-                (ArrayKind::CountedBefore, Form::V6) => return false,
+                (ArrayKind::RelLoc, _) => code::REL_LOC,
+                (ArrayKind::DataLoc, _) => code::DATA_LOC,
+                (ArrayKind::CountedBefore, _) => return false,
             };
             type_code(form, code, w);
+            in_array = true;
             field_type = element.field_type();
         }
         match field_type {
-            FieldType::Scalar(scalar) if form == Form::V6 => {
+            FieldType::Scalar(scalar) if form.is_v6() => {
+                // For the providers `Universal.*`, the code of a single code unit has another meaning, outside of arrays.
+                match (scalar, form == Form::Universal && !in_array) {
+                    (Scalar::Utf8CodeUnit, true) => return false,
+                    // The same values as of an array of code units.
+                    (Scalar::Utf8String, false) => type_code(form, code::ARRAY, w),
+                    _ => {}
+                }
                 type_code(form, scalar.code(), w);
                 end_field(form, size, name, lengths.get(around..).unwrap_or_default(), w);
                 lengths.truncate(around);
@@ -201,7 +237,7 @@ fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> b
             FieldType::Object(fields) => {
                 type_code(form, code::OBJECT, w);
                 count(form, fields.len(), w);
-                let inner = Level { fields: fields.iter(), size, name, lengths: around };
+                let inner = Level { fields: fields.iter(), size, name, lengths: around, in_array };
                 if outer.push(core::mem::replace(&mut level, inner)).is_err() {
                     return false;
                 }
@@ -226,7 +262,7 @@ fn end_field(form: Form, size: usize, name: Str<'_>, lengths: &[u16], w: &mut wi
     match form {
         Form::V1 => utf16_z(name, w),
         Form::V2 => w.patch_u32(size, narrow(w.len().wrapping_sub(size))),
-        Form::V6 => {
+        Form::V6 | Form::Universal => {
             // The innermost first.
             lengths.iter().rev().for_each(|length| length.encode(w));
             w.patch_u16(size, low_u16(w.len().wrapping_sub(size).wrapping_sub(2)));
@@ -236,7 +272,7 @@ fn end_field(form: Form, size: usize, name: Str<'_>, lengths: &[u16], w: &mut wi
 
 /// V6 has 16 bits for it: a row of more fields is too long anyway.
 fn count(form: Form, count: usize, w: &mut wire::Writer<'_>) {
-    if form == Form::V6 {
+    if form.is_v6() {
         low_u16(count).encode(w);
     } else {
         narrow(count).encode(w);
@@ -244,7 +280,7 @@ fn count(form: Form, count: usize, w: &mut wire::Writer<'_>) {
 }
 
 fn type_code(form: Form, code: u8, w: &mut wire::Writer<'_>) {
-    if form == Form::V6 {
+    if form.is_v6() {
         code.encode(w);
     } else {
         u32::from(code).encode(w);
@@ -265,28 +301,52 @@ fn utf16_z(text: Str<'_>, w: &mut wire::Writer<'_>) {
 }
 
 impl<'b> Fields<'b> {
-    /// Describes payloads of scalars, in `buf`: for events made up here rather than read.
+    /// Describes payloads, in `buf`: for events made up here rather than read. The types of the fields are [`Scalar`]s
+    /// or [`FieldType`]s.
     ///
     /// # Errors
-    /// [`EncodeError::BufferTooSmall`], with the length that would have been enough.
+    /// [`WriteError::BufferTooSmall`], with the length that would have been enough. [`WriteError::TooLong`] if a name is
+    /// too long. [`WriteError::Version`] if V6 cannot express a type, or has one code for two of them:
+    /// [`Scalar::Utf8String`] and a single [`Scalar::Utf8CodeUnit`].
     ///
     /// ```
-    /// use ipc_proto::nettrace::{Fields, Scalar};
+    /// use ipc_proto::nettrace::{FieldType, Fields, Scalar};
     ///
     /// let mut buf = [0; 64];
     /// let fields = Fields::build(&[("Index", Scalar::Int32), ("Text", Scalar::Utf16String)], &mut buf)?;
     /// assert!(fields.into_iter().map(|field| field.name.to_string()).eq(["Index", "Text"]));
-    /// # Ok::<(), ipc_proto::EncodeError>(())
+    ///
+    /// let fields = [("Index", Scalar::Int32.into()), ("Data", FieldType::array(Scalar::Byte))];
+    /// let fields = Fields::build(&fields, &mut buf)?;
+    /// assert!(matches!(fields.iter().last().unwrap().field_type, FieldType::Array { .. }));
+    /// # Ok::<(), ipc_proto::nettrace::WriteError>(())
     /// ```
-    pub fn build(fields: &[(&str, Scalar)], buf: &'b mut [u8]) -> Result<Self, EncodeError> {
+    pub fn build<'f, T>(fields: &[(&str, T)], buf: &'b mut [u8]) -> Result<Self, WriteError>
+    where
+        T: Copy + Into<FieldType<'f>>,
+    {
+        let inexpressible = WriteError::Version(Version::V6);
+        let is_text = |of: FieldType<'f>| matches!(of, FieldType::Scalar(Scalar::Utf8String));
+        let is_universal = fields.iter().any(|(_, of)| is_text((*of).into()));
+        let (form, format) =
+            if is_universal { (Form::Universal, Format::Universal) } else { (Form::V6, Format::V6) };
         let mut w = wire::Writer::new(buf);
-        for (name, scalar) in fields {
-            sized(&mut w, |w| {
-                utf8(Str::from(*name), w);
-                scalar.code().encode(w);
-            });
+        for (name, of) in fields {
+            let at = w.len();
+            let field = Field { name: Str::from(*name), field_type: (*of).into() };
+            if !encode_list(form, &mut core::iter::once(field), &mut w) {
+                return Err(inexpressible);
+            }
+            let len = w.len().saturating_sub(at).saturating_sub(2);
+            if u16::try_from(len).is_err() {
+                return Err(WriteError::TooLong { len });
+            }
         }
-        let bytes = w.finish()?;
-        Ok(Self::new(Format::V6, narrow(fields.len()), &wire::Reader::new(bytes)))
+        let needed = w.len();
+        let bytes = w.finish().map_err(|_| WriteError::BufferTooSmall { needed })?;
+        let mut built = Self::new(format, narrow(fields.len()), &wire::Reader::new(bytes));
+        // Nothing else checks a type that the caller has combined.
+        built.check().map_err(|_| inexpressible)?;
+        Ok(built)
     }
 }

@@ -122,9 +122,7 @@ pub(crate) fn made(events: &[Made<'_>]) -> Vec<u8> {
 
 /// Returns a trace with three events of one thread, numbered 1, 2 and 9: six events between them were lost.
 pub(crate) fn lossy() -> Vec<u8> {
-    let mut metadata = Metadata::default();
-    (metadata.provider, metadata.event_id) = ("Demo".into(), 7);
-    lossy_with(metadata, &[])
+    lossy_with(Metadata::new(0, "Demo", 7, ""), &[])
 }
 
 /// Returns a trace as [`lossy`], of events with this description and this payload.

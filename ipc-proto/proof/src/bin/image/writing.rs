@@ -34,9 +34,8 @@ pub fn run() {
 fn describe<'w>(writer: &'w mut TraceWriter<'_>) -> Result<TraceBytes<'w>, WriteError> {
     let fields = [("number", Scalar::Int32), ("text", Scalar::Utf16String)];
     let Ok(fields) = Fields::build(&fields, storage()) else { return Ok(TraceBytes::default()) };
-    let mut metadata = Metadata::default();
-    (metadata.id, metadata.event_id, metadata.fields) = (number(), number(), fields);
-    (metadata.provider, metadata.name) = (text().into(), text().into());
+    let mut metadata = Metadata::new(number(), text(), number(), text());
+    metadata.fields = fields;
     writer.describe(&metadata)
 }
 

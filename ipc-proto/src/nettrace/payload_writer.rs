@@ -1,0 +1,263 @@
+use byteorder::{ByteOrder, LittleEndian};
+
+use super::writer::utf8_len;
+use super::{FileTime, Str, Varint64, WriteError, Zigzag64};
+use crate::{Encode, Guid, wire};
+
+/// Writes the payload of an event: values in the order of its fields, into a buffer of the caller.
+///
+/// The methods have the names of the [`Scalar`](super::Scalar)s that describe their values. Objects and arrays of fixed
+/// length are their values, one after the other; [`array`](Self::array) has a count before its elements.
+///
+/// Errors are returned at the end, so that the calls form a chain:
+///
+/// ```
+/// use ipc_proto::nettrace::{FieldType, Fields, Item, PayloadWriter, Scalar, Str, Value, WriteError};
+///
+/// let fields = [
+///     ("Count", FieldType::Scalar(Scalar::UInt32)),
+///     ("Text", FieldType::Scalar(Scalar::Utf16String)),
+///     ("Sizes", FieldType::array(Scalar::Double)),
+/// ];
+/// let (mut description, mut space) = ([0; 64], [0; 64]);
+/// let fields = Fields::build(&fields, &mut description)?;
+///
+/// let payload = PayloadWriter::new(&mut space)
+///     .uint32(7)
+///     .utf16_string("tick")
+///     .array([0.5, 1.5], PayloadWriter::double)
+///     .finish()?;
+///
+/// assert_eq!(payload.len(), 4 + 10 + 2 + 16);
+/// assert_eq!(fields.values(payload).field("Text"), Some(Value::Text("tick".into())));
+/// let sizes = fields.values(payload).skip(3).take(2);
+/// let size = |value| Item::Value { name: Str::EMPTY, value: Value::Double(value) };
+/// assert!(sizes.eq([size(0.5), size(1.5)]));
+/// # Ok::<(), WriteError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "`finish` returns the payload"]
+pub struct PayloadWriter<'b> {
+    w: wire::Writer<'b>,
+    error: Option<WriteError>,
+}
+
+impl<'b> PayloadWriter<'b> {
+    /// Starts a payload at the front of `buf`.
+    pub const fn new(buf: &'b mut [u8]) -> Self {
+        Self { w: wire::Writer::new(buf), error: None }
+    }
+
+    /// Returns the payload.
+    ///
+    /// # Errors
+    /// [`WriteError::EmbeddedNul`], [`WriteError::TooLong`] or [`WriteError::TooManyElements`] for the first value that
+    /// has no encoding. Otherwise [`WriteError::BufferTooSmall`] with the length of the payload if it does not fit.
+    pub fn finish(self) -> Result<&'b [u8], WriteError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let needed = self.w.len();
+        match self.w.finish() {
+            Ok(payload) => Ok(payload),
+            Err(_) => Err(WriteError::BufferTooSmall { needed }),
+        }
+    }
+
+    /// Writes a boolean of 4 bytes.
+    pub fn boolean32(self, value: bool) -> Self {
+        self.uint32(value.into())
+    }
+
+    /// Writes a boolean of 1 byte.
+    pub fn boolean8(self, value: bool) -> Self {
+        self.byte(value.into())
+    }
+
+    /// Writes a code unit of UTF-16.
+    pub fn utf16_code_unit(self, unit: u16) -> Self {
+        self.uint16(unit)
+    }
+
+    /// Writes a code unit of UTF-8.
+    pub fn utf8_code_unit(self, unit: u8) -> Self {
+        self.byte(unit)
+    }
+
+    /// Writes a signed integer of 1 byte.
+    pub fn sbyte(self, number: i8) -> Self {
+        self.bytes(&[number as u8])
+    }
+
+    /// Writes an unsigned integer of 1 byte.
+    pub fn byte(self, number: u8) -> Self {
+        self.bytes(&[number])
+    }
+
+    /// Writes a signed integer of 2 bytes.
+    pub fn int16(self, number: i16) -> Self {
+        let mut bytes = [0; 2];
+        LittleEndian::write_i16(&mut bytes, number);
+        self.bytes(&bytes)
+    }
+
+    /// Writes an unsigned integer of 2 bytes.
+    pub fn uint16(self, number: u16) -> Self {
+        self.encode(&number)
+    }
+
+    /// Writes a signed integer of 4 bytes.
+    pub fn int32(self, number: i32) -> Self {
+        self.encode(&number)
+    }
+
+    /// Writes an unsigned integer of 4 bytes.
+    pub fn uint32(self, number: u32) -> Self {
+        self.encode(&number)
+    }
+
+    /// Writes a signed integer of 8 bytes.
+    pub fn int64(self, number: i64) -> Self {
+        let mut bytes = [0; 8];
+        LittleEndian::write_i64(&mut bytes, number);
+        self.bytes(&bytes)
+    }
+
+    /// Writes an unsigned integer of 8 bytes.
+    pub fn uint64(self, number: u64) -> Self {
+        self.encode(&number)
+    }
+
+    /// Writes a signed integer of up to 10 bytes. Only V6 can describe it.
+    pub fn var_int(self, number: i64) -> Self {
+        self.encode(&Zigzag64(number))
+    }
+
+    /// Writes an unsigned integer of up to 10 bytes. Only V6 can describe it.
+    pub fn var_uint(self, number: u64) -> Self {
+        self.encode(&Varint64(number))
+    }
+
+    /// Writes a float of 4 bytes.
+    pub fn single(self, number: f32) -> Self {
+        let mut bytes = [0; 4];
+        LittleEndian::write_f32(&mut bytes, number);
+        self.bytes(&bytes)
+    }
+
+    /// Writes a float of 8 bytes.
+    pub fn double(self, number: f64) -> Self {
+        let mut bytes = [0; 8];
+        LittleEndian::write_f64(&mut bytes, number);
+        self.bytes(&bytes)
+    }
+
+    /// Writes the 16 bytes of a .NET `Decimal`.
+    pub fn decimal(self, bytes: [u8; 16]) -> Self {
+        self.bytes(&bytes)
+    }
+
+    /// Writes a point in time.
+    pub fn date_time(self, time: FileTime) -> Self {
+        self.uint64(time.0)
+    }
+
+    /// Writes a GUID.
+    pub fn guid(self, guid: Guid) -> Self {
+        self.encode(&guid)
+    }
+
+    /// Writes a text in UTF-16 and a NUL. Readers would end a text with a NUL inside there, so it is an error.
+    pub fn utf16_string<'t, T: Into<Str<'t>>>(mut self, text: T) -> Self {
+        let text = text.into();
+        match text {
+            Str::Utf8(bytes) if bytes.is_ascii() => {
+                self.refuse_nul(bytes.contains(&0));
+                self.w.ascii_units(bytes);
+            }
+            _ => {
+                self.refuse_nul(text.units().any(|unit| unit == 0));
+                text.units().for_each(|unit| unit.encode(&mut self.w));
+            }
+        }
+        self.uint16(0)
+    }
+
+    /// Writes a text in UTF-8 after its length. Its description is [`Scalar::Utf8String`](super::Scalar::Utf8String) or
+    /// an array of [`Scalar::Utf8CodeUnit`](super::Scalar::Utf8CodeUnit).
+    ///
+    /// More than 65,535 bytes are an error.
+    pub fn utf8_string<'t, T: Into<Str<'t>>>(mut self, text: T) -> Self {
+        let text = text.into();
+        let len = utf8_len(text);
+        match u16::try_from(len) {
+            Ok(len) => len.encode(&mut self.w),
+            Err(_) => self.fail(WriteError::TooLong { len }),
+        }
+        match text {
+            Str::Utf8(bytes) => self.w.bytes(bytes),
+            Str::Utf16(_) => {
+                text.chars().for_each(|c| self.w.bytes(c.encode_utf8(&mut [0; 4]).as_bytes()));
+            }
+        }
+        self
+    }
+
+    /// Writes the count of the elements and then each element, by `element`.
+    ///
+    /// More than 65,535 elements are an error.
+    pub fn array<T>(
+        mut self,
+        elements: impl IntoIterator<Item = T>,
+        mut element: impl FnMut(Self, T) -> Self,
+    ) -> Self {
+        let at = self.w.len();
+        self = self.uint16(0);
+        let mut count = 0_usize;
+        for value in elements {
+            self = element(self, value);
+            count = count.saturating_add(1);
+        }
+        self.count(at, count);
+        self
+    }
+
+    /// Writes an array of [`Scalar::Byte`](super::Scalar::Byte): the count of the bytes, then the bytes.
+    ///
+    /// More than 65,535 bytes are an error.
+    pub fn byte_array(mut self, bytes: &[u8]) -> Self {
+        let at = self.w.len();
+        self = self.uint16(0).bytes(bytes);
+        self.count(at, bytes.len());
+        self
+    }
+
+    /// Stores the number of elements before them.
+    fn count(&mut self, at: usize, count: usize) {
+        match u16::try_from(count) {
+            Ok(count) => self.w.patch_u16(at, count),
+            Err(_) => self.fail(WriteError::TooManyElements { count }),
+        }
+    }
+
+    fn refuse_nul(&mut self, has_nul: bool) {
+        if has_nul {
+            self.fail(WriteError::EmbeddedNul);
+        }
+    }
+
+    /// Remembers the first error.
+    fn fail(&mut self, error: WriteError) {
+        self.error = self.error.or(Some(error));
+    }
+
+    fn encode(mut self, value: &impl Encode) -> Self {
+        value.encode(&mut self.w);
+        self
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.w.bytes(bytes);
+        self
+    }
+}
