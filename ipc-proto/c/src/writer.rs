@@ -213,7 +213,9 @@ pub unsafe extern "C" fn dipc_writer_describe(
         // The names of 32 fields with 30 characters each.
         let mut space = [0; 1280];
         // SAFETY: as above.
-        let (provider, name) = unsafe { (given.provider.str()?, given.name.str()?) };
+        let provider = unsafe { given.provider.str() }?;
+        // SAFETY: as above.
+        let name = unsafe { given.name.str() }?;
         let mut metadata = ProtoMetadata::new(given.id, provider, given.event_id, name);
         (metadata.keywords, metadata.version, metadata.level) = (given.keywords, given.version, given.level);
         metadata.fields = Fields::build(pairs, &mut space)?;
