@@ -16,8 +16,11 @@ use ipc_proto::{Advertise, Array, Guid, Request};
 use ipc_std::conformance::{State, cases, run, send};
 use ipc_std::{Client, Server, ServerStopper, Stream, TraceConfig, TraceReader, TraceSession};
 
+mod peer;
 #[path = "../examples/toy_runtime/runtime.rs"]
 mod runtime;
+
+use peer::Place;
 
 /// The commands that the toy leaves out although a runtime of its version and kind has them.
 const LEFT_OUT: &[&str] = &[
@@ -81,11 +84,11 @@ type Connect = Box<dyn Fn() -> io::Result<Stream> + Send + Sync>;
 
 /// Adds a port that listens.
 fn listening(server: &mut Server) -> Connect {
-    let directory = tempfile::tempdir().unwrap();
-    server.listen(directory.path()).unwrap();
+    let place = Place::new();
+    server.listen(&place.directory()).unwrap();
     let path = server.path().unwrap().to_owned();
     Box::new(move || {
-        let _exists = &directory;
+        let _exists = &place;
         Stream::connect(&path, soon())
     })
 }
