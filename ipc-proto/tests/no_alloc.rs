@@ -1,6 +1,12 @@
 //! The core allocates nothing: an allocator counts.
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
-#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::convert::Infallible;
@@ -11,12 +17,19 @@ use std::io::Write;
 
 use ipc_fuzz::wire::feed;
 use ipc_proto::nettrace::{Event, Fields, Metadata, PayloadWriter, Scalar, Trace, TraceWriter, Version};
-use ipc_proto::plan::Flavour;
+use ipc_proto::plan::{
+    self, DumpConfig, Fallback, FallbackStep, Flavour, InfoConfig, InfoStep, LostFeature, PlanStep,
+    Providers, Runtime, TraceConfig,
+};
 use ipc_proto::port::{Config, ConnectEvent, ConnectPort, MonitorPort, Port, PortList, Suspension};
-use ipc_proto::types::{EnvironmentEntry, EventLevel, Format, Provider, SessionId};
+use ipc_proto::types::{
+    DumpFlags, DumpType, EnvironmentEntry, EventFilter, EventLevel, Format, ProcessInfo3, Provider,
+    SessionBufferMode, SessionId, StreamingProvider,
+};
 use ipc_proto::{
-    Advertise, Answer, Array, Call, CollectTracing2, Exchange, Guid, Message, Parsed, PollError,
-    ReceiveAdvertise, Request, Serve, Step, Text, encode, poll_exchange,
+    Advertise, Answer, Array, Call, Code, CollectTracing2, Exchange, Guid, HResult, Message, Parsed,
+    PollError, ReceiveAdvertise, Request, RequestError, Serve, ServerError, Step, Text, encode,
+    poll_exchange,
 };
 
 struct Counting;
@@ -125,6 +138,115 @@ fn exchange() {
             Poll::Ready(Ok::<_, Infallible>(if let Step::Receive(_) = step { 0 } else { 1 }))
         });
         assert!(matches!(polled, Poll::Ready(Err(PollError::Protocol(_)))));
+    };
+    assert_eq!(allocations(work), 0);
+}
+
+/// Encodes each step of a plan, and passes it to `read` as a server receives it.
+fn each_step<S: PlanStep + Clone>(first: S, buf: &mut [u8], read: &mut dyn FnMut(&S, Request<'_>)) {
+    for step in first.steps() {
+        assert_eq!(step.check(), Ok(()));
+        let bytes = encode(step.code(), &step, buf).unwrap();
+        let Ok(Parsed::Complete { value, .. }) = Message::parse(bytes) else { panic!("it was encoded") };
+        read(&step, value.request().unwrap());
+    }
+}
+
+#[test]
+fn plans() {
+    let (plain, mut buf, mut steps, mut lost) = (providers(), [0; 4096], 0, 0);
+    let filter = EventFilter { enable: true, event_ids: Array::from(&[1, 2]) };
+    let filtered = plain.map(|provider| StreamingProvider { filter, ..provider.into() });
+    let work = || {
+        let runtime = Runtime::default();
+        for providers in [Providers::from(&plain), Providers::from(&filtered)] {
+            let config = TraceConfig {
+                rundown_keyword: 1,
+                stackwalk: false,
+                buffer_mode: SessionBufferMode::BLOCK,
+                ..TraceConfig::new(providers)
+            };
+            each_step(config.first_step(&runtime), &mut buf, &mut |step, request| {
+                let received = TraceConfig::try_from(&request).unwrap();
+                assert_eq!(received, *step.config());
+                let passes =
+                    |id| received.includes("Microsoft-Windows-DotNETRuntime", 1, EventLevel::ERROR, id);
+                let filters = providers == Providers::from(&filtered)
+                    && !step.lost().contains(LostFeature::EventFilters);
+                assert!(passes(1) && passes(3) != filters && received.includes_rundown(1));
+                lost += step.lost().iter().count();
+                steps += 1;
+            });
+        }
+        let dump =
+            DumpConfig { path: "/core".into(), dump_type: DumpType::FULL, flags: DumpFlags::LOGGING_ENABLED };
+        each_step(dump.first_step(&runtime), &mut buf, &mut |_, _| steps += 1);
+        each_step(InfoConfig.first_step(&runtime), &mut buf, &mut |step, request| {
+            assert_eq!(InfoStep::of(request.code()), Some(*step));
+            assert!(plan::hazard(&request, &runtime, None).is_none());
+            assert!(plan::explain(step.code(), HResult::UNKNOWN_COMMAND).is_some());
+            steps += 1;
+        });
+    };
+    assert_eq!(allocations(work), 0);
+    assert_eq!((steps, lost), (4 + 5 + 3 + 3, 6 + 10));
+}
+
+/// The machine against a server of .NET 7, which knows the second of three commands, and is busy at first.
+#[test]
+fn fallback() {
+    let [mut buf, mut receive, mut send] = [[0; 512]; 3];
+    let net_7 = Runtime { version: Some(7), ..Runtime::default() };
+    let info = ProcessInfo3 {
+        version: 1,
+        process_id: 42,
+        runtime_cookie: Guid::NIL,
+        command_line: "app".into(),
+        os: "Linux".into(),
+        arch: "x64".into(),
+        managed_entrypoint_assembly_name: "app".into(),
+        clr_product_version: "7.0.20".into(),
+        portable_rid: "linux-x64".into(),
+    };
+    let work = || {
+        let mut fallback = Fallback::new(InfoConfig.first_step(&Runtime::default()), 1_000);
+        assert!(matches!(fallback.step(&mut []), FallbackStep::Grow { needed: 20 }));
+        assert!(matches!(fallback.step(&mut buf), FallbackStep::Connect));
+        fallback.busy(0);
+        assert!(matches!(fallback.step(&mut buf), FallbackStep::Wait));
+        fallback.tick(fallback.until().unwrap());
+        for knows_it in [false, true] {
+            assert!(matches!(fallback.step(&mut buf), FallbackStep::Connect));
+            fallback.connected();
+            let mut serve = Serve::new(&mut receive, &mut send).unwrap();
+            while let FallbackStep::Send(bytes) = fallback.step(&mut buf) {
+                let n = bytes.len();
+                feed(&mut serve, &mut &*bytes, &mut iter::empty()).unwrap();
+                fallback.advance(n, &buf);
+            }
+            let (request, mut reply) = serve.finish_for(&net_7);
+            match request {
+                Ok(request) => {
+                    let step = InfoStep::of(request.code()).unwrap();
+                    reply.answer_untyped(&step.answer(&info)).unwrap();
+                }
+                Err(error) => assert_eq!(error, RequestError::Refused(HResult::UNKNOWN_COMMAND)),
+            }
+            assert_eq!(request.is_ok(), knows_it);
+            while let (FallbackStep::Receive(space), Step::Send(bytes)) =
+                (fallback.step(&mut buf), reply.step())
+            {
+                let n = space.len().min(bytes.len());
+                space[..n].copy_from_slice(&bytes[..n]);
+                reply.advance(n).unwrap();
+                fallback.advance(n, &buf);
+            }
+        }
+        assert_eq!(fallback.code(), Code(0x0404));
+        let Ok(Answer::Ok(received)) = fallback.finish(&buf) else { panic!("it was answered") };
+        assert_eq!(received, ProcessInfo3 { version: 0, portable_rid: Text::NULL, ..info });
+        assert_eq!(Runtime::from(&received).version, Some(7));
+        assert!(ServerError::has_message(Code(0x0103)));
     };
     assert_eq!(allocations(work), 0);
 }
