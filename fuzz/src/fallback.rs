@@ -1,26 +1,38 @@
 use arbitrary::Unstructured;
-use ipc_proto::plan::{Fallback, FallbackError, FallbackStep, InfoConfig, PlanStep, Runtime, TraceConfig};
-use ipc_proto::types::{Provider, SessionBufferMode};
-use ipc_proto::{Answer, Code, CommandInfo, HResult, Message, ProtocolError};
+use ipc_proto::plan::{
+    DumpConfig, Fallback, FallbackError, FallbackStep, InfoConfig, PlanStep, Runtime, Single, TraceConfig,
+};
+use ipc_proto::types::{DumpFlags, DumpType, Provider, SessionBufferMode};
+use ipc_proto::{Answer, Code, CommandInfo, HResult, Message, Parsed, ProtocolError, ResumeRuntime};
 
 /// For any runtime, which accepts connections when it wants and answers in pieces of any size: a plan sends each command
 /// whole, on a connection of its own, and an older one only after UNKNOWN_COMMAND. It takes no byte after an answer, and
 /// ends with the answer, an error, or the deadline.
 pub fn fallback(bytes: &[u8]) {
     let u = &mut Unstructured::new(bytes);
-    let _ = match u.arbitrary() {
-        Ok(true) => run(u, InfoConfig.first_step(&Runtime::default())),
+    let _ = wish(u);
+}
+
+fn wish(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    let unknown = Runtime::default();
+    match u.int_in_range(0..=3)? {
+        0 => run(u, InfoConfig.first_step(&unknown)),
+        1 => {
+            let config =
+                DumpConfig { path: "/core".into(), dump_type: DumpType::FULL, flags: DumpFlags::NONE };
+            run(u, config.first_step(&unknown))
+        }
+        2 => run(u, Single(ResumeRuntime {})),
         _ => {
-            let mode = SessionBufferMode::BLOCK;
             let config = TraceConfig {
-                buffer_mode: mode,
+                buffer_mode: SessionBufferMode::BLOCK,
                 rundown_keyword: 1,
                 stackwalk: false,
                 ..TraceConfig::new(&[] as &[Provider<'_>])
             };
-            run(u, config.first_step(&Runtime::default()))
+            run(u, config.first_step(&unknown))
         }
-    };
+    }
 }
 
 /// What the runtime sends on the current connection, and what of the command has arrived.
@@ -28,6 +40,8 @@ pub fn fallback(bytes: &[u8]) {
 struct Connection {
     request: Vec<u8>,
     answer: Vec<u8>,
+    /// How many bytes follow the answer.
+    after: usize,
     closed: bool,
 }
 
@@ -57,7 +71,12 @@ fn run<S: PlanStep + Clone>(u: &mut Unstructured<'_>, first: S) -> arbitrary::Re
                 let is_whole = n == bytes.len();
                 fallback.advance(n, &buf);
                 if is_whole {
+                    let command = ipc_proto::encode_to_vec(fallback.code(), fallback.command());
+                    assert_eq!(command.as_ref(), Ok(&connection.request));
                     connection.answer = answer(u, version, &connection.request)?;
+                    if let Ok(Parsed::Complete { used, .. }) = Message::parse(&connection.answer) {
+                        connection.after = connection.answer.len() - used;
+                    }
                 }
             }
             FallbackStep::Receive(space) => {
@@ -76,7 +95,11 @@ fn run<S: PlanStep + Clone>(u: &mut Unstructured<'_>, first: S) -> arbitrary::Re
     }
     assert!(plan.starts_with(&sent), "one command after the other, none twice");
     let knows = |code: Code| CommandInfo::find(code).is_some_and(|row| row.since <= version);
-    match fallback.finish(&buf) {
+    let end = fallback.finish(&buf);
+    if end.is_ok() {
+        assert_eq!(connection.answer.len(), connection.after, "it takes no byte after the answer");
+    }
+    match end {
         Ok(Answer::Ok(_)) => assert!(knows(fallback.code())),
         Ok(Answer::Refused(e)) if e.hresult == HResult::UNKNOWN_COMMAND => {
             assert!(fallback.command().older().is_none() && !knows(fallback.code()));
