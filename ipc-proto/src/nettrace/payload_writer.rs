@@ -173,7 +173,7 @@ impl<'b> PayloadWriter<'b> {
         match text {
             Str::Utf8(bytes) if bytes.is_ascii() => {
                 self.refuse_nul(bytes.contains(&0));
-                ascii_units(bytes, &mut self.w);
+                self.w.ascii_units(bytes);
             }
             _ => {
                 self.refuse_nul(text.units().any(|unit| unit == 0));
@@ -259,17 +259,5 @@ impl<'b> PayloadWriter<'b> {
     fn bytes(mut self, bytes: &[u8]) -> Self {
         self.w.bytes(bytes);
         self
-    }
-}
-
-/// Appends ASCII text as UTF-16 units. The loop is not that of `Text`, which is compiled into each encoder of a request
-/// only while it has no other caller.
-fn ascii_units(ascii: &[u8], w: &mut wire::Writer<'_>) {
-    for chunk in ascii.chunks(32) {
-        let mut units = [0; 64];
-        for (unit, byte) in units.chunks_exact_mut(2).zip(chunk) {
-            unit.iter_mut().zip([*byte, 0]).for_each(|(to, from)| *to = from);
-        }
-        w.bytes(units.get(..chunk.len().saturating_mul(2)).unwrap_or_default());
     }
 }

@@ -72,7 +72,8 @@ impl<'b> Writer<'b> {
     }
 
     /// Appends ASCII text as UTF-16 units.
-    pub(super) fn ascii_units(&mut self, ascii: &[u8]) {
+    #[inline]
+    pub(crate) fn ascii_units(&mut self, ascii: &[u8]) {
         let end = self.len.saturating_add(ascii.len().saturating_mul(2));
         if let (0, Some(room)) = (self.skip, self.buf.get_mut(self.len..end)) {
             for (to, from) in room.chunks_exact_mut(2).zip(ascii) {
