@@ -167,3 +167,75 @@ fn deadlines_hold() {
         assert_eq!(phase, Phase::AwaitingAnswer);
     });
 }
+
+/// A transport that sends nothing before it is flushed, as WebSockets do.
+struct Buffered(PathBuf);
+
+impl AsyncConnector for Buffered {
+    type Stream = (UnixStream, Vec<u8>);
+
+    async fn connect(&self) -> io::Result<Self::Stream> {
+        Ok((UnixStream::connect(&self.0).await?, Vec::new()))
+    }
+    async fn sleep(&self, limit: Duration) {
+        tokio::time::sleep(limit).await;
+    }
+    fn poll_transfer(
+        (stream, buffered): &mut Self::Stream,
+        context: &mut Context<'_>,
+        step: Step<'_>,
+    ) -> Poll<io::Result<usize>> {
+        match step {
+            Step::Send(bytes) => {
+                buffered.extend_from_slice(bytes);
+                Poll::Ready(Ok(bytes.len()))
+            }
+            Step::Receive(_) => Tokio::poll_transfer(stream, context, step),
+            Step::Done => {
+                while !buffered.is_empty() {
+                    let n = ready!(Pin::new(&mut *stream).poll_write(context, buffered))?;
+                    buffered.drain(..n);
+                }
+                Poll::Ready(Ok(0))
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transport_with_a_buffer_is_flushed_before_an_answer() {
+    let runtime = FakeRuntime::start(Profile { version: 6, ..Profile::net8() }).unwrap();
+    let client = AsyncClient::new(Buffered(runtime.path().to_owned()));
+    run(async {
+        assert_eq!(client.process_info().await.unwrap().os, "Linux");
+        assert!(client.environment().await.unwrap().get("HOME").is_some());
+        let providers = [Provider {
+            keywords: u64::MAX,
+            level: EventLevel::VERBOSE,
+            name: "Lab-Workload".into(),
+            arguments: "".into(),
+        }];
+        let mut session = client.start_tracing(&TraceConfig::new(&providers)).await.unwrap();
+        session.stop();
+        while session.read(&mut [0; 4096]).await.unwrap() > 0 {}
+        assert!(session.is_complete());
+    });
+}
+
+#[test]
+fn a_refused_stop_is_an_error_with_the_code_and_can_be_repeated() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let (client, _) = client(&runtime);
+    run(async {
+        let mut session = start(&client).await;
+        runtime.on(Code(0x0201), |_| ipc_std::fake::Response::Refuse(ipc_proto::HResult::FAIL));
+        session.stop();
+        let error = loop {
+            if let Err(e) = session.read(&mut [0; 4096]).await {
+                break e;
+            }
+        };
+        assert!(error.to_string().contains("refuses StopTracing"), "{error}");
+        assert_eq!(session.end(), None);
+    });
+}

@@ -319,3 +319,40 @@ mod tokio_streams {
         assert_eq!(trace, TRACE);
     }
 }
+
+/// A stream that sends nothing before it is flushed. Its peer answers a whole command.
+#[derive(Default)]
+struct Buffered {
+    written: usize,
+    flushed: usize,
+    answer: Vec<u8>,
+}
+
+impl std::io::Read for Buffered {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        assert_eq!(self.flushed, 20, "the peer waits for the command");
+        let n = buf.len().min(self.answer.len());
+        buf.iter_mut().zip(self.answer.drain(..n)).for_each(|(to, from)| *to = from);
+        Ok(n)
+    }
+}
+impl std::io::Write for Buffered {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.written += buf.len();
+        Ok(buf.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.flushed = self.written;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_stream_with_a_buffer_is_flushed_before_the_answer() {
+    let answer = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec();
+    let mut stream = Buffered { answer, ..Buffered::default() };
+    let mut buf = [0; 64];
+    let mut call = ipc_proto::Call::new(&ipc_proto::ResumeRuntime {}, &mut buf).unwrap();
+    ipc_std::drive(&mut call, &mut stream).unwrap();
+    assert!(matches!(call.finish(), Ok(ipc_proto::Answer::Ok(_))));
+}
