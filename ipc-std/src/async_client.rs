@@ -16,13 +16,13 @@ use ipc_proto::types::SessionId;
 use ipc_proto::{Answer, Command, GetProcessEnvironment, ProtocolError, ReceiveEnvironment, Step};
 
 use crate::client::Client;
-use crate::drive::{DriveError, drive_async, transferred};
+use crate::drive::{DriveError, drive_async, is_not_ready, transferred};
 use crate::environment::Environment;
 use crate::error::{Context, Error, Phase, check};
 use crate::process_info::ProcessInfo;
-use crate::timeouts::Timeouts;
+use crate::timeouts::{Timeouts, milliseconds};
 
-use connector::is_busy;
+use connector::poll_receive;
 
 pub use connector::AsyncConnector;
 pub use session::AsyncTraceSession;
@@ -168,8 +168,8 @@ impl<A: AsyncConnector> AsyncClient<A> {
     async fn carry_out<P: PlanStep>(&self, first: P, limit: Duration) -> Result<Carried<A, P>, Error> {
         check(&first)?;
         let begin = Instant::now();
-        let now = || u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let until = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        let now = || milliseconds(begin.elapsed());
+        let until = milliseconds(limit);
         let (mut fallback, mut buf, mut stream) = (Fallback::new(first, until), vec![0; BUFFER], None);
         let run = async {
             loop {
@@ -181,7 +181,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
                                 stream = Some(opened);
                                 fallback.connected();
                             }
-                            Err(e) if is_busy(&e) => fallback.busy(now()),
+                            Err(e) if is_not_ready(&e) => fallback.busy(now()),
                             Err(e) => return Err((e, Phase::Connecting)),
                         }
                     }
@@ -197,9 +197,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
                         let received = fallback.transferred().1;
                         let moved = poll_fn(|cx| match fallback.step(&mut buf) {
                             FallbackStep::Send(bytes) => A::poll_transfer(stream, cx, Step::Send(bytes)),
-                            FallbackStep::Receive(space) => {
-                                A::poll_transfer(stream, cx, Step::Receive(space))
-                            }
+                            FallbackStep::Receive(space) => poll_receive::<A>(stream, cx, space),
                             _ => Poll::Ready(Ok(0)),
                         });
                         match transferred(moved.await) {

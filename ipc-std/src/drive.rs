@@ -46,9 +46,21 @@ pub enum DriveError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> Result<(), DriveError> {
+    let mut is_flushed = true;
     loop {
         let (result, failed): (_, fn(io::Error) -> DriveError) = match exchange.step() {
-            Step::Send(bytes) => (stream.write(bytes), DriveError::Send),
+            Step::Send(bytes) => {
+                is_flushed = false;
+                (stream.write(bytes), DriveError::Send)
+            }
+            // The peer answers only to what it has received.
+            Step::Receive(_) if !is_flushed => match stream.flush() {
+                Err(e) if !is_closed(&e) => return Err(DriveError::Send(e)),
+                Ok(()) | Err(_) => {
+                    is_flushed = true;
+                    continue;
+                }
+            },
             Step::Receive(space) => (stream.read(space), DriveError::Receive),
             Step::Done => return stream.flush().map_err(DriveError::Send),
         };
@@ -62,7 +74,8 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
 /// [`poll_exchange`] for a transport with errors of `std`, which can be interrupted and reset.
 ///
 /// `transfer` polls the transport for one step, and returns the number of transferred bytes. At the end it is called with
-/// [`Step::Done`], to flush what the transport has buffered; its number is ignored then. As with [`drive`], a transport
+/// [`Step::Done`], to flush what the transport has buffered; its number is ignored then. A transport that buffers must also
+/// flush when it is polled to receive. As with [`drive`], a transport
 /// that was reset counts as closed. The future is [`Send`] if the exchange and `transfer` are.
 ///
 /// It is a poll function, not an async closure, for two reasons: the future of an async closure with a parameter that
@@ -170,6 +183,12 @@ pub(crate) fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>
         Err(e) if is_closed(&e) => Ok(Some(0)),
         Err(e) => Err(e),
     }
+}
+
+/// Returns whether the error means that the transport is not ready, or that a timeout has elapsed. A stream of the standard
+/// library reports an elapsed timeout as `WouldBlock`.
+pub(crate) fn is_not_ready(e: &io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// Returns whether the error means that the peer has closed the connection. A transport with frames reports an end in the

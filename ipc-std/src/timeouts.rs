@@ -43,6 +43,11 @@ impl Default for Timeouts {
     }
 }
 
+/// Returns a time in milliseconds, the unit of the clocks of `ipc_proto`.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The begin and the end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline {

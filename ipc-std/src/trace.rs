@@ -13,13 +13,13 @@ use std::time::Instant;
 
 use ipc_proto::plan::{LostFeatures, Runtime, TraceConfig};
 use ipc_proto::types::SessionId;
-use ipc_proto::{Code, Session, SessionEnd, SessionPhase, SessionTimeout};
+use ipc_proto::{Code, Session, SessionEnd};
 
 use crate::client::{Carried, Client};
 use crate::drive::is_closed;
 use crate::error::{Context, Error, Phase};
 use crate::sys;
-use crate::timeouts::Deadline;
+use crate::timeouts::{Deadline, milliseconds};
 use crate::transport::Channel;
 
 use mailbox::Mailbox;
@@ -314,12 +314,9 @@ impl TraceSession {
         match self.session.end() {
             None => Ok(Poll::Pending),
             Some(SessionEnd::Complete | SessionEnd::CutOff) => Ok(Poll::Ready(0)),
-            Some(SessionEnd::TimedOut(SessionTimeout { phase, sent, received, drained })) => {
-                let phase = match phase {
-                    SessionPhase::Connecting => self.client.connector().phase(),
-                    SessionPhase::Sending => Phase::Sending,
-                    SessionPhase::EndOfStream => Phase::StoppingTrace { drained },
-                };
+            Some(SessionEnd::TimedOut(timeout)) => {
+                let phase = Phase::of_stop(&timeout, self.client.connector().phase());
+                let (sent, received) = (timeout.sent, timeout.received);
                 let timeout = self.stop_connection.timeout(&self.client, phase, sent, received);
                 Err(io::Error::new(ErrorKind::TimedOut, timeout))
             }
@@ -361,13 +358,12 @@ impl TraceSession {
 
     /// Returns the time by the session's clock.
     fn now(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+        milliseconds(self.epoch.elapsed())
     }
 
     /// Returns `instant` by the session's clock, rounded up, so that it is not due early.
     fn since_epoch(&self, instant: Instant) -> u64 {
-        let since = instant.saturating_duration_since(self.epoch);
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+        milliseconds(instant.saturating_duration_since(self.epoch)).saturating_add(1)
     }
 }
 

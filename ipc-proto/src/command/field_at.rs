@@ -61,7 +61,7 @@ impl FieldAt<'_> {
         let size = header.message_len();
         if offset <= size {
             let mut search = Search { offset, found: Some(found) };
-            // The search is told of the error.
+            // The search records the error.
             let _ = inspect_payload(bytes, size, header.code, answer_to, &mut search);
         }
     }

@@ -8,7 +8,8 @@ use crate::ProtocolError;
 /// executor and without `std`.
 ///
 /// `transfer` polls the transport for one step, and returns the number of transferred bytes: 0 if the peer has closed. At
-/// the end it is called with [`Step::Done`], to flush what the transport has buffered; its number is ignored then.
+/// the end it is called with [`Step::Done`], to flush what the transport has buffered; its number is ignored then. A
+/// transport that buffers must also flush when it is polled to receive, because the peer answers only to what it has received.
 /// [`core::future::poll_fn`] makes a future of it.
 ///
 /// Nothing is transferred outside of a call, and the exchange keeps its state. So a future that calls this can be dropped

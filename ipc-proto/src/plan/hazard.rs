@@ -3,7 +3,7 @@ use core::fmt;
 use super::runtime::{Flavour, Runtime, obstacle};
 use crate::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Request};
 
-/// A request that can end the target process. Its `Display` is a sentence for the user who is about to send it.
+/// A request that can end the target process. Its `Display` is a sentence for the user, to show before the request is sent.
 ///
 /// ```
 /// use ipc_proto::plan::Hazard;

@@ -1,9 +1,11 @@
 use core::future::Future;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::io;
 
 use ipc_proto::Step;
+
+use crate::drive::is_closed;
 
 /// An asynchronous transport: what opens connections, transfers bytes and waits, on the caller's executor.
 ///
@@ -59,7 +61,8 @@ pub trait AsyncConnector: Send + Sync + 'static {
     fn sleep(&self, limit: Duration) -> impl Future<Output = ()> + Send;
 
     /// Polls the connection for one step, and returns the number of transferred bytes; 0 means that the peer closed it.
-    /// With [`Step::Done`] it flushes what the transport has buffered; the number is ignored then.
+    /// With [`Step::Done`] it flushes what the transport has buffered, before an answer is received; the number is ignored
+    /// then.
     fn poll_transfer(
         stream: &mut Self::Stream,
         context: &mut Context<'_>,
@@ -72,7 +75,15 @@ pub trait AsyncConnector: Send + Sync + 'static {
     }
 }
 
-/// Returns whether the runtime may accept a connection later.
-pub(super) fn is_busy(e: &io::Error) -> bool {
-    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+/// Polls the connection for bytes. What it has buffered is flushed first: the peer answers only to what it has received.
+pub(super) fn poll_receive<A: AsyncConnector>(
+    stream: &mut A::Stream,
+    context: &mut Context<'_>,
+    space: &mut [u8],
+) -> Poll<io::Result<usize>> {
+    match ready!(A::poll_transfer(stream, context, Step::Done)) {
+        // The peer may have answered already.
+        Err(e) if !is_closed(&e) => Poll::Ready(Err(e)),
+        Ok(_) | Err(_) => A::poll_transfer(stream, context, Step::Receive(space)),
+    }
 }

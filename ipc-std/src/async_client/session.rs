@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ipc_proto::plan::LostFeatures;
-use ipc_proto::{Code, Command, Session, SessionEnd, SessionPhase, Step, StopEvent, StopStep, StopTracing};
+use ipc_proto::{Answer, Code, Command, Session, SessionEnd, Step, StopEvent, StopStep, StopTracing};
 
-use super::connector::{AsyncConnector, is_busy};
+use super::connector::{AsyncConnector, poll_receive};
 use crate::drive::transferred;
-use crate::error::{Error, Phase};
-use crate::timeouts::Timeouts;
+use crate::error::{Context as ErrorContext, Phase};
+use crate::timeouts::{Timeouts, milliseconds};
+use crate::transport::ConnectError;
 
 /// A tracing session over an [`AsyncConnector`]: a [`Session`] and its two connections.
 ///
@@ -200,13 +201,11 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                             self.stop = Some(stream);
                             StopEvent::Connected
                         }
-                        Err(e) if is_busy(&e) || e.kind() == ErrorKind::ConnectionRefused => {
-                            StopEvent::Busy(self.now())
-                        }
-                        Err(e) => {
-                            self.session.stop_advance(StopEvent::Failed);
-                            return Err(self.stop_error(e, Phase::Connecting));
-                        }
+                        Err(e) => match ConnectError::from(e) {
+                            e if e.is_transient() => StopEvent::Busy(self.now()),
+                            ConnectError::Io(e) => return Err(self.fail_stop(e, Phase::Connecting)),
+                            _ => StopEvent::Failed,
+                        },
                     }
                 }
                 (StopStep::Send(bytes), Some(stream)) => {
@@ -214,14 +213,11 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                         Poll::Pending => return Ok(()),
                         Poll::Ready(Ok(None)) => continue,
                         Poll::Ready(Ok(Some(n))) => StopEvent::Sent(n),
-                        Poll::Ready(Err(e)) => {
-                            self.session.stop_advance(StopEvent::Failed);
-                            return Err(self.stop_error(e, Phase::Sending));
-                        }
+                        Poll::Ready(Err(e)) => return Err(self.fail_stop(e, Phase::Sending)),
                     }
                 }
                 (StopStep::Receive(space), Some(stream)) => {
-                    match A::poll_transfer(stream, context, Step::Receive(space)).map(transferred) {
+                    match poll_receive::<A>(stream, context, space).map(transferred) {
                         Poll::Pending => return Ok(()),
                         Poll::Ready(Ok(None)) => continue,
                         // A broken connection delivers no answer either.
@@ -231,15 +227,25 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                 _ => return Ok(()),
             };
             self.session.stop_advance(event);
-            if !self.session.is_stopping() && self.session.stop_failed() {
-                let refused = io::Error::other("the runtime refuses the Stop or accepts no connection");
-                return Err(self.stop_error(refused, Phase::Connecting));
+            if self.session.stop_failed() && self.session.wants_stream() {
+                return Err(io::Error::other(match self.session.stop_answer() {
+                    Some(Ok(Answer::Refused(error))) => self.context().refused(&error),
+                    // The runtime accepted no connection in time.
+                    _ => self.context().io(ErrorKind::TimedOut.into(), Phase::Connecting),
+                }));
             }
         }
     }
 
-    fn stop_error(&self, source: io::Error, phase: Phase) -> io::Error {
-        io::Error::other(Error::Io { peer: self.connector.peer().to_owned(), phase, source })
+    /// Ends the Stop, and returns the error of its connection.
+    fn fail_stop(&mut self, source: io::Error, phase: Phase) -> io::Error {
+        self.session.stop_advance(StopEvent::Failed);
+        io::Error::other(self.context().io(source, phase))
+    }
+
+    fn context(&self) -> ErrorContext<'_> {
+        let (peer, command, waited) = (self.connector.peer(), StopTracing::CODE, self.requested.elapsed());
+        ErrorContext { peer, command, sent: 0, received: 0, waited }
     }
 
     /// Waits for the next time of the session. `Pending` also if there is none.
@@ -261,19 +267,10 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         match end {
             SessionEnd::Complete | SessionEnd::CutOff | SessionEnd::Abandoned => Ok(0),
             SessionEnd::TimedOut(timeout) => {
-                let phase = match timeout.phase {
-                    SessionPhase::Connecting => Phase::Connecting,
-                    SessionPhase::Sending => Phase::Sending,
-                    SessionPhase::EndOfStream => Phase::StoppingTrace { drained: timeout.drained },
-                };
-                let error = Error::Timeout {
-                    peer: self.connector.peer().to_owned(),
-                    phase,
-                    command: Some(StopTracing::CODE),
-                    after: self.requested.elapsed(),
-                    sent: timeout.sent,
-                    received: timeout.received,
-                };
+                let phase = Phase::of_stop(&timeout, Phase::Connecting);
+                let (sent, received) = (timeout.sent, timeout.received);
+                let context = ErrorContext { sent, received, ..self.context() };
+                let error = context.io(ErrorKind::TimedOut.into(), phase);
                 Err(io::Error::new(ErrorKind::TimedOut, error))
             }
         }
@@ -283,10 +280,6 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     fn now(&self) -> u64 {
         milliseconds(self.epoch.elapsed())
     }
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl<A: AsyncConnector> fmt::Debug for AsyncTraceSession<A> {

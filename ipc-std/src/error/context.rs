@@ -2,10 +2,10 @@ use core::time::Duration;
 use std::io;
 
 use ipc_proto::plan::FallbackError;
-use ipc_proto::{Code, ProtocolError, ServerError};
+use ipc_proto::{Answer, Code, ProtocolError, ServerError, Session};
 
 use super::{Error, Phase};
-use crate::drive::{DriveError, is_closed};
+use crate::drive::{DriveError, is_closed, is_not_ready};
 
 /// The state of a call, from which a failed step becomes an [`Error`].
 #[derive(Debug, Clone, Copy)]
@@ -59,16 +59,25 @@ impl Context<'_> {
         }
     }
 
+    /// Returns the error of the answer to a Stop; `None` if the runtime has stopped the session.
+    pub(crate) fn stop_answer(self, session: &Session) -> Option<Error> {
+        match session.stop_answer() {
+            Some(Ok(Answer::Ok(_))) => None,
+            Some(Ok(Answer::Refused(error))) => Some(self.refused(&error)),
+            Some(Err(e)) => Some(self.protocol(e, Phase::AwaitingAnswer)),
+            None => Some(self.io(io::ErrorKind::TimedOut.into(), Phase::AwaitingAnswer)),
+        }
+    }
+
     pub(crate) fn io(self, source: io::Error, phase: Phase) -> Error {
         let Self { command, sent, received, waited: after, .. } = self;
         let peer = self.peer.to_owned();
-        match source.kind() {
-            // A stream of the standard library whose timeout has elapsed fails with `WouldBlock`.
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-                Error::Timeout { peer, phase, command: Some(command), after, sent, received }
-            }
-            _ if is_closed(&source) => Error::Gone { peer, phase, command, sent, received },
-            _ => Error::Io { peer, phase, source },
+        if is_not_ready(&source) {
+            Error::Timeout { peer, phase, command: Some(command), after, sent, received }
+        } else if is_closed(&source) {
+            Error::Gone { peer, phase, command, sent, received }
+        } else {
+            Error::Io { peer, phase, source }
         }
     }
 }

@@ -1,6 +1,6 @@
 use core::fmt;
 
-use ipc_proto::Message;
+use ipc_proto::{Message, SessionPhase, SessionTimeout};
 
 /// What a call was doing when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,15 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Returns the phase in which a Stop did not end in time. `connecting` is that of waiting for the runtime.
+    pub(crate) const fn of_stop(timeout: &SessionTimeout, connecting: Self) -> Self {
+        match timeout.phase {
+            SessionPhase::Connecting => connecting,
+            SessionPhase::Sending => Self::Sending,
+            SessionPhase::EndOfStream => Self::StoppingTrace { drained: timeout.drained },
+        }
+    }
+
     /// Returns the phase of an answer of which so many bytes have arrived.
     pub(crate) const fn of_answer(received: u64) -> Self {
         const HEADER: u64 = Message::HEADER_LEN as u64;

@@ -14,6 +14,7 @@ use super::event::{AdvertisedRuntime, MonitorEvent};
 use super::process_checks::ProcessChecks;
 use crate::drive::is_closed;
 use crate::sys::{Credentials, Hub, Listener};
+use crate::timeouts::milliseconds;
 use crate::transport::{Channel, Stream};
 
 /// Drives a [`MonitorPort`], for a monitor and its clients: it has the sockets, the clock, and the waiting threads.
@@ -161,7 +162,7 @@ impl MonitorCore {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+        milliseconds(self.epoch.elapsed())
     }
 
     fn instant(&self, time: u64) -> Option<Instant> {

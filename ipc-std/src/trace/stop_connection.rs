@@ -3,7 +3,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::{Answer, Command, ServerError, Session, StopEvent, StopStep, StopTracing};
+use ipc_proto::{Command, Session, StopEvent, StopStep, StopTracing};
 
 use crate::client::Client;
 use crate::drive::is_closed;
@@ -158,15 +158,7 @@ impl StopConnection {
             received: tap.received,
             waited: self.requested.elapsed(),
         };
-        match session.stop_answer() {
-            Some(Ok(Answer::Ok(_))) => None,
-            Some(Ok(Answer::Refused(ServerError { hresult, .. }))) => {
-                let (peer, command) = (client.peer().to_owned(), StopTracing::CODE);
-                Some(Error::Refused { peer, command, hresult, message: None })
-            }
-            Some(Err(e)) => Some(context.protocol(e, Phase::AwaitingAnswer)),
-            None => Some(context.io(ErrorKind::TimedOut.into(), Phase::AwaitingAnswer)),
-        }
+        context.stop_answer(session)
     }
 
     /// Returns the error of a Stop that did not end before its deadline.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::stream::Stream;
+use crate::drive::is_not_ready;
 use crate::error::{Error, Phase};
 
 /// Opens connections to one runtime, one for each command.
@@ -84,10 +85,7 @@ pub enum ConnectError {
 /// An error of the kind `TimedOut` or `WouldBlock` means [`NotReady`](ConnectError::NotReady).
 impl From<io::Error> for ConnectError {
     fn from(e: io::Error) -> Self {
-        match e.kind() {
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => Self::NotReady,
-            _ => Self::Io(e),
-        }
+        if is_not_ready(&e) { Self::NotReady } else { Self::Io(e) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use crate::drive::is_closed;
+use crate::drive::{is_closed, is_not_ready};
 use crate::sys::Flag;
 
 /// A transport that can only block, and the thread that waits for it.
@@ -253,7 +253,7 @@ impl Shared {
                         (n == 0).then_some(End::Closed)
                     }),
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                    Err(e) if is_timeout(&e) => self.pause(),
+                    Err(e) if is_not_ready(&e) => self.pause(),
                     Err(e) if is_closed(&e) => self.finish(|_| Some(End::Closed)),
                     Err(e) => self.finish(|_| Some(End::failed(e))),
                 },
@@ -285,7 +285,7 @@ impl Shared {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(n) => bytes = bytes.get(n..).unwrap_or_default(),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if is_timeout(&e) => {
+                Err(e) if is_not_ready(&e) => {
                     if self.state().is_closed {
                         return Ok(());
                     }
@@ -325,9 +325,4 @@ impl End {
         let inner: Box<dyn core::error::Error + Send + Sync> = Box::new(error);
         Self::Failed(kind, inner.into())
     }
-}
-
-/// Returns whether a timeout of the transport's own has elapsed.
-fn is_timeout(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
