@@ -58,31 +58,21 @@ pub(super) fn session(
     list: Array<'_, Provider<'_>>,
     place: &mut Place,
 ) -> Result<(), Violation> {
-    plain_session(buffer_mb, format, SessionBufferMode::DROP, list, place)
+    unfiltered_session(buffer_mb, format, SessionBufferMode::DROP, list, place)
 }
 
-/// Applies the rules of a session whose providers have no filters.
-pub(crate) fn plain_session(
+/// Applies the rules of a session whose providers have no filters, or filters that are not sent.
+pub(crate) fn unfiltered_session<'a>(
     buffer_mb: u32,
     format: Format,
     mode: SessionBufferMode,
-    list: Array<'_, Provider<'_>>,
+    list: Array<'a, impl Enabled<'a>>,
     place: &mut Place,
 ) -> Result<(), Violation> {
-    stream(buffer_mb, format, mode)?;
-    providers(list, place, |provider| (provider.level, provider.name))
-}
-
-/// Applies the rules of a session whose providers have filters that are not sent.
-pub(crate) fn unfiltered_session(
-    buffer_mb: u32,
-    format: Format,
-    mode: SessionBufferMode,
-    list: Array<'_, StreamingProvider<'_>>,
-    place: &mut Place,
-) -> Result<(), Violation> {
-    stream(buffer_mb, format, mode)?;
-    providers(list, place, |provider| (provider.level, provider.name))
+    require(buffer_mb > 0, Violation::BufferSize)?;
+    require(format <= Format::NET_TRACE, Violation::Format)?;
+    require(mode <= SessionBufferMode::BLOCK, Violation::SessionBufferMode)?;
+    providers(list, place)
 }
 
 /// Applies the rules of a session whose providers have filters.
@@ -95,6 +85,27 @@ pub(crate) fn filtered_session(
 ) -> Result<(), Violation> {
     unfiltered_session(buffer_mb, format, mode, list, place)?;
     each(list, place, |provider, place| filter(&provider.filter, place))
+}
+
+/// A provider of any kind of session.
+pub(crate) trait Enabled<'a>: Decode<'a> + Copy {
+    /// Returns the values that the rules for all kinds are about.
+    fn level_and_name(&self) -> (EventLevel, Text<'a>);
+}
+impl<'a> Enabled<'a> for Provider<'a> {
+    fn level_and_name(&self) -> (EventLevel, Text<'a>) {
+        (self.level, self.name)
+    }
+}
+impl<'a> Enabled<'a> for StreamingProvider<'a> {
+    fn level_and_name(&self) -> (EventLevel, Text<'a>) {
+        (self.level, self.name)
+    }
+}
+impl<'a> Enabled<'a> for UserEventsProvider<'a> {
+    fn level_and_name(&self) -> (EventLevel, Text<'a>) {
+        (self.level, self.name)
+    }
 }
 
 pub(super) fn session_config(config: SessionConfig<'_>, place: &mut Place) -> Result<(), Violation> {
@@ -115,12 +126,6 @@ pub(super) fn session_config6(config: SessionConfig6<'_>, place: &mut Place) -> 
         SessionConfig6::UserEvents(session) => user_events(&session, place),
         SessionConfig6::Unknown { .. } => Err(Violation::SessionType),
     }
-}
-
-fn stream(buffer_mb: u32, format: Format, mode: SessionBufferMode) -> Result<(), Violation> {
-    require(buffer_mb > 0, Violation::BufferSize)?;
-    require(format <= Format::NET_TRACE, Violation::Format)?;
-    require(mode <= SessionBufferMode::BLOCK, Violation::SessionBufferMode)
 }
 
 /// Applies a rule to each provider.
@@ -151,21 +156,17 @@ fn each_set<'a>(
     Ok(())
 }
 
-fn providers<'a, T: Decode<'a> + Copy>(
-    providers: Array<'a, T>,
-    place: &mut Place,
-    parts: impl Fn(T) -> (EventLevel, Text<'a>),
-) -> Result<(), Violation> {
+fn providers<'a>(providers: Array<'a, impl Enabled<'a>>, place: &mut Place) -> Result<(), Violation> {
     require((1..=1000).contains(&providers.len()), Violation::ProviderCount)?;
     each(providers, place, |provider, _| {
-        let (level, name) = parts(provider);
+        let (level, name) = provider.level_and_name();
         require(level <= EventLevel::VERBOSE, Violation::ProviderLevel)?;
         named(name, Violation::ProviderName)
     })
 }
 
 fn user_events(session: &UserEventsSession<'_>, place: &mut Place) -> Result<(), Violation> {
-    providers(session.providers, place, |provider| (provider.level, provider.name))?;
+    providers(session.providers, place)?;
     each(session.providers, place, |provider, place| parse_tracepoints(&provider.tracepoints, place))?;
     each(session.providers, place, |UserEventsProvider { filter: ids, tracepoints, .. }, place| {
         filter(&ids, place)?;

@@ -7,6 +7,7 @@ pub(crate) mod field_at;
 pub(crate) mod field_path;
 mod inspect;
 pub(crate) mod invalid_value;
+mod process_info;
 pub(crate) mod request_error;
 pub(crate) mod table;
 pub mod types;

@@ -183,7 +183,7 @@ impl PlanStep for TraceStep<'_> {
     fn check(&self) -> Result<(), InvalidValue> {
         let TraceConfig { buffer_mb, format, buffer_mode, providers, .. } = self.config;
         check::check(|place| match providers.0 {
-            Repr::Plain(list) => check::plain_session(buffer_mb, format, buffer_mode, list, place),
+            Repr::Plain(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
             Repr::Filtered(list) => check::filtered_session(buffer_mb, format, buffer_mode, list, place),
             Repr::Unfiltered(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
         })
@@ -387,44 +387,32 @@ impl<'a> TryFrom<&Request<'a>> for TraceConfig<'a> {
 
     fn try_from(request: &Request<'a>) -> Result<Self, NotTracing> {
         let rundown = |rundown| if rundown { DEFAULT_RUNDOWN } else { 0 };
+        let config = |buffer_mb, format, rundown_keyword, stackwalk, providers: Providers<'a>| Self {
+            buffer_mb,
+            format,
+            rundown_keyword,
+            stackwalk,
+            ..Self::new(providers)
+        };
         Ok(match *request {
             Request::CollectTracing(c) => {
-                Self { buffer_mb: c.buffer_mb, format: c.format, ..Self::new(c.providers) }
+                config(c.buffer_mb, c.format, DEFAULT_RUNDOWN, true, c.providers.into())
             }
-            Request::CollectTracing2(c) => Self {
-                buffer_mb: c.buffer_mb,
-                format: c.format,
-                rundown_keyword: rundown(c.rundown),
-                ..Self::new(c.providers)
-            },
-            Request::CollectTracing3(c) => Self {
-                buffer_mb: c.buffer_mb,
-                format: c.format,
-                rundown_keyword: rundown(c.rundown),
-                stackwalk: c.stackwalk,
-                ..Self::new(c.providers)
-            },
-            Request::CollectTracing4(c) => Self {
-                buffer_mb: c.buffer_mb,
-                format: c.format,
-                rundown_keyword: c.rundown_keyword,
-                stackwalk: c.stackwalk,
-                ..Self::new(c.providers)
-            },
-            Request::CollectTracing5(CollectTracing5 { session: SessionConfig::Streaming(s) }) => Self {
-                buffer_mb: s.buffer_mb,
-                format: s.format,
-                rundown_keyword: s.rundown_keyword,
-                stackwalk: s.stackwalk,
-                ..Self::new(s.providers)
-            },
+            Request::CollectTracing2(c) => {
+                config(c.buffer_mb, c.format, rundown(c.rundown), true, c.providers.into())
+            }
+            Request::CollectTracing3(c) => {
+                config(c.buffer_mb, c.format, rundown(c.rundown), c.stackwalk, c.providers.into())
+            }
+            Request::CollectTracing4(c) => {
+                config(c.buffer_mb, c.format, c.rundown_keyword, c.stackwalk, c.providers.into())
+            }
+            Request::CollectTracing5(CollectTracing5 { session: SessionConfig::Streaming(s) }) => {
+                config(s.buffer_mb, s.format, s.rundown_keyword, s.stackwalk, s.providers.into())
+            }
             Request::CollectTracing6(CollectTracing6 { session: SessionConfig6::Streaming(s) }) => Self {
-                buffer_mb: s.buffer_mb,
-                format: s.format,
-                rundown_keyword: s.rundown_keyword,
-                stackwalk: s.stackwalk,
                 buffer_mode: s.session_buffer_mode,
-                ..Self::new(s.providers)
+                ..config(s.buffer_mb, s.format, s.rundown_keyword, s.stackwalk, s.providers.into())
             },
             _ => return Err(NotTracing),
         })

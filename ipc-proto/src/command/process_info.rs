@@ -1,0 +1,150 @@
+//! The answers that describe a process.
+use crate::wire::wire_struct;
+use crate::{Guid, Text};
+
+wire_struct! {
+    /// The description of a process.
+    ///
+    /// Erratum: the specification's struct puts the cookie last; its list, and the wire, have it second.
+    ///
+    /// ```
+    /// use ipc_proto::{Guid, types::ProcessInfo};
+    ///
+    /// let info = ProcessInfo {
+    ///     process_id: 4242,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "dotnet App.dll".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    /// };
+    /// assert_eq!(info.os, "Linux"); // texts compare with strings
+    /// ```
+    pub struct ProcessInfo<'a> {
+        /// The process id, in the PID namespace of the process.
+        process_id: u64,
+        /// The identity of the runtime: a random value for each start.
+        runtime_cookie: Guid,
+        /// The command line of the process.
+        command_line: Text<'a>,
+        /// `Windows`, `Linux`, `macOS`, `iOS`, `tvOS`, `WatchOS`, `Android` or `Unknown`.
+        os: Text<'a>,
+        /// `x86`, `x64`, `arm32`, `arm64`, `s390x`, `loongarch64`, `ppc64le`, `riscv64` or `Unknown`.
+        arch: Text<'a>,
+    }
+}
+
+wire_struct! {
+    /// The description of a process, with its entry point and the runtime's version.
+    ///
+    /// ```
+    /// use ipc_proto::{Guid, types::ProcessInfo2};
+    ///
+    /// let info = ProcessInfo2 {
+    ///     process_id: 4242,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "dotnet App.dll".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    ///     managed_entrypoint_assembly_name: "App".into(),
+    ///     clr_product_version: "8.0.1".into(),
+    /// };
+    /// assert!(info.clr_product_version.to_string().starts_with("8."));
+    /// ```
+    pub struct ProcessInfo2<'a> {
+        /// The process id, in the PID namespace of the process.
+        process_id: u64,
+        /// The identity of the runtime: a random value for each start.
+        runtime_cookie: Guid,
+        /// The command line of the process.
+        command_line: Text<'a>,
+        /// As in [`ProcessInfo`].
+        os: Text<'a>,
+        /// As in [`ProcessInfo`].
+        arch: Text<'a>,
+        /// The assembly of the entry point. It can be empty while the runtime is suspended at startup.
+        managed_entrypoint_assembly_name: Text<'a>,
+        /// The runtime's version, as SemVer 2.
+        clr_product_version: Text<'a>,
+    }
+}
+
+wire_struct! {
+    /// The description of a process, with its entry point, the runtime's version and its platform.
+    ///
+    /// A later version of this answer can append fields; it does not change the known ones.
+    /// [`decode_prefix`](crate::wire::decode_prefix) returns the bytes after the known fields,
+    /// [`Message::inspect`](crate::Message::inspect) visits them, and [`Call::finish`](crate::Call::finish) ignores them.
+    ///
+    /// ```
+    /// use ipc_proto::{Guid, types::ProcessInfo3};
+    ///
+    /// let info = ProcessInfo3 {
+    ///     version: 1,
+    ///     process_id: 4242,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "dotnet App.dll".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    ///     managed_entrypoint_assembly_name: "App".into(),
+    ///     clr_product_version: "8.0.1".into(),
+    ///     portable_rid: "linux-x64".into(),
+    /// };
+    /// assert_eq!((info.version, info.portable_rid.to_string()), (1, "linux-x64".to_owned()));
+    /// ```
+    pub struct ProcessInfo3<'a> {
+        /// The version of this answer, 1 or later.
+        version: u32,
+        /// The process id, in the PID namespace of the process.
+        process_id: u64,
+        /// The identity of the runtime: a random value for each start.
+        runtime_cookie: Guid,
+        /// The command line of the process.
+        command_line: Text<'a>,
+        /// As in [`ProcessInfo`].
+        os: Text<'a>,
+        /// As in [`ProcessInfo`].
+        arch: Text<'a>,
+        /// The assembly of the entry point. It can be empty while the runtime is suspended at startup.
+        managed_entrypoint_assembly_name: Text<'a>,
+        /// The runtime's version, as SemVer 2.
+        clr_product_version: Text<'a>,
+        /// The platform: `linux-x64`, `linux-musl-arm64`, `win-x64`, … (erratum: the specification's examples are
+        /// spelled differently).
+        portable_rid: Text<'a>,
+    }
+}
+
+/// The texts that the answer to GetProcessInfo lacks are null, and the version of the answer is 0.
+impl<'a> From<ProcessInfo<'a>> for ProcessInfo3<'a> {
+    fn from(info: ProcessInfo<'a>) -> Self {
+        let ProcessInfo { process_id, runtime_cookie, command_line, os, arch } = info;
+        let (managed_entrypoint_assembly_name, clr_product_version) = (Text::NULL, Text::NULL);
+        ProcessInfo2 {
+            process_id,
+            runtime_cookie,
+            command_line,
+            os,
+            arch,
+            managed_entrypoint_assembly_name,
+            clr_product_version,
+        }
+        .into()
+    }
+}
+/// The platform, which the answer to GetProcessInfo2 lacks, is null, and the version of the answer is 0.
+impl<'a> From<ProcessInfo2<'a>> for ProcessInfo3<'a> {
+    fn from(info: ProcessInfo2<'a>) -> Self {
+        let ProcessInfo2 { process_id, runtime_cookie, command_line, os, arch, .. } = info;
+        Self {
+            version: 0,
+            process_id,
+            runtime_cookie,
+            command_line,
+            os,
+            arch,
+            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
+            clr_product_version: info.clr_product_version,
+            portable_rid: Text::NULL,
+        }
+    }
+}
