@@ -328,7 +328,7 @@ struct Buffered {
     answer: Vec<u8>,
 }
 
-impl std::io::Read for Buffered {
+impl Read for Buffered {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         assert_eq!(self.flushed, 20, "the peer waits for the command");
         let n = buf.len().min(self.answer.len());
@@ -336,7 +336,7 @@ impl std::io::Read for Buffered {
         Ok(n)
     }
 }
-impl std::io::Write for Buffered {
+impl Write for Buffered {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.written += buf.len();
         Ok(buf.len())
@@ -352,7 +352,7 @@ fn a_stream_with_a_buffer_is_flushed_before_the_answer() {
     let answer = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec();
     let mut stream = Buffered { answer, ..Buffered::default() };
     let mut buf = [0; 64];
-    let mut call = ipc_proto::Call::new(&ipc_proto::ResumeRuntime {}, &mut buf).unwrap();
+    let mut call = Call::new(&ResumeRuntime {}, &mut buf).unwrap();
     ipc_std::drive(&mut call, &mut stream).unwrap();
-    assert!(matches!(call.finish(), Ok(ipc_proto::Answer::Ok(_))));
+    assert!(matches!(call.finish(), Ok(Answer::Ok(_))));
 }
