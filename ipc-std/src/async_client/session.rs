@@ -148,8 +148,8 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     /// Reads some bytes of the stream; 0 at its end. It can be dropped and repeated.
     ///
     /// # Errors
-    /// An [`Error`] inside the [`io::Error`]: if the Stop failed, it can be requested again; after a timeout the session
-    /// has ended.
+    /// An [`Error`](crate::Error) inside the [`io::Error`]: if the Stop failed, it can be requested again; after a timeout
+    /// the session has ended.
     pub async fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|context| self.poll_read(context, buf)).await
     }
