@@ -12,7 +12,7 @@ use std::process::{Command, exit};
 use std::time::Instant;
 
 use ipc_benches::traces::{Joins, assembled, events, joined, ordered_in};
-use ipc_proto::nettrace::{EventAssembler, Held};
+use nettrace::{EventAssembler, Held};
 
 /// How often the readers take turns.
 const ROUNDS: usize = 3;

@@ -8,9 +8,9 @@ use std::thread;
 use ipc_benches::messages::{collect_tracing, exchange, process_info, providers, session, whole};
 use ipc_benches::reverse::{PORTS, arrive, config, connect, frames, take};
 use ipc_benches::traces::{Joins, assembled, events, fields, framing, joined, ordered, steps, written};
-use ipc_proto::nettrace::{EventAssembler, Held, Slot, TraceWriter};
 use ipc_proto::types::ProcessInfo3;
 use ipc_proto::{Advertise, Code, CollectTracing2, Command, Guid, SessionEnd, encode};
+use nettrace::{EventAssembler, Held, Slot, TraceWriter};
 
 type Operation = fn(times: u32);
 

@@ -9,8 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use ipc_benches::traces::threads;
-use ipc_proto::nettrace::EventAssembler;
 use ipc_std::TraceReader;
+use nettrace::EventAssembler;
 
 /// A reader that counts its bytes.
 struct Counting<R> {

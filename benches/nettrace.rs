@@ -15,7 +15,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ipc_benches::traces::{
     Joins, assembled, events, fields, framing, joined, ordered, ordered_in, steps, threads, written,
 };
-use ipc_proto::nettrace::{EventAssembler, Held, Record, Slot, TraceWriter, Version};
+use nettrace::{EventAssembler, Held, Record, Slot, TraceWriter, Version};
 
 /// Returns the traces to read: the files of `NETTRACE_FILES`, separated by `:`, or else one of the repository; and two
 /// that are written here, of 200 threads and small payloads.

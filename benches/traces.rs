@@ -9,7 +9,7 @@
 use core::hint::black_box;
 use std::io::{self, Write};
 
-use ipc_proto::nettrace::{
+use nettrace::{
     Counter, Event, EventAssembler, Fields, Held, Limits, LossCounter, Metadata, Order, Parser, Progress,
     Record, Scalar, SequencePoint, Slot, Stack, Table, ThreadSequence, Trace, TraceBytes, TraceWriter,
     Version, clr,

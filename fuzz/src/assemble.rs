@@ -1,4 +1,4 @@
-use ipc_proto::nettrace::{
+use nettrace::{
     Event, EventAssembler, Item, Limits, Parser, Progress, Record, Str, TimeFilter, TraceEvent, Value, Values,
 };
 

@@ -1,7 +1,7 @@
 //! Generates streams from the bytes of a fuzzer.
 use arbitrary::{Result, Unstructured};
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{
+use nettrace::{
     Event, Label, Metadata, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace, TraceWriter, Version,
 };
 

@@ -7,7 +7,7 @@ use ipc_proto::types::{
     EnvironmentEntries, Format, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, Provider,
     SessionId, Status,
 };
-use ipc_proto::wire::{PartValue, TextBuf, Writer, decode, decode_prefix};
+use ipc_proto::wire::{BufferTooSmall, PartValue, TextBuf, Writer, decode, decode_prefix};
 use ipc_proto::{
     Array, CollectTracing2, Decode, Encode, EncodeError, InvalidValue, Message, Parsed, Request, ServerError,
     Text, Violation, encode,
@@ -171,7 +171,7 @@ pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
         let mut w = Writer::window(piece, skip);
         value.encode(&mut w);
         let needed = len - skip;
-        let fits = if room < needed { Err(EncodeError::BufferTooSmall { needed }) } else { Ok(needed) };
+        let fits = if room < needed { Err(BufferTooSmall { needed }) } else { Ok(needed) };
         assert_eq!(w.finish().map(|bytes| bytes.len()), fits);
     }
     assert_eq!(pieces, buf);

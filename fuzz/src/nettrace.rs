@@ -1,6 +1,6 @@
 use arbitrary::Unstructured;
-use ipc_proto::DecodeErrorKind;
-use ipc_proto::nettrace::{
+use nettrace::DecodeErrorKind;
+use nettrace::{
     End, FieldType, Fields, Item, Limits, Metadata, Parser, Record, Scalar, Trace, TraceWriter, Version,
     WriteError,
 };
@@ -215,7 +215,7 @@ fn described(metadata: &Metadata<'_>, len: usize, version: Version, check: impl 
 
 /// Whether two descriptions say the same.
 fn alike(a: &Fields<'_>, b: &Fields<'_>) -> bool {
-    let same = |(a, b): (ipc_proto::nettrace::Field<'_>, ipc_proto::nettrace::Field<'_>)| {
+    let same = |(a, b): (nettrace::Field<'_>, nettrace::Field<'_>)| {
         a.name == b.name && same_type(a.field_type, b.field_type)
     };
     a.len() == b.len() && a.iter().zip(b.iter()).all(same)

@@ -1,8 +1,6 @@
 //! Payloads that are written and read back.
 use arbitrary::{Result, Unstructured};
-use ipc_proto::nettrace::{
-    FieldType, Fields, FileTime, Item, Metadata, PayloadWriter, Scalar, Str, Value, WriteError,
-};
+use nettrace::{FieldType, Fields, FileTime, Item, Metadata, PayloadWriter, Scalar, Str, Value, WriteError};
 
 /// A field of a payload.
 enum Written {

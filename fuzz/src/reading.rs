@@ -1,9 +1,7 @@
 //! The records of a stream, in a form that compares two readers.
 use core::fmt::{Debug, Write};
 
-use ipc_proto::nettrace::{
-    Counter, End, Event, Limits, LossCounter, Parser, Record, SequencePoint, Slot, Version,
-};
+use nettrace::{Counter, End, Event, Limits, LossCounter, Parser, Record, SequencePoint, Slot, Version};
 
 /// The content of records as bytes, one record after another.
 #[derive(Debug, Default, PartialEq)]

@@ -1,5 +1,5 @@
 use arbitrary::Unstructured;
-use ipc_proto::nettrace::{
+use nettrace::{
     End, EventSelector, Limits, Parser, Record, Rewrite, RewriteCounts, RewriteOptions, RewriteSpace, Slot,
     TimeFilter, Version,
 };

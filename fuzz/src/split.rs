@@ -1,7 +1,7 @@
 use core::iter;
 
 use ipc_proto::types::{DumpFlags, DumpType, EnvironmentEntries, EnvironmentEntry, ProcessEnvironment};
-use ipc_proto::wire::{Reader, TextBuf, Writer, decode_prefix};
+use ipc_proto::wire::{Reader, TextBuf, WireError, Writer, decode_prefix};
 use ipc_proto::{
     Answer, Code, Command, Decode, DecodeError, Encode, Exchange, GenerateCoreDump3, Message, Parsed,
     ProtocolError, ReceiveEnvironment, Reply, Request, RequestError, Serve, Step, Text, UntypedCall,
@@ -88,7 +88,7 @@ impl Encode for Bytes<'_> {
 impl<'a> Decode<'a> for Bytes<'a> {
     const MIN_LEN: usize = 0;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         r.bytes(r.rest().len()).map(Self)
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
 use arbitrary::{Result, Unstructured};
-use ipc_proto::nettrace::{
+use nettrace::{
     Block, BlockKind, Event, Held, LossBuf, LossCounter, Order, OrderBuf, Record, SequencePoint, Slot, Store,
     StoreFull, Table, ThreadSequence, Trace, Version,
 };

@@ -1,6 +1,6 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{
+use nettrace::{
     BlockKind, Event, Fields, FileTime, Item, Label, Labels, Limits, Metadata, MetadataBuf, Pairs, Parser,
     Record, Scalar, SequencePoint, Stack, ThreadEntries, ThreadEntry, ThreadSequence, Trace, TraceWriter,
     Version, clr, frames,
@@ -286,7 +286,7 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
             6 => {
                 let text = short_text(u)?.replace('\0', "");
                 payload.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
-                (Scalar::Utf16String, format!("Text({:?})", ipc_proto::nettrace::Str::from(&text[..])))
+                (Scalar::Utf16String, format!("Text({:?})", nettrace::Str::from(&text[..])))
             }
             _ => {
                 let is: bool = u.arbitrary()?;

@@ -1,6 +1,6 @@
 //! Generates objects and blocks of kinds that the parser does not know.
 use arbitrary::{Result, Unstructured};
-use ipc_proto::nettrace::Version;
+use nettrace::Version;
 
 /// Generates an object of an unknown name, or a block of an unknown kind of V6. Its length is a multiple of 4, so that
 /// a writer can continue after it: the bodies of its blocks are aligned.

@@ -1,9 +1,11 @@
 use arbitrary::Unstructured;
-use ipc_proto::nettrace::{Metadata, Str, WriteError};
-use ipc_proto::user_events::{
-    Extension, ExtensionItem, InlineLayout, InlineMetadata, MetadataCache, TracepointFormat, TracepointRecord,
+use ipc_proto::Guid;
+use ipc_proto::types::TracepointFormat;
+use nettrace::user_events::{
+    Extension, ExtensionItem, InlineLayout, InlineMetadata, MetadataCache, TracepointRecord,
 };
-use ipc_proto::{DecodeError, DecodeErrorKind, Guid};
+use nettrace::{DecodeError, DecodeErrorKind};
+use nettrace::{Metadata, Str, WriteError};
 
 /// Checks that tracepoint formats, records, extensions and metadata survive encoding and decoding.
 ///

@@ -1,8 +1,8 @@
-use ipc_proto::nettrace::{
+use ipc_proto::wire::steps;
+use nettrace::{
     EventAssembler, Limits, LossCounter, Metadata, Parser, ParserBuf, Progress, Record, Rewrite,
     RewriteOptions, RewriteSpace, Slot, Version,
 };
-use ipc_proto::steps;
 
 use crate::repetition::repetition;
 

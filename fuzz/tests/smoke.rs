@@ -11,8 +11,9 @@ use ipc_fuzz::{
     PROPERTIES, Property, RecordedTrace, assemble, conversation, events, legacy, message, metadata, monitor,
     nettrace, payload, port_config, rewrite, session, split, testdata, traces, user_events,
 };
-use ipc_proto::nettrace::{Limits, Metadata, Parser, Record, Version};
-use ipc_proto::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointFormat, TracepointRecord};
+use ipc_proto::types::TracepointFormat;
+use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointRecord};
+use nettrace::{Limits, Metadata, Parser, Record, Version};
 
 /// The inputs that fuzzing has found, and those that once failed.
 #[test]

@@ -1,5 +1,5 @@
 //! The advertise frame, with which a runtime introduces itself to a monitor.
-use crate::wire::{PartValue, Path, Reader, Visitor, Writer};
+use crate::wire::{PartValue, Path, Reader, Visitor, WireError, WireErrorKind, Writer};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 
 /// The frame that a runtime sends first on every connection to a monitor.
@@ -50,7 +50,9 @@ impl Advertise {
     /// # Errors
     /// [`DecodeErrorKind::BadAdvertise`], as soon as a byte of the magic is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Parsed<Self>, DecodeError> {
-        check_magic(bytes)?;
+        if let Some(offset) = wrong_magic(bytes) {
+            return Err(DecodeError { kind: DecodeErrorKind::BadAdvertise, offset });
+        }
         Ok(match bytes.get(..Self::LEN) {
             Some(frame) => Parsed::Complete { value: Reader::new(frame).read()?, used: Self::LEN },
             None => Parsed::Partial { needed: Self::LEN },
@@ -58,12 +60,16 @@ impl Advertise {
     }
 }
 
-/// Checks the magic as far as `bytes` contain it.
-fn check_magic(bytes: &[u8]) -> Result<(), DecodeError> {
-    match Advertise::MAGIC.iter().zip(bytes).position(|(a, b)| a != b) {
-        Some(offset) => Err(DecodeError { kind: DecodeErrorKind::BadAdvertise, offset }),
-        None => Ok(()),
-    }
+/// Returns the offset of the first byte that is not that of the magic.
+fn wrong_magic(bytes: &[u8]) -> Option<usize> {
+    Advertise::MAGIC.iter().zip(bytes).position(|(a, b)| a != b)
+}
+
+/// Checks the magic at the front of the remaining bytes.
+fn check_magic(r: &Reader<'_>) -> Result<(), WireError> {
+    wrong_magic(r.rest()).map_or(Ok(()), |at| {
+        Err(WireError { kind: WireErrorKind::BadValue, offset: r.offset().saturating_add(at) })
+    })
 }
 
 impl Encode for Advertise {
@@ -78,19 +84,15 @@ impl Encode for Advertise {
 impl<'a> Decode<'a> for Advertise {
     const MIN_LEN: usize = Self::LEN;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let start = r.offset();
-        let magic = r.array::<8>()?;
-        check_magic(&magic).map_err(|e| DecodeError { offset: e.offset.saturating_add(start), ..e })?;
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
+        check_magic(r)?;
+        r.array::<8>()?;
         Ok(Self { runtime_cookie: r.read()?, process_id: r.read()?, future: r.read()? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         let field = |name| Path::Field(path, name);
-        let start = r.offset();
-        check_magic(r.rest())
-            .map_err(|e| DecodeError { offset: e.offset.saturating_add(start), ..e })
-            .inspect_err(|error| visitor.failed(&field("magic"), *error))?;
+        check_magic(r).inspect_err(|error| visitor.failed(&field("magic"), *error))?;
         r.show(field("magic"), visitor, Reader::array::<8>, |_, magic| PartValue::Bytes(magic))?;
         Guid::inspect(r, &field("runtime_cookie"), visitor)?;
         u64::inspect(r, &field("process_id"), visitor)?;

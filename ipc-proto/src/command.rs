@@ -10,6 +10,7 @@ pub(crate) mod invalid_value;
 mod process_info;
 pub(crate) mod request_error;
 pub(crate) mod table;
+mod tracepoint_format;
 pub mod types;
 pub(crate) mod violation;
 

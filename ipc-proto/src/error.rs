@@ -1,9 +1,10 @@
 //! Errors: one per layer, each wraps the error of the layer below. They contain no strings; `Display` writes the sentence.
 use core::fmt;
 
-use crate::Code;
+use crate::wire::{BufferTooSmall, WireError, WireErrorKind};
+use crate::{Code, HResult};
 
-/// An error in bytes, and its place.
+/// An error in the bytes of a message, and its place.
 ///
 /// ```
 /// use ipc_proto::{DecodeErrorKind, Message};
@@ -19,7 +20,7 @@ pub struct DecodeError {
     pub offset: usize,
 }
 
-/// A kind of error in bytes.
+/// A kind of error in the bytes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
@@ -29,7 +30,7 @@ pub enum DecodeErrorKind {
     BadMagic,
     /// The first bytes of an advertise frame are not `ADVR_V1` and a NUL.
     BadAdvertise,
-    /// A size field is smaller than the structure that it belongs to: that of a message is less than 20.
+    /// The size of the message is less than 20.
     BadSize,
     /// The last unit of a string is not NUL.
     Unterminated,
@@ -39,43 +40,22 @@ pub enum DecodeErrorKind {
     TrailingBytes,
     /// The message is longer than the buffer for it.
     TooLong,
-    /// A variable-length integer has more bytes or more bits than its type.
-    BadVarint,
-    /// A type code or a kind is not documented, or not allowed in this place.
-    UnknownType,
-    /// Objects and arrays are nested deeper than any writer does.
-    TooDeep,
-    /// A payload has more values than its bytes can contain.
-    TooManyItems,
-    /// The version of a layout is not documented.
-    UnknownVersion,
-    /// The bytes have several meanings, and the input does not state which one applies.
-    Ambiguous,
-    /// A description belongs to another event than the one it was sent with.
-    OtherEvent,
-    /// Fields are described in a second way although the first one must be empty then.
-    DescribedTwice,
+    /// A field has a value that its type does not allow.
+    BadValue,
 }
 
 impl fmt::Display for DecodeErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnexpectedEnd => "a field extends past the end",
+            Self::UnexpectedEnd => return WireErrorKind::UnexpectedEnd.fmt(f),
+            Self::Unterminated => return WireErrorKind::Unterminated.fmt(f),
+            Self::CountTooLarge => return WireErrorKind::CountTooLarge.fmt(f),
+            Self::TrailingBytes => return WireErrorKind::TrailingBytes.fmt(f),
+            Self::BadValue => return WireErrorKind::BadValue.fmt(f),
             Self::BadMagic => "not the magic DOTNET_IPC_V1",
             Self::BadAdvertise => "not the magic ADVR_V1",
             Self::BadSize => "a size field too small for its structure",
-            Self::Unterminated => "a string without its final NUL",
-            Self::CountTooLarge => "a count too large for the bytes that follow",
             Self::TooLong => "a message longer than the buffer for it",
-            Self::TrailingBytes => "bytes where none are allowed",
-            Self::BadVarint => "a variable-length integer too large for its type",
-            Self::UnknownType => "a type that is unknown or not allowed here",
-            Self::TooDeep => "objects and arrays nested too deep",
-            Self::TooManyItems => "more values than the bytes can contain",
-            Self::UnknownVersion => "an unknown version of the layout",
-            Self::Ambiguous => "a layout that cannot be determined",
-            Self::OtherEvent => "the description of another event",
-            Self::DescribedTwice => "a second description of the fields",
         })
     }
 }
@@ -85,6 +65,28 @@ impl fmt::Display for DecodeError {
     }
 }
 impl core::error::Error for DecodeError {}
+impl From<WireError> for DecodeError {
+    fn from(e: WireError) -> Self {
+        let kind = match e.kind {
+            WireErrorKind::UnexpectedEnd => DecodeErrorKind::UnexpectedEnd,
+            WireErrorKind::Unterminated => DecodeErrorKind::Unterminated,
+            WireErrorKind::CountTooLarge => DecodeErrorKind::CountTooLarge,
+            WireErrorKind::TrailingBytes => DecodeErrorKind::TrailingBytes,
+            WireErrorKind::BadValue => DecodeErrorKind::BadValue,
+        };
+        Self { kind, offset: e.offset }
+    }
+}
+
+/// Returns the code with which a runtime refuses malformed bytes. This is the only place that decides it.
+impl From<DecodeError> for HResult {
+    fn from(e: DecodeError) -> Self {
+        match e.kind {
+            DecodeErrorKind::BadMagic => Self::UNKNOWN_MAGIC,
+            _ => Self::BAD_ENCODING,
+        }
+    }
+}
 
 /// An error of encoding a value, or of an answer.
 ///
@@ -122,9 +124,7 @@ pub enum EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BufferTooSmall { needed } => {
-                write!(f, "the buffer is too small: {needed} bytes are needed")
-            }
+            Self::BufferTooSmall { needed } => BufferTooSmall { needed: *needed }.fmt(f),
             Self::MessageTooLong { len } => {
                 write!(f, "the message would have {len} bytes, and no message can have more than 65535")
             }
@@ -136,6 +136,11 @@ impl fmt::Display for EncodeError {
     }
 }
 impl core::error::Error for EncodeError {}
+impl From<BufferTooSmall> for EncodeError {
+    fn from(e: BufferTooSmall) -> Self {
+        Self::BufferTooSmall { needed: e.needed }
+    }
+}
 
 /// The reason why an exchange ended without its answer.
 ///
@@ -217,5 +222,10 @@ impl core::error::Error for ProtocolError {
 impl From<DecodeError> for ProtocolError {
     fn from(e: DecodeError) -> Self {
         Self::Decode(e)
+    }
+}
+impl From<WireError> for ProtocolError {
+    fn from(e: WireError) -> Self {
+        Self::Decode(e.into())
     }
 }

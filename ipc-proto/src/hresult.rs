@@ -1,8 +1,6 @@
 //! Result codes on the wire.
 use core::fmt;
 
-use crate::{DecodeError, DecodeErrorKind};
-
 /// A result code: the `i32` of an Error answer.
 ///
 /// The specification lists ten under "Error" as `DS_IPC_E_…`. Runtimes also send other HRESULTs, which the code for
@@ -100,15 +98,5 @@ impl fmt::Debug for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;
         self.name().map_or(Ok(()), |name| write!(f, " {name}"))
-    }
-}
-
-/// Returns the code with which a runtime refuses malformed bytes. This is the only place that decides it.
-impl From<DecodeError> for HResult {
-    fn from(e: DecodeError) -> Self {
-        match e.kind {
-            DecodeErrorKind::BadMagic => Self::UNKNOWN_MAGIC,
-            _ => Self::BAD_ENCODING,
-        }
     }
 }

@@ -42,9 +42,9 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 
 use crate::types::{EventLevel, SessionId};
-use crate::wire::{Path, Reader, Visitor, Writer, decode_prefix, wire_enum};
+use crate::wire::{Path, Reader, Visitor, WireError, Writer, decode_prefix, wire_enum};
 use crate::{
-    Array, Code, Command, Continuation, Decode, DecodeError, Encode, HResult, Message, ParsePipeNameError,
+    Array, Code, Command, Continuation, Decode, Encode, HResult, Message, ParsePipeNameError,
     ParseSocketNameError, Parsed, PipeName, SocketName, Text,
 };
 
@@ -189,11 +189,11 @@ impl Encode for DraftCollectTracing<'_> {
 impl<'a> Decode<'a> for DraftCollectTracing<'a> {
     const MIN_LEN: usize = 12;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         Ok(Self { circular_buffer_mb: r.read()?, output_path: r.read()?, providers: r.read()? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         u32::inspect(r, &Path::Field(path, "circular_buffer_mb"), visitor)?;
         Text::inspect(r, &Path::Field(path, "output_path"), visitor)?;
         Array::<DraftProvider<'a>>::inspect(r, &Path::Field(path, "providers"), visitor)
@@ -248,13 +248,13 @@ impl Encode for DraftProvider<'_> {
 impl<'a> Decode<'a> for DraftProvider<'a> {
     const MIN_LEN: usize = 16;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         let (keywords, level, name) = (r.read()?, r.read()?, r.read()?);
         let filter_data = if r.rest().is_empty() { None } else { Some(r.read()?) };
         Ok(Self { keywords, level, name, filter_data })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         u64::inspect(r, &Path::Field(path, "keywords"), visitor)?;
         EventLevel::inspect(r, &Path::Field(path, "level"), visitor)?;
         Text::inspect(r, &Path::Field(path, "name"), visitor)?;
@@ -359,11 +359,11 @@ impl Encode for OldRequest<'_> {
 impl<'a> Decode<'a> for OldRequest<'a> {
     const MIN_LEN: usize = 8;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         Ok(Self { message_type: r.read()?, process_id: r.read()?, rest: r.bytes(r.rest().len())? })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         OldMessageType::inspect(r, &Path::Field(path, "message_type"), visitor)?;
         u32::inspect(r, &Path::Field(path, "process_id"), visitor)?;
         r.show_rest(Path::Field(path, "rest"), visitor)

@@ -19,12 +19,8 @@ mod hresult;
 #[cfg(feature = "legacy")]
 pub mod legacy;
 mod message;
-pub mod nettrace;
 pub mod plan;
 pub mod port;
-#[doc(hidden)]
-pub mod steps;
-pub mod user_events;
 pub mod wire;
 
 pub use advertise::Advertise;

@@ -11,7 +11,7 @@
 //! follows a message on its connection (a NetTrace stream, the environment) is not part of `size`.
 use core::fmt;
 
-use crate::wire::{Path, Reader, Text, Visitor, Writer};
+use crate::wire::{Path, Reader, Text, Visitor, WireError, WireErrorKind, Writer};
 use crate::{Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, HResult};
 
 /// The result of parsing a frame at the front of some bytes.
@@ -55,7 +55,7 @@ impl Header {
     /// Decodes the header. Fails if the size is not [valid](read_size).
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let magic = r.array()?;
-        let size = read_size(r)?;
+        let size = read_size(r).map_err(header_error)?;
         let code = Code(u16::from_be_bytes(r.array()?));
         r.array::<2>()?; // reserved: ignored by everyone
         Ok(Self { magic, size, code })
@@ -73,10 +73,18 @@ impl Header {
 }
 
 /// Reads the size of a message. Every `u16` from the length of the header on is valid.
-pub(crate) fn read_size(r: &mut Reader<'_>) -> Result<u16, DecodeError> {
-    let invalid = r.error(DecodeErrorKind::BadSize);
+pub(crate) fn read_size(r: &mut Reader<'_>) -> Result<u16, WireError> {
+    let invalid = r.error(WireErrorKind::BadValue);
     let size: u16 = r.read()?;
     if usize::from(size) < Message::HEADER_LEN { Err(invalid) } else { Ok(size) }
+}
+
+/// Converts an error of the fields of a header. Only its size can have a value that is not allowed.
+pub(crate) fn header_error(e: WireError) -> DecodeError {
+    match e.kind {
+        WireErrorKind::BadValue => DecodeError { kind: DecodeErrorKind::BadSize, offset: e.offset },
+        _ => e.into(),
+    }
 }
 
 /// Checks as much of the magic as `bytes` contain.
@@ -140,7 +148,7 @@ impl<'a> Message<'a> {
     /// # Errors
     /// If the payload is malformed. Offsets count from the start of the message.
     pub fn decode<T: Decode<'a>>(&self) -> Result<T, DecodeError> {
-        Reader::at(self.payload, Self::HEADER_LEN).read()
+        Ok(Reader::at(self.payload, Self::HEADER_LEN).read()?)
     }
 }
 
@@ -179,7 +187,7 @@ pub fn encode<'b>(
     let len = w.len();
     let size = u16::try_from(len).map_err(|_| EncodeError::MessageTooLong { len })?;
     w.patch_u16(size_at, size);
-    w.finish()
+    Ok(w.finish()?)
 }
 
 /// Encodes a whole message into a `Vec`.
@@ -241,13 +249,13 @@ impl Encode for ServerError<'_> {
 impl<'a> Decode<'a> for ServerError<'a> {
     const MIN_LEN: usize = HResult::MIN_LEN;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         let hresult = r.read()?;
         let message = if r.rest().len() < Text::MIN_LEN { None } else { Some(r.read()?) };
         Ok(Self { hresult, message })
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         HResult::inspect(r, &Path::Field(path, "hresult"), visitor)?;
         let message = Path::Field(path, "message");
         if r.rest().len() < Text::MIN_LEN { Ok(()) } else { Text::inspect(r, &message, visitor) }

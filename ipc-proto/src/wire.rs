@@ -20,32 +20,35 @@
 //! let (text, rest) = decode_prefix::<Text<'_>>(&bytes)?;
 //! assert_eq!(text, "h");
 //! assert_eq!(rest, [0xff]);
-//! # Ok::<(), ipc_proto::DecodeError>(())
+//! # Ok::<(), ipc_proto::wire::WireError>(())
 //! ```
 mod array;
 mod decode;
 mod digits;
 mod encode;
+mod error;
 mod guid;
 mod inspect;
 mod int;
 mod reader;
+pub mod steps;
 mod text;
 mod writer;
 
 pub use array::{Array, Iter};
 pub use decode::{Decode, decode, decode_prefix};
-pub(crate) use digits::{hex_digit, number};
+pub(crate) use digits::hex_digit;
+pub use digits::number;
 pub use encode::Encode;
+pub use error::{BufferTooSmall, WireError, WireErrorKind};
 pub use guid::{Guid, ParseGuidError};
 pub use inspect::{Part, PartValue, Path, Visitor};
-pub(crate) use int::{low_u8, low_u16, low_u32};
+pub use int::{low_u8, low_u16, low_u32, to_u32, to_u64, to_usize};
 pub use reader::Reader;
 #[cfg(feature = "alloc")]
 pub use text::TextBuf;
 pub use text::{Text, Units};
-pub use writer::Writer;
-pub(crate) use writer::copy;
+pub use writer::{Writer, copy};
 
 /// Declares a struct whose wire form is the wire forms of its fields, in order.
 macro_rules! wire_struct {
@@ -76,7 +79,7 @@ macro_rules! wire_struct {
         const MIN_LEN: usize = 0usize $(.saturating_add(<$ty as $crate::Decode<$lt>>::MIN_LEN))*;
 
         #[inline]
-        fn decode(_r: &mut $crate::wire::Reader<$lt>) -> Result<Self, $crate::DecodeError> {
+        fn decode(_r: &mut $crate::wire::Reader<$lt>) -> Result<Self, $crate::wire::WireError> {
             Ok(Self { $($field: _r.read()?,)* })
         }
 
@@ -84,7 +87,7 @@ macro_rules! wire_struct {
             _r: &mut $crate::wire::Reader<$lt>,
             _path: &$crate::wire::Path<'_>,
             _visitor: &mut dyn $crate::wire::Visitor,
-        ) -> Result<(), $crate::DecodeError> {
+        ) -> Result<(), $crate::wire::WireError> {
             $(<$ty as $crate::Decode<$lt>>::inspect(
                 _r,
                 &$crate::wire::Path::Field(_path, stringify!($field)),
@@ -132,7 +135,7 @@ macro_rules! wire_enum {
             const MIN_LEN: usize = <$int as $crate::Decode<'a>>::MIN_LEN;
 
             #[inline]
-            fn decode(r: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::DecodeError> { Ok(Self(r.read()?)) }
+            fn decode(r: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::WireError> { Ok(Self(r.read()?)) }
 
             fn shown(&self, _: &'a [u8]) -> $crate::wire::PartValue<'a> {
                 $crate::wire::PartValue::Number { number: self.0.into(), name: self.name() }

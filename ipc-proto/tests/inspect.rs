@@ -12,7 +12,7 @@ mod cases;
 use cases::cases;
 use ipc_fuzz::{Vector, testdata};
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-use ipc_proto::wire::{Part, PartValue, Path};
+use ipc_proto::wire::{Part, PartValue, Path, WireError, WireErrorKind};
 use ipc_proto::{
     Advertise, Code, CommandInfo, Decode, DecodeError, DecodeErrorKind, Message, Parsed, Request,
     ServerError, wire,
@@ -150,7 +150,10 @@ fn a_reserved_number_other_than_0_is_a_problem() {
 
         let frame = [&b"ADVR_V1\0"[..], &[7; 24], &reserved].concat();
         let mut r = wire::Reader::new(&frame);
-        assert_eq!(problems(|mut visitor| Advertise::inspect(&mut r, &Path::Root, &mut visitor)), ["future"]);
+        assert_eq!(
+            problems(|mut visitor| Ok(Advertise::inspect(&mut r, &Path::Root, &mut visitor)?)),
+            ["future"]
+        );
     }
     for vector in testdata("messages") {
         let answer_to = command(&vector);
@@ -202,7 +205,7 @@ fn an_advertise_frame_after_other_bytes() {
     assert_eq!(at_frame(&bytes).read::<Advertise>().unwrap().process_id, 7);
 
     bytes[8] = b'?';
-    let error = Err(DecodeError { kind: DecodeErrorKind::BadAdvertise, offset: 8 });
+    let error = Err(WireError { kind: WireErrorKind::BadValue, offset: 8 });
     assert_eq!(Advertise::inspect(&mut at_frame(&bytes), &Path::Root, &mut |_: &Part<'_>| {}), error);
     assert_eq!(at_frame(&bytes).read::<Advertise>().map(|_| ()), error);
 }
@@ -244,7 +247,7 @@ macro_rules! response {
         fn response<'r>(command: Code, payload: &'r [u8]) -> Result<(), DecodeError> {
             let mut r = wire::Reader::at(payload, Message::HEADER_LEN);
             match command.0 {
-                $($code => r.read::<$response $(<$r>)?>().map(|_| ()),)*
+                $($code => Ok(r.read::<$response $(<$r>)?>().map(|_| ())?),)*
                 _ => panic!("{command} is not in the table"),
             }
         }

@@ -1,5 +1,4 @@
-//! The codec and NetTrace read and write integers in one way: through byteorder, or by `Encode` and `Decode`, which are
-//! built on it.
+//! The codec reads and writes integers in one way: through byteorder, or by `Encode` and `Decode`, which are built on it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -13,9 +12,8 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn integers_are_read_and_written_through_byteorder() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let all: Vec<_> = ["wire", "nettrace"].iter().flat_map(|folder| files(&src.join(folder))).collect();
-    assert!(all.len() > 40, "{all:?}");
+    let all = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire"));
+    assert!(all.len() > 10, "{all:?}");
     for path in all {
         let text = fs::read_to_string(&path).unwrap();
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));

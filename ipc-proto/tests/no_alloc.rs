@@ -1,5 +1,4 @@
 //! The core allocates nothing: an allocator counts.
-#![allow(unsafe_code, reason = "an allocator cannot be written without")]
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -7,16 +6,15 @@
     clippy::panic,
     reason = "a test fails by panicking"
 )]
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
+mod allocations;
+
 use core::convert::Infallible;
 use core::iter;
 use core::task::{Context, Poll, Waker};
-use std::alloc::System;
 use std::io::Write;
 
+use allocations::allocations;
 use ipc_fuzz::wire::feed;
-use ipc_proto::nettrace::{Event, Fields, Metadata, PayloadWriter, Scalar, Trace, TraceWriter, Version};
 use ipc_proto::plan::{
     self, DumpConfig, Fallback, FallbackStep, Flavour, InfoConfig, InfoStep, LostFeature, PlanStep,
     Providers, Runtime, TraceConfig,
@@ -31,35 +29,6 @@ use ipc_proto::{
     PollError, ReceiveAdvertise, Request, RequestError, Serve, ServerError, Step, Text, encode,
     poll_exchange,
 };
-
-struct Counting;
-
-thread_local! {
-    /// Of this thread, as the test harness has threads of its own.
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: all work is passed on to the system's allocator, with the arguments as they came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps to the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps to the contract of `dealloc`, and `block` came from `System`.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
-}
 
 /// Names in every form that a text can come in.
 fn providers() -> [Provider<'static>; 8] {
@@ -280,29 +249,4 @@ fn ports() {
     });
     assert_eq!(count, 0);
     assert!(seen > 3 && text.starts_with(b"/tmp/a,suspend;/tmp/b,,supsend;,;c,listen\0"));
-}
-
-#[test]
-fn writer_of_traces() {
-    let (mut buf, mut len) = ([0; 2048], 0);
-    let count = allocations(|| {
-        for version in [Version::V4, Version::V6] {
-            let (mut writer, mut space) =
-                (TraceWriter::new(&Trace::new(version), &mut buf).unwrap(), [0; 64]);
-            let mut tick = Metadata::new(1, "Demo", 7, "Tick");
-            let fields = [("Count", Scalar::UInt32), ("Text", Scalar::Utf16String)];
-            tick.fields = Fields::build(&fields, &mut space).unwrap();
-            len += writer.describe(&tick).unwrap().len();
-            for sequence in 1..=100 {
-                let mut space = [0; 64];
-                let payload = PayloadWriter::new(&mut space).uint32(sequence).utf16_string("tick");
-                let payload = payload.finish().unwrap();
-                let event = Event { metadata_id: 1, sequence, payload, ..Event::default() };
-                len += writer.event(&event).unwrap().len();
-            }
-            len += writer.finish().len();
-        }
-    });
-    assert_eq!(count, 0);
-    assert!(len > 2 * 100 * 14, "{len}");
 }

@@ -172,7 +172,7 @@ mod arbitrary {
     use super::*;
     use ::arbitrary::{Arbitrary, Unstructured};
     use ipc_proto::Decode;
-    use ipc_proto::wire::Reader;
+    use ipc_proto::wire::{Reader, WireError};
 
     /// Returns the value for `first`, many `b'a'` and a length of `last`.
     fn made<T>(make: impl Fn(&[u8]) -> T) -> Vec<T> {
@@ -209,7 +209,7 @@ mod arbitrary {
     impl Decode<'_> for Nothing {
         const MIN_LEN: usize = 1;
 
-        fn decode(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        fn decode(_: &mut Reader<'_>) -> Result<Self, WireError> {
             Ok(Self)
         }
 
@@ -217,7 +217,7 @@ mod arbitrary {
             _: &mut Reader<'_>,
             _: &ipc_proto::wire::Path<'_>,
             _: &mut dyn ipc_proto::wire::Visitor,
-        ) -> Result<(), DecodeError> {
+        ) -> Result<(), WireError> {
             Ok(())
         }
     }

@@ -231,7 +231,7 @@ impl FakeRuntime {
     /// ```
     /// use ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
     /// use ipc_proto::Array;
-    /// use ipc_proto::user_events::{MetadataCache, TracepointRecord};
+    /// use nettrace::user_events::{MetadataCache, TracepointRecord};
     /// use ipc_std::{Client, fake::{FakeRuntime, Profile}};
     /// use std::os::unix::net::UnixDatagram;
     ///

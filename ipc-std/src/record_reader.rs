@@ -1,6 +1,6 @@
 use std::io::{self, ErrorKind, Read};
 
-use ipc_proto::nettrace::{Limits, ParserBuf, Record, Version};
+use nettrace::{Limits, ParserBuf, Record, Version};
 
 /// Reads a trace record by record: a [`ParserBuf`] and the reader of its bytes.
 ///
@@ -9,7 +9,7 @@ use ipc_proto::nettrace::{Limits, ParserBuf, Record, Version};
 /// needs no buffer.
 ///
 /// ```
-/// use ipc_proto::nettrace::{End, Record};
+/// use nettrace::{End, Record};
 /// use ipc_std::RecordReader;
 ///
 /// # fn main() -> std::io::Result<()> {
@@ -78,7 +78,7 @@ impl<R: Read> RecordReader<R> {
     }
 
     /// Returns the name of the object that [`Record::Block`] was just returned for, as
-    /// [`Parser::object_name`](ipc_proto::nettrace::Parser::object_name) does.
+    /// [`Parser::object_name`](nettrace::Parser::object_name) does.
     #[must_use]
     pub fn object_name(&self) -> Option<&[u8]> {
         self.records.object_name()

@@ -3,7 +3,7 @@ use core::time::Duration;
 use std::io::{self, Read};
 use std::time::SystemTime;
 
-use ipc_proto::nettrace::{End, EventAssembler, Limits, Progress, TimeFilter, Trace, TraceEvent};
+use nettrace::{End, EventAssembler, Limits, Progress, TimeFilter, Trace, TraceEvent};
 
 use crate::record_reader::read_uninterrupted;
 
@@ -14,7 +14,7 @@ use crate::record_reader::read_uninterrupted;
 /// itself.
 ///
 /// ```
-/// use ipc_proto::nettrace::{End, Item};
+/// use nettrace::{End, Item};
 /// use ipc_std::TraceReader;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -161,7 +161,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost)
-    /// does not count. See [`LossCounter`](ipc_proto::nettrace::LossCounter).
+    /// does not count. See [`LossCounter`](nettrace::LossCounter).
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
         self.assembler.lost_at_start()

@@ -10,7 +10,7 @@ use crate::{Client, Error, Stream, sys};
 
 /// A session that writes to `user_events`. The connection carries no events: the runtime writes them to tracepoints.
 ///
-/// Tracepoints are read through `perf_event_open` or ftrace. [`ipc_proto::user_events`] decodes their records.
+/// Tracepoints are read through `perf_event_open` or ftrace. [`nettrace::user_events`] decodes their records.
 ///
 /// [Stop](Self::stop) the session. Dropping it only closes the connection. Newer runtimes notice that within 100 ms;
 /// the first versions of .NET 10 continue the session until their process ends.

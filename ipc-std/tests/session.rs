@@ -478,7 +478,7 @@ fn nothing_is_lost_when_a_reader_would_block() {
             }
         }
         assert!(pending > 0 && matches!(reader.poll_next_event(), Ok(Poll::Ready(None))));
-        assert_eq!(reader.end(), Some(ipc_proto::nettrace::End::Complete));
+        assert_eq!(reader.end(), Some(nettrace::End::Complete));
         events
     };
     let trickle = |piece| Trickle { rest: trace, piece, blocks: false };
@@ -489,7 +489,7 @@ fn nothing_is_lost_when_a_reader_would_block() {
     for piece in [1, 7, 1000] {
         assert_eq!(all(TraceReader::new(trickle(piece))), whole);
         let mut sorted =
-            all(TraceReader::new(trickle(piece)).in_order(ipc_proto::nettrace::EventAssembler::ORDER_LIMIT));
+            all(TraceReader::new(trickle(piece)).in_order(nettrace::EventAssembler::ORDER_LIMIT));
         assert!(sorted.is_sorted_by_key(|(timestamp, _)| *timestamp));
         sorted.sort();
         assert_eq!(sorted, in_order);
@@ -523,7 +523,7 @@ fn a_stream_that_is_not_closed_after_its_end_mark() {
         let Error::Timeout { phase, .. } = inside(error) else { panic!("another error") };
         assert_eq!(matches!(phase, Phase::StoppingTrace { .. }), stops, "{phase:?}");
         assert_eq!(matches!(phase, Phase::ReadingTrace), !stops, "{phase:?}");
-        assert_eq!(reader.end(), Some(ipc_proto::nettrace::End::Complete));
+        assert_eq!(reader.end(), Some(nettrace::End::Complete));
         let end = reader.get_ref().end();
         assert!(if stops { matches!(end, Some(SessionEnd::TimedOut(_))) } else { end.is_none() }, "{end:?}");
         reader.into_inner().abandon();

@@ -9,12 +9,12 @@ use std::io::{self, Read};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use ipc_proto::nettrace::End;
 use ipc_proto::plan::Flavour;
 use ipc_proto::types::{EventFilter, EventLevel, ProcessInfo3, StreamingProvider};
 use ipc_proto::{Advertise, Array, Guid, Request};
 use ipc_std::conformance::{State, cases, run};
 use ipc_std::{Client, Server, ServerStopper, Stream, TraceConfig, TraceReader, TraceSession};
+use nettrace::End;
 
 mod peer;
 #[path = "../examples/toy_runtime/runtime.rs"]

@@ -12,8 +12,8 @@ use core::time::Duration;
 use std::io::{self, ErrorKind, Read};
 use std::time::SystemTime;
 
-use ipc_proto::nettrace::{Corruption, End, EventAssembler, Limits, Parser, Record, TraceEvent, Truncation};
 use ipc_std::{RecordReader, TraceReader, system_time};
+use nettrace::{Corruption, End, EventAssembler, Limits, Parser, Record, TraceEvent, Truncation};
 
 /// Returns name, bytes and expected numbers of each trace.
 fn traces() -> Vec<(String, Vec<u8>, serde_json::Value)> {

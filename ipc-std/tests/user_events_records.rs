@@ -17,10 +17,10 @@ use std::os::unix::net::UnixDatagram;
 use ipc_proto::types::{
     EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProvider, UserEventsSession,
 };
-use ipc_proto::user_events::{ExtensionItem, MetadataCache, TracepointRecord};
 use ipc_proto::{Array, HResult, Text};
 use ipc_std::fake::{FakeRuntime, Profile};
 use ipc_std::{Client, Error, UserEvents};
+use nettrace::user_events::{ExtensionItem, MetadataCache, TracepointRecord};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 

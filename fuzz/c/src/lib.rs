@@ -17,7 +17,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{LazyLock, Mutex};
 
 use ipc_proto::types::{ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId};
-use ipc_proto::wire::{PartValue, Reader};
+use ipc_proto::wire::{PartValue, Reader, WireError};
 use ipc_proto::{
     Advertise, Answer, Code, Decode, DecodeError, Exchange, GetProcessInfo2, HResult, Message, Parsed,
     ProtocolError, Request, RequestError, Serve, Step, Text, UntypedCall, encode,
@@ -149,7 +149,7 @@ fn describe(bytes: &[u8]) -> String {
 }
 
 /// Decodes the fields at the front of a payload.
-fn decode<'a, T: Decode<'a>>(payload: &'a [u8]) -> Result<T, DecodeError> {
+fn decode<'a, T: Decode<'a>>(payload: &'a [u8]) -> Result<T, WireError> {
     Reader::at(payload, Message::HEADER_LEN).read()
 }
 
@@ -170,7 +170,7 @@ struct Anything;
 impl Decode<'_> for Anything {
     const MIN_LEN: usize = 0;
 
-    fn decode(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn decode(_: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self)
     }
 }
@@ -274,7 +274,7 @@ impl Out {
         }
     }
 
-    fn process_info(&mut self, info: Result<ProcessInfo3<'_>, DecodeError>) {
+    fn process_info(&mut self, info: Result<ProcessInfo3<'_>, WireError>) {
         self.result("process info", &info);
         if let Ok(info) = info {
             let texts = [

@@ -1,8 +1,8 @@
 use core::task::Poll;
 use std::io::{self, ErrorKind, Read};
 
-use ipc_proto::nettrace::{End, Limits, TraceEvent};
 use ipc_std::TraceReader;
+use nettrace::{End, Limits, TraceEvent};
 
 /// Checks that a `TraceReader` returns the same events and the same end for pieces of any size, and that errors of its
 /// reader lose nothing. The first bytes of the input choose the pieces and the errors, the others are the trace.

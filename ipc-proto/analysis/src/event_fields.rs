@@ -1,5 +1,5 @@
 //! Fields of single events by their names.
-use ipc_proto::nettrace::{Str, TraceEvent};
+use nettrace::{Str, TraceEvent};
 
 pub(crate) fn number(event: &TraceEvent<'_>, field: &str) -> Option<u64> {
     event.field(field)?.as_u64()

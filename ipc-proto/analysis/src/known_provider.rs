@@ -1,4 +1,4 @@
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 
 /// A provider whose events an analysis of this crate reads.
 ///

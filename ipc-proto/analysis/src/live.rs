@@ -26,7 +26,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 
 use crate::KnownProvider;
 use crate::call_tree::{CallTree, Order};
@@ -112,7 +112,7 @@ impl Activity {
 /// Adds up what a program does. The [module](self) has the events that it needs.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use nettrace_analysis::live::Live;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");

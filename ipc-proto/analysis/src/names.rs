@@ -44,7 +44,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::ops::Range;
 
-use ipc_proto::nettrace::{Metadata, TraceEvent};
+use nettrace::{Metadata, TraceEvent};
 
 use self::code_map::CodeMap;
 use self::frames::{Address, FrameTable, State, UNKNOWN};
@@ -60,7 +60,7 @@ use crate::rows::{MethodRow, ModuleRow};
 /// Names addresses by the events of a trace. The [module](self) has the rules.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use nettrace_analysis::names::Names;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");
@@ -364,7 +364,7 @@ pub(crate) fn process_of(event: &TraceEvent<'_>) -> u64 {
 mod tests {
     use alloc::vec::Vec;
 
-    use ipc_proto::nettrace::Str;
+    use nettrace::Str;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! The rows that name code, by their fixed layouts: later versions append fields, and a reader of the first fields
 //! reads them too.
 use ipc_proto::DecodeError;
-use ipc_proto::nettrace::Str;
 use ipc_proto::wire::Reader;
+use nettrace::Str;
 
 /// A method's code: MethodLoadVerbose, MethodUnloadVerbose, and both rows of the rundown.
 ///

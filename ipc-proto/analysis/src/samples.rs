@@ -42,8 +42,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use ipc_proto::nettrace::{EventSelector, Metadata, Str, TraceEvent};
 use ipc_proto::wire::Reader;
+use nettrace::{EventSelector, Metadata, Str, TraceEvent};
 
 pub use self::clock::{Clock, Unit};
 use crate::event_fields::{allocated, number};
@@ -117,7 +117,7 @@ pub struct SampledThread {
 /// Weighs the events of a trace by one clock or more.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use nettrace_analysis::call_tree::{CallTree, Order};
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///

@@ -2,7 +2,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 
 use crate::names::{AddressId, Names, process_of};
 use crate::place::{at, at_mut, index};

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+use nettrace::{EventAssembler, Limits, Progress};
 use nettrace_analysis::call_tree::{CallTree, Entry, NodeId, Order};
 use nettrace_analysis::samples::{Clock, Samples};
 

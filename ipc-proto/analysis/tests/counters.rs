@@ -12,7 +12,7 @@ mod runtime_events;
 
 use std::fs;
 
-use ipc_proto::nettrace::{
+use nettrace::{
     Event, EventAssembler, Fields, Limits, Metadata, Progress, Scalar, Trace, TraceEvent, TraceWriter,
     Version,
 };

@@ -6,7 +6,7 @@ mod runtime_events;
 use std::collections::BTreeMap;
 use std::fs;
 
-use ipc_proto::nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
+use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use nettrace_analysis::call_tree::{CallTree, Order};
 use nettrace_analysis::formats::Profile;
 use nettrace_analysis::names::FrameId;

@@ -10,7 +10,7 @@ mod runtime_events;
 
 use std::collections::BTreeMap;
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::call_tree::{CallTree, Order};
 use nettrace_analysis::gc::Collections;

@@ -10,7 +10,7 @@ mod runtime_events;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ipc_proto::nettrace::{
+use nettrace::{
     Event, EventAssembler, Fields, Limits, Metadata, Progress, Scalar, Trace, TraceEvent, TraceWriter,
     Version,
 };

@@ -3,7 +3,7 @@ use core::ffi::{c_char, c_void};
 use core::marker::PhantomData;
 use core::ptr;
 
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 use ipc_proto::wire::Writer;
 use ipc_proto::{Encode, Text as ProtoText};
 

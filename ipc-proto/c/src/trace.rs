@@ -4,7 +4,7 @@ use core::fmt::Write;
 use core::marker::PhantomData;
 use core::ptr;
 
-use ipc_proto::nettrace::{
+use nettrace::{
     BlockKind, End as ProtoEnd, Event as ProtoEvent, Fields, Item, Label as ProtoLabel, Labels, Limits,
     Metadata as ProtoMetadata, Parser as ProtoParser, Record as ProtoRecord, Str, Value, Version, clr,
 };

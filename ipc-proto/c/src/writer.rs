@@ -3,7 +3,7 @@ use core::ptr;
 use core::time::Duration;
 
 use ipc_proto::Guid as ProtoGuid;
-use ipc_proto::nettrace::{
+use nettrace::{
     CalendarTime, Event as ProtoEvent, Fields, Metadata as ProtoMetadata, Scalar,
     SequencePoint as ProtoPoint, Stack as ProtoStack, ThreadSequence, Trace as ProtoTrace, TraceBytes,
     TraceWriter, Version, WriteError,

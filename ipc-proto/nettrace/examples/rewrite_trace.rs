@@ -1,7 +1,7 @@
 //! Copies a trace from standard input to standard output, with the events of one provider and no command line.
 use std::io::{Read, Write};
 
-use ipc_proto::nettrace::{
+use nettrace::{
     EventSelector, Limits, Parser, Record, Rewrite, RewriteError, RewriteOptions, RewriteSpace, Slot,
     TraceWriter,
 };

@@ -2,7 +2,7 @@
 use std::io::Write;
 use std::time::SystemTime;
 
-use ipc_proto::nettrace::{
+use nettrace::{
     CalendarTime, Event, Fields, Metadata, PayloadWriter, Scalar, ThreadEntry, Trace, TraceWriter, Version,
     WriteError,
 };

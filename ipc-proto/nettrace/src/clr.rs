@@ -16,7 +16,7 @@
 //! no fields, and their payload is not decoded.
 //!
 //! ```
-//! use ipc_proto::nettrace::{Item, Metadata, Value, Version, clr};
+//! use nettrace::{Item, Metadata, Value, Version, clr};
 //!
 //! # let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
 //! # let record = [&1u32.to_le_bytes()[..], &utf16("Microsoft-Windows-DotNETRuntime"), &2u32.to_le_bytes(), &utf16(""),
@@ -26,14 +26,16 @@
 //! let mut values = metadata.fields.values(&[9, 0, 0, 0, 1, 0, 0, 0, 5, 0]);
 //! assert_eq!(values.next(), Some(Item::Value { name: "Count".into(), value: Value::UInt(9) }));
 //! assert_eq!(values.finish()?, []);
-//! # Ok::<(), ipc_proto::DecodeError>(())
+//! # Ok::<(), nettrace::DecodeError>(())
 //! ```
 mod row;
 mod table;
 
-use super::field::{Fields, Format};
-use super::{Metadata, Str};
-use crate::wire::Reader;
+use ipc_proto::wire::Reader;
+
+use crate::describe::field::{Fields, Format};
+use crate::describe::metadata::Metadata;
+use crate::encoding::text::Str;
 
 /// Adds the name and the fields that `metadata` lacks, if its event is one of the runtime's; otherwise gives it back
 /// as it is.
@@ -49,7 +51,7 @@ pub fn describe<'a>(metadata: Metadata<'a>, pointer_size: u32) -> Metadata<'a> {
 }
 
 /// Name and fields of an event that has no fields.
-pub(super) fn find(metadata: &Metadata<'_>, pointer_size: u32) -> Option<(Str<'static>, Fields<'static>)> {
+pub(crate) fn find(metadata: &Metadata<'_>, pointer_size: u32) -> Option<(Str<'static>, Fields<'static>)> {
     if !metadata.fields.is_empty() || metadata.problem.is_some() {
         return None;
     }

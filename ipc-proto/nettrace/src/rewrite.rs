@@ -5,18 +5,29 @@ mod rewrite_counts;
 mod space;
 mod thread_state;
 
-use self::command_line::CommandLine;
 pub use self::error::RewriteError;
 pub use self::options::{EventSelector, RewriteOptions};
 pub use self::rewrite_counts::RewriteCounts;
-use self::space::fold;
 pub use self::space::{Activities, MetadataState, RewriteSpace};
 pub use self::thread_state::ThreadState;
-use super::{
-    End, Event, Fields, Label, LabelList, Metadata, Record, SequencePoint, Stack, Table, Thread, ThreadEntry,
-    ThreadSequence, Trace, TraceBytes, TraceWriter, Version, WriteError,
-};
-use crate::Guid;
+use ipc_proto::Guid;
+
+use crate::describe::field::Fields;
+use crate::describe::metadata::Metadata;
+use crate::join::table::Table;
+use crate::parse::end::End;
+use crate::parse::event::Event;
+use crate::parse::label::{Label, LabelList};
+use crate::parse::parser::Record;
+use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
+use crate::parse::stack::Stack;
+use crate::parse::thread::{Thread, ThreadEntry};
+use crate::parse::trace::{Trace, Version};
+use crate::rewrite::command_line::CommandLine;
+use crate::rewrite::space::fold;
+use crate::write::error::WriteError;
+use crate::write::trace_writer::TraceWriter;
+use crate::write::trace_writer::trace_bytes::TraceBytes;
 
 /// A filter and converter of streams.
 ///
@@ -41,7 +52,7 @@ use crate::Guid;
 ///
 /// The example `rewrite_trace` keeps the events of one provider and removes command lines:
 ///
-#[doc = concat!("```\n", include_str!("../../examples/rewrite_trace.rs"), "```")]
+#[doc = concat!("```\n", include_str!("../examples/rewrite_trace.rs"), "```")]
 #[derive(Debug)]
 pub struct Rewrite<'s> {
     options: RewriteOptions<'s>,

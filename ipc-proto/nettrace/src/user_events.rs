@@ -1,9 +1,9 @@
 //! `user_events`: events that a runtime writes to tracepoints of the Linux kernel, instead of a stream.
 //!
-//! A client starts such a session with [`CollectTracing5`](crate::CollectTracing5) or
-//! [`CollectTracing6`](crate::CollectTracing6). It names the tracepoints, and passes the runtime a descriptor of
-//! `/sys/kernel/tracing/user_events_data`: see [`Continuation::UserEvents`](crate::Continuation::UserEvents). The runtime
-//! registers each tracepoint by its [`TracepointFormat`], and writes each event as a [`TracepointRecord`]. The client reads
+//! A client starts such a session with [`CollectTracing5`](ipc_proto::CollectTracing5) or
+//! [`CollectTracing6`](ipc_proto::CollectTracing6). It names the tracepoints, and passes the runtime a descriptor of
+//! `/sys/kernel/tracing/user_events_data`: see [`Continuation::UserEvents`](ipc_proto::Continuation::UserEvents). The runtime
+//! registers each tracepoint by its [`TracepointFormat`](ipc_proto::types::TracepointFormat), and writes each event as a [`TracepointRecord`]. The client reads
 //! them like any tracepoint, through `perf_event_open` or ftrace.
 //!
 //! ```text
@@ -40,10 +40,10 @@
 //!
 //! | duty of a runtime | type |
 //! |---|---|
-//! | convert CollectTracing5 and CollectTracing6 into one form | [`UserEventsSession`](crate::types::UserEventsSession), with `TryFrom` |
-//! | register each tracepoint of a provider with the kernel: the default one, then those of the sets | [`TracepointConfig::tracepoint_names`](crate::types::TracepointConfig::tracepoint_names), [`UserReg`], [`TracepointFormat`] |
-//! | select the events of a provider | [`UserEventsProvider::includes`](crate::types::UserEventsProvider::includes) |
-//! | find the tracepoint of an event | [`TracepointConfig::tracepoint_name`](crate::types::TracepointConfig::tracepoint_name) |
+//! | convert CollectTracing5 and CollectTracing6 into one form | [`UserEventsSession`](ipc_proto::types::UserEventsSession), with `TryFrom` |
+//! | register each tracepoint of a provider with the kernel: the default one, then those of the sets | [`TracepointConfig::tracepoint_names`](ipc_proto::types::TracepointConfig::tracepoint_names), [`UserReg`], [`TracepointFormat`](ipc_proto::types::TracepointFormat) |
+//! | select the events of a provider | [`UserEventsProvider::includes`](ipc_proto::types::UserEventsProvider::includes) |
+//! | find the tracepoint of an event | [`TracepointConfig::tracepoint_name`](ipc_proto::types::TracepointConfig::tracepoint_name) |
 //! | send metadata once in a session | [`WrittenKinds`], [`InlineMetadata`] |
 //! | write the event while a consumer listens | [`TracepointRecord`], [`Extension`] |
 //! | end the registrations at the end of the session | [`UserUnreg`] |
@@ -51,9 +51,9 @@
 //! A consumer joins the records with earlier metadata: `MetadataCache`, with the feature `alloc`.
 //!
 //! ```
-//! use ipc_proto::Guid;
-//! use ipc_proto::nettrace::{Fields, Metadata, PayloadWriter, Scalar};
-//! use ipc_proto::user_events::{Extension, InlineMetadata, ExtensionItem, TracepointRecord, TracepointFormat};
+//! use ipc_proto::{Guid, types::TracepointFormat};
+//! use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointRecord};
+//! use nettrace::{Fields, Metadata, PayloadWriter, Scalar};
 //!
 //! let format = TracepointFormat::new("MyTracepoint")?;
 //! assert!(format.as_str().starts_with("MyTracepoint u8 version; u16 event_id; "));
@@ -88,7 +88,6 @@ mod inline_metadata;
 #[cfg(feature = "alloc")]
 mod metadata_cache;
 mod record;
-mod tracepoint_format;
 mod user_reg;
 mod written_kinds;
 
@@ -97,6 +96,5 @@ pub use inline_metadata::{InlineLayout, InlineMetadata};
 #[cfg(feature = "alloc")]
 pub use metadata_cache::{MetadataCache, TracepointEvent};
 pub use record::TracepointRecord;
-pub use tracepoint_format::{TracepointFormat, TracepointFormatError};
 pub use user_reg::{UserReg, UserUnreg};
 pub use written_kinds::WrittenKinds;

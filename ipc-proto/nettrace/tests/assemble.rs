@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use ipc_proto::nettrace::{
+use nettrace::{
     End, Event, EventAssembler, Item, Label, Limits, Metadata, Parser, Progress, Record, Rewrite,
     RewriteOptions, RewriteSpace, SequencePoint, Slot, Stack, ThreadEntry, ThreadSequence, Trace, TraceBytes,
     TraceEvent, TraceWriter, Value, Version, WriteError,

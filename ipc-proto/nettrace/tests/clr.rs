@@ -7,12 +7,12 @@
     reason = "a test says what it expects"
 )]
 
-mod nettrace_blobs;
+mod blobs;
 
 use std::collections::BTreeMap;
 
-use ipc_proto::nettrace::{Item, Metadata, Str, Value, clr};
-use nettrace_blobs::{Blob, traces};
+use blobs::{Blob, traces};
+use nettrace::{Item, Metadata, Str, Value, clr};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
@@ -29,7 +29,7 @@ fn every_trace() {
     let mut seen = BTreeMap::<(String, u32, u32), (String, u32)>::new();
     for (name, bytes, _) in traces() {
         let mut rows = BTreeMap::new();
-        nettrace_blobs::read(&bytes, &mut |blob| match blob {
+        blobs::read(&bytes, &mut |blob| match blob {
             Blob::Metadata(metadata) => {
                 let described = clr::describe(metadata, 8);
                 if !metadata.fields.is_empty() {
@@ -63,8 +63,9 @@ fn every_trace() {
 #[test]
 fn every_kind() {
     let mut kinds = 0;
-    for line in
-        include_str!("../../testdata/nettrace/clr-payloads.txt").lines().filter(|line| !line.starts_with('#'))
+    for line in include_str!("../../../testdata/nettrace/clr-payloads.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
     {
         let columns: Vec<&str> = line.split(' ').collect();
         let [provider, id, version, name, payload] = columns[..] else { panic!("{line}") };
@@ -263,7 +264,7 @@ fn counted() {
 #[cfg(feature = "alloc")]
 #[test]
 fn owned() {
-    use ipc_proto::nettrace::{MetadataBuf, Version};
+    use nettrace::{MetadataBuf, Version};
 
     let utf16 = |s: &str| -> Vec<u8> { s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect() };
     for (provider, id, name, described) in [

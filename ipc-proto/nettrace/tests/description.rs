@@ -8,11 +8,12 @@
     reason = "a test asserts what it expects; random numbers may lose bits"
 )]
 
-mod nettrace_fields;
+mod fields;
 
-use ipc_proto::nettrace::{Metadata, MetadataBuf, Version};
-use ipc_proto::{DecodeErrorKind, Guid};
-use nettrace_fields::*;
+use fields::*;
+use ipc_proto::Guid;
+use nettrace::DecodeErrorKind;
+use nettrace::{Metadata, MetadataBuf, Version};
 
 fn nest(depth: usize, format: Format) -> Type {
     let mut of = Scalar(6);

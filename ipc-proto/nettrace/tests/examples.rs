@@ -22,7 +22,7 @@ mod write_example;
 use std::collections::HashSet;
 use std::process::Command;
 
-use ipc_proto::nettrace::{
+use nettrace::{
     CalendarTime, End, EventSelector, InvalidTrace, Limits, LossCounter, Metadata, Parser, Record, Slot,
     Trace, Version,
 };
@@ -83,7 +83,7 @@ fn the_example_of_the_writer_writes_a_valid_trace() {
 
 #[test]
 fn the_example_of_rewrite_writes_a_valid_trace() {
-    let source = include_bytes!("../../testdata/nettrace/gen-net10-lab-small.nettrace");
+    let source = include_bytes!("../../../testdata/nettrace/gen-net10-lab-small.nettrace");
     let only = [EventSelector { provider: "Lab-Workload", event_id: None }];
     assert_valid("rewrite_trace", &rewrite_example::rewrite_trace(source, &only).unwrap(), 135);
     assert_valid("rewrite_trace-all", &rewrite_example::rewrite_trace(source, &[]).unwrap(), 142);
@@ -91,8 +91,8 @@ fn the_example_of_rewrite_writes_a_valid_trace() {
 
 #[test]
 fn the_example_in_fixed_memory_reads_real_traces() {
-    let small = &include_bytes!("../../testdata/nettrace/gen-net10-lab-small.nettrace")[..];
-    let mixed = &include_bytes!("../../testdata/nettrace/gen-net10-small-mixed.nettrace")[..];
+    let small = &include_bytes!("../../../testdata/nettrace/gen-net10-lab-small.nettrace")[..];
+    let mixed = &include_bytes!("../../../testdata/nettrace/gen-net10-small-mixed.nettrace")[..];
     let mut memory = fixed_example::Memory::new();
     for (trace, events) in [(small, 142), (mixed, 406)] {
         let (found, with_stack, loss, end) = fixed_example::read_trace(trace, &mut memory).unwrap();

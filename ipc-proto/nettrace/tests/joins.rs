@@ -9,11 +9,11 @@
 use std::collections::HashMap;
 
 use ipc_fuzz::RecordedTrace;
-use ipc_proto::nettrace::{
+use ipc_proto::wire::steps;
+use nettrace::{
     Event, Held, Limits, LossBuf, LossCounter, Order, OrderBuf, Parser, Record, Slot, Store, StoreFull,
     Table, Thread, Trace, Version,
 };
-use ipc_proto::steps;
 use proptest::prelude::*;
 
 /// Returns the events between sequence points in a stable order of time.

@@ -8,12 +8,12 @@
     reason = "a test asserts what it expects"
 )]
 
-mod nettrace_blobs;
+mod blobs;
 
 use std::collections::BTreeMap;
 
-use ipc_proto::nettrace::{ArrayKind, FieldType, Metadata, Scalar};
-use nettrace_blobs::{Blob, traces};
+use blobs::{Blob, traces};
+use nettrace::{ArrayKind, FieldType, Metadata, Scalar};
 use serde_json::Value as Json;
 
 /// Returns the name that the independent reader has for a type.
@@ -78,7 +78,7 @@ fn every_trace() {
         let mut decoded = 0;
         let mut check = BTreeMap::<&str, u64>::new();
         let mut trailing = 0;
-        nettrace_blobs::read(&bytes, &mut |blob| match blob {
+        blobs::read(&bytes, &mut |blob| match blob {
             Blob::Metadata(metadata) => {
                 decoded += 1;
                 rows.insert(metadata.id, metadata);

@@ -8,11 +8,11 @@
     reason = "a test asserts what it expects; random numbers may lose bits"
 )]
 
-mod nettrace_fields;
+mod fields;
 
+use fields::*;
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{FieldType, FileTime, Metadata, Str, Value};
-use nettrace_fields::*;
+use nettrace::{FieldType, FileTime, Metadata, Str, Value};
 use proptest::prelude::*;
 
 /// Writes a random value of a type, and the items that it is read as.
@@ -239,7 +239,7 @@ fn same(found: FieldType<'_>, of: &Type) {
             }
         }
         (FieldType::Array { kind, element }, Array(code, of, count)) => {
-            use ipc_proto::nettrace::ArrayKind::{Counted, DataLoc, FixedLength, RelLoc};
+            use nettrace::ArrayKind::{Counted, DataLoc, FixedLength, RelLoc};
             match code {
                 19 => assert_eq!(kind, Counted),
                 22 => assert_eq!(kind, FixedLength(*count)),

@@ -1,14 +1,14 @@
 //! Payloads have the bytes of the format, and errors where it has no bytes.
 #![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
 
-mod nettrace_steps;
+mod steps;
 
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{
+use nettrace::{
     ArrayKind, Element, FieldType, Fields, FileTime, Item, Metadata, PayloadWriter, Record, Scalar, Str,
     Trace, TraceWriter, Value, Version, WriteError,
 };
-use nettrace_steps::picked;
+use steps::picked;
 
 /// Writes a payload of at most 1 KiB.
 #[track_caller]

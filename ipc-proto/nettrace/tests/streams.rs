@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use ipc_fuzz::RecordedTrace;
-use ipc_proto::nettrace::{
+use nettrace::{
     BlockKind, Corruption, End, Event, Limits, LossCounter, Parser, Record, Slot, Truncation, Version,
 };
 use serde_json::Value;
@@ -44,7 +44,7 @@ struct Counting<'s> {
 }
 
 impl<'s> Counting<'s> {
-    fn new(slots: &'s mut [Slot<ipc_proto::nettrace::Counter>]) -> Self {
+    fn new(slots: &'s mut [Slot<nettrace::Counter>]) -> Self {
         Self {
             version: Version::V4,
             summary: Summary {

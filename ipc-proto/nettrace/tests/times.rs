@@ -7,7 +7,7 @@
     reason = "a test states what it expects by unwrapping it"
 )]
 use ipc_fuzz::traces;
-use ipc_proto::nettrace::{
+use nettrace::{
     BlockKind, EventAssembler, Limits, LossCounter, Parser, Progress, Record, Rewrite, RewriteOptions,
     RewriteSpace, Slot, TimeFilter, TimeRange, TraceWriter,
 };

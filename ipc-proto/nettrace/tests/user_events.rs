@@ -5,19 +5,15 @@
     clippy::unwrap_used,
     reason = "a test fails by panicking"
 )]
-use ipc_proto::nettrace::{Fields, Metadata, Scalar, Str, Version, WriteError};
 use ipc_proto::types::{
     EventFilter, EventLevel, SessionConfig, TracepointConfig, TracepointSet, UserEventsProvider,
     UserEventsSession,
 };
-use ipc_proto::user_events::{
-    Extension, ExtensionItem, InlineLayout, InlineMetadata, TracepointFormat,
-    TracepointFormatError as FormatError, TracepointRecord,
-};
-use ipc_proto::{
-    Array, CollectTracing5, DecodeError, DecodeErrorKind, FieldPath, Guid, InvalidValue, Request, Text,
-    Violation,
-};
+use ipc_proto::types::{TracepointFormat, TracepointFormatError as FormatError};
+use ipc_proto::{Array, CollectTracing5, FieldPath, Guid, InvalidValue, Request, Text, Violation};
+use nettrace::user_events::{Extension, ExtensionItem, InlineLayout, InlineMetadata, TracepointRecord};
+use nettrace::{DecodeError, DecodeErrorKind};
+use nettrace::{Fields, Metadata, Scalar, Str, Version, WriteError};
 
 const ID: Guid = Guid([0xa1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
 const RELATED: Guid = Guid([0xb1; 16]);

@@ -10,8 +10,8 @@ use ipc_proto::types::{
     Format, SessionConfig, SessionConfig6, StreamingSession, TracepointConfig, TracepointSet,
     UserEventsSession,
 };
-use ipc_proto::user_events::{UserReg, UserUnreg, WrittenKinds};
 use ipc_proto::{Array, CollectTracing5, CollectTracing6, Request, ResumeRuntime, Text};
+use nettrace::user_events::{UserReg, UserUnreg, WrittenKinds};
 
 /// The layout of the kernel: packed, in the byte order of the system.
 #[test]
@@ -99,9 +99,10 @@ fn kinds_are_written_once() {
 
 #[cfg(feature = "alloc")]
 mod cache {
-    use ipc_proto::nettrace::Metadata;
-    use ipc_proto::user_events::{Extension, ExtensionItem, InlineMetadata, MetadataCache, TracepointRecord};
-    use ipc_proto::{DecodeErrorKind, Guid};
+    use ipc_proto::Guid;
+    use nettrace::DecodeErrorKind;
+    use nettrace::Metadata;
+    use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, MetadataCache, TracepointRecord};
 
     const RELATED: Guid = Guid([0xb1; 16]);
 

@@ -8,13 +8,14 @@
     reason = "a test asserts what it expects; random numbers may lose bits"
 )]
 
-mod nettrace_fields;
+mod fields;
 
 use core::hash::{Hash, Hasher};
 
-use ipc_proto::nettrace::{FieldType, FileTime, Metadata, Str, Value, Version};
-use ipc_proto::{DecodeErrorKind, Guid};
-use nettrace_fields::*;
+use fields::*;
+use ipc_proto::Guid;
+use nettrace::DecodeErrorKind;
+use nettrace::{FieldType, FileTime, Metadata, Str, Value, Version};
 
 #[test]
 fn every_scalar() {
@@ -229,7 +230,7 @@ fn universal() {
     // The code on the wire is the same.
     let metadata = Metadata::decode(Version::V6, &record).unwrap();
     let FieldType::Scalar(scalar) = metadata.fields.iter().next().unwrap().field_type else { panic!() };
-    assert_eq!((scalar, scalar.code()), (ipc_proto::nettrace::Scalar::Utf8String, 23));
+    assert_eq!((scalar, scalar.code()), (nettrace::Scalar::Utf8String, 23));
 }
 
 /// Texts compare and hash by their characters, in UTF-16 and in UTF-8.

@@ -8,17 +8,17 @@
     reason = "a test states what it expects by unwrapping it"
 )]
 
-mod nettrace_steps;
-mod nettrace_stream;
+mod steps;
+mod stream;
 
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{
+use nettrace::{
     ArrayKind, BlockKind, End, Event, FieldType, Fields, Label, Limits, Metadata, Pairs, Parser, Record,
     Scalar, SequencePoint, Stack, Str, ThreadEntry, ThreadSequence, Trace, TraceBytes, TraceWriter, Version,
     WriteError,
 };
-use nettrace_steps::picked;
-use nettrace_stream::{Stream, descriptions, put, stream, written};
+use steps::picked;
+use stream::{Stream, descriptions, put, stream, written};
 
 /// Writes a record of a stream of the same version.
 fn copy(stream: &mut Stream<'_>, step: &Record<'_>) {

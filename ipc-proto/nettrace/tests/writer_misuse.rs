@@ -1,13 +1,13 @@
 //! Every stream of a writer has its header first, and an error leaves only its record out.
 #![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
 
-mod nettrace_steps;
+mod steps;
 
-use ipc_proto::nettrace::{
+use nettrace::{
     End, Event, Record, Rewrite, RewriteOptions, RewriteSpace, Slot, Stack, Trace, TraceWriter, Version,
     WriteError,
 };
-use nettrace_steps::picked;
+use steps::picked;
 
 /// The compiler refuses a writer without a header, and a record after the end: see the documentation of `TraceWriter`.
 #[test]

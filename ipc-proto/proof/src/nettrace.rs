@@ -3,7 +3,7 @@ use core::fmt::Display;
 use core::hash::Hash;
 
 use ipc_proto::Decode;
-use ipc_proto::nettrace::*;
+use nettrace::*;
 
 use crate::wire::{Sum, value};
 use crate::{each, proves, proves_each};

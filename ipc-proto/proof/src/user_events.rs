@@ -4,7 +4,7 @@ use core::str::FromStr;
 
 use ipc_proto::Text;
 use ipc_proto::types::TracepointConfig;
-use ipc_proto::user_events::*;
+use nettrace::user_events::*;
 
 use crate::{each, proves};
 

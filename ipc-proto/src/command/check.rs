@@ -1,13 +1,13 @@
 //! The rules that runtimes apply to the values of a request: one function for each rule that a row of the table names.
 use super::field_path::{FieldPath, Place};
 use super::invalid_value::InvalidValue;
+use super::tracepoint_format::TracepointFormat;
 use super::types::{
     DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode, SessionConfig,
     SessionConfig6, StreamingProvider, TracepointConfig, TracepointSet, UserEventsProvider,
     UserEventsSession,
 };
 use super::violation::Violation;
-use crate::user_events::TracepointFormat;
 use crate::wire::Iter;
 use crate::{Array, Decode, Text};
 

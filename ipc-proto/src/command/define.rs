@@ -75,7 +75,7 @@ macro_rules! commands {
                 code: $crate::Code,
                 r: &mut $crate::wire::Reader<'a>,
                 visitor: &mut dyn $crate::wire::Visitor,
-            ) -> Result<(), $crate::DecodeError> {
+            ) -> Result<(), $crate::wire::WireError> {
                 match code.0 {
                     $($code => <$name $(<$lt>)? as $crate::Decode<'_>>::inspect(
                         r,
@@ -91,7 +91,7 @@ macro_rules! commands {
                 command: $crate::Code,
                 r: &mut $crate::wire::Reader<'r>,
                 visitor: &mut dyn $crate::wire::Visitor,
-            ) -> Result<(), $crate::DecodeError> {
+            ) -> Result<(), $crate::wire::WireError> {
                 match command.0 {
                     $($code => <$response $(<$response_lt>)? as $crate::Decode<'_>>::inspect(
                         r,

@@ -2,8 +2,8 @@ use core::fmt;
 
 use super::inspect::inspect_payload;
 use crate::message::Header;
-use crate::wire::{Part, Path, Reader, Visitor};
-use crate::{Code, DecodeError, Message};
+use crate::wire::{Part, Path, Reader, Visitor, WireError};
+use crate::{Code, Message};
 
 /// The field at an offset of a message, which displays as its path: `providers[3].name`. See [`Message::field_at`].
 ///
@@ -100,7 +100,7 @@ impl Visitor for Search<'_> {
     }
 
     /// All bytes after the last part count as those of the field that does not decode.
-    fn failed(&mut self, path: &Path<'_>, _: DecodeError) {
+    fn failed(&mut self, path: &Path<'_>, _: WireError) {
         if let Some(found) = self.found.take() {
             found(path);
         }

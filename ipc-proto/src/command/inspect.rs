@@ -1,9 +1,9 @@
 //! The parts of a message, with names and values.
 use super::table::{GenerateCoreDump3, Request};
 use super::{Command, CommandInfo};
-use crate::message::{check_magic, read_size};
-use crate::wire::{Part, PartValue, Path, Reader, Visitor};
-use crate::{Code, Decode, DecodeError, DecodeErrorKind, HResult, Message, ServerError};
+use crate::message::{check_magic, header_error, read_size};
+use crate::wire::{Part, PartValue, Path, Reader, Visitor, WireError, WireErrorKind};
+use crate::{Code, Decode, DecodeError, HResult, Message, ServerError};
 
 impl Message<'_> {
     /// Passes every part of the message at the front of `bytes` to `visitor`: the header, the fields, and as `rest` the
@@ -37,8 +37,8 @@ impl Message<'_> {
         check_magic(bytes)?;
         let (size, code) =
             inspect_header(&mut Reader::new(bytes), &mut visitor).map_err(|e| match e.kind {
-                DecodeErrorKind::UnexpectedEnd => DecodeError { offset: bytes.len(), ..e },
-                _ => e,
+                WireErrorKind::UnexpectedEnd => DecodeError { offset: bytes.len(), ..e.into() },
+                _ => header_error(e),
             })?;
         inspect_payload(bytes, size.into(), code, answer_to, &mut visitor)
     }
@@ -69,17 +69,17 @@ pub(super) fn inspect_payload(
         }
     };
     if whole.is_some() {
-        return inspected.and_then(|()| r.show_rest(last, visitor));
+        return Ok(inspected.and_then(|()| r.show_rest(last, visitor))?);
     }
-    let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() };
+    let cut_off = WireError { kind: WireErrorKind::UnexpectedEnd, offset: bytes.len() };
     if inspected.is_ok() {
         visitor.failed(&last, cut_off);
     }
-    Err(cut_off)
+    Err(cut_off.into())
 }
 
 /// Inspects the header, and returns size and code.
-fn inspect_header(r: &mut Reader<'_>, visitor: &mut dyn Visitor) -> Result<(u16, Code), DecodeError> {
+fn inspect_header(r: &mut Reader<'_>, visitor: &mut dyn Visitor) -> Result<(u16, Code), WireError> {
     let field = |name| Path::Field(&Path::Root, name);
     r.show(field("magic"), visitor, Reader::array::<14>, |_, magic| PartValue::Bytes(magic))?;
     let size = r.show(field("size"), visitor, read_size, u16::shown)?;

@@ -14,7 +14,7 @@ use crate::endpoint::split_once;
 /// It contains the text with its NUL: half a kilobyte. "Tracepoint Format V1" in the specification.
 ///
 /// ```
-/// use ipc_proto::user_events::{TracepointFormat, TracepointFormatError};
+/// use ipc_proto::types::{TracepointFormat, TracepointFormatError};
 ///
 /// let format = TracepointFormat::new("MyTracepoint")?;
 /// assert_eq!(format.name(), "MyTracepoint");

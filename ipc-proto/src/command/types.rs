@@ -1,8 +1,11 @@
 //! The types of the fields and responses of commands.
 pub use super::environment_entry::EnvironmentEntry;
 pub use super::process_info::{ProcessInfo, ProcessInfo2, ProcessInfo3};
-use crate::wire::{PartValue, Path, Reader, Visitor, Writer, wire_enum, wire_struct};
-use crate::{Array, Continuation, Decode, DecodeError, DecodeErrorKind, Encode, HResult, Text};
+pub use super::tracepoint_format::{TracepointFormat, TracepointFormatError};
+use crate::wire::{
+    PartValue, Path, Reader, Visitor, WireError, WireErrorKind, Writer, wire_enum, wire_struct,
+};
+use crate::{Array, Continuation, Decode, Encode, HResult, Text};
 
 wire_struct! {
     /// A provider to enable: `provider_config` in the specification.
@@ -294,7 +297,7 @@ macro_rules! session_config {
         impl<'a> Decode<'a> for $name<'a> {
             const MIN_LEN: usize = 4;
 
-            fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+            fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
                 Ok(match r.read()? {
                     0 => Self::Streaming(r.read()?),
                     1 => Self::UserEvents(r.read()?),
@@ -302,7 +305,7 @@ macro_rules! session_config {
                 })
             }
 
-            fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+            fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
                 // The specification has no name for the union.
                 let path = path.parent();
                 match r.show(Path::Field(path, "session_type"), visitor, u32::decode, u32::shown)? {
@@ -431,19 +434,19 @@ impl Encode for ClientData<'_> {
 impl<'a> Decode<'a> for ClientData<'a> {
     const MIN_LEN: usize = 4;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         let len: u32 = r.read()?;
         let bytes = r.bytes(usize::try_from(len).unwrap_or(usize::MAX))?;
-        if r.rest().is_empty() { Ok(Self(bytes)) } else { Err(r.error(DecodeErrorKind::TrailingBytes)) }
+        if r.rest().is_empty() { Ok(Self(bytes)) } else { Err(r.error(WireErrorKind::TrailingBytes)) }
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         let len = usize::try_from(r.show_count(path, visitor)?).unwrap_or(usize::MAX);
         r.show(*path, visitor, |r| r.bytes(len), |_, bytes| PartValue::Bytes(bytes))?;
         if r.rest().is_empty() {
             return Ok(());
         }
-        let error = r.error(DecodeErrorKind::TrailingBytes);
+        let error = r.error(WireErrorKind::TrailingBytes);
         visitor.failed(path, error);
         Err(error)
     }
@@ -476,11 +479,11 @@ impl Encode for Status {
 impl<'a> Decode<'a> for Status {
     const MIN_LEN: usize = 0;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         if r.rest().is_empty() { Ok(Self::OK) } else { r.read().map(Self) }
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         if r.rest().is_empty() { Ok(()) } else { HResult::inspect(r, &Path::Field(path, "status"), visitor) }
     }
 }

@@ -187,7 +187,7 @@ impl<'b> Serve<'b> {
         let header = Header::decode(&mut r)?;
         let needed = header.message_len();
         if needed > self.receive.len() {
-            return Err(r.error(DecodeErrorKind::TooLong));
+            return Err(DecodeError { kind: DecodeErrorKind::TooLong, offset: r.offset() });
         }
         Ok(if self.received < needed { State::Receiving { needed } } else { State::Done(header) })
     }

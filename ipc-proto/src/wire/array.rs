@@ -1,8 +1,9 @@
 use core::hash::{Hash, Hasher};
 use core::{fmt, marker::PhantomData, slice};
 
+use super::error::{WireError, WireErrorKind};
 use super::{Path, Reader, Visitor, Writer};
-use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
+use crate::{Decode, Encode};
 
 /// A counted sequence of values.
 ///
@@ -24,7 +25,7 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
 /// assert!(array.iter().eq([7, 8]));
 /// assert_eq!(array, Array::from(&[7, 8]));
 /// assert!(decode::<Array<'_, u16>>(&[255, 255, 255, 255, 7, 0]).is_err());
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
 pub struct Array<'a, T>(Repr<'a, T>);
 
@@ -180,7 +181,7 @@ impl<T: Encode> Encode for Array<'_, T> {
 impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
     const MIN_LEN: usize = 4;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         let count = Self::count(r)?;
         let all = r.rest();
         for _ in 0..count {
@@ -190,9 +191,8 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
         Ok(Self(Repr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
-        if let Err(error @ DecodeError { kind: DecodeErrorKind::CountTooLarge, .. }) =
-            Self::count(&mut r.clone())
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
+        if let Err(error @ WireError { kind: WireErrorKind::CountTooLarge, .. }) = Self::count(&mut r.clone())
         {
             // Its bytes are those of a count. What is wrong is the list.
             visitor.failed(path, error);
@@ -205,9 +205,9 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
 
 impl<'a, T: Decode<'a>> Array<'a, T> {
     /// Reads a count that is not too large for the bytes after it.
-    fn count(r: &mut Reader<'a>) -> Result<u32, DecodeError> {
+    fn count(r: &mut Reader<'a>) -> Result<u32, WireError> {
         const { assert!(T::MIN_LEN > 0, "elements without bytes could be counted without end") };
-        let too_large = r.error(DecodeErrorKind::CountTooLarge);
+        let too_large = r.error(WireErrorKind::CountTooLarge);
         let count: u32 = r.read()?;
         let least = usize::try_from(count).ok().and_then(|count| count.checked_mul(T::MIN_LEN));
         if least.is_none_or(|least| least > r.rest().len()) { Err(too_large) } else { Ok(count) }

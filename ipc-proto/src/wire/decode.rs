@@ -1,5 +1,7 @@
+use super::error::WireError;
 use super::{PartValue, Path, Reader, Visitor};
-use crate::{DecodeError, Guid, Text, steps};
+use crate::wire::steps;
+use crate::{Guid, Text};
 
 /// A value that can be decoded from its wire form, and borrows from it.
 ///
@@ -17,7 +19,7 @@ use crate::{DecodeError, Guid, Text, steps};
 /// assert_eq!(Guid::decode(&mut r)?, Guid::NIL);
 /// assert_eq!(Text::decode(&mut r)?, Text::from("!"));
 /// assert!(Text::decode(&mut r).is_err());
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
 pub trait Decode<'a>: Sized {
     /// The length of the shortest value. An [`Array`](super::Array) checks its count against it.
@@ -27,7 +29,7 @@ pub trait Decode<'a>: Sized {
     ///
     /// # Errors
     /// If the bytes are not such a value. The position of the reader is then unspecified.
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError>;
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError>;
 
     /// Returns the value for a [`Part`](super::Part). `bytes` is its wire form.
     fn shown(&self, bytes: &'a [u8]) -> PartValue<'a> {
@@ -39,7 +41,7 @@ pub trait Decode<'a>: Sized {
     /// # Errors
     /// As [`decode`](Self::decode). The parts before the error have been visited, and the field with the error has
     /// [failed](Visitor::failed).
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         r.show(*path, visitor, Self::decode, Self::shown).map(|_| ())
     }
 }
@@ -51,9 +53,9 @@ pub trait Decode<'a>: Sized {
 ///
 /// ```
 /// assert_eq!(ipc_proto::wire::decode::<u32>(&[1, 0, 0, 0, 99])?, 1);
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
-pub fn decode<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
+pub fn decode<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<T, WireError> {
     T::decode(&mut Reader::new(bytes))
 }
 
@@ -64,9 +66,9 @@ pub fn decode<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
 ///
 /// ```
 /// assert_eq!(ipc_proto::wire::decode_prefix::<u16>(&[1, 0, 99])?, (1, &[99][..]));
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
-pub fn decode_prefix<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), DecodeError> {
+pub fn decode_prefix<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), WireError> {
     let mut r = Reader::new(bytes);
     Ok((r.read()?, r.rest()))
 }
@@ -77,7 +79,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// If the bytes are not a valid `T`.
     #[inline]
-    pub fn read<T: Decode<'a>>(&mut self) -> Result<T, DecodeError> {
+    pub fn read<T: Decode<'a>>(&mut self) -> Result<T, WireError> {
         steps::count(1);
         T::decode(self)
     }
@@ -87,7 +89,7 @@ impl<'a> Reader<'a> {
         &mut self,
         path: &Path<'_>,
         visitor: &mut dyn Visitor,
-    ) -> Result<u32, DecodeError> {
+    ) -> Result<u32, WireError> {
         self.show(Path::Field(path, "count"), visitor, u32::decode, u32::shown)
     }
 }
@@ -96,7 +98,7 @@ impl<'a> Decode<'a> for Guid {
     const MIN_LEN: usize = 16;
 
     #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         r.array().map(Self)
     }
 
@@ -109,7 +111,7 @@ impl<'a> Decode<'a> for Text<'a> {
     const MIN_LEN: usize = 4;
 
     #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         let count = r.read()?;
         Self::counted(r, count)
     }
@@ -118,7 +120,7 @@ impl<'a> Decode<'a> for Text<'a> {
         PartValue::Text(*self)
     }
 
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         let count = r.show_count(path, visitor)?;
         r.show(*path, visitor, |r| Self::counted(r, count), Self::shown).map(|_| ())
     }

@@ -13,7 +13,7 @@ pub(crate) const fn hex_digit(digit: u8) -> Option<u8> {
 
 /// Returns the value of these digits; `None` if there are none, if one is not a digit of the base (at most 16), or if the
 /// value is too large.
-pub(crate) fn number(digits: &[u8], base: u8) -> Option<u64> {
+pub fn number(digits: &[u8], base: u8) -> Option<u64> {
     let digit = |digit: &u8| hex_digit(*digit).filter(|digit| *digit < base);
     let number = digits
         .iter()

@@ -1,7 +1,8 @@
 use core::fmt;
 
 use super::Reader;
-use crate::{DecodeError, Guid, HResult, Text};
+use super::error::WireError;
+use crate::{Guid, HResult, Text};
 
 /// A part of a message, for tools that display messages: see [`Message::inspect`](crate::Message::inspect).
 ///
@@ -14,7 +15,7 @@ use crate::{DecodeError, Guid, HResult, Text};
 ///     _ => parts.push(format!("{}: {} bytes", part.path, part.bytes.len())),
 /// })?;
 /// assert_eq!(parts[3], "command_id = 8 (GetProcessInfo3)");
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'p> {
@@ -33,8 +34,8 @@ pub struct Part<'p> {
 /// Every `FnMut(&Part<'_>)` is a visitor that ignores the place of the error.
 ///
 /// ```
-/// use ipc_proto::wire::{Part, Path, Reader, Visitor};
-/// use ipc_proto::{Decode, DecodeError, types::Provider};
+/// use ipc_proto::wire::{Part, Path, Reader, Visitor, WireError};
+/// use ipc_proto::{Decode, types::Provider};
 ///
 /// struct Report(Vec<String>);
 ///
@@ -42,7 +43,7 @@ pub struct Part<'p> {
 ///     fn visit(&mut self, part: &Part<'_>) {
 ///         self.0.push(part.path.to_string());
 ///     }
-///     fn failed(&mut self, path: &Path<'_>, error: DecodeError) {
+///     fn failed(&mut self, path: &Path<'_>, error: WireError) {
 ///         self.0.push(format!("{path}: {error}"));
 ///     }
 /// }
@@ -58,7 +59,7 @@ pub trait Visitor {
 
     /// Receives the path of the innermost field that does not decode, with its error. No part follows. By default it is
     /// ignored.
-    fn failed(&mut self, path: &Path<'_>, error: DecodeError) {
+    fn failed(&mut self, path: &Path<'_>, error: WireError) {
         let _ = (path, error);
     }
 }
@@ -120,7 +121,7 @@ impl fmt::Display for Path<'_> {
 ///     }
 /// })?;
 /// assert_eq!(numbers[0], 20); // the size
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -158,7 +159,7 @@ impl PartValue<'_> {
     ///     problems.extend(part.value.problem().map(|problem| format!("{}: {problem}", part.path)));
     /// })?;
     /// assert_eq!(problems, ["reserved: expected 0; receivers ignore it"]);
-    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// # Ok::<(), ipc_proto::wire::WireError>(())
     /// ```
     #[must_use]
     pub const fn problem(&self) -> Option<&'static str> {
@@ -178,9 +179,9 @@ impl<'a> Reader<'a> {
         &mut self,
         path: Path<'_>,
         visitor: &mut dyn Visitor,
-        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+        read: impl FnOnce(&mut Self) -> Result<T, WireError>,
         value: impl FnOnce(&T, &'a [u8]) -> PartValue<'a>,
-    ) -> Result<T, DecodeError> {
+    ) -> Result<T, WireError> {
         let (offset, before) = (self.offset(), self.rest());
         let read = read(self).inspect_err(|error| visitor.failed(&path, *error))?;
         let len = before.len().saturating_sub(self.rest().len());
@@ -194,12 +195,12 @@ impl<'a> Reader<'a> {
         &mut self,
         path: Path<'_>,
         visitor: &mut dyn Visitor,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), WireError> {
         self.show(path, visitor, Self::read, |number, _| PartValue::Reserved(*number)).map(|_| ())
     }
 
     /// Visits the remaining bytes, if any.
-    pub(crate) fn show_rest(&mut self, path: Path<'_>, visitor: &mut dyn Visitor) -> Result<(), DecodeError> {
+    pub(crate) fn show_rest(&mut self, path: Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         if !self.rest().is_empty() {
             self.show(path, visitor, |r| r.bytes(r.rest().len()), |_, rest| PartValue::Bytes(rest))?;
         }

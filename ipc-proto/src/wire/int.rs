@@ -1,7 +1,8 @@
 use byteorder::{ByteOrder, LittleEndian};
 
+use super::error::WireError;
 use super::{PartValue, Reader, Writer};
-use crate::{Decode, DecodeError, Encode, HResult};
+use crate::{Decode, Encode, HResult};
 
 macro_rules! little_endian {
     ($($int:ty, $read:ident, $write:ident;)*) => {$(
@@ -17,7 +18,7 @@ macro_rules! little_endian {
             const MIN_LEN: usize = size_of::<$int>();
 
             #[inline]
-            fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+            fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
                 Ok(LittleEndian::$read(&r.array::<{ size_of::<$int>() }>()?))
             }
 
@@ -34,24 +35,48 @@ little_endian! {
     i32, read_i32, write_i32;
 }
 
-/// Returns the low bits of a number.
-#[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
+/// Converts a length of the wire into one of memory. `usize` has at least 32 bits.
+#[must_use]
 #[inline]
-pub(crate) const fn low_u8(number: u64) -> u8 {
+pub const fn to_usize(number: u32) -> usize {
+    number as usize
+}
+
+/// Converts a length of memory into a number. `usize` has at most 64 bits.
+#[must_use]
+#[inline]
+pub const fn to_u64(number: usize) -> u64 {
+    number as u64
+}
+
+/// Converts a length of memory into one of the wire: at most `u32::MAX`.
+#[must_use]
+#[inline]
+pub fn to_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Returns the lowest 8 bits of a number.
+#[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
+#[must_use]
+#[inline]
+pub const fn low_u8(number: u64) -> u8 {
     number as u8
 }
 
-/// Returns the low bits of a number.
+/// Returns the lowest 16 bits of a number.
 #[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
+#[must_use]
 #[inline]
-pub(crate) const fn low_u16(number: usize) -> u16 {
+pub const fn low_u16(number: usize) -> u16 {
     number as u16
 }
 
-/// Returns the low bits of a number.
+/// Returns the lowest 32 bits of a number.
 #[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
+#[must_use]
 #[inline]
-pub(crate) const fn low_u32(number: u64) -> u32 {
+pub const fn low_u32(number: u64) -> u32 {
     number as u32
 }
 
@@ -65,7 +90,7 @@ impl<'a> Decode<'a> for u8 {
     const MIN_LEN: usize = 1;
 
     #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         let [byte] = r.array()?;
         Ok(byte)
     }
@@ -85,7 +110,7 @@ impl<'a> Decode<'a> for bool {
     const MIN_LEN: usize = 1;
 
     #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         Ok(r.read::<u8>()? != 0)
     }
 
@@ -104,7 +129,7 @@ impl<'a> Decode<'a> for HResult {
     const MIN_LEN: usize = 4;
 
     #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         r.read().map(Self)
     }
 

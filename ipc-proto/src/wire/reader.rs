@@ -1,4 +1,4 @@
-use crate::{DecodeError, DecodeErrorKind};
+use super::error::{WireError, WireErrorKind};
 
 /// A cursor over bytes with a known end.
 ///
@@ -6,14 +6,14 @@ use crate::{DecodeError, DecodeErrorKind};
 /// input.
 ///
 /// ```
-/// use ipc_proto::{DecodeErrorKind, wire::Reader};
+/// use ipc_proto::wire::{Reader, WireErrorKind};
 ///
 /// let mut r = Reader::new(&[1, 0, 7]);
 /// assert_eq!(r.read::<u16>()?, 1);
 /// assert_eq!(r.rest(), [7]);
 /// let error = r.read::<u32>().unwrap_err();
-/// assert_eq!((error.kind, error.offset), (DecodeErrorKind::UnexpectedEnd, 2));
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// assert_eq!((error.kind, error.offset), (WireErrorKind::UnexpectedEnd, 2));
+/// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
@@ -49,18 +49,18 @@ impl<'a> Reader<'a> {
 
     /// Returns an error at the current offset.
     #[must_use]
-    pub const fn error(&self, kind: DecodeErrorKind) -> DecodeError {
-        DecodeError { kind, offset: self.offset() }
+    pub const fn error(&self, kind: WireErrorKind) -> WireError {
+        WireError { kind, offset: self.offset() }
     }
 
     /// Reads the next `n` bytes.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer remain.
+    /// [`WireErrorKind::UnexpectedEnd`] if fewer remain.
     #[inline]
-    pub const fn bytes(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
+    pub const fn bytes(&mut self, n: usize) -> Result<&'a [u8], WireError> {
         let Some((head, rest)) = self.rest.split_at_checked(n) else {
-            return Err(self.error(DecodeErrorKind::UnexpectedEnd));
+            return Err(self.error(WireErrorKind::UnexpectedEnd));
         };
         self.rest = rest;
         Ok(head)
@@ -69,11 +69,11 @@ impl<'a> Reader<'a> {
     /// Reads the next `N` bytes as an array.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer remain.
+    /// [`WireErrorKind::UnexpectedEnd`] if fewer remain.
     #[inline]
-    pub const fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+    pub const fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
         let Some((head, rest)) = self.rest.split_first_chunk::<N>() else {
-            return Err(self.error(DecodeErrorKind::UnexpectedEnd));
+            return Err(self.error(WireErrorKind::UnexpectedEnd));
         };
         self.rest = rest;
         Ok(*head)

@@ -4,8 +4,9 @@ use core::{fmt, slice, str::EncodeUtf16};
 
 use byteorder::{ByteOrder, LittleEndian};
 
+use super::error::{WireError, WireErrorKind};
 use super::{Reader, Writer};
-use crate::{DecodeError, DecodeErrorKind, Encode};
+use crate::Encode;
 
 /// A string of UTF-16 code units, or null.
 ///
@@ -90,7 +91,7 @@ impl<'a> Text<'a> {
     /// let text: Text<'_> = decode(b"\x02\0\0\0x\0\0\0")?;
     /// assert_eq!(text.as_wire(), Some(&b"x\0"[..]));
     /// assert_eq!(Text::from("x").as_wire(), None);
-    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// # Ok::<(), ipc_proto::wire::WireError>(())
     /// ```
     #[must_use]
     pub const fn as_wire(&self) -> Option<&'a [u8]> {
@@ -139,7 +140,7 @@ impl<'a> Text<'a> {
 
     /// Reads the units after the count.
     #[inline]
-    pub(super) fn counted(r: &mut Reader<'a>, count: u32) -> Result<Self, DecodeError> {
+    pub(super) fn counted(r: &mut Reader<'a>, count: u32) -> Result<Self, WireError> {
         if count == 0 {
             return Ok(Self::NULL);
         }
@@ -147,14 +148,14 @@ impl<'a> Text<'a> {
         let units = r.bytes(len.unwrap_or(usize::MAX))?;
         // Two steps, not one pattern: a quarter of the instructions of decoding a provider depend on it.
         let Some((text, last)) = units.split_last_chunk() else {
-            return Err(r.error(DecodeErrorKind::UnexpectedEnd));
+            return Err(r.error(WireErrorKind::UnexpectedEnd));
         };
         if *last == [0, 0] {
             return Ok(Self(Repr::Wire(text)));
         }
         // The offset of the unit that is not NUL.
         let offset = r.offset().saturating_sub(2);
-        Err(DecodeError { kind: DecodeErrorKind::Unterminated, offset })
+        Err(WireError { kind: WireErrorKind::Unterminated, offset })
     }
 
     /// Returns an owned copy.

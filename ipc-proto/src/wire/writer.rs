@@ -1,6 +1,7 @@
 use byteorder::{ByteOrder, LittleEndian};
 
-use crate::{EncodeError, steps};
+use super::error::BufferTooSmall;
+use super::steps;
 
 /// Appends bytes to a buffer, and continues to count those that do not fit.
 ///
@@ -8,13 +9,13 @@ use crate::{EncodeError, steps};
 /// length is required.
 ///
 /// ```
-/// use ipc_proto::{Encode, EncodeError, wire::Writer};
+/// use ipc_proto::{Encode, wire::{BufferTooSmall, Writer}};
 ///
 /// let mut buf = [0; 4];
 /// let mut w = Writer::new(&mut buf);
 /// 7u32.encode(&mut w);
 /// 1u8.encode(&mut w);
-/// assert_eq!(w.finish(), Err(EncodeError::BufferTooSmall { needed: 5 }));
+/// assert_eq!(w.finish(), Err(BufferTooSmall { needed: 5 }));
 /// ```
 #[derive(Debug)]
 pub struct Writer<'b> {
@@ -73,7 +74,7 @@ impl<'b> Writer<'b> {
 
     /// Appends ASCII text as UTF-16 units.
     #[inline]
-    pub(crate) fn ascii_units(&mut self, ascii: &[u8]) {
+    pub fn ascii_units(&mut self, ascii: &[u8]) {
         let end = self.len.saturating_add(ascii.len().saturating_mul(2));
         if let (0, Some(room)) = (self.skip, self.buf.get_mut(self.len..end)) {
             for (to, from) in room.chunks_exact_mut(2).zip(ascii) {
@@ -88,21 +89,21 @@ impl<'b> Writer<'b> {
     }
 
     /// Overwrites earlier bytes, if they fitted.
-    pub(crate) fn patch(&mut self, offset: usize, bytes: &[u8]) {
+    pub fn patch(&mut self, offset: usize, bytes: &[u8]) {
         if let Some(to) = self.buf.get_mut(offset..).and_then(|room| room.get_mut(..bytes.len())) {
             copy(to, bytes);
         }
     }
 
     /// Overwrites an earlier number, if it fitted.
-    pub(crate) fn patch_u16(&mut self, offset: usize, number: u16) {
+    pub fn patch_u16(&mut self, offset: usize, number: u16) {
         let mut bytes = [0; 2];
         LittleEndian::write_u16(&mut bytes, number);
         self.patch(offset, &bytes);
     }
 
     /// Overwrites an earlier number, if it fitted.
-    pub(crate) fn patch_u32(&mut self, offset: usize, number: u32) {
+    pub fn patch_u32(&mut self, offset: usize, number: u32) {
         let mut bytes = [0; 4];
         LittleEndian::write_u32(&mut bytes, number);
         self.patch(offset, &bytes);
@@ -111,17 +112,17 @@ impl<'b> Writer<'b> {
     /// Returns the written bytes.
     ///
     /// # Errors
-    /// [`EncodeError::BufferTooSmall`] with the required length.
-    pub fn finish(self) -> Result<&'b mut [u8], EncodeError> {
+    /// [`BufferTooSmall`] with the required length.
+    pub fn finish(self) -> Result<&'b mut [u8], BufferTooSmall> {
         let needed = self.len.saturating_sub(self.skip);
-        self.buf.get_mut(..needed).ok_or(EncodeError::BufferTooSmall { needed })
+        self.buf.get_mut(..needed).ok_or(BufferTooSmall { needed })
     }
 }
 
 /// Copies as many bytes as fit. `copy_from_slice` would panic for different lengths, and the compiler cannot always prove that
 /// they are equal.
 #[inline]
-pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
+pub fn copy(to: &mut [u8], from: &[u8]) {
     steps::count(from.len());
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }

@@ -49,10 +49,10 @@ fn the_work_is_proportional_to_the_length() {
     for entries in [Array::from(&texts[..]), wire::decode(&bytes).unwrap()] {
         for room in [1, 3, 16, 100, 4096] {
             let mut piece = vec![0; room];
-            let before = steps::counted();
+            let before = wire::steps::counted();
             let mut send = SendEnvironment::new(entries, &mut piece).unwrap();
             assert!(take(&mut send, &mut iter::repeat(room), usize::MAX) == bytes, "{room}");
-            let taken = steps::counted() - before;
+            let taken = wire::steps::counted() - before;
             // An entry that does not fit is encoded once for each piece of it.
             let turns = 3 + entries.iter().map(|entry| entry.encoded_len().div_ceil(room)).max().unwrap();
             assert!(taken <= (turns * bytes.len()) as u64, "{taken} steps with {room} bytes");

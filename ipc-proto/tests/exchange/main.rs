@@ -23,7 +23,7 @@ use ipc_proto::{
     Exchange, GenerateCoreDump2, GenerateCoreDump3, GetProcessInfo, GetProcessInfo2, Guid, HResult, Message,
     PollError, ProtocolError, ReceiveAdvertise, ReceiveEnvironment, Reply, Request, RequestError,
     ResumeRuntime, SendEnvironment, Serve, ServerError, Step, StopTracing, Text, encode_to_vec,
-    poll_exchange, steps, wire,
+    poll_exchange, wire,
 };
 
 /// Builds a message with any size in its header.

@@ -1,5 +1,5 @@
 //! What the records of a trace contain: descriptions, payloads, labels, threads.
-use ipc_proto::nettrace::{
+use nettrace::{
     Item as Part, Label, Labels, Metadata, Pairs, ThreadEntries, ThreadEntry, TraceClock, Version,
 };
 
@@ -63,7 +63,7 @@ fn metadata<'r>(
 ) -> Option<Metadata<'r>> {
     match Metadata::decode(version(stream), record) {
         #[cfg(feature = "clr")]
-        Ok(metadata) => Some(ipc_proto::nettrace::clr::describe(metadata, pointer_size)),
+        Ok(metadata) => Some(nettrace::clr::describe(metadata, pointer_size)),
         #[cfg(not(feature = "clr"))]
         Ok(metadata) => Some(metadata),
         Err(error) => {

@@ -1,7 +1,7 @@
 //! Messages of the protocol: their parts, the requests, and what runtimes refuse.
 use core::fmt::Display;
 
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 use ipc_proto::wire::{Part, PartValue, Writer};
 use ipc_proto::{Code, Encode, Message, Parsed, RequestError};
 

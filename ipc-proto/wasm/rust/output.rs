@@ -1,7 +1,7 @@
 //! Lists of named values, which the caller turns into objects.
 use core::fmt::{self, Display, Write};
 
-use ipc_proto::nettrace::{Str, Value};
+use nettrace::{Str, Value};
 use ipc_proto::{DecodeError, Guid};
 
 use crate::memory;

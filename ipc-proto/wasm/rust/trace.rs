@@ -1,7 +1,7 @@
 //! NetTrace: a reader of records.
 use core::slice;
 
-use ipc_proto::nettrace::{Counter, End, Event, Limits, LossCounter, Pairs, Parser, Record, Slot, Trace};
+use nettrace::{Counter, End, Event, Limits, LossCounter, Pairs, Parser, Record, Slot, Trace};
 
 use crate::memory;
 use crate::output::Output;

@@ -18,8 +18,8 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use ipc_proto::Code;
-use ipc_proto::nettrace::{Fields, Metadata, Scalar};
 use ipc_std::fake::{FakeRuntime, Profile, Response};
+use nettrace::{Fields, Metadata, Scalar};
 use serde_json::Value;
 
 #[cfg(target_os = "linux")]

@@ -19,9 +19,7 @@ use std::os::fd::OwnedFd;
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 
-use ipc_proto::nettrace::{
-    BlockKind, Event, Limits, Metadata, Parser, Record, Stack, Trace, TraceWriter, Version,
-};
+use nettrace::{BlockKind, Event, Limits, Metadata, Parser, Record, Stack, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 
 use crate::tool::{finish, run, run_with, tool};

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ipc_proto::nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
+use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use serde_json::Value;
 use tempfile::TempDir;
 

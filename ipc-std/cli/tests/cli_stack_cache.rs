@@ -18,9 +18,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ipc_proto::nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use ipc_proto::{Code, Guid};
 use ipc_std::fake::{FakeRuntime, Profile, Response};
+use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use serde_json::Value;
 
 use crate::tool::{Ran, finish, tool};

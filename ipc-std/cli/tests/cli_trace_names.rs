@@ -14,9 +14,9 @@ mod traces;
 use std::fs;
 use std::path::PathBuf;
 
-use ipc_proto::nettrace::{Event, Metadata, Trace, TraceWriter, Version};
 use ipc_proto::{Code, CollectTracing2, CollectTracing4, HResult, Request};
 use ipc_std::fake::{FakeRuntime, Profile, Response};
+use nettrace::{Event, Metadata, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 
 use crate::tool::{Ran, run, run_with};

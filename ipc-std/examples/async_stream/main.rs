@@ -11,10 +11,10 @@ mod transport;
 async fn main() -> Result<(), Box<dyn core::error::Error>> {
     use core::time::Duration;
     use ipc_proto::SetEnvironmentVariable;
-    use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
     use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
     use ipc_std::fake::{FakeRuntime, Profile};
     use ipc_std::{AsyncClient, TraceConfig};
+    use nettrace::{EventAssembler, Limits, Progress};
 
     let fake = FakeRuntime::start(Profile::net10())?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), Into::into);

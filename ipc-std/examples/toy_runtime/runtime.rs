@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Instant, SystemTime};
 
-use ipc_proto::nettrace::{CalendarTime, Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 use ipc_proto::plan::{self, Flavour, InfoStep, TraceConfig};
 use ipc_proto::port::Suspension;
 use ipc_proto::types::{EventLevel, ProcessInfo3, SessionId, Status};
 use ipc_proto::{Array, HResult, Message, Reply, Request, SendEnvironment, Serve, Text};
 use ipc_std::{Incoming, Server, Stream, drive};
+use nettrace::{CalendarTime, Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 
 /// The only provider. Its event, `Tick`, happens every 10 ms while the runtime runs.
 pub(crate) const PROVIDER: &str = "Toy";

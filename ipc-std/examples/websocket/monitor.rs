@@ -6,10 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use ipc_proto::nettrace::End;
 use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
 use ipc_proto::{Advertise, Array, CollectTracing2, ReceiveAdvertise, StopTracing};
 use ipc_std::{Connection, TraceReader};
+use nettrace::End;
 
 use crate::socket::{PATH, Socket};
 

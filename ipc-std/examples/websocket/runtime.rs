@@ -6,11 +6,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-use ipc_proto::nettrace::{CalendarTime, Event, Metadata, Trace, TraceWriter, Version};
 use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep, Suspension};
 use ipc_proto::types::{ProcessInfo2, SessionId, Status};
 use ipc_proto::{Advertise, HResult, Request, Serve};
 use ipc_std::drive;
+use nettrace::{CalendarTime, Event, Metadata, Trace, TraceWriter, Version};
 
 use crate::socket::Socket;
 

@@ -26,7 +26,7 @@ use crate::transport::ConnectError;
 /// something to send.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use ipc_std::{AsyncConnector, AsyncTraceSession};
 ///
 /// /// Returns the number of events until the end of the session, which is stopped after the first 100.

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipc_proto::nettrace::{
+use nettrace::{
     Event, Limits, Metadata, Parser, Record, Rewrite, RewriteError, RewriteOptions, RewriteSpace, Slot,
     Trace, Version,
 };

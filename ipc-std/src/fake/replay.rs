@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ipc_proto::nettrace::{
+use ipc_proto::plan::TraceConfig;
+use ipc_proto::types::EventLevel;
+use nettrace::{
     CalendarTime, Event, Fields, Metadata, PayloadWriter, Scalar, SequencePoint, Stack, ThreadSequence,
     Trace, TraceBytes, TraceWriter, Version, WriteError,
 };
-use ipc_proto::plan::TraceConfig;
-use ipc_proto::types::EventLevel;
 
 use super::profile::Profile;
 use super::recording::{EVENT_PIPE, RUNDOWN, Recorded, Recording};

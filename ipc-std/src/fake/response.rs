@@ -20,7 +20,7 @@ pub enum Response {
     Trace(Vec<u8>),
     /// OK with the id of a new session, followed by the events of this recording, as if they happened now. The
     /// recording is NetTrace of any version, from `dotnet-ipc trace` or from a
-    /// [`TraceWriter`](ipc_proto::nettrace::TraceWriter).
+    /// [`TraceWriter`](nettrace::TraceWriter).
     ///
     /// The replay begins with the session, or when a suspended runtime resumes. The distances between events are those
     /// of the recording. After the last event the replay begins again, at least 100 ms after its first event. The
@@ -35,7 +35,7 @@ pub enum Response {
     /// * The process, the time and the event `ProcessInfo` are those of the [`Profile`](super::Profile). Recorded
     ///   events of the provider `Microsoft-Windows-DotNETRuntimeRundown` are sent at the end, if the session has a
     ///   rundown.
-    /// * Of V6, only what V4 can carry is sent, as [`Rewrite`](ipc_proto::nettrace::Rewrite) does it: no labels but
+    /// * Of V6, only what V4 can carry is sent, as [`Rewrite`](nettrace::Rewrite) does it: no labels but
     ///   activity ids, and no description of a thread but its number.
     /// * When the session is stopped, the stream ends with a sequence point and the end mark. If it is stopped while
     ///   the runtime is suspended, no byte is sent. When the `FakeRuntime` is dropped, the stream is cut off, as if the
@@ -45,7 +45,7 @@ pub enum Response {
     ///
     /// ```
     /// use ipc_proto::{CollectTracing2, Command};
-    /// use ipc_proto::nettrace::{
+    /// use nettrace::{
     ///     Event, Fields, Metadata, PayloadWriter, Scalar, Trace, TraceWriter, Version, WriteError,
     /// };
     /// use ipc_std::fake::{FakeRuntime, Profile, Response};
@@ -87,7 +87,7 @@ pub enum Response {
     ///
     /// * If the descriptor is that of `user_events_data`, the tracepoints are registered with the kernel, and events
     ///   are written while a consumer listens.
-    /// * Any other file receives the [records](ipc_proto::user_events::TracepointRecord) with the write indexes 0, 1, …
+    /// * Any other file receives the [records](nettrace::user_events::TracepointRecord) with the write indexes 0, 1, …
     ///   in the order of the tracepoints in the request. The socket of a datagram pair keeps the records apart. A
     ///   record that the file does not accept at once is dropped.
     ///

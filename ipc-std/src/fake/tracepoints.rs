@@ -4,11 +4,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ipc_proto::Request;
-use ipc_proto::nettrace::Metadata;
+use ipc_proto::types::TracepointFormat;
 use ipc_proto::types::{EventLevel, UserEventsSession};
-use ipc_proto::user_events::{
-    Extension, ExtensionItem, InlineMetadata, TracepointFormat, TracepointRecord, WrittenKinds,
-};
+use nettrace::Metadata;
+use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointRecord, WrittenKinds};
 
 use super::recording::{Recorded, Recording};
 use super::rounds::Rounds;

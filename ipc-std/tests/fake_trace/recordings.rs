@@ -1,13 +1,13 @@
 //! Recordings for tests.
 use std::collections::BTreeMap;
 
-use ipc_proto::nettrace::{
-    Event, Fields, Label, Metadata, Scalar, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace,
-    TraceWriter, Version,
-};
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_proto::{Code, Guid};
 use ipc_std::fake::{FakeRuntime, Profile, Response};
+use nettrace::{
+    Event, Fields, Label, Metadata, Scalar, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace,
+    TraceWriter, Version,
+};
 
 /// Returns a provider with all its events.
 pub(crate) const fn all(name: &str) -> Provider<'_> {

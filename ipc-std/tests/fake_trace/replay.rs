@@ -3,9 +3,9 @@ use std::collections::BTreeSet;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{EventAssembler, Limits, Parser, Record, Version};
 use ipc_std::fake::Profile;
 use ipc_std::{TraceConfig, TraceReader};
+use nettrace::{EventAssembler, Limits, Parser, Record, Version};
 
 use crate::recordings::*;
 use crate::stream::*;

@@ -3,11 +3,11 @@ use core::task::Poll;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read};
 
-use ipc_proto::nettrace::{End, EventAssembler, Version};
 use ipc_proto::types::{Format, Provider, SessionId};
 use ipc_proto::{CollectTracing2, Session, SessionEnd};
 use ipc_std::fake::{FakeRuntime, Fault, Profile};
 use ipc_std::{Client, Connection, Stream, Timeouts, TraceConfig, TraceReader};
+use nettrace::{End, EventAssembler, Version};
 
 use crate::peer::{HANGS, connect, is_ready, pair};
 use crate::recordings::*;

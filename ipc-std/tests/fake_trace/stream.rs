@@ -2,9 +2,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use ipc_proto::nettrace::{End, Limits, LossCounter, Metadata, Parser, Record, SequencePoint, Slot, Version};
 use ipc_std::fake::FakeRuntime;
 use ipc_std::{Client, TraceConfig, TraceSession};
+use nettrace::{End, Limits, LossCounter, Metadata, Parser, Record, SequencePoint, Slot, Version};
 
 /// An event that was read.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,4 +1,4 @@
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics};
 use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics};

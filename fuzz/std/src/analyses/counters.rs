@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use ipc_proto::nettrace::{Str, TraceEvent, Version};
+use nettrace::{Str, TraceEvent, Version};
 use nettrace_analysis::counters::{
     CounterEvent, CounterReader, ExponentialHistogram, LatestSamples, Measurement, OwnedSample, Problem,
     Selection, System,

@@ -1,7 +1,7 @@
 //! Traces of plausible events of counters and instruments, from any bytes: each event has a byte for its kind, and bytes
 //! for its fields.
 #![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
-use ipc_proto::nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
+use nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 
 use super::made_up_events::{Source, put};
 

@@ -1,6 +1,6 @@
 //! Traces of plausible events of a runtime, from any bytes: each event has a byte for its kind, and bytes for its parts.
 #![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
-use ipc_proto::nettrace::{
+use nettrace::{
     Event, Fields, Metadata, Scalar, Stack, ThreadEntry, Trace, TraceBytes, TraceWriter, Version, WriteError,
 };
 

@@ -9,7 +9,7 @@ mod made_up_events;
 mod names;
 mod profiles;
 
-use ipc_proto::nettrace::{EventAssembler, Limits, Progress, TraceEvent, Version};
+use nettrace::{EventAssembler, Limits, Progress, TraceEvent, Version};
 use nettrace_analysis::samples::{Clock, Samples};
 
 pub use collections::collections;

@@ -1,5 +1,5 @@
 #![allow(clippy::cast_possible_truncation, reason = "the numbers are small")]
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 use nettrace_analysis::call_tree::{CallTree, NodeId, Order};
 use nettrace_analysis::names::Names;
 use nettrace_analysis::samples::{Clock, Samples};

@@ -1,6 +1,6 @@
 use core::fmt;
 
-use ipc_proto::nettrace::{FileTime, Str};
+use nettrace::{FileTime, Str};
 
 use super::Sample;
 

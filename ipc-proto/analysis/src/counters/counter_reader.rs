@@ -2,7 +2,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use ipc_proto::nettrace::{FileTime, Metadata, Str, TraceEvent};
+use nettrace::{FileTime, Metadata, Str, TraceEvent};
 
 use super::fields::{Fields, Layouts, seconds};
 use super::{
@@ -13,7 +13,7 @@ use super::{
 /// Reads samples of counters and instruments from the events of a trace, in the order of the stream.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use nettrace_analysis::counters::{CounterEvent, CounterReader};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net8-meters.nettrace");

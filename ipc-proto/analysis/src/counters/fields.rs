@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-use ipc_proto::nettrace::{self, FieldType, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
+use nettrace::{self, FieldType, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
 
 use super::{Problem, Quantile};
 

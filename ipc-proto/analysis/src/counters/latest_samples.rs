@@ -2,7 +2,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use core::fmt::Write;
 
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 
 use super::{Measurement, Sample, System};
 

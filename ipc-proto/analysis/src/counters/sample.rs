@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 
 use super::{ExponentialHistogram, System, Tags, tags};
 

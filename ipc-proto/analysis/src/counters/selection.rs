@@ -3,7 +3,7 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 
 use super::System;
 

@@ -1,4 +1,4 @@
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 
 use super::System;
 

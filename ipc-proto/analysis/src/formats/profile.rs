@@ -10,7 +10,7 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 /// to that of the trace, whatever it contains.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use nettrace_analysis::formats::Profile;
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///

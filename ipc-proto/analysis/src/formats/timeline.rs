@@ -17,7 +17,7 @@ use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
 /// them: the file then has the beginning of the trace.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use nettrace_analysis::formats::{TimeProfile, Timeline};
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///

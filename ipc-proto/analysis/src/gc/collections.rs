@@ -1,19 +1,19 @@
 use alloc::collections::VecDeque;
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 
 use super::{Collection, CollectionType, GcStatistics, HeapSizes, Reason};
 use crate::KnownProvider;
 use crate::event_fields::number;
 
 /// Finds the garbage collections of a process in its events, which must come in the order of time: see
-/// [`EventAssembler::in_order`](ipc_proto::nettrace::EventAssembler::in_order).
+/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
 ///
 /// Take collections with [`pop`](Self::pop) after each event. Up to 16,384 then wait for the end of one that began before
 /// them: about 3 MB. The work for each event is constant.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use nettrace_analysis::gc::Collections;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");

@@ -1,21 +1,21 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 
 use super::{Compilation, JitStatistics, Tier};
 use crate::KnownProvider;
 use crate::event_fields::{number, text};
 
 /// Finds the compilations of a process in its events, which must come in the order of time: see
-/// [`EventAssembler::in_order`](ipc_proto::nettrace::EventAssembler::in_order).
+/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
 ///
 /// Take compilations with [`pop`](Self::pop) after each event. Those that began after one that has not ended then wait,
 /// in up to 4 MiB; if more is needed, the first ones are returned as they are. The work for each event is logarithmic in
 /// the number of threads.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 /// use nettrace_analysis::jit::Compilations;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-compilations.nettrace");

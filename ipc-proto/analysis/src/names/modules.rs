@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 
 use super::spelling::{module_name, push_text};
 use crate::event_fields::{number, text};

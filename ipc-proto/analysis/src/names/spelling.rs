@@ -1,7 +1,7 @@
 //! How a name is spelled: from the rows of the runtime, the paths of files and the symbols of compiled code.
 use alloc::string::String;
 
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 
 use crate::rows::MethodRow;
 

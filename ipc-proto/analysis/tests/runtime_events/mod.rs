@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ipc_proto::nettrace::{
+use nettrace::{
     Event, EventAssembler, Limits, Metadata, Progress, Stack, Trace, TraceEvent, TraceWriter, Version,
 };
 

@@ -2,12 +2,19 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::number_map::{NumberMap, clear};
-use super::{
-    Event, Label, LabelList, Labels, MetadataBuf, Pairs, Record, SequencePoint, Stack, Thread, ThreadEntries,
-    Trace, TraceClock, Version,
-};
-use crate::{Guid, steps};
+use ipc_proto::Guid;
+use ipc_proto::wire::steps;
+
+use crate::assemble::metadata_buf::MetadataBuf;
+use crate::assemble::number_map::{NumberMap, clear};
+use crate::parse::clock::TraceClock;
+use crate::parse::event::Event;
+use crate::parse::label::{Label, LabelList, Labels};
+use crate::parse::parser::Record;
+use crate::parse::sequence_point::SequencePoint;
+use crate::parse::stack::Stack;
+use crate::parse::thread::{Thread, ThreadEntries};
+use crate::parse::trace::{Pairs, Trace, Version};
 
 /// The bytes that stacks and label lists may take together; descriptions may take as much, and threads.
 const MAX_BYTES: usize = 32 << 20;
@@ -18,7 +25,7 @@ const MAX_BYTES: usize = 32 << 20;
 /// older ones are removed, and events that refer to them have none. A description or a thread that would be too much
 /// is not stored.
 #[derive(Debug, Default)]
-pub(super) struct StreamContext {
+pub(crate) struct StreamContext {
     trace: Option<Trace<'static>>,
     /// The pairs of the trace.
     pairs: Box<[u8]>,
@@ -40,7 +47,7 @@ pub(super) struct StreamContext {
 ///
 /// Numbers may be assigned anew while an event waits for older ones; places stay.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct References {
+pub(crate) struct References {
     metadata: u32,
     thread: u32,
 }
@@ -59,14 +66,14 @@ struct Place {
 ///
 /// A list is read once, when it is stored: many events may refer to it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LabelDigest {
+pub(crate) struct LabelDigest {
     place: Place,
-    pub(super) activity_id: Option<Guid>,
-    pub(super) related_activity_id: Option<Guid>,
-    pub(super) opcode: Option<u8>,
-    pub(super) keywords: Option<u64>,
-    pub(super) level: Option<u8>,
-    pub(super) version: Option<u8>,
+    pub(crate) activity_id: Option<Guid>,
+    pub(crate) related_activity_id: Option<Guid>,
+    pub(crate) opcode: Option<u8>,
+    pub(crate) keywords: Option<u64>,
+    pub(crate) level: Option<u8>,
+    pub(crate) version: Option<u8>,
 }
 
 impl LabelDigest {
@@ -100,7 +107,7 @@ impl LabelDigest {
 
 /// A [`Thread`] that owns its entries.
 #[derive(Debug)]
-pub(super) struct ThreadBuf {
+pub(crate) struct ThreadBuf {
     index: u64,
     thread_id: Option<u64>,
     entries: Box<[u8]>,
@@ -113,39 +120,39 @@ impl ThreadBuf {
         Self { index: thread.index, thread_id: thread.thread_id(), entries }
     }
 
-    pub(super) const fn thread_id(&self) -> Option<u64> {
+    pub(crate) const fn thread_id(&self) -> Option<u64> {
         self.thread_id
     }
 
-    pub(super) fn get(&self) -> Thread<'_> {
+    pub(crate) fn get(&self) -> Thread<'_> {
         Thread { index: self.index, entries: ThreadEntries::from_bytes(&self.entries) }
     }
 }
 
 impl StreamContext {
     /// Stores no stacks from now on.
-    pub(super) const fn omit_stacks(&mut self) {
+    pub(crate) const fn omit_stacks(&mut self) {
         self.omits_stacks = true;
     }
 
     /// Returns the record of the stream's first block, once it was read.
-    pub(super) fn trace(&self) -> Option<Trace<'_>> {
+    pub(crate) fn trace(&self) -> Option<Trace<'_>> {
         let pairs = Pairs::from_bytes(&self.pairs);
         self.trace.map(|trace| Trace { pairs, ..trace })
     }
 
-    pub(super) const fn clock(&self) -> &TraceClock {
+    pub(crate) const fn clock(&self) -> &TraceClock {
         &self.clock
     }
 
     /// Returns the size in bytes of an instruction pointer.
     #[inline]
-    pub(super) fn pointer_size(&self) -> u32 {
+    pub(crate) fn pointer_size(&self) -> u32 {
         self.trace.map_or(8, |trace| trace.pointer_size)
     }
 
     /// Stores a record that events refer to; other records change nothing.
-    pub(super) fn store(&mut self, record: &Record<'_>) {
+    pub(crate) fn store(&mut self, record: &Record<'_>) {
         match record {
             Record::Trace(trace) => {
                 self.pairs = trace.pairs.as_bytes().into();
@@ -240,7 +247,7 @@ impl StreamContext {
     }
 
     /// Removes the records that are not valid after a sequence point. No stored event may refer to them.
-    pub(super) fn pass(&mut self, point: &SequencePoint) {
+    pub(crate) fn pass(&mut self, point: &SequencePoint) {
         self.clear_stacks_and_labels();
         if point.flushes_metadata() {
             self.metadata_ids.clear();
@@ -254,13 +261,13 @@ impl StreamContext {
     }
 
     /// Returns the bytes of descriptions and threads that were replaced or removed, and are still stored.
-    pub(super) const fn retired(&self) -> usize {
+    pub(crate) const fn retired(&self) -> usize {
         self.metadata.retired_size.saturating_add(self.threads.retired_size)
     }
 
     /// Drops the descriptions and threads that were replaced or removed. No stored event may refer to them.
     #[inline]
-    pub(super) fn drop_retired(&mut self) {
+    pub(crate) fn drop_retired(&mut self) {
         if self.retired() > 0 {
             self.metadata.drop_retired();
             self.threads.drop_retired();
@@ -269,7 +276,7 @@ impl StreamContext {
 
     /// Returns the places of what an event refers to.
     #[inline]
-    pub(super) fn refer(&mut self, event: &Event<'_>) -> References {
+    pub(crate) fn refer(&mut self, event: &Event<'_>) -> References {
         let metadata = self.metadata_ids.get(event.metadata_id.into()).copied().unwrap_or(NOWHERE);
         let thread = if self.thread_indexes.is_empty() {
             NOWHERE
@@ -289,28 +296,28 @@ impl StreamContext {
     }
 
     #[inline]
-    pub(super) fn metadata(&self, references: References) -> Option<&MetadataBuf> {
+    pub(crate) fn metadata(&self, references: References) -> Option<&MetadataBuf> {
         self.metadata.get(references.metadata).map(|entry| &entry.value)
     }
 
     #[inline]
-    pub(super) fn thread(&self, references: References) -> Option<&ThreadBuf> {
+    pub(crate) fn thread(&self, references: References) -> Option<&ThreadBuf> {
         self.threads.get(references.thread).map(|entry| &entry.value)
     }
 
     /// Returns the bytes of a stack; none of one that is not known.
     #[inline]
-    pub(super) fn stack(&self, id: u32) -> &[u8] {
+    pub(crate) fn stack(&self, id: u32) -> &[u8] {
         self.stacks.get(id.into()).map_or(&[], |place| self.bytes_at(*place))
     }
 
     #[inline]
-    pub(super) fn label_digest(&self, list: u32) -> Option<&LabelDigest> {
+    pub(crate) fn label_digest(&self, list: u32) -> Option<&LabelDigest> {
         if list == 0 { None } else { self.label_lists.get(list.into()) }
     }
 
     /// Returns the labels of a list.
-    pub(super) fn labels(&self, digest: &LabelDigest) -> Labels<'_> {
+    pub(crate) fn labels(&self, digest: &LabelDigest) -> Labels<'_> {
         Labels::from_checked(self.bytes_at(digest.place))
     }
 

@@ -1,8 +1,16 @@
 use core::ops::Range;
 
-use super::context::{References, StreamContext};
-use super::event_queue::EventQueue;
-use super::{End, Event, Limits, LossBuf, ParserBuf, Record, SequencePoint, TimeFilter, Trace, TraceEvent};
+use crate::assemble::context::{References, StreamContext};
+use crate::assemble::event_queue::EventQueue;
+use crate::assemble::parser_buf::ParserBuf;
+use crate::assemble::trace_event::TraceEvent;
+use crate::join::loss::LossBuf;
+use crate::parse::end::End;
+use crate::parse::event::Event;
+use crate::parse::parser::{Limits, Record};
+use crate::parse::sequence_point::SequencePoint;
+use crate::parse::time_filter::TimeFilter;
+use crate::parse::trace::Trace;
 
 /// Reads the events of a trace, each with its description, its stack and its thread, from bytes that arrive in pieces
 /// of any size.
@@ -12,7 +20,7 @@ use super::{End, Event, Limits, LossBuf, ParserBuf, Record, SequencePoint, TimeF
 /// An asynchronous reader is the same loop with an `await`:
 ///
 /// ```
-/// use ipc_proto::nettrace::{End, EventAssembler, Limits, Progress};
+/// use nettrace::{End, EventAssembler, Limits, Progress};
 /// # struct Socket<'a>(core::slice::Chunks<'a, u8>);
 /// # impl<'a> Socket<'a> {
 /// #     async fn receive(&mut self) -> std::io::Result<Option<&'a [u8]>> { Ok(self.0.next()) }

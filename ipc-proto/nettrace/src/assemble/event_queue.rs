@@ -1,13 +1,16 @@
 use alloc::vec::Vec;
 
-use super::context::References;
-use super::{Event, Held, OrderBuf};
-use crate::{Guid, steps};
+use ipc_proto::Guid;
+use ipc_proto::wire::{steps, to_u32, to_usize};
+
+use crate::assemble::context::References;
+use crate::join::order::{Held, OrderBuf};
+use crate::parse::event::Event;
 
 /// An event that waits, in half the memory of an [`Event`]: its activities, its payload and its stack are in the buffer of
 /// the queue.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WaitingEvent {
+pub(crate) struct WaitingEvent {
     capture_thread: u64,
     thread: u64,
     /// Where its bytes begin in the buffer.
@@ -22,7 +25,7 @@ pub(super) struct WaitingEvent {
     sorted: bool,
     /// The ids of two activities are before the payload.
     has_activities: bool,
-    pub(super) references: References,
+    pub(crate) references: References,
 }
 
 /// The bytes of the ids of two activities.
@@ -33,14 +36,14 @@ impl WaitingEvent {
     #[inline]
     fn len(&self) -> usize {
         let activities = if self.has_activities { ACTIVITIES } else { 0 };
-        let [payload, stack, activities] = [self.payload, self.stack, activities].map(wide);
+        let [payload, stack, activities] = [self.payload, self.stack, activities].map(to_usize);
         payload.saturating_add(stack).saturating_add(activities)
     }
 }
 
 /// Events that wait for older ones, with copies of their payloads, in a limited amount of memory.
 #[derive(Debug)]
-pub(super) struct EventQueue {
+pub(crate) struct EventQueue {
     order: OrderBuf<WaitingEvent>,
     /// The activities, the payloads, and V3's stacks. Those of popped events stay until their room is needed.
     bytes: Vec<u8>,
@@ -53,22 +56,22 @@ pub(super) struct EventQueue {
 
 impl EventQueue {
     /// Creates an empty queue, which takes up to `limit` bytes of memory, and one event more.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { order: OrderBuf::default(), bytes: Vec::new(), used: 0, limit, next: None }
     }
 
-    pub(super) const fn limit(&self) -> usize {
+    pub(crate) const fn limit(&self) -> usize {
         self.limit
     }
 
     /// Returns how many events were popped after a younger one.
-    pub(super) const fn late(&self) -> u64 {
+    pub(crate) const fn late(&self) -> u64 {
         self.order.late()
     }
 
     /// Returns an event that was popped, if none was pushed since.
     #[inline]
-    pub(super) fn event(&self, place: usize) -> Option<Event<'_>> {
+    pub(crate) fn event(&self, place: usize) -> Option<Event<'_>> {
         let (timestamp, waiting) = self.order.popped(place)?;
         let WaitingEvent { capture_thread, thread, metadata_id, sequence, .. } = *waiting;
         let WaitingEvent { processor, stack_id, label_list, sorted, .. } = *waiting;
@@ -97,29 +100,29 @@ impl EventQueue {
 
     /// Returns whether no event waits.
     #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.order.is_empty() && self.next.is_none()
     }
 
     /// Returns whether [`pop`](Self::pop) may return an event.
     #[inline]
-    pub(super) const fn is_released(&self) -> bool {
+    pub(crate) const fn is_released(&self) -> bool {
         self.order.is_released()
     }
 
     /// Returns what an event refers to that was popped, if none was pushed since.
     #[inline]
-    pub(super) fn references(&self, place: usize) -> Option<References> {
+    pub(crate) fn references(&self, place: usize) -> Option<References> {
         self.order.popped(place).map(|(_, waiting)| waiting.references)
     }
 
     /// Adds an event. If there is no room for it, all others are released, and it follows them.
     #[inline]
-    pub(super) fn push(&mut self, event: &Event<'_>, references: References) {
+    pub(crate) fn push(&mut self, event: &Event<'_>, references: References) {
         let Event { metadata_id, sequence, capture_thread, processor, thread, stack_id, .. } = *event;
         let Event { timestamp, activity_id, related_activity_id, label_list, sorted, .. } = *event;
         let has_activities = activity_id != Guid::NIL || related_activity_id != Guid::NIL;
-        let activities = if has_activities { wide(ACTIVITIES) } else { 0 };
+        let activities = if has_activities { to_usize(ACTIVITIES) } else { 0 };
         let len = event.payload.len().saturating_add(event.stack.len()).saturating_add(activities);
         if self.is_empty() {
             // The front of the buffer is in the processor's cache, and the pages after it may never be touched.
@@ -130,8 +133,8 @@ impl EventQueue {
             capture_thread,
             thread,
             start: self.bytes.len(),
-            payload: narrow(event.payload.len()),
-            stack: narrow(event.stack.len()),
+            payload: to_u32(event.payload.len()),
+            stack: to_u32(event.stack.len()),
             metadata_id,
             sequence,
             processor,
@@ -160,13 +163,13 @@ impl EventQueue {
     }
 
     /// Releases all events: no older one follows.
-    pub(super) fn release_all(&mut self) {
+    pub(crate) fn release_all(&mut self) {
         self.order.release_all();
     }
 
     /// Removes the oldest event, if it is released, and returns its place.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<usize> {
+    pub(crate) fn pop(&mut self) -> Option<usize> {
         let place = match self.order.pop_place() {
             Some(place) => place,
             None if self.next.is_none() => return None,
@@ -270,16 +273,5 @@ fn guids(bytes: &[u8]) -> [Guid; 2] {
 
 #[inline]
 fn split(bytes: &[u8], at: u32) -> (&[u8], &[u8]) {
-    bytes.split_at_checked(wide(at)).unwrap_or_default()
-}
-
-#[inline]
-fn wide(len: u32) -> usize {
-    usize::try_from(len).unwrap_or(usize::MAX)
-}
-
-/// Returns a length that the stream states in 32 bits.
-#[inline]
-fn narrow(len: usize) -> u32 {
-    u32::try_from(len).unwrap_or(u32::MAX)
+    bytes.split_at_checked(to_usize(at)).unwrap_or_default()
 }

@@ -2,15 +2,18 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::field::Format;
-use super::metadata::Attributes;
-use super::{Fields, Metadata, Str, Version};
-use crate::{DecodeError, steps};
+use ipc_proto::wire::steps;
+
+use crate::describe::field::{Fields, Format};
+use crate::describe::metadata::{Attributes, Metadata};
+use crate::encoding::text::Str;
+use crate::error::DecodeError;
+use crate::parse::trace::Version;
 
 /// A [`Metadata`] that owns its texts and fields, for streams that are read in pieces.
 ///
 /// ```
-/// use ipc_proto::nettrace::{MetadataBuf, Version};
+/// use nettrace::{MetadataBuf, Version};
 ///
 /// # let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
 /// # let record = [&1u32.to_le_bytes()[..], &utf16("Prov"), &7u32.to_le_bytes(), &utf16("Tick"),
@@ -19,7 +22,7 @@ use crate::{DecodeError, steps};
 /// drop(record);
 /// assert_eq!(metadata.get().name, "Tick");
 /// assert_eq!(metadata.get().fields.len(), 1);
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), nettrace::DecodeError>(())
 /// ```
 #[derive(Clone)]
 pub struct MetadataBuf {
@@ -153,7 +156,7 @@ impl MetadataBuf {
     /// Adds the name and the fields that [`clr::describe`](super::clr::describe) adds.
     #[cfg(feature = "clr")]
     pub fn describe(&mut self, pointer_size: u32) {
-        if let Some((name, fields)) = super::clr::find(&self.get(), pointer_size) {
+        if let Some((name, fields)) = crate::clr::find(&self.get(), pointer_size) {
             if self.get().name.is_empty() {
                 (self.plain.name, self.name) = (name, None);
             }

@@ -1,14 +1,14 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::steps;
+use ipc_proto::wire::steps;
 
 /// Values by number, for numbers that count up from 1, as those of stacks and descriptions do.
 ///
 /// Such numbers are places in a vector: a lookup reads one place, and clearing takes no time where values own nothing.
 /// Other numbers are in an ordered map, so that no choice of numbers makes a lookup linear.
 #[derive(Debug)]
-pub(super) struct NumberMap<V> {
+pub(crate) struct NumberMap<V> {
     /// The values of 1, 2, ….
     dense: Vec<V>,
     /// The values of all other numbers.
@@ -21,7 +21,7 @@ impl<V> NumberMap<V> {
 
     /// Returns the value of `number`.
     #[inline]
-    pub(super) fn get(&self, number: u64) -> Option<&V> {
+    pub(crate) fn get(&self, number: u64) -> Option<&V> {
         match self.dense.get(place(number)) {
             Some(value) => Some(value),
             None if self.sparse.is_empty() => None,
@@ -33,7 +33,7 @@ impl<V> NumberMap<V> {
     }
 
     /// Sets the value of `number`, and returns the one before.
-    pub(super) fn insert(&mut self, number: u64, value: V) -> Option<V> {
+    pub(crate) fn insert(&mut self, number: u64, value: V) -> Option<V> {
         let place = place(number);
         if let Some(slot) = self.dense.get_mut(place) {
             return Some(core::mem::replace(slot, value));
@@ -48,7 +48,7 @@ impl<V> NumberMap<V> {
     }
 
     /// Returns the bytes of memory that the entries take at most.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         // The vector doubles when it is full.
         let dense = self.dense.capacity().max(self.dense.len().saturating_mul(2));
         let dense = dense.saturating_mul(size_of::<V>());
@@ -61,7 +61,7 @@ impl<V> NumberMap<V> {
     }
 
     /// Removes all values, and releases the memory of many.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         steps::count(self.sparse.len());
         clear(&mut self.dense);
         self.sparse.clear();
@@ -78,7 +78,7 @@ impl<V> Default for NumberMap<V> {
 const KEPT: usize = 1 << 20;
 
 /// Removes all values of a vector, whose destructors take no time, and releases its memory if that is much.
-pub(super) fn clear<V>(values: &mut Vec<V>) {
+pub(crate) fn clear<V>(values: &mut Vec<V>) {
     values.clear();
     if values.capacity().saturating_mul(size_of::<V>()) > KEPT {
         *values = Vec::new();

@@ -1,8 +1,11 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{Event, Limits, Parser, Record, Version};
-use crate::steps;
+use ipc_proto::wire::steps;
+
+use crate::parse::event::Event;
+use crate::parse::parser::{Limits, Parser, Record};
+use crate::parse::trace::Version;
 
 /// A [`Parser`] that owns its window: bytes go in as they arrive, records come out.
 ///
@@ -11,7 +14,7 @@ use crate::steps;
 /// to; this type returns every record as the stream has it.
 ///
 /// ```
-/// use ipc_proto::nettrace::{End, Limits, ParserBuf, Record};
+/// use nettrace::{End, Limits, ParserBuf, Record};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-lab-small.nettrace");
 /// # let bytes = std::fs::read(path)?;
@@ -73,7 +76,7 @@ impl ParserBuf {
 
     /// Returns the next record if it is an event that the fast path can read, as [`Parser::next_event`] does.
     #[inline(always)]
-    pub(super) fn next_event(&mut self) -> Option<Event<'_>> {
+    pub(crate) fn next_event(&mut self) -> Option<Event<'_>> {
         self.parser.next_event(self.buf.get(self.start..self.end).unwrap_or_default())
     }
 
@@ -132,14 +135,14 @@ impl ParserBuf {
     }
 
     /// Returns the bytes that were received and not released, the last record among them.
-    pub(super) fn window(&self) -> &[u8] {
+    pub(crate) fn window(&self) -> &[u8] {
         self.buf.get(self.start..self.end).unwrap_or_default()
     }
 
     /// Returns the places in the window of payload and stack of the event that [`next_record`](Self::next_record)
     /// returned last, from their lengths.
     #[inline]
-    pub(super) fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
+    pub(crate) fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
         self.parser.event_ranges(payload, stack)
     }
 

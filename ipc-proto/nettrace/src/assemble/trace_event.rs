@@ -1,13 +1,22 @@
 use core::fmt;
 
-use super::context::{References, StreamContext};
-use super::{Event, Fields, Labels, Metadata, Thread, TraceClock, Value, Values, frames};
-use crate::Guid;
+use ipc_proto::Guid;
+
+use crate::assemble::context::{References, StreamContext};
+use crate::describe::field::Fields;
+use crate::describe::metadata::Metadata;
+use crate::parse::clock::TraceClock;
+use crate::parse::event::Event;
+use crate::parse::label::Labels;
+use crate::parse::stack::frames;
+use crate::parse::thread::Thread;
+use crate::values::value::Value;
+use crate::values::values::Values;
 
 /// An event of an [`EventAssembler`](super::EventAssembler), with everything that it refers to.
 ///
 /// ```
-/// use ipc_proto::nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, Progress};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-small-counters.nettrace");
 /// # let bytes = std::fs::read(path)?;
@@ -37,7 +46,7 @@ pub struct TraceEvent<'a> {
 }
 
 impl<'a> TraceEvent<'a> {
-    pub(super) const fn new(header: Event<'a>, context: &'a StreamContext, references: References) -> Self {
+    pub(crate) const fn new(header: Event<'a>, context: &'a StreamContext, references: References) -> Self {
         Self { header, context, references }
     }
 

@@ -1,8 +1,8 @@
 /// An event of the runtime.
-pub(super) struct Row {
-    pub(super) id: u16,
-    pub(super) version: u8,
-    pub(super) name: &'static str,
+pub(crate) struct Row {
+    pub(crate) id: u16,
+    pub(crate) version: u8,
+    pub(crate) name: &'static str,
     /// `u16` count, then fields.
-    pub(super) fields: &'static [u8],
+    pub(crate) fields: &'static [u8],
 }

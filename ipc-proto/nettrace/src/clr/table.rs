@@ -3,8 +3,8 @@
 //! Fields are written as in [`Fields`](crate::nettrace::Fields), V6. `Ptr` is a pointer. `N32` and `N16` are numbers that
 //! count the elements of the arrays after them. `[…]` is such an array, of fields or of one type. A Boolean has 4 bytes.
 
-use super::row::Row;
-use crate::nettrace::field::code;
+use crate::clr::row::Row;
+use crate::describe::field::code;
 
 const fn len(mut parts: &[&[u8]]) -> usize {
     let mut len = 0usize;
@@ -92,7 +92,7 @@ macro_rules! rows {
 
 /// `Microsoft-Windows-DotNETRuntime`.
 #[rustfmt::skip]
-pub(super) static RUNTIME: &[Row] = rows! {
+pub(crate) static RUNTIME: &[Row] = rows! {
     1 2 GCStart { Count U32, Depth U32, Reason U32, Type U32, ClrInstanceID U16, ClientSequenceNumber U64 }
     2 1 GCEnd { Count U32, Depth U32, ClrInstanceID U16 }
     3 1 GCRestartEEEnd { ClrInstanceID U16 }
@@ -500,7 +500,7 @@ pub(super) static RUNTIME: &[Row] = rows! {
 
 /// `Microsoft-Windows-DotNETRuntimeRundown`.
 #[rustfmt::skip]
-pub(super) static RUNDOWN: &[Row] = rows! {
+pub(crate) static RUNDOWN: &[Row] = rows! {
     10 0 GCSettingsRundown {
         HardLimit U64, LOHThreshold U64, PhysicalMemoryConfig U64, Gen0MinBudgetConfig U64,
         Gen0MaxBudgetConfig U64, HighMemPercentConfig U32, BitSettings U32, ClrInstanceID U16,
@@ -592,12 +592,12 @@ pub(super) static RUNDOWN: &[Row] = rows! {
 
 /// `Microsoft-DotNETCore-SampleProfiler`. Its stack is the point; the type is 0 for an error, 1 for a thread in code that is
 /// not managed, 2 for one in managed code.
-pub(super) static SAMPLE_PROFILER: &[Row] = rows! {
+pub(crate) static SAMPLE_PROFILER: &[Row] = rows! {
     0 0 ThreadSample { Type U32 }
 };
 
 /// `Microsoft-Diagnostics-DiagnosticSource` of .NET Core 3, for each of its events: they have names and no fields.
-pub(super) const DIAGNOSTIC_SOURCE: &[u8] = join![
+pub(crate) const DIAGNOSTIC_SOURCE: &[u8] = join![
     &[3, 0],
     join![&head("SourceName", &[18]), b"SourceName", &[18]],
     join![&head("EventName", &[18]), b"EventName", &[18]],

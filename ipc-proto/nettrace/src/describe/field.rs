@@ -1,17 +1,17 @@
 use core::fmt;
 
-use super::Varint32;
-use super::scalar::Scalar;
-use super::text::{Str, utf16_z};
-use crate::wire::Reader;
-use crate::{DecodeError, DecodeErrorKind};
+use ipc_proto::wire::{Reader, to_usize};
+
+use crate::describe::scalar::Scalar;
+use crate::encoding::text::{Str, utf8, utf16_z};
+use crate::error::{DecodeError, DecodeErrorKind};
 
 /// The number of objects and arrays that may be nested; a deeper description is an error.
-pub(super) const MAX_DEPTH: usize = 16;
+pub(crate) const MAX_DEPTH: usize = 16;
 
 /// The layout of a description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// Type, then name.
     V1,
     /// Size, name, type.
@@ -28,27 +28,27 @@ pub(super) enum Format {
 }
 
 /// Type codes that are not scalars.
-pub(super) mod code {
-    pub(in super::super) const OBJECT: u8 = 1;
-    pub(in super::super) const ARRAY: u8 = 19;
-    pub(in super::super) const FIXED_LENGTH_ARRAY: u8 = 22;
-    pub(in super::super) const REL_LOC: u8 = 24;
-    pub(in super::super) const DATA_LOC: u8 = 25;
+pub(crate) mod code {
+    pub(crate) const OBJECT: u8 = 1;
+    pub(crate) const ARRAY: u8 = 19;
+    pub(crate) const FIXED_LENGTH_ARRAY: u8 = 22;
+    pub(crate) const REL_LOC: u8 = 24;
+    pub(crate) const DATA_LOC: u8 = 25;
     /// Only in tables: a number of the size of a pointer.
     #[cfg(feature = "clr")]
-    pub(in super::super) const POINTER: u8 = 0x40;
+    pub(crate) const POINTER: u8 = 0x40;
     /// Only in tables: an array whose number of elements is the value of the last field marked with [`COUNTS`].
     #[cfg(feature = "clr")]
-    pub(in super::super) const COUNTED: u8 = 0x41;
+    pub(crate) const COUNTED: u8 = 0x41;
     /// Only in tables, added to the code of a scalar: this number counts the elements of the following arrays.
     #[cfg(feature = "clr")]
-    pub(in super::super) const COUNTS: u8 = 0x80;
+    pub(crate) const COUNTS: u8 = 0x80;
 }
 
 /// Kinds of tags after the V1 fields of a record.
-pub(super) mod tag {
-    pub(in super::super) const OPCODE: u8 = 1;
-    pub(in super::super) const V2_PARAMS: u8 = 2;
+pub(crate) mod tag {
+    pub(crate) const OPCODE: u8 = 1;
+    pub(crate) const V2_PARAMS: u8 = 2;
 }
 
 /// The place of an array's elements, and the source of their number.
@@ -89,7 +89,7 @@ impl FieldType<'_> {
     /// [`PayloadWriter::array`](super::PayloadWriter::array) writes it.
     ///
     /// ```
-    /// use ipc_proto::nettrace::{FieldType, Scalar};
+    /// use nettrace::{FieldType, Scalar};
     ///
     /// const DATA: (&str, FieldType<'_>) = ("Data", FieldType::array(Scalar::Byte));
     /// ```
@@ -108,10 +108,10 @@ impl From<Scalar> for FieldType<'_> {
 /// The type of an array's elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Element<'a> {
-    pub(super) format: Format,
-    pub(super) bytes: &'a [u8],
+    pub(crate) format: Format,
+    pub(crate) bytes: &'a [u8],
     /// The offset of `bytes` in the record.
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
 }
 
 impl<'a> Element<'a> {
@@ -136,7 +136,7 @@ impl<'a> Element<'a> {
         self.parse().unwrap_or(FieldType::Scalar(Scalar::Byte))
     }
 
-    pub(super) fn parse(&self) -> Result<FieldType<'a>, DecodeError> {
+    pub(crate) fn parse(&self) -> Result<FieldType<'a>, DecodeError> {
         field_type(self.format, &mut Reader::at(self.bytes, self.offset))
     }
 }
@@ -167,7 +167,7 @@ pub struct Field<'a> {
 /// Nothing is copied: an iterator reads the description, which was checked when the record was decoded.
 ///
 /// ```
-/// use ipc_proto::nettrace::{FieldType, Metadata, Scalar, Version};
+/// use nettrace::{FieldType, Metadata, Scalar, Version};
 ///
 /// # let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
 /// # let record = [&1u32.to_le_bytes()[..], &utf16("Prov"), &7u32.to_le_bytes(), &utf16("Tick"),
@@ -177,23 +177,23 @@ pub struct Field<'a> {
 ///     assert_eq!(field.name, "n");
 ///     assert!(matches!(field.field_type, FieldType::Scalar(Scalar::Int32)));
 /// }
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), nettrace::DecodeError>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
-    pub(super) format: Format,
-    pub(super) count: u32,
+    pub(crate) format: Format,
+    pub(crate) count: u32,
     /// The fields; other bytes may follow the last one.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// The offset of `bytes` in the record.
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
 }
 
 impl<'a> Fields<'a> {
     /// No fields.
     pub const EMPTY: Self = Self { format: Format::V1, count: 0, bytes: &[], offset: 0 };
 
-    pub(super) fn new(format: Format, count: u32, r: &Reader<'a>) -> Self {
+    pub(crate) fn new(format: Format, count: u32, r: &Reader<'a>) -> Self {
         Self { format, count, bytes: r.rest(), offset: r.offset() }
     }
 
@@ -201,7 +201,7 @@ impl<'a> Fields<'a> {
     ///
     /// `None` if these are not of V1, or too many.
     #[cold]
-    pub(super) fn joined(&self, v2: u32) -> Option<Self> {
+    pub(crate) fn joined(&self, v2: u32) -> Option<Self> {
         let v1 = u16::try_from(self.count).ok().filter(|_| self.format == Format::V1)?;
         Some(Self { format: Format::Joined { v1 }, count: self.count.checked_add(v2)?, ..*self })
     }
@@ -225,14 +225,14 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the bytes of the fields, without those of other parts of the record.
-    pub(super) fn own_bytes(&self) -> &'a [u8] {
+    pub(crate) fn own_bytes(&self) -> &'a [u8] {
         let following = { *self }.check().map_or(0, |r| r.rest().len());
         self.bytes.get(..self.bytes.len().saturating_sub(following)).unwrap_or_default()
     }
 
     /// Checks the whole description, and returns a reader of the bytes after the last field. On an error, only the fields
     /// before the error remain.
-    pub(super) fn check(&mut self) -> Result<Reader<'a>, DecodeError> {
+    pub(crate) fn check(&mut self) -> Result<Reader<'a>, DecodeError> {
         let mut left = self.count;
         let result = self.check_up_to(&mut left);
         if result.is_err() {
@@ -246,7 +246,7 @@ impl<'a> Fields<'a> {
         let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
         let mut level = Level { iter: self.iter(), depth: 0, fixed_size: false };
         loop {
-            let here = level.iter.r.error(DecodeErrorKind::UnknownType);
+            let here = DecodeError::at(&level.iter.r, DecodeErrorKind::UnknownType);
             if outer.is_empty() {
                 *left = level.iter.left;
             }
@@ -373,7 +373,7 @@ impl<'a> Iterator for FieldIter<'a> {
 
 /// Reads a field, and returns its name and a reader of its type.
 #[inline]
-pub(super) fn name_and_type<'a>(
+pub(crate) fn name_and_type<'a>(
     format: Format,
     r: &mut Reader<'a>,
 ) -> Result<(Str<'a>, Reader<'a>), DecodeError> {
@@ -382,14 +382,14 @@ pub(super) fn name_and_type<'a>(
             let of = r.clone();
             match Type::decode(format, r)? {
                 Type::Other(code::OBJECT) => skip_object(r)?,
-                Type::Other(_) => return Err(of.error(DecodeErrorKind::UnknownType)),
+                Type::Other(_) => return Err(DecodeError::at(&of, DecodeErrorKind::UnknownType)),
                 Type::Scalar(_) | Type::Counts(_) => {}
             }
             return Ok((utf16_z(r)?, of));
         }
         Format::V2 => {
-            let bad_size = r.error(DecodeErrorKind::BadSize);
-            length(r.read::<u32>()?.checked_sub(4).ok_or(bad_size)?)
+            let bad_size = DecodeError::at(&r, DecodeErrorKind::BadSize);
+            to_usize(r.read::<u32>()?.checked_sub(4).ok_or(bad_size)?)
         }
         _ => r.read::<u16>()?.into(),
     };
@@ -400,13 +400,13 @@ pub(super) fn name_and_type<'a>(
 }
 
 /// Skips tags to the fields of V2, and returns their number.
-pub(super) fn skip_to_v2(r: &mut Reader<'_>) -> Result<u32, DecodeError> {
+pub(crate) fn skip_to_v2(r: &mut Reader<'_>) -> Result<u32, DecodeError> {
     loop {
         let size = r.read()?;
         if r.read::<u8>()? == tag::V2_PARAMS {
-            return r.read();
+            return Ok(r.read()?);
         }
-        r.bytes(length(size))?;
+        r.bytes(to_usize(size))?;
     }
 }
 
@@ -418,7 +418,7 @@ fn skip_object(r: &mut Reader<'_>) -> Result<(), DecodeError> {
     loop {
         if let Some(fewer) = left.checked_sub(1) {
             left = fewer;
-            let here = r.error(DecodeErrorKind::UnknownType);
+            let here = DecodeError::at(&r, DecodeErrorKind::UnknownType);
             let code = type_code(Format::V1, r)?;
             if code == code::OBJECT {
                 let inner = r.read()?;
@@ -443,7 +443,7 @@ fn skip_object(r: &mut Reader<'_>) -> Result<(), DecodeError> {
 
 /// A type code by its kind.
 #[derive(Clone, Copy)]
-pub(super) enum Type {
+pub(crate) enum Type {
     Scalar(Scalar),
     /// A number that counts the elements of the following arrays.
     #[cfg_attr(not(feature = "clr"), allow(dead_code, reason = "only tables have it"))]
@@ -454,7 +454,7 @@ pub(super) enum Type {
 
 impl Type {
     #[inline]
-    pub(super) fn decode(format: Format, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(format: Format, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let code = type_code(format, r)?;
         Ok(match Scalar::from_code(code) {
             Some(Scalar::Utf8CodeUnit) if format == Format::Universal => Self::Scalar(Scalar::Utf8String),
@@ -483,7 +483,7 @@ impl Type {
 
 /// Reads a type. The bytes after an object or an array are not searched for.
 fn field_type<'a>(format: Format, r: &mut Reader<'a>) -> Result<FieldType<'a>, DecodeError> {
-    let unknown = r.error(DecodeErrorKind::UnknownType);
+    let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownType);
     match Type::decode(format, r)? {
         Type::Scalar(scalar) | Type::Counts(scalar) => Ok(FieldType::Scalar(scalar)),
         Type::Other(code) => compound(format, code, r).and_then(|compound| compound.ok_or(unknown)),
@@ -492,7 +492,7 @@ fn field_type<'a>(format: Format, r: &mut Reader<'a>) -> Result<FieldType<'a>, D
 
 /// Reads the content of an object or an array after its type code; `None` for other type codes.
 #[inline(never)]
-pub(super) fn compound<'a>(
+pub(crate) fn compound<'a>(
     format: Format,
     code: u8,
     r: &mut Reader<'a>,
@@ -539,28 +539,16 @@ fn skip_v6(format: Format, r: &mut Reader<'_>) -> Result<(), DecodeError> {
             _ => break,
         }
     }
-    r.bytes(counts).map(|_| ())
+    r.bytes(counts)?;
+    Ok(())
 }
 
 #[inline]
 fn type_code(format: Format, r: &mut Reader<'_>) -> Result<u8, DecodeError> {
     if matches!(format, Format::V1 | Format::V2) {
-        let unknown = r.error(DecodeErrorKind::UnknownType);
+        let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownType);
         u8::try_from(r.read::<u32>()?).map_err(|_| unknown)
     } else {
-        r.read()
+        Ok(r.read()?)
     }
-}
-
-/// Reads a V6 string: its length as a varint, then UTF-8.
-#[inline]
-pub(super) fn utf8<'a>(r: &mut Reader<'a>) -> Result<Str<'a>, DecodeError> {
-    let Varint32(len) = r.read()?;
-    Ok(Str::Utf8(r.bytes(length(len))?))
-}
-
-/// Converts a `u32` to a length. A length that does not fit exceeds that of any slice.
-#[inline]
-pub(super) fn length(len: u32) -> usize {
-    usize::try_from(len).unwrap_or(usize::MAX)
 }

@@ -1,10 +1,13 @@
 use core::fmt;
 
-use super::field::{Fields, Format, length, tag, utf8};
-use super::text::{Str, utf16_z};
-use super::{Varint32, Version};
-use crate::wire::Reader;
-use crate::{DecodeError, DecodeErrorKind, Guid};
+use ipc_proto::Guid;
+use ipc_proto::wire::{Reader, to_usize};
+
+use crate::describe::field::{Fields, Format, tag};
+use crate::encoding::text::{Str, utf8, utf16_z};
+use crate::encoding::varint::Varint32;
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::parse::trace::Version;
 
 /// The description of a kind of event: its name, and the fields of its payloads.
 ///
@@ -67,13 +70,13 @@ impl<'a> Metadata<'a> {
     /// `id` is the number by which events in the stream refer to it, `event_id` the event's number at its provider.
     ///
     /// ```
-    /// use ipc_proto::nettrace::{Fields, Metadata, Scalar};
+    /// use nettrace::{Fields, Metadata, Scalar};
     ///
     /// let mut space = [0; 32];
     /// let mut tick = Metadata::new(1, "Demo", 7, "Tick");
     /// tick.level = 4;
     /// tick.fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space)?;
-    /// # Ok::<(), ipc_proto::nettrace::WriteError>(())
+    /// # Ok::<(), nettrace::WriteError>(())
     /// ```
     #[must_use]
     pub const fn new(id: u32, provider: &'a str, event_id: u32, name: &'a str) -> Self {
@@ -142,7 +145,7 @@ impl<'a> Metadata<'a> {
             let size = r.read()?;
             let kind: u8 = r.read()?;
             let offset = r.offset();
-            let mut body = Reader::at(r.bytes(length(size))?, offset);
+            let mut body = Reader::at(r.bytes(to_usize(size))?, offset);
             match kind {
                 tag::OPCODE => self.opcode = body.read().ok(),
                 tag::V2_PARAMS => {
@@ -156,7 +159,7 @@ impl<'a> Metadata<'a> {
     }
 
     fn v2(&mut self, body: &mut Reader<'a>) -> Result<(), DecodeError> {
-        let twice = body.error(DecodeErrorKind::DescribedTwice);
+        let twice = DecodeError::at(&body, DecodeErrorKind::DescribedTwice);
         let before = core::mem::take(&mut self.fields);
         let count = body.read()?;
         let mut fields = Fields::new(Format::V2, count, body);
@@ -214,7 +217,7 @@ impl<'a> Metadata<'a> {
 
 /// Pairs of a key and a value that a V6 writer added to a description.
 #[derive(Clone, Copy, Default)]
-pub struct Attributes<'a>(pub(super) &'a [u8]);
+pub struct Attributes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Attributes<'a> {
     /// Returns the pairs in order.
@@ -263,7 +266,7 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 fn entry<'a>(r: &mut Reader<'a>) -> Result<Entry<'a>, DecodeError> {
-    let unknown = r.error(DecodeErrorKind::UnknownType);
+    let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownType);
     Ok(match r.read::<u8>()? {
         1 => Entry::Opcode(r.read()?),
         3 => Entry::Keywords(r.read()?),

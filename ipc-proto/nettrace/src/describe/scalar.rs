@@ -1,7 +1,7 @@
 /// The type of a single value, with its type code and its layout in a payload.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Fields, Scalar};
+/// use nettrace::{Fields, Scalar};
 ///
 /// let mut space = [0; 64];
 /// let fields = Fields::build(&[("Count", Scalar::UInt32)], &mut space)?;
@@ -69,7 +69,7 @@ impl Scalar {
     }
 
     #[inline]
-    pub(super) const fn from_code(code: u8) -> Option<Self> {
+    pub(crate) const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             3 => Self::Boolean32,
             4 => Self::Utf16CodeUnit,
@@ -96,7 +96,7 @@ impl Scalar {
     }
 
     /// Returns whether all values have the same number of bytes.
-    pub(super) const fn is_fixed_size(self) -> bool {
+    pub(crate) const fn is_fixed_size(self) -> bool {
         !matches!(self, Self::Utf16String | Self::VarInt | Self::VarUInt | Self::Utf8String)
     }
 }

@@ -2,10 +2,10 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::wire::{Reader, steps, to_usize};
 
-use crate::wire::Reader;
-use crate::{DecodeError, DecodeErrorKind, steps};
+use crate::encoding::varint::Varint32;
+use crate::error::{DecodeError, DecodeErrorKind};
 
 /// A string of a trace, in the bytes of the stream.
 ///
@@ -14,7 +14,7 @@ use crate::{DecodeError, DecodeErrorKind, steps};
 /// their code units, in either encoding.
 ///
 /// ```
-/// use ipc_proto::nettrace::Str;
+/// use nettrace::Str;
 ///
 /// let wide = Str::Utf16(b"G\0C\0");
 /// assert_eq!(wide, "GC");
@@ -48,7 +48,7 @@ impl<'a> Str<'a> {
         // One of the two is empty.
         wide.chunks_exact(2)
             .filter_map(|unit| unit.first_chunk())
-            .map(|unit: &[u8; 2]| LittleEndian::read_u16(unit))
+            .map(|unit: &[u8; 2]| u16::from_le_bytes(*unit))
             .chain(narrow.utf8_chunks().flat_map(|chunk| {
                 let stray = (!chunk.invalid().is_empty()).then_some(0xfffd);
                 chunk.valid().encode_utf16().chain(stray)
@@ -99,8 +99,7 @@ fn is_same(mut wide: &[u8], mut narrow: &[u8]) -> bool {
         (wide.split_first_chunk::<8>(), narrow.split_first_chunk::<4>())
     {
         let [a, b, c, d] = *bytes;
-        let (units, bytes) =
-            (LittleEndian::read_u64(units), LittleEndian::read_u64(&[a, 0, b, 0, c, 0, d, 0]));
+        let (units, bytes) = (u64::from_le_bytes(*units), u64::from_le_bytes([a, 0, b, 0, c, 0, d, 0]));
         if (units | bytes) & OTHER != 0 {
             break;
         }
@@ -170,10 +169,10 @@ impl fmt::Debug for Str<'_> {
 
 /// Reads UTF-16 up to and including its NUL.
 #[inline]
-pub(super) fn utf16_z<'a>(r: &mut Reader<'a>) -> Result<Str<'a>, DecodeError> {
+pub(crate) fn utf16_z<'a>(r: &mut Reader<'a>) -> Result<Str<'a>, DecodeError> {
     let Some(len) = find_nul(r.rest()) else {
         steps::count(r.rest().len());
-        return Err(r.error(DecodeErrorKind::Unterminated));
+        return Err(DecodeError::at(&r, DecodeErrorKind::Unterminated));
     };
     steps::count(len);
     let text = r.bytes(len)?;
@@ -190,7 +189,7 @@ fn find_nul(bytes: &[u8]) -> Option<usize> {
     let rest = fours.remainder();
     let mut at = 0usize;
     for four in fours {
-        let units = four.first_chunk().map_or(0, |four: &[u8; 8]| LittleEndian::read_u64(four));
+        let units = four.first_chunk().map_or(0, |four: &[u8; 8]| u64::from_le_bytes(*four));
         // The lowest bit set belongs to the first zero unit; higher ones may be false.
         let zero = units.wrapping_sub(LOW) & !units & HIGH;
         if zero != 0 {
@@ -202,6 +201,13 @@ fn find_nul(bytes: &[u8]) -> Option<usize> {
     }
     let units = rest.chunks_exact(2).position(|unit| unit == [0, 0])?;
     Some(at.wrapping_add(units.wrapping_mul(2)))
+}
+
+/// Reads a V6 string: its length as a varint, then UTF-8.
+#[inline]
+pub(crate) fn utf8<'a>(r: &mut Reader<'a>) -> Result<Str<'a>, DecodeError> {
+    let Varint32(len) = r.read()?;
+    Ok(Str::Utf8(r.bytes(to_usize(len))?))
 }
 
 #[cfg(test)]
@@ -234,11 +240,7 @@ mod tests {
     /// Compares texts of all lengths around a piece that is compared at once, with each unit another one.
     #[test]
     fn utf16_is_compared_with_utf8() {
-        let utf16_bytes = |unit| {
-            let mut bytes = [0; 2];
-            LittleEndian::write_u16(&mut bytes, unit);
-            bytes
-        };
+        let utf16_bytes = |unit: u16| unit.to_le_bytes();
         let others = ["b", "\u{161}", "\u{e9}", "\u{6100}", "\u{1f600}"];
         for len in 0..14 {
             let (mut wide, mut narrow) = ([b'a', 0].repeat(len), [b'a'].repeat(len));

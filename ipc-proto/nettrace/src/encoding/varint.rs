@@ -1,12 +1,12 @@
-use crate::wire::{Reader, Writer, low_u8, low_u32};
-use crate::{Decode, DecodeError, DecodeErrorKind, Encode};
+use ipc_proto::wire::{Reader, WireError, WireErrorKind, Writer, low_u8, low_u32};
+use ipc_proto::{Decode, Encode};
 
 /// A `u32` in LEB128: seven bits a byte, the lowest first, bit 7 set in every byte but the last; at most 5 bytes.
 ///
 /// Decoding accepts zero-padded encodings and rejects bits that do not fit. Encoding writes the shortest form.
 ///
 /// ```
-/// use ipc_proto::nettrace::Varint32;
+/// use nettrace::Varint32;
 /// use ipc_proto::{Encode, wire};
 ///
 /// let mut buf = [0; 5];
@@ -25,7 +25,7 @@ pub struct Varint32(pub u32);
 ///
 /// ```
 /// use ipc_proto::Encode;
-/// use ipc_proto::nettrace::Varint64;
+/// use nettrace::Varint64;
 ///
 /// assert_eq!(Varint64(u64::MAX).encoded_len(), 10);
 /// ```
@@ -35,17 +35,17 @@ pub struct Varint64(pub u64);
 /// An `i64` whose sign is in bit 0 (0, -1, 1, -2, …), then as [`Varint64`]; V6 only, where the format says `varint`.
 ///
 /// ```
-/// use ipc_proto::nettrace::Zigzag64;
+/// use nettrace::Zigzag64;
 /// use ipc_proto::wire;
 ///
 /// assert_eq!(wire::decode::<Zigzag64>(&[3])?, Zigzag64(-2));
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), ipc_proto::WireError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Zigzag64(pub i64);
 
 /// Reads an integer of `bits` bits.
-fn read(r: &mut Reader<'_>, bits: u32) -> Result<u64, DecodeError> {
+fn read(r: &mut Reader<'_>, bits: u32) -> Result<u64, WireError> {
     let start = r.clone();
     let (mut value, mut shift) = (0u64, 0u32);
     loop {
@@ -53,7 +53,7 @@ fn read(r: &mut Reader<'_>, bits: u32) -> Result<u64, DecodeError> {
         let low = u64::from(byte & 0x7f);
         let room = bits.wrapping_sub(shift);
         if low.checked_shr(room).is_some_and(|beyond| beyond != 0) {
-            return Err(start.error(DecodeErrorKind::BadVarint));
+            return Err(start.error(WireErrorKind::BadValue));
         }
         value |= low.wrapping_shl(shift);
         if byte < 0x80 {
@@ -61,7 +61,7 @@ fn read(r: &mut Reader<'_>, bits: u32) -> Result<u64, DecodeError> {
         }
         shift = shift.wrapping_add(7);
         if shift >= bits {
-            return Err(start.error(DecodeErrorKind::BadVarint));
+            return Err(start.error(WireErrorKind::BadValue));
         }
     }
 }
@@ -70,7 +70,7 @@ impl<'a> Decode<'a> for Varint64 {
     const MIN_LEN: usize = 1;
 
     #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         read(r, 64).map(Self)
     }
 }
@@ -78,7 +78,7 @@ impl<'a> Decode<'a> for Varint32 {
     const MIN_LEN: usize = 1;
 
     #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         // The upper half is zero: no more than 32 bits were accepted.
         read(r, 32).map(|value| Self(low_u32(value)))
     }
@@ -87,7 +87,7 @@ impl<'a> Decode<'a> for Zigzag64 {
     const MIN_LEN: usize = 1;
 
     #[inline]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         let Varint64(value) = r.read()?;
         let sign = (value & 1).wrapping_neg();
         Ok(Self((value.wrapping_shr(1) ^ sign) as i64))

@@ -1,4 +1,8 @@
-use super::{Event, Record, SequencePoint, Slot, StoreFull, Table, ThreadSequence, Version};
+use crate::join::table::{Slot, StoreFull, Table};
+use crate::parse::event::Event;
+use crate::parse::parser::Record;
+use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
+use crate::parse::trace::Version;
 
 /// Counts the events that a runtime dropped because its buffer was full, in slots that the caller owns, one for each
 /// capture thread.
@@ -14,7 +18,7 @@ use super::{Event, Record, SequencePoint, Slot, StoreFull, Table, ThreadSequence
 /// stream that is complete from its first byte, unless a thread has the id of an earlier one.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Event, LossCounter, Slot};
+/// use nettrace::{Event, LossCounter, Slot};
 ///
 /// let mut slots = [Slot::default(); 8];
 /// let mut loss = LossCounter::new(&mut slots);
@@ -67,7 +71,7 @@ impl<'s> LossCounter<'s> {
     /// counted.
     ///
     /// ```
-    /// use ipc_proto::nettrace::{Event, LossCounter, Slot};
+    /// use nettrace::{Event, LossCounter, Slot};
     ///
     /// let mut slots = [Slot::default(); 8];
     /// let mut loss = LossCounter::new(&mut slots);
@@ -196,7 +200,7 @@ impl<'s> LossCounter<'s> {
     /// count; V4. V6 states when a thread starts, so there it is 0.
     ///
     /// ```
-    /// use ipc_proto::nettrace::{Event, LossCounter, Slot};
+    /// use nettrace::{Event, LossCounter, Slot};
     ///
     /// let mut slots = [Slot::default(); 8];
     /// let mut loss = LossCounter::new(&mut slots);
@@ -251,7 +255,7 @@ fn is_expected(threads: &mut Table<'_, Counter>, event: &Event<'_>) -> bool {
 /// A [`LossCounter`] that owns its slots, and adds slots for new threads.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Event, LossBuf, Record};
+/// use nettrace::{Event, LossBuf, Record};
 ///
 /// let mut loss = LossBuf::default();
 /// for thread in 0..1000 {

@@ -1,4 +1,4 @@
-use crate::steps;
+use ipc_proto::wire::steps;
 
 /// Sorts events by time, in slots that the caller owns.
 ///
@@ -7,7 +7,7 @@ use crate::steps;
 /// stays in memory, or else the places of its parts. Events of the same time keep their order.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Held, Order};
+/// use nettrace::{Held, Order};
 ///
 /// let mut slots = [Held::default(); 8];
 /// let mut order = Order::new(&mut slots);
@@ -279,7 +279,7 @@ fn set_run<T>(slots: &mut [Held<T>], at: usize, run: Run) {
 /// An [`Order`] that owns its slots.
 ///
 /// ```
-/// use ipc_proto::nettrace::OrderBuf;
+/// use nettrace::OrderBuf;
 ///
 /// let mut order = OrderBuf::default();
 /// for timestamp in (0..1000).rev() {
@@ -336,26 +336,26 @@ impl<T> OrderBuf<T> {
 
     /// As [`pop`](Self::pop), but returns the place of the event for [`popped`](Self::popped).
     #[inline]
-    pub(super) fn pop_place(&mut self) -> Option<usize> {
+    pub(crate) fn pop_place(&mut self) -> Option<usize> {
         self.state.pop(&mut self.slots)
     }
 
     /// Returns an event with its time, if no other one was added since it was popped.
     #[inline]
-    pub(super) fn popped(&self, place: usize) -> Option<(u64, &T)> {
+    pub(crate) fn popped(&self, place: usize) -> Option<(u64, &T)> {
         let Held { timestamp, item, .. } = self.slots.get(place)?;
         Some((*timestamp, item.as_ref()?))
     }
 
     /// Returns whether [`pop_place`](Self::pop_place) may return an event.
     #[inline]
-    pub(super) const fn is_released(&self) -> bool {
+    pub(crate) const fn is_released(&self) -> bool {
         self.state.released.is_some()
     }
 
     /// Returns whether there is room for another event, which is then added without a search for room.
     #[inline]
-    pub(super) fn has_room(&mut self) -> bool {
+    pub(crate) fn has_room(&mut self) -> bool {
         if self.state.filled >= self.slots.len() && self.state.held != 0 {
             self.state.compact(&mut self.slots);
         }

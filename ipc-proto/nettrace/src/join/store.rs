@@ -1,11 +1,12 @@
-use super::{Slot, StoreFull, Table};
-use crate::wire::copy;
+use ipc_proto::wire::copy;
+
+use crate::join::table::{Slot, StoreFull, Table};
 
 /// Copies of records by number, in memory that the caller owns: stacks and metadata that events refer to, if the stream
 /// does not stay in memory. If it does, a [`Table`] of slices needs no copies.
 ///
 /// ```
-/// use ipc_proto::nettrace::{StoreFull, Slot, Store};
+/// use nettrace::{StoreFull, Slot, Store};
 ///
 /// let (mut slots, mut bytes) = ([Slot::default(); 8], [0; 16]);
 /// let mut stacks = Store::new(&mut slots, &mut bytes);

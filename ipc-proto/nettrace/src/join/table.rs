@@ -1,6 +1,6 @@
 use core::fmt;
 
-use crate::steps;
+use ipc_proto::wire::{steps, to_u32, to_usize};
 
 /// Values by number, in slots that the caller owns: records that later events refer to.
 ///
@@ -11,7 +11,7 @@ use crate::steps;
 /// down further. Most calls read two slots. Creating and clearing a table takes no time.
 ///
 /// ```
-/// use ipc_proto::nettrace::{StoreFull, Slot, Table};
+/// use nettrace::{StoreFull, Slot, Table};
 ///
 /// let mut slots = [Slot::default(); 4];
 /// let mut table = Table::new(&mut slots);
@@ -85,19 +85,19 @@ impl<'s, V> Table<'s, V> {
 
     /// Returns this table over its slots, which it does not own.
     #[cfg(feature = "alloc")]
-    pub(super) const fn lend<'t>(&self, slots: &'t mut [Slot<V>]) -> Table<'t, V> {
+    pub(crate) const fn lend<'t>(&self, slots: &'t mut [Slot<V>]) -> Table<'t, V> {
         Table { slots, mask: self.mask, len: self.len }
     }
 
     /// Returns this table over more slots, which begin with its own.
     #[cfg(feature = "alloc")]
-    pub(super) fn extend<'t>(&self, slots: &'t mut [Slot<V>]) -> Table<'t, V> {
+    pub(crate) fn extend<'t>(&self, slots: &'t mut [Slot<V>]) -> Table<'t, V> {
         Table { len: self.len, ..Table::new(slots) }
     }
 
     /// Returns whether there is no room for another number.
     #[cfg(feature = "alloc")]
-    pub(super) const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.len >= self.slots.len()
     }
 
@@ -174,7 +174,7 @@ impl<'s, V> Table<'s, V> {
             let is_high = slot.low == 0;
             match slot.child(is_high) {
                 0 => break,
-                child => (link, leaf) = (Some((leaf, is_high)), index(child)),
+                child => (link, leaf) = (Some((leaf, is_high)), to_usize(child)),
             }
         }
         self.link(link, 0);
@@ -215,7 +215,7 @@ impl<'s, V> Table<'s, V> {
     }
 
     /// Returns all values, to change them.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
         let slots = self.slots.get_mut(..self.len).unwrap_or_default();
         slots.iter_mut().inspect(|_| steps::count(1)).map(|slot| (slot.key, &mut slot.value))
     }
@@ -224,7 +224,7 @@ impl<'s, V> Table<'s, V> {
     #[inline]
     fn hinted(&self, key: u64) -> Option<usize> {
         steps::count(1);
-        let place = index(self.slots.get(home(key) & self.mask)?.hint);
+        let place = to_usize(self.slots.get(home(key) & self.mask)?.hint);
         let slot = self.slots.get(place)?;
         (slot.key == key && place < self.len).then_some(place)
     }
@@ -232,7 +232,7 @@ impl<'s, V> Table<'s, V> {
     /// Makes `place` the hint for `key`.
     fn hint(&mut self, key: u64, place: usize) {
         if let Some(slot) = self.slots.get_mut(home(key) & self.mask) {
-            slot.hint = narrow(place);
+            slot.hint = to_u32(place);
         }
     }
 
@@ -240,7 +240,7 @@ impl<'s, V> Table<'s, V> {
     fn link(&mut self, link: Link, place: usize) {
         let Some((above, is_high)) = link else { return };
         if let Some(slot) = self.slots.get_mut(above) {
-            *(if is_high { &mut slot.high } else { &mut slot.low }) = narrow(place);
+            *(if is_high { &mut slot.high } else { &mut slot.low }) = to_u32(place);
         }
     }
 
@@ -260,7 +260,7 @@ impl<'s, V> Table<'s, V> {
             link = Some((at, is_high));
             match slot.child(is_high) {
                 0 => break,
-                child => at = index(child),
+                child => at = to_usize(child),
             }
         }
         (None, link)
@@ -293,14 +293,4 @@ fn home(key: u64) -> usize {
 const fn spread(key: u64) -> u64 {
     // 2^64 by the golden ratio. The factor is odd, so no two products are equal.
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-#[inline]
-fn index(place: u32) -> usize {
-    usize::try_from(place).unwrap_or(usize::MAX)
-}
-
-#[inline]
-fn narrow(place: usize) -> u32 {
-    u32::try_from(place).unwrap_or(0)
 }

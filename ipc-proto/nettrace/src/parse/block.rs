@@ -1,4 +1,4 @@
-use super::Version;
+use crate::parse::trace::Version;
 
 /// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +29,7 @@ impl BlockKind {
     /// Returns the name of this kind in the format: `EventBlock` in V4 is `Event` in V6.
     ///
     /// ```
-    /// use ipc_proto::nettrace::{BlockKind, Version};
+    /// use nettrace::{BlockKind, Version};
     ///
     /// assert_eq!(BlockKind::SequencePoint.name(Version::V4), "SPBlock");
     /// assert_eq!(BlockKind::SequencePoint.name(Version::V6), "SequencePoint");
@@ -55,7 +55,7 @@ impl BlockKind {
     }
 
     /// Returns the kind with this number of V6.
-    pub(super) const fn from_number(number: u8) -> Self {
+    pub(crate) const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::EndOfStream,
             1 => Self::Trace,
@@ -71,7 +71,7 @@ impl BlockKind {
     }
 
     /// Returns the kind of an object with this name.
-    pub(super) const fn from_name(name: &[u8]) -> Self {
+    pub(crate) const fn from_name(name: &[u8]) -> Self {
         match name {
             b"Trace" => Self::Trace,
             b"EventBlock" => Self::Event,
@@ -99,7 +99,7 @@ pub struct TimeRange {
 
 impl TimeRange {
     /// Returns a range that is possible.
-    pub(super) fn new(first: u64, last: u64) -> Option<Self> {
+    pub(crate) fn new(first: u64, last: u64) -> Option<Self> {
         (first <= last && last != 0).then_some(Self { first, last })
     }
 

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
-use crate::wire::Reader;
-use crate::{Decode, DecodeError};
+use ipc_proto::Decode;
+use ipc_proto::wire::{Reader, WireError};
 
 /// A date and a time of day in UTC, in the layout of Windows' SYSTEMTIME.
 ///
@@ -11,7 +11,7 @@ use crate::{Decode, DecodeError};
 /// ```
 /// use core::time::Duration;
 /// use std::time::SystemTime;
-/// use ipc_proto::nettrace::CalendarTime;
+/// use nettrace::CalendarTime;
 ///
 /// let leap_day = CalendarTime::from_unix(Duration::from_millis(951_782_400_007)).unwrap();
 /// assert_eq!((leap_day.year, leap_day.month, leap_day.day, leap_day.millisecond), (2000, 2, 29, 7));
@@ -122,7 +122,7 @@ impl CalendarTime {
     /// Returns the milliseconds from 1970-01-01 00:00 UTC, negative before it.
     ///
     /// Values that are out of range count as well: 1000 milliseconds are a second.
-    pub(super) fn unix_milliseconds(&self) -> i64 {
+    pub(crate) fn unix_milliseconds(&self) -> i64 {
         let [year, month, day] = [self.year, self.month, self.day].map(i64::from);
         let [hour, minute, second, millisecond] =
             [self.hour, self.minute, self.second, self.millisecond].map(i64::from);
@@ -157,7 +157,7 @@ impl Default for CalendarTime {
 impl<'a> Decode<'a> for CalendarTime {
     const MIN_LEN: usize = 16;
 
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
         Ok(Self {
             year: r.read()?,
             month: r.read()?,

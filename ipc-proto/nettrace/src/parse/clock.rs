@@ -1,4 +1,4 @@
-use super::Trace;
+use crate::parse::trace::Trace;
 
 /// Converts the ticks of a trace to time, and time to ticks.
 ///
@@ -6,7 +6,7 @@ use super::Trace;
 /// that the trace states for its start. Times of two traces therefore compare to a millisecond at best.
 ///
 /// ```
-/// use ipc_proto::nettrace::{CalendarTime, Trace, TraceClock, Version};
+/// use nettrace::{CalendarTime, Trace, TraceClock, Version};
 ///
 /// let sync_time = CalendarTime { day: 2, millisecond: 5, ..CalendarTime::UNIX_EPOCH };
 /// let trace = Trace { sync_time, sync_ticks: 1000, frequency: 10_000_000, ..Trace::new(Version::V4) };
@@ -112,8 +112,9 @@ fn multiply_divide(n: u64, by: u64, over: u64) -> (u64, bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CalendarTime;
     use super::*;
+    use crate::parse::calendar_time::CalendarTime;
+    use crate::parse::trace::Version;
 
     #[test]
     fn dates() {
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn ends_of_the_ranges() {
         for frequency in [0, 1, 3, 10_000_000, NANOSECONDS, u64::MAX] {
-            let trace = Trace { frequency, sync_ticks: 1 << 63, ..Trace::new(super::super::Version::V4) };
+            let trace = Trace { frequency, sync_ticks: 1 << 63, ..Trace::new(Version::V4) };
             let clock = TraceClock::new(&trace);
             assert_eq!(clock.nanoseconds(1 << 63), 0);
             assert_eq!(clock.ticks(0), 1 << 63);

@@ -1,7 +1,7 @@
 use core::fmt;
 
-use super::BlockKind;
-use crate::DecodeErrorKind;
+use crate::error::DecodeErrorKind;
+use crate::parse::block::BlockKind;
 
 /// How a stream ended. The parser has returned all readable records before the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,18 +1,17 @@
 #[cfg(feature = "alloc")]
 use core::ops::Range;
 
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::Guid;
+use ipc_proto::wire::{Reader, low_u32, steps, to_usize};
 
-use crate::wire::{Reader, low_u32};
-use crate::{DecodeError, DecodeErrorKind, Guid, steps};
-
-use super::Version;
-use super::varint::{Varint32, Varint64};
+use crate::encoding::varint::{Varint32, Varint64};
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::parse::trace::Version;
 
 /// An event, as it is in its block: its names and fields are in the metadata record that it refers to.
 ///
 /// ```
-/// use ipc_proto::nettrace::Event;
+/// use nettrace::Event;
 ///
 /// let event = Event { metadata_id: 1, sequence: 7, payload: &[5, 0, 0, 0], ..Event::default() };
 /// assert_eq!((event.stack_id, event.payload.len()), (0, 4));
@@ -101,7 +100,7 @@ enum Layout {
 /// Parts that the compressed layout omits are those of the blob before, so this is the whole state of a reader within a
 /// block. It retains no window.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Blobs {
+pub(crate) struct Blobs {
     layout: Layout,
     /// The header of the last blob, or, if `headed`, of this one.
     header: Header,
@@ -120,7 +119,7 @@ struct Header {
 }
 
 /// The beginning of a window.
-pub(super) enum Blob<'w> {
+pub(crate) enum Blob<'w> {
     /// A blob, and its length.
     Whole(Event<'w>, usize),
     /// `used` bytes were consumed, and the rest of the blob needs a window of `needed` bytes, which may be more than the
@@ -137,7 +136,7 @@ const CHUNK: usize = 128;
 
 impl Blobs {
     /// Starts a block: all parts of the header before its first blob are zero.
-    pub(super) fn new(version: Version, compressed: bool) -> Self {
+    pub(crate) fn new(version: Version, compressed: bool) -> Self {
         let layout = match (version, compressed) {
             (Version::V3, _) => Layout::V3,
             (_, true) => Layout::Compressed { labels: version == Version::V6 },
@@ -147,14 +146,14 @@ impl Blobs {
     }
 
     /// Returns whether [`quick`](Self::quick) can be called.
-    pub(super) fn is_quick(&self) -> bool {
+    pub(crate) fn is_quick(&self) -> bool {
         matches!(self.layout, Layout::Compressed { .. }) && !self.headed
     }
 
     /// Reads the next blob, and returns it with its length. If the window does not hold it, reads its header or nothing,
     /// and returns the number of bytes that were consumed.
     #[inline(always)]
-    pub(super) fn quick<'w>(&mut self, window: &'w [u8]) -> Result<(Event<'w>, usize), usize> {
+    pub(crate) fn quick<'w>(&mut self, window: &'w [u8]) -> Result<(Event<'w>, usize), usize> {
         steps::count(1);
         let Some(bytes) = window.first_chunk() else { return Err(0) };
         let labels = self.layout == Layout::Compressed { labels: true };
@@ -179,7 +178,7 @@ impl Blobs {
     /// Returns the places of payload and stack, of these lengths, of the last blob, which ends at `end`.
     #[cfg(feature = "alloc")]
     #[inline]
-    pub(super) const fn ranges(
+    pub(crate) const fn ranges(
         &self,
         end: usize,
         payload: usize,
@@ -192,7 +191,7 @@ impl Blobs {
     }
 
     /// Reads the next blob. `window` holds bytes of this block only, of which `left` were not consumed.
-    pub(super) fn next<'w>(&mut self, window: &'w [u8], left: usize) -> Blob<'w> {
+    pub(crate) fn next<'w>(&mut self, window: &'w [u8], left: usize) -> Blob<'w> {
         let labels = match self.layout {
             Layout::V3 => return self.fixed(window, v3),
             Layout::Plain { labels: false } => return self.fixed(window, |r| plain(r, false)),
@@ -255,13 +254,13 @@ trait Source {
 /// Checks for the end of the window at each byte.
 impl Source for Reader<'_> {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind> {
-        self.array().map_err(|e| e.kind)
+        self.array().map_err(|e| e.kind.into())
     }
     fn varint32(&mut self) -> Result<u32, DecodeErrorKind> {
-        self.read().map(|Varint32(value)| value).map_err(|e| e.kind)
+        self.read().map(|Varint32(value)| value).map_err(|e| e.kind.into())
     }
     fn varint64(&mut self) -> Result<u64, DecodeErrorKind> {
-        self.read().map(|Varint64(value)| value).map_err(|e| e.kind)
+        self.read().map(|Varint64(value)| value).map_err(|e| e.kind.into())
     }
 }
 
@@ -276,7 +275,7 @@ impl Chunk<'_> {
     #[inline(always)]
     fn word(&self) -> u64 {
         let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
-        bytes.map_or(u64::MAX, |bytes: &[u8; 8]| LittleEndian::read_u64(bytes))
+        bytes.map_or(u64::MAX, |bytes: &[u8; 8]| u64::from_le_bytes(*bytes))
     }
 
     /// Reads an integer of at least two bytes that begins with those of `word`.
@@ -312,7 +311,7 @@ fn longest(bytes: &[u8; CHUNK], at: usize) -> Result<(u64, usize), DecodeErrorKi
     let mut r = Reader::new(bytes.get(at..).unwrap_or_default());
     match r.read() {
         Ok(Varint64(value)) => Ok((value, r.offset())),
-        Err(error) => Err(error.kind),
+        Err(error) => Err(error.kind.into()),
     }
 }
 
@@ -394,7 +393,7 @@ impl Header {
 
 fn sized<'w>(r: &mut Reader<'w>) -> Result<&'w [u8], DecodeError> {
     let size: u32 = r.read()?;
-    r.bytes(usize::try_from(size).unwrap_or(usize::MAX))
+    Ok(r.bytes(to_usize(size))?)
 }
 
 fn v3<'w>(r: &mut Reader<'w>) -> Result<(Event<'w>, usize), DecodeError> {

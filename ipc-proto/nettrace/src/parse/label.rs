@@ -1,7 +1,9 @@
-use super::field::utf8;
-use super::{Str, Zigzag64};
-use crate::wire::Reader;
-use crate::{DecodeError, DecodeErrorKind, Guid};
+use ipc_proto::Guid;
+use ipc_proto::wire::Reader;
+
+use crate::encoding::text::{Str, utf8};
+use crate::encoding::varint::Zigzag64;
+use crate::error::{DecodeError, DecodeErrorKind};
 
 /// A list of labels that events refer to by its id; V6.
 ///
@@ -17,11 +19,12 @@ pub struct LabelList<'a> {
 /// A property of an event. The last four replace those of its metadata.
 ///
 /// ```
-/// use ipc_proto::{Guid, nettrace::{Label, Labels}};
+/// use ipc_proto::Guid;
+/// use nettrace::{Label, Labels};
 ///
 /// let bytes = [&[0x81][..], &[7; 16]].concat(); // kind 1, the last of the list
 /// assert!(Labels::from_bytes(&bytes)?.into_iter().eq([Label::ActivityId(Guid([7; 16]))]));
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), nettrace::DecodeError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label<'a> {
@@ -64,7 +67,7 @@ impl<'a> Label<'a> {
             8 => Self::Keywords(r.read()?),
             9 => Self::Level(r.read()?),
             10 => Self::Version(r.read()?),
-            _ => return Err(start.error(DecodeErrorKind::UnknownType)),
+            _ => return Err(DecodeError::at(&start, DecodeErrorKind::UnknownType)),
         };
         Ok((label, kind & 0x80 != 0))
     }
@@ -94,7 +97,7 @@ impl<'a> Labels<'a> {
 
     /// The labels of a list that was read before.
     #[cfg(feature = "alloc")]
-    pub(super) const fn from_checked(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn from_checked(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
@@ -102,7 +105,7 @@ impl<'a> Labels<'a> {
     ///
     /// `checked` is the length of the labels at the front that an earlier call read. A list whose end has not arrived is
     /// read again from there, so that the work is proportional to the bytes, in pieces of any size.
-    pub(super) fn list(r: &mut Reader<'a>, checked: &mut usize) -> Result<Self, DecodeError> {
+    pub(crate) fn list(r: &mut Reader<'a>, checked: &mut usize) -> Result<Self, DecodeError> {
         let start = r.rest();
         r.bytes(*checked)?;
         while !Label::read(r)?.1 {

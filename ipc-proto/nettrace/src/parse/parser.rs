@@ -7,16 +7,19 @@ mod tags;
 #[cfg(feature = "alloc")]
 use core::ops::Range;
 
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::wire::{steps, to_u32, to_u64};
 
-use self::stop::{Stop, widen};
-use self::tags::{Tags, Unknown};
-use super::event::Blobs;
-use super::{
-    BadBlock, Block, BlockKind, End, Event, LabelList, SequencePoint, Stack, Thread, ThreadSequence,
-    TimeRange, Trace, Truncation, Version,
-};
-use crate::{DecodeErrorKind, steps};
+use crate::error::DecodeErrorKind;
+use crate::parse::block::{Block, BlockKind, TimeRange};
+use crate::parse::end::{BadBlock, End, Truncation};
+use crate::parse::event::{Blobs, Event};
+use crate::parse::label::LabelList;
+use crate::parse::parser::stop::Stop;
+use crate::parse::parser::tags::{Tags, Unknown};
+use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
+use crate::parse::stack::Stack;
+use crate::parse::thread::Thread;
+use crate::parse::trace::{Trace, Version};
 
 /// Limits on the lengths that a stream can claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +84,7 @@ pub enum Record<'w> {
 /// whole stream in the window, reading is a loop:
 ///
 /// ```
-/// use ipc_proto::nettrace::{End, Limits, Parser, Record};
+/// use nettrace::{End, Limits, Parser, Record};
 ///
 /// let stream = b"Nettrace\x14\0\0\0!Fast";
 /// let mut parser = Parser::new(Limits::default());
@@ -230,7 +233,7 @@ impl Parser {
     /// kilobytes of code.
     ///
     /// ```
-    /// # use ipc_proto::nettrace::{Limits, Parser, Record};
+    /// # use nettrace::{Limits, Parser, Record};
     /// # let (mut parser, window) = (Parser::new(Limits::default()), b"N");
     /// # let mut events = 0;
     /// loop {
@@ -277,14 +280,14 @@ impl Parser {
     /// returned last.
     #[cfg(feature = "alloc")]
     #[inline]
-    pub(super) const fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
+    pub(crate) const fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
         self.blobs.ranges(self.at, payload, stack)
     }
 
     /// Returns the offset in the stream of the next byte to parse.
     #[must_use]
     pub fn offset(&self) -> u64 {
-        self.start.wrapping_add(widen(self.at))
+        self.start.wrapping_add(to_u64(self.at))
     }
 
     /// Returns the layout of the stream; V4 before the stream header is parsed.
@@ -307,7 +310,7 @@ impl Parser {
     /// [`Record::More`].
     #[must_use]
     pub fn finish(&self, window: &[u8]) -> End {
-        let offset = self.start.wrapping_add(widen(window.len()));
+        let offset = self.start.wrapping_add(to_u64(window.len()));
         let rest = self.rest_of_window(window).len();
         match (self.state, self.bad) {
             (State::End(end), _) => end,
@@ -315,7 +318,7 @@ impl Parser {
             (state, None) => {
                 let reason = match state {
                     State::Body => {
-                        let have = self.block.len.wrapping_sub(narrow(self.left().saturating_sub(rest)));
+                        let have = self.block.len.wrapping_sub(to_u32(self.left().saturating_sub(rest)));
                         Truncation::Block { kind: self.block.kind, have, len: self.block.len }
                     }
                     State::Start => Truncation::Header,
@@ -341,7 +344,7 @@ impl Parser {
         let start = usize::try_from(self.block.offset.checked_sub(self.start)?).ok()?;
         // The name follows three tags and two versions.
         let (len, rest) = window.get(start..)?.get(11..)?.split_first_chunk::<4>()?;
-        rest.get(..usize::try_from(LittleEndian::read_u32(len)).ok()?)
+        rest.get(..usize::try_from(u32::from_le_bytes(*len)).ok()?)
     }
 
     fn rest_of_window<'w>(&self, window: &'w [u8]) -> &'w [u8] {
@@ -390,7 +393,7 @@ impl Parser {
             Err(Stop::More(needed)) => Some(Record::More { needed }),
             Err(Stop::Bad(error)) => Some(self.bad(error)),
             Err(Stop::Fatal(at, reason)) => {
-                let offset = self.offset().wrapping_add(widen(at));
+                let offset = self.offset().wrapping_add(to_u64(at));
                 self.end(End::Corrupt { offset, reason });
                 None
             }
@@ -418,8 +421,4 @@ impl Parser {
     fn take(&mut self, n: usize) {
         self.at = self.at.wrapping_add(n);
     }
-}
-
-fn narrow(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

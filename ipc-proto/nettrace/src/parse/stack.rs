@@ -1,5 +1,3 @@
-use byteorder::{ByteOrder, LittleEndian};
-
 /// A call stack that events refer to by its id.
 ///
 /// Ids count from 1, and start again at each sequence point. Runtimes give the empty stack an id too.
@@ -14,7 +12,7 @@ pub struct Stack<'a> {
 /// Returns the instruction pointers of a stack, the innermost first. An incomplete pointer at the end is ignored.
 ///
 /// ```
-/// use ipc_proto::nettrace::frames;
+/// use nettrace::frames;
 ///
 /// assert!(frames(&[1, 0, 0, 0, 2, 0, 0, 0], 4).eq([1, 2]));
 /// assert!(frames(&[1, 0, 0, 0, 2, 0, 0, 0], 8).eq([0x2_0000_0001]));
@@ -37,11 +35,11 @@ impl Iterator for Frames<'_> {
         if self.is_narrow {
             let (ip, rest) = self.bytes.split_first_chunk::<4>()?;
             self.bytes = rest;
-            Some(LittleEndian::read_u32(ip).into())
+            Some(u32::from_le_bytes(*ip).into())
         } else {
             let (ip, rest) = self.bytes.split_first_chunk::<8>()?;
             self.bytes = rest;
-            Some(LittleEndian::read_u64(ip))
+            Some(u64::from_le_bytes(*ip))
         }
     }
 

@@ -1,7 +1,8 @@
-use super::field::utf8;
-use super::{Str, Varint64};
-use crate::DecodeError;
-use crate::wire::Reader;
+use ipc_proto::wire::Reader;
+
+use crate::encoding::text::{Str, utf8};
+use crate::encoding::varint::Varint64;
+use crate::error::DecodeError;
 
 /// A thread that events refer to by its index; V6.
 ///
@@ -37,7 +38,7 @@ impl<'a> Thread<'a> {
     }
 
     /// Reads a row without its size.
-    pub(super) fn row(row: &'a [u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn row(row: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(row);
         let Varint64(index) = r.read()?;
         Ok(Self { index, entries: ThreadEntries { bytes: r.rest() } })

@@ -1,4 +1,7 @@
-use super::{Event, Record, TimeRange, Version};
+use crate::parse::block::TimeRange;
+use crate::parse::event::Event;
+use crate::parse::parser::Record;
+use crate::parse::trace::Version;
 
 /// The times that a reader wants: it decides which blocks can be skipped, by the ranges that they state.
 ///
@@ -12,7 +15,7 @@ use super::{Event, Record, TimeRange, Version};
 /// [contradict](Self::is_contradicted) its range.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Limits, LossCounter, Parser, Record, Slot, TimeFilter};
+/// use nettrace::{Limits, LossCounter, Parser, Record, Slot, TimeFilter};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-small-mixed.nettrace");
 /// # let stream = std::fs::read(path)?;

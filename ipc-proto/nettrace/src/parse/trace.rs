@@ -1,16 +1,18 @@
 use core::fmt;
 
-use super::field::utf8;
-use super::{CalendarTime, Str};
-use crate::DecodeError;
-use crate::wire::{self, Reader};
+use ipc_proto::wire;
+use ipc_proto::wire::Reader;
+
+use crate::encoding::text::{Str, utf8};
+use crate::error::DecodeError;
+use crate::parse::calendar_time::CalendarTime;
 
 /// The layout of a stream.
 ///
 /// No stream states version 5. The name V5 stands for a V4 stream whose metadata records carry tags.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Limits, Parser, Version};
+/// use nettrace::{Limits, Parser, Version};
 ///
 /// let mut parser = Parser::new(Limits::default());
 /// parser.next(b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0");
@@ -97,7 +99,7 @@ impl core::error::Error for InvalidTrace {}
 /// An iterator over the pairs of strings in which V6 states facts about a stream.
 ///
 /// ```
-/// use ipc_proto::nettrace::Pairs;
+/// use nettrace::Pairs;
 ///
 /// assert_eq!(Pairs::default().count(), 0);
 /// ```
@@ -147,7 +149,7 @@ impl<'a> Trace<'a> {
     ///
     /// ```
     /// use std::time::SystemTime;
-    /// use ipc_proto::nettrace::{CalendarTime, Trace, Version};
+    /// use nettrace::{CalendarTime, Trace, Version};
     ///
     /// let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     /// let sync_time = CalendarTime::from_unix(now).unwrap_or_default();
@@ -192,10 +194,10 @@ impl<'a> Trace<'a> {
     }
 
     /// The length of the object's body in V3 and V4.
-    pub(super) const OBJECT_LEN: usize = 48;
+    pub(crate) const OBJECT_LEN: usize = 48;
 
     /// Decodes the body of the object of V3 or V4.
-    pub(super) fn object(version: Version, body: &'a [u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn object(version: Version, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let mut trace = Self::common(version, 0, &mut r)?;
         trace.process_id = Some(r.read()?);
@@ -205,7 +207,7 @@ impl<'a> Trace<'a> {
     }
 
     /// Decodes the body of V6's block.
-    pub(super) fn block(minor: u32, body: &'a [u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn block(minor: u32, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let mut trace = Self::common(Version::V6, minor, &mut r)?;
         let count: u32 = r.read()?;

@@ -1,7 +1,9 @@
-use crate::steps;
+use ipc_proto::wire::steps;
 
-use super::super::field::MAX_DEPTH;
-use super::super::{FieldIter, FieldType, Fields, Metadata, Scalar, Str};
+use crate::describe::field::{FieldIter, FieldType, Fields, MAX_DEPTH};
+use crate::describe::metadata::Metadata;
+use crate::describe::scalar::Scalar;
+use crate::encoding::text::Str;
 
 /// The place of the command line in the payloads of an event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 use core::fmt;
 
-use crate::nettrace::WriteError;
+use crate::write::error::WriteError;
 
 /// A reason why a stream cannot be rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

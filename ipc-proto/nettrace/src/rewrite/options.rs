@@ -1,4 +1,5 @@
-use crate::nettrace::{Metadata, Version};
+use crate::describe::metadata::Metadata;
+use crate::parse::trace::Version;
 
 /// The events of a stream to keep, and the form of the result. The default keeps the stream as it is.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,9 @@
-use super::command_line::CommandLine;
-use super::thread_state::ThreadState;
-use crate::Guid;
-use crate::nettrace::{Label, Slot};
+use ipc_proto::Guid;
+
+use crate::join::table::Slot;
+use crate::parse::label::Label;
+use crate::rewrite::command_line::CommandLine;
+use crate::rewrite::thread_state::ThreadState;
 
 /// The memory of a [`Rewrite`](crate::nettrace::Rewrite), all of it the caller's.
 #[derive(Debug)]

@@ -1,4 +1,6 @@
-use super::super::{Event, ThreadSequence, Version};
+use crate::parse::event::Event;
+use crate::parse::sequence_point::ThreadSequence;
+use crate::parse::trace::Version;
 
 /// The sequence numbers of a capture thread, in the source and in the result.
 ///

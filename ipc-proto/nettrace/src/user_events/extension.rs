@@ -1,17 +1,20 @@
 use core::iter::FusedIterator;
 
-use super::inline_metadata::{InlineMetadata, finish};
-use crate::nettrace::WriteError;
-use crate::wire::{Reader, Writer};
-use crate::{DecodeError, DecodeErrorKind, Encode, Guid};
+use ipc_proto::wire::{Reader, Writer};
+use ipc_proto::{Encode, Guid};
+
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::user_events::inline_metadata::{InlineMetadata, finish};
+use crate::write::error::WriteError;
 
 /// The information about an event apart from its payload: a sequence of [items](ExtensionItem).
 ///
 /// Reading is lazy: [`iter`](Self::iter) returns the items before the first error, and then the error.
 ///
 /// ```
-/// use ipc_proto::user_events::{Extension, ExtensionItem};
-/// use ipc_proto::{DecodeErrorKind, Guid};
+/// use nettrace::user_events::{Extension, ExtensionItem};
+/// use ipc_proto::Guid;
+/// use nettrace::DecodeErrorKind;
 ///
 /// let mut bytes = [2; 18];
 /// bytes[17] = 0x77;
@@ -26,7 +29,8 @@ pub struct Extension<'a>(&'a [u8]);
 /// An item about an event. It begins with a label.
 ///
 /// ```
-/// use ipc_proto::{Guid, user_events::{Extension, ExtensionItem}};
+/// use ipc_proto::Guid;
+/// use nettrace::user_events::{Extension, ExtensionItem};
 ///
 /// let items = [ExtensionItem::ActivityId(Guid([7; 16]))];
 /// let mut buf = [0; 17]; // a label and 16 bytes
@@ -120,7 +124,7 @@ pub struct ExtensionItems<'a>(Reader<'a>);
 impl<'a> ExtensionItems<'a> {
     fn read(&mut self) -> Result<ExtensionItem<'a>, DecodeError> {
         let r = &mut self.0;
-        let unknown = r.error(DecodeErrorKind::UnknownType);
+        let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownType);
         Ok(match r.read::<u8>()? {
             METADATA => {
                 // The length of a slice always fits.

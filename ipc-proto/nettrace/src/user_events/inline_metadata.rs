@@ -1,6 +1,9 @@
-use crate::nettrace::{Metadata, Version, WriteError};
-use crate::wire::Writer;
-use crate::{DecodeError, DecodeErrorKind};
+use ipc_proto::wire::Writer;
+
+use crate::describe::metadata::Metadata;
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::parse::trace::Version;
+use crate::write::error::WriteError;
 
 /// The description of an event and its payload that is sent with the event: a [`Metadata`] record of V4.
 ///
@@ -12,8 +15,8 @@ use crate::{DecodeError, DecodeErrorKind};
 /// encoding" in the NetTrace format, V4/V5.
 ///
 /// ```
-/// use ipc_proto::nettrace::Metadata;
-/// use ipc_proto::user_events::InlineMetadata;
+/// use nettrace::Metadata;
+/// use nettrace::user_events::InlineMetadata;
 ///
 /// for provider in ["My-App", ""] {
 ///     let metadata = Metadata::new(0, provider, 7, "Tick");
@@ -76,8 +79,8 @@ impl<'a> InlineMetadata<'a> {
     /// * If they cannot be decoded, the error of [`InlineLayout::Provider`].
     ///
     /// ```
-    /// use ipc_proto::nettrace::Metadata;
-    /// use ipc_proto::user_events::{InlineLayout, InlineMetadata};
+    /// use nettrace::Metadata;
+    /// use nettrace::user_events::{InlineLayout, InlineMetadata};
     ///
     /// let metadata = Metadata::new(0, "My-App", 7, "");
     /// let mut buf = [0; 128];

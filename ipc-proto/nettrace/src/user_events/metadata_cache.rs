@@ -1,9 +1,14 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-use super::{ExtensionItem, InlineMetadata, TracepointRecord};
-use crate::nettrace::{Metadata, MetadataBuf};
-use crate::{DecodeError, Guid};
+use ipc_proto::Guid;
+
+use crate::assemble::metadata_buf::MetadataBuf;
+use crate::describe::metadata::Metadata;
+use crate::error::DecodeError;
+use crate::user_events::extension::ExtensionItem;
+use crate::user_events::inline_metadata::InlineMetadata;
+use crate::user_events::record::TracepointRecord;
 
 /// A reader's memory of metadata: it joins records with the metadata of earlier records.
 ///
@@ -12,8 +17,8 @@ use crate::{DecodeError, Guid};
 /// tracepoint must have different event ids; otherwise the later metadata is used for the events of both.
 ///
 /// ```
-/// use ipc_proto::nettrace::Metadata;
-/// use ipc_proto::user_events::{Extension, ExtensionItem, InlineMetadata, MetadataCache, TracepointRecord};
+/// use nettrace::Metadata;
+/// use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, MetadataCache, TracepointRecord};
 ///
 /// let mut tick = Metadata::new(0, "Demo", 7, "Tick");
 /// let (mut space, mut buf) = ([0; 128], [0; 256]);

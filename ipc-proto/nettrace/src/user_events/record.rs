@@ -1,13 +1,15 @@
-use super::extension::Extension;
-use super::inline_metadata::finish;
-use crate::nettrace::WriteError;
-use crate::wire::{Reader, Writer};
-use crate::{DecodeError, DecodeErrorKind, Encode};
+use ipc_proto::Encode;
+use ipc_proto::wire::{Reader, Writer};
+
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::user_events::extension::Extension;
+use crate::user_events::inline_metadata::finish;
+use crate::write::error::WriteError;
 
 /// An event in a tracepoint. See [the module](super) for its layout.
 ///
 /// ```
-/// use ipc_proto::user_events::{Extension, TracepointRecord};
+/// use nettrace::user_events::{Extension, TracepointRecord};
 ///
 /// let record = TracepointRecord { event_id: 0x0102, extension: Extension::EMPTY, payload: b"hi" };
 /// let mut buf = [0; 64];
@@ -43,7 +45,7 @@ impl<'a> TracepointRecord<'a> {
     /// end.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let r = &mut Reader::new(bytes);
-        let unknown = r.error(DecodeErrorKind::UnknownVersion);
+        let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownVersion);
         if r.read::<u8>()? != Self::VERSION {
             return Err(unknown);
         }
@@ -72,7 +74,7 @@ impl<'a> TracepointRecord<'a> {
     /// events.
     ///
     /// ```
-    /// use ipc_proto::user_events::TracepointRecord;
+    /// use nettrace::user_events::TracepointRecord;
     /// use std::io::{IoSlice, Write};
     ///
     /// let payload = [&b"in "[..], b"two pieces"];
@@ -105,7 +107,7 @@ impl<'a> TracepointRecord<'a> {
 
 /// Reads a `__rel_loc`, and returns the bytes that it points to.
 fn located<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
-    let beyond = r.error(DecodeErrorKind::UnexpectedEnd);
+    let beyond = DecodeError::at(&r, DecodeErrorKind::UnexpectedEnd);
     let (offset, len): (u16, u16) = (r.read()?, r.read()?);
     let rest = r.rest().get(offset.into()..).and_then(|rest| rest.get(..len.into()));
     rest.ok_or(beyond)

@@ -1,4 +1,4 @@
-use crate::wire::Writer;
+use ipc_proto::wire::Writer;
 
 /// The registration of a tracepoint: `struct user_reg` of the kernel, the argument of the ioctl [`UserReg::IOCTL`].
 ///
@@ -16,7 +16,8 @@ use crate::wire::Writer;
 ///
 /// ```
 /// use core::sync::atomic::AtomicU32;
-/// use ipc_proto::user_events::{TracepointFormat, UserReg};
+/// use ipc_proto::types::TracepointFormat;
+/// use nettrace::user_events::UserReg;
 ///
 /// let (format, enabled) = (TracepointFormat::new("MyTracepoint")?, AtomicU32::new(0));
 /// let registration = UserReg::new(enabled.as_ptr().addr() as u64, format.as_c_str().as_ptr().addr() as u64);
@@ -26,7 +27,7 @@ use crate::wire::Writer;
 /// argument[24] = 7; // by the kernel
 /// # #[cfg(target_endian = "little")]
 /// assert_eq!(UserReg::write_index(&argument), 7);
-/// # Ok::<(), ipc_proto::user_events::TracepointFormatError>(())
+/// # Ok::<(), ipc_proto::types::TracepointFormatError>(())
 /// ```
 ///
 /// `linux/user_events.h`, since Linux 6.4.

@@ -5,7 +5,7 @@
 /// which readers accept.
 ///
 /// ```
-/// use ipc_proto::user_events::WrittenKinds;
+/// use nettrace::user_events::WrittenKinds;
 ///
 /// let mut bits = [0; 16]; // for 128 kinds
 /// let mut written = WrittenKinds::new(&mut bits);

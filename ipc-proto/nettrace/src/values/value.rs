@@ -1,18 +1,19 @@
 use core::fmt;
 
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::Guid;
+use ipc_proto::wire::Reader;
 
-use super::text::{Str, utf16_z};
-use super::{Scalar, Varint64, Zigzag64};
-use crate::wire::Reader;
-use crate::{DecodeError, Guid};
+use crate::describe::scalar::Scalar;
+use crate::encoding::text::{Str, utf16_z};
+use crate::encoding::varint::{Varint64, Zigzag64};
+use crate::error::DecodeError;
 
 /// A value of a payload.
 ///
 /// The methods `as_…` convert a value to a type of Rust where that is possible, whatever size it has on the wire:
 ///
 /// ```
-/// use ipc_proto::nettrace::{Str, Value};
+/// use nettrace::{Str, Value};
 ///
 /// assert_eq!(Value::Int(5).as_u64(), Some(5));
 /// assert_eq!(Value::Int(-5).as_u64(), None);
@@ -132,7 +133,7 @@ impl<'a> Value<'a> {
 
     /// Reads a value of this type.
     #[inline]
-    pub(super) fn read(scalar: Scalar, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    pub(crate) fn read(scalar: Scalar, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(match scalar {
             Scalar::Boolean32 => Self::Boolean(r.read::<u32>()? != 0),
             Scalar::Boolean8 => Self::Boolean(r.read()?),
@@ -140,14 +141,14 @@ impl<'a> Value<'a> {
             Scalar::Utf8CodeUnit => Self::CodeUnit(r.read::<u8>()?.into()),
             Scalar::SByte => Self::Int((r.read::<u8>()? as i8).into()),
             Scalar::Byte => Self::UInt(r.read::<u8>()?.into()),
-            Scalar::Int16 => Self::Int(LittleEndian::read_i16(&r.array::<2>()?).into()),
+            Scalar::Int16 => Self::Int(i16::from_le_bytes(r.array::<2>()?).into()),
             Scalar::UInt16 => Self::UInt(r.read::<u16>()?.into()),
             Scalar::Int32 => Self::Int(r.read::<i32>()?.into()),
             Scalar::UInt32 => Self::UInt(r.read::<u32>()?.into()),
-            Scalar::Int64 => Self::Int(LittleEndian::read_i64(&r.array::<8>()?)),
+            Scalar::Int64 => Self::Int(i64::from_le_bytes(r.array::<8>()?)),
             Scalar::UInt64 => Self::UInt(r.read()?),
-            Scalar::Single => Self::Single(LittleEndian::read_f32(&r.array::<4>()?)),
-            Scalar::Double => Self::Double(LittleEndian::read_f64(&r.array::<8>()?)),
+            Scalar::Single => Self::Single(f32::from_le_bytes(r.array::<4>()?)),
+            Scalar::Double => Self::Double(f64::from_le_bytes(r.array::<8>()?)),
             Scalar::Decimal => Self::Decimal(r.array()?),
             Scalar::DateTime => Self::DateTime(FileTime(r.read()?)),
             Scalar::Guid => Self::Guid(r.read()?),
@@ -166,10 +167,10 @@ impl Scalar {
     /// Decodes a value of this type, and returns it with the bytes after it.
     ///
     /// ```
-    /// use ipc_proto::nettrace::{Scalar, Value};
+    /// use nettrace::{Scalar, Value};
     ///
     /// assert_eq!(Scalar::UInt16.decode(&[7, 0, 0xff])?, (Value::UInt(7), &[0xff][..]));
-    /// # Ok::<(), ipc_proto::DecodeError>(())
+    /// # Ok::<(), nettrace::DecodeError>(())
     /// ```
     ///
     /// # Errors
@@ -184,7 +185,7 @@ impl Scalar {
 /// A Windows FILETIME: units of 100 ns since 1601-01-01 UTC.
 ///
 /// ```
-/// use ipc_proto::nettrace::FileTime;
+/// use nettrace::FileTime;
 ///
 /// let time = FileTime(116_444_736_000_000_000 + 12_345_678);
 /// assert_eq!(time.to_string(), "1970-01-01T00:00:01.2345678Z");

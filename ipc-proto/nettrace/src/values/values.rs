@@ -1,13 +1,12 @@
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::wire::{Reader, steps, to_usize};
 
-use super::field::{
-    ArrayKind, Element, FieldType, Fields, Format, MAX_DEPTH, Type, compound, length, name_and_type,
-    skip_to_v2,
+use crate::describe::field::{
+    ArrayKind, Element, FieldType, Fields, Format, MAX_DEPTH, Type, compound, name_and_type, skip_to_v2,
 };
-use super::scalar::Scalar;
-use super::{Str, Value};
-use crate::wire::Reader;
-use crate::{DecodeError, DecodeErrorKind, steps};
+use crate::describe::scalar::Scalar;
+use crate::encoding::text::Str;
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::values::value::Value;
 
 /// A part of a payload, as [`Values`] returns them in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +61,7 @@ pub enum Item<'a> {
 /// refer.
 ///
 /// ```
-/// use ipc_proto::nettrace::{Item, Metadata, Value, Version};
+/// use nettrace::{Item, Metadata, Value, Version};
 ///
 /// # let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
 /// # let record = [&1u32.to_le_bytes()[..], &utf16("Prov"), &7u32.to_le_bytes(), &utf16("Tick"),
@@ -72,7 +71,7 @@ pub enum Item<'a> {
 /// assert_eq!(values.next(), Some(Item::Value { name: "n".into(), value: Value::Int(5) }));
 /// assert_eq!(values.next(), None);
 /// assert_eq!(values.finish()?, [0xff]);
-/// # Ok::<(), ipc_proto::DecodeError>(())
+/// # Ok::<(), nettrace::DecodeError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
@@ -177,7 +176,7 @@ impl<'a> Values<'a> {
     /// payloads, iterate once.
     ///
     /// ```
-    /// use ipc_proto::nettrace::{Fields, Scalar};
+    /// use nettrace::{Fields, Scalar};
     ///
     /// let mut space = [0; 64];
     /// let fields = Fields::build(&[("Count", Scalar::UInt32), ("Depth", Scalar::Byte)], &mut space).unwrap();
@@ -217,7 +216,7 @@ impl<'a> Values<'a> {
             FrameKind::Object | FrameKind::Joined => {
                 let Ok((name, of)) = name_and_type(format, &mut description) else {
                     // Descriptions are checked when they are decoded, so only the limit can end this one.
-                    return Err(self.r.error(DecodeErrorKind::TooManyItems));
+                    return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
                 };
                 let len = description.offset();
                 self.frame.description = self.frame.description.get(len..).unwrap_or_default();
@@ -230,7 +229,7 @@ impl<'a> Values<'a> {
             }
         };
         let Some(work) = self.work.checked_sub((len / DESCRIPTION).wrapping_add(1)) else {
-            return Err(self.r.error(DecodeErrorKind::TooManyItems));
+            return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
         };
         self.work = work;
         match Type::decode(format, &mut of)? {
@@ -249,7 +248,7 @@ impl<'a> Values<'a> {
 
     #[inline(never)]
     fn counting(&mut self, name: Str<'a>, scalar: Scalar) -> Result<Item<'a>, DecodeError> {
-        let too_large = self.r.error(DecodeErrorKind::CountTooLarge);
+        let too_large = DecodeError::at(&self.r, DecodeErrorKind::CountTooLarge);
         let value = Value::read(scalar, &mut self.r)?;
         if let Value::UInt(count) = value {
             self.count = u32::try_from(count).map_err(|_| too_large)?;
@@ -266,7 +265,7 @@ impl<'a> Values<'a> {
             }
             Some(FieldType::Array { kind, element }) => self.array(name, kind, element),
             // Descriptions are checked before they are handed out.
-            _ => Err(self.r.error(DecodeErrorKind::UnknownType)),
+            _ => Err(DecodeError::at(&self.r, DecodeErrorKind::UnknownType)),
         }
     }
 
@@ -283,7 +282,7 @@ impl<'a> Values<'a> {
             ArrayKind::RelLoc | ArrayKind::DataLoc => return self.elsewhere(name, kind, element),
         };
         if let Some((unit, size)) = run(element.parse()?) {
-            let len = length(count).saturating_mul(size);
+            let len = to_usize(count).saturating_mul(size);
             return Ok(Item::Value { name, value: whole(unit, self.r.bytes(len)?) });
         }
         self.open(Frame::array(&element, count, FrameKind::Array))?;
@@ -297,10 +296,10 @@ impl<'a> Values<'a> {
         kind: ArrayKind,
         element: Element<'a>,
     ) -> Result<Item<'a>, DecodeError> {
-        let outside = self.r.error(DecodeErrorKind::UnexpectedEnd);
+        let outside = DecodeError::at(&self.r, DecodeErrorKind::UnexpectedEnd);
         let [low, high, len_low, len_high] = self.r.array()?;
-        let place = usize::from(LittleEndian::read_u16(&[low, high]));
-        let len = usize::from(LittleEndian::read_u16(&[len_low, len_high]));
+        let place = usize::from(u16::from_le_bytes([low, high]));
+        let len = usize::from(u16::from_le_bytes([len_low, len_high]));
         let from = if kind == ArrayKind::RelLoc { self.r.offset() } else { 0 };
         let start = from.checked_add(place).ok_or(outside)?;
         let bytes = self.payload.get(start..).and_then(|rest| rest.get(..len)).ok_or(outside)?;
@@ -310,7 +309,7 @@ impl<'a> Values<'a> {
             }
             // Several fields may refer to the same bytes.
             let work = self.work.checked_sub(len);
-            self.work = work.ok_or_else(|| self.r.error(DecodeErrorKind::TooManyItems))?;
+            self.work = work.ok_or_else(|| DecodeError::at(&self.r, DecodeErrorKind::TooManyItems))?;
             return Ok(Item::Value { name, value: whole(unit, bytes) });
         }
         // Its elements contain no arrays of this kind, so one place to return to is enough.
@@ -323,7 +322,7 @@ impl<'a> Values<'a> {
         let before = core::mem::replace(&mut self.frame, frame);
         self.outer.push(before).map_err(|before| {
             self.frame = before;
-            self.r.error(DecodeErrorKind::TooDeep)
+            DecodeError::at(&self.r, DecodeErrorKind::TooDeep)
         })
     }
 

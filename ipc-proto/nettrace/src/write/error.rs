@@ -1,6 +1,6 @@
 use core::fmt;
 
-use crate::nettrace::Version;
+use crate::parse::trace::Version;
 
 /// A reason why a record cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

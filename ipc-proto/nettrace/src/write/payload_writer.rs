@@ -1,8 +1,10 @@
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::{Encode, Guid, wire};
 
-use super::writer::utf8_len;
-use super::{FileTime, Str, Varint64, WriteError, Zigzag64};
-use crate::{Encode, Guid, wire};
+use crate::encoding::text::Str;
+use crate::encoding::varint::{Varint64, Zigzag64};
+use crate::values::value::FileTime;
+use crate::write::error::WriteError;
+use crate::write::trace_writer::layout::utf8_len;
 
 /// Writes the payload of an event: values in the order of its fields, into a buffer of the caller.
 ///
@@ -12,7 +14,7 @@ use crate::{Encode, Guid, wire};
 /// Errors are returned at the end, so that the calls form a chain:
 ///
 /// ```
-/// use ipc_proto::nettrace::{FieldType, Fields, Item, PayloadWriter, Scalar, Str, Value, WriteError};
+/// use nettrace::{FieldType, Fields, Item, PayloadWriter, Scalar, Str, Value, WriteError};
 ///
 /// let fields = [
 ///     ("Count", FieldType::Scalar(Scalar::UInt32)),
@@ -96,9 +98,7 @@ impl<'b> PayloadWriter<'b> {
 
     /// Writes a signed integer of 2 bytes.
     pub fn int16(self, number: i16) -> Self {
-        let mut bytes = [0; 2];
-        LittleEndian::write_i16(&mut bytes, number);
-        self.bytes(&bytes)
+        self.bytes(&number.to_le_bytes())
     }
 
     /// Writes an unsigned integer of 2 bytes.
@@ -118,9 +118,7 @@ impl<'b> PayloadWriter<'b> {
 
     /// Writes a signed integer of 8 bytes.
     pub fn int64(self, number: i64) -> Self {
-        let mut bytes = [0; 8];
-        LittleEndian::write_i64(&mut bytes, number);
-        self.bytes(&bytes)
+        self.bytes(&number.to_le_bytes())
     }
 
     /// Writes an unsigned integer of 8 bytes.
@@ -140,16 +138,12 @@ impl<'b> PayloadWriter<'b> {
 
     /// Writes a float of 4 bytes.
     pub fn single(self, number: f32) -> Self {
-        let mut bytes = [0; 4];
-        LittleEndian::write_f32(&mut bytes, number);
-        self.bytes(&bytes)
+        self.bytes(&number.to_le_bytes())
     }
 
     /// Writes a float of 8 bytes.
     pub fn double(self, number: f64) -> Self {
-        let mut bytes = [0; 8];
-        LittleEndian::write_f64(&mut bytes, number);
-        self.bytes(&bytes)
+        self.bytes(&number.to_le_bytes())
     }
 
     /// Writes the 16 bytes of a .NET `Decimal`.

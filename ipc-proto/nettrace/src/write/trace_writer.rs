@@ -1,25 +1,29 @@
 mod blob;
 mod block;
-mod error;
-mod layout;
-mod record;
-mod trace_bytes;
+pub(crate) mod layout;
+pub(crate) mod record;
+pub(crate) mod trace_bytes;
 
 use core::ops::Range;
 
-use self::blob::Blobs;
-pub use self::error::WriteError;
-pub(super) use self::layout::utf8_len;
-use self::layout::{
+use ipc_proto::{Encode, wire};
+
+use crate::describe::metadata::Metadata;
+use crate::encoding::varint::Varint64;
+use crate::parse::block::BlockKind;
+use crate::parse::event::Event;
+use crate::parse::label::Label;
+use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
+use crate::parse::stack::Stack;
+use crate::parse::thread::ThreadEntry;
+use crate::parse::trace::{Trace, Version};
+use crate::write::error::WriteError;
+use crate::write::trace_writer::blob::Blobs;
+use crate::write::trace_writer::layout::{
     END_OBJECT, LAST_LABEL, V6_HEADER, common, counted, label, object_type, pairs, thread_entry, v6_header,
 };
-use self::record::{Record, Row, expressible, sized};
-pub use self::trace_bytes::TraceBytes;
-use super::{
-    BlockKind, Event, Label, Metadata, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace, Varint64,
-    Version,
-};
-use crate::{Encode, wire};
+use crate::write::trace_writer::record::{Record, Row, expressible, sized};
+use crate::write::trace_writer::trace_bytes::TraceBytes;
 
 /// A writer of streams, record by record, into a buffer of the caller.
 ///
@@ -43,7 +47,7 @@ use crate::{Encode, wire};
 /// Nothing can be written after the end:
 ///
 /// ```compile_fail,E0382
-/// use ipc_proto::nettrace::{Event, Trace, TraceWriter, Version};
+/// use nettrace::{Event, Trace, TraceWriter, Version};
 ///
 /// let mut buf = [0; 4096];
 /// let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
@@ -131,7 +135,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     /// Returns a writer that must receive a `Trace` before any other record.
-    pub(super) fn without_trace(version: Version, buf: &'b mut [u8]) -> Result<Self, WriteError> {
+    pub(crate) fn without_trace(version: Version, buf: &'b mut [u8]) -> Result<Self, WriteError> {
         if version == Version::V3 {
             return Err(WriteError::Version(version));
         }
@@ -288,22 +292,22 @@ impl<'b> TraceWriter<'b> {
     }
 
     /// Ends the loan of bytes: the caller has output them.
-    pub(super) fn lend_nothing(&mut self) {
+    pub(crate) fn lend_nothing(&mut self) {
         self.lent = 0..0;
     }
 
     /// Returns the bytes that the records since [`lend_nothing`](Self::lend_nothing) have displaced.
-    pub(super) fn lent(&self) -> TraceBytes<'_> {
+    pub(crate) fn lent(&self) -> TraceBytes<'_> {
         TraceBytes(self.buf.get(self.lent.clone()).unwrap_or_default())
     }
 
     /// Returns whether there are such bytes.
-    pub(super) fn lends(&self) -> bool {
+    pub(crate) fn lends(&self) -> bool {
         !self.lent.is_empty()
     }
 
     /// Writes the end mark after all records. No record may follow.
-    pub(super) fn put_end(&mut self) {
+    pub(crate) fn put_end(&mut self) {
         self.lent = self.end_blocks();
         let mark: &[u8] =
             if self.version == Version::V6 { &[0; V6_HEADER] } else { &[layout::NULL_REFERENCE] };
@@ -311,7 +315,7 @@ impl<'b> TraceWriter<'b> {
         self.lent.end = self.lent.end.saturating_add(mark.len());
     }
 
-    pub(super) fn put_trace(&mut self, trace: &Trace<'_>) -> Result<(), WriteError> {
+    pub(crate) fn put_trace(&mut self, trace: &Trace<'_>) -> Result<(), WriteError> {
         self.now = trace.sync_ticks;
         let room = self.buf.get_mut(..self.room_end).unwrap_or_default();
         let room_len = room.len();
@@ -344,7 +348,7 @@ impl<'b> TraceWriter<'b> {
         Ok(())
     }
 
-    pub(super) fn put_metadata(&mut self, record: &Event<'_>) -> Result<(), WriteError> {
+    pub(crate) fn put_metadata(&mut self, record: &Event<'_>) -> Result<(), WriteError> {
         if self.version == Version::V6 {
             return self.define(BlockKind::Metadata, 0, &|w, _| sized(w, |w| w.bytes(record.payload)));
         }
@@ -358,7 +362,7 @@ impl<'b> TraceWriter<'b> {
         Ok(())
     }
 
-    pub(super) fn put_describe(&mut self, metadata: &Metadata<'_>) -> Result<(), WriteError> {
+    pub(crate) fn put_describe(&mut self, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         if !expressible(self.version, metadata) {
             return Err(WriteError::Version(self.version));
         }
@@ -377,7 +381,7 @@ impl<'b> TraceWriter<'b> {
         Ok(())
     }
 
-    pub(super) fn put_stack(&mut self, stack: &Stack<'_>) -> Result<(), WriteError> {
+    pub(crate) fn put_stack(&mut self, stack: &Stack<'_>) -> Result<(), WriteError> {
         let len = stack.bytes.len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         self.define(BlockKind::Stack, stack.id, &|w, _| {
@@ -386,7 +390,7 @@ impl<'b> TraceWriter<'b> {
         })
     }
 
-    pub(super) fn put_sequence_point(&mut self, point: &SequencePoint) -> Result<(), WriteError> {
+    pub(crate) fn put_sequence_point(&mut self, point: &SequencePoint) -> Result<(), WriteError> {
         self.turn(0)?;
         self.now = point.timestamp;
         let v6 = self.version == Version::V6;
@@ -400,7 +404,7 @@ impl<'b> TraceWriter<'b> {
         })
     }
 
-    pub(super) fn put_thread_sequence(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
+    pub(crate) fn put_thread_sequence(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
         let is_point = |open: Open| open.kind == BlockKind::SequencePoint;
         if !self.events.is_empty() || !self.open.is_some_and(is_point) {
             return Err(WriteError::Misplaced);
@@ -416,7 +420,7 @@ impl<'b> TraceWriter<'b> {
         })
     }
 
-    pub(super) fn put_remove_thread(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
+    pub(crate) fn put_remove_thread(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
         self.only_v6()?;
         if !self.events.is_empty() {
             self.turn(0)?;
@@ -424,7 +428,7 @@ impl<'b> TraceWriter<'b> {
         self.define(BlockKind::RemoveThread, 0, &|w, _| counted(row, w))
     }
 
-    pub(super) fn put_thread<'t>(
+    pub(crate) fn put_thread<'t>(
         &mut self,
         index: u64,
         entries: impl IntoIterator<Item = ThreadEntry<'t>> + Clone,
@@ -438,7 +442,7 @@ impl<'b> TraceWriter<'b> {
         })
     }
 
-    pub(super) fn put_label_list<'l>(
+    pub(crate) fn put_label_list<'l>(
         &mut self,
         id: u32,
         labels: impl IntoIterator<Item = Label<'l>> + Clone,
@@ -456,7 +460,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     /// Writes an event with the concatenated parts of `payload`.
-    pub(super) fn put_event(&mut self, event: &Event<'_>, payload: [&[u8]; 2]) -> Result<(), WriteError> {
+    pub(crate) fn put_event(&mut self, event: &Event<'_>, payload: [&[u8]; 2]) -> Result<(), WriteError> {
         let len = payload.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         if self.events.confused_by(event) || !self.append(event, size, &payload) {
@@ -467,7 +471,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     /// Changes the version before the first record.
-    pub(super) fn set_version(&mut self, version: Version) {
+    pub(crate) fn set_version(&mut self, version: Version) {
         self.version = version;
         self.events = Blobs::new(version == Version::V6);
     }

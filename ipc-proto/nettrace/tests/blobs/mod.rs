@@ -1,6 +1,6 @@
 //! The recorded traces and their expected content.
 #![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
-use ipc_proto::nettrace::{Limits, Metadata, Parser, Record};
+use nettrace::{Limits, Metadata, Parser, Record};
 
 /// The metadata of a trace.
 #[derive(Debug)]

@@ -9,8 +9,8 @@
     reason = "a test asserts what it expects; random numbers may lose bits"
 )]
 
-use ipc_proto::DecodeErrorKind;
-use ipc_proto::nettrace::{Item, Metadata, Value, Version};
+use nettrace::DecodeErrorKind;
+use nettrace::{Item, Metadata, Value, Version};
 
 /// A type of a description.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ pub(crate) fn owned(version: Version, record: &[u8]) {
     #[cfg(feature = "alloc")]
     {
         let metadata = Metadata::decode(version, record).unwrap();
-        let owned = ipc_proto::nettrace::MetadataBuf::decode(version, record).unwrap();
+        let owned = nettrace::MetadataBuf::decode(version, record).unwrap();
         assert_eq!(format!("{metadata:?}"), format!("{owned:?}"));
     }
     let _ = (version, record);

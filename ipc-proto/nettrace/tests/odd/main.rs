@@ -8,20 +8,21 @@
     reason = "a test states what it expects by unwrapping it"
 )]
 
-#[path = "../nettrace_steps/mod.rs"]
-mod nettrace_steps;
+#[path = "../steps/mod.rs"]
+mod steps;
 
 mod events;
 mod framing;
 mod loss;
 mod objects;
 
-use ipc_proto::nettrace::{
+use ipc_proto::Guid;
+use nettrace::DecodeErrorKind;
+use nettrace::{
     BadBlock, Block, BlockKind, Corruption, End, Event, Label, Labels, Limits, LossCounter, Pairs, Parser,
     Record, Slot, Str, Thread, ThreadEntries, ThreadEntry, Truncation, Version, frames,
 };
-use ipc_proto::{DecodeErrorKind, Guid};
-use nettrace_steps::picked;
+use steps::picked;
 
 /// A stream under construction.
 struct Stream(Vec<u8>);

@@ -7,10 +7,10 @@
     reason = "a test states what it expects by unwrapping it"
 )]
 
-#[path = "../nettrace_steps/mod.rs"]
-mod nettrace_steps;
-#[path = "../nettrace_stream/mod.rs"]
-mod nettrace_stream;
+#[path = "../steps/mod.rs"]
+mod steps;
+#[path = "../stream/mod.rs"]
+mod stream;
 
 mod streams;
 mod threads;
@@ -18,13 +18,13 @@ mod threads;
 use std::collections::HashMap;
 
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{
+use nettrace::{
     BlockKind, End, Event, EventSelector, FieldType, Fields, Label, Limits, LossCounter, Metadata, Parser,
     Record, Rewrite, RewriteCounts, RewriteError, RewriteOptions, RewriteSpace, Scalar, SequencePoint, Slot,
     Stack, ThreadEntry, ThreadSequence, TraceWriter, Version, WriteError,
 };
-use nettrace_steps::picked;
-use nettrace_stream::{descriptions, put, stream, written};
+use steps::picked;
+use stream::{descriptions, put, stream, written};
 
 fn traces() -> Vec<(String, Vec<u8>)> {
     ipc_fuzz::traces().into_iter().map(|trace| (trace.name, trace.bytes)).collect()

@@ -234,7 +234,7 @@ fn fields_that_are_too_many() {
         let payload =
             [head, u32::to_le_bytes(fields).to_vec(), field.repeat(fields.try_into().unwrap())].concat();
         let (mut buf, mut source) = (vec![0; 0x20_0000], Vec::new());
-        let trace = ipc_proto::nettrace::Trace::new(Version::V4);
+        let trace = nettrace::Trace::new(Version::V4);
         let mut writer = TraceWriter::new(&trace, &mut buf).unwrap();
         let record = Event { payload: &payload, ..Event::default() };
         source.extend_from_slice(&writer.metadata(&record).unwrap());

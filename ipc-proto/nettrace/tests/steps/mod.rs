@@ -1,5 +1,5 @@
 //! The records of a whole stream in memory.
-use ipc_proto::nettrace::{End, Limits, Parser, Record};
+use nettrace::{End, Limits, Parser, Record};
 
 /// Returns what `pick` selects of the records, and the end of the stream.
 pub(crate) fn picked<'a, T>(bytes: &'a [u8], mut pick: impl FnMut(Record<'a>) -> Option<T>) -> (Vec<T>, End) {

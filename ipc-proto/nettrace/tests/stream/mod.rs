@@ -1,8 +1,8 @@
 //! Streams as a [`TraceWriter`] writes them.
 #![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
-use ipc_proto::nettrace::{End, Event, Record, Trace, TraceBytes, TraceWriter, Version, WriteError};
+use nettrace::{End, Event, Record, Trace, TraceBytes, TraceWriter, Version, WriteError};
 
-use crate::nettrace_steps::picked;
+use crate::steps::picked;
 
 /// A stream under construction.
 pub(crate) struct Stream<'b> {
@@ -54,8 +54,8 @@ pub(crate) fn written(version: Version, records: impl FnOnce(&mut Stream<'_>)) -
 /// The same of these records: `stream!(version, describe(&metadata); event(&event))`.
 macro_rules! stream {
     ($version:expr, $($method:ident($($arg:expr),*));* $(;)?) => {
-        $crate::nettrace_stream::written($version, |stream| {
-            $($crate::nettrace_stream::put!(stream.$method($($arg),*));)*
+        $crate::stream::written($version, |stream| {
+            $($crate::stream::put!(stream.$method($($arg),*));)*
         })
     };
 }

@@ -1,7 +1,7 @@
 //! `--only` and `--until`: the events to show or to keep, and those to stop at.
 use core::fmt;
 
-use ipc_proto::nettrace::{self, Metadata};
+use nettrace::{self, Metadata};
 
 use super::unsigned::unsigned;
 

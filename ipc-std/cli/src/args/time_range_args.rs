@@ -2,8 +2,8 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::time::SystemTime;
 
-use ipc_proto::nettrace::{TimeFilter, TraceClock};
 use ipc_std::system_time;
+use nettrace::{TimeFilter, TraceClock};
 
 use super::durations;
 use crate::output::globals::Globals;

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-use ipc_proto::nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use ipc_std::{Client, TraceReader, TraceSession};
+use nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use nettrace_analysis::names::Names;
 
 use crate::args::only_arg::OnlyArg;

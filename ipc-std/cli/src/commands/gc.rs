@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
 use serde_json::{Value, json};
 

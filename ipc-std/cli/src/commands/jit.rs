@@ -3,7 +3,7 @@ use core::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
 use serde_json::{Value, json};
 

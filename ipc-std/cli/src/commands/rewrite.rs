@@ -2,11 +2,11 @@
 use std::path::PathBuf;
 
 use indicatif::{DecimalBytes, HumanCount};
-use ipc_proto::nettrace::{
+use ipc_std::RecordReader;
+use nettrace::{
     End, EventSelector, Record, Rewrite, RewriteCounts, RewriteOptions, RewriteSpace, Slot, TimeFilter,
     Trace, TraceClock, Version,
 };
-use ipc_std::RecordReader;
 use serde_json::json;
 
 use crate::args::only_arg::OnlyArg;

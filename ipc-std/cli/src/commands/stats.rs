@@ -3,8 +3,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use ipc_proto::nettrace::{BlockKind, Corruption, End, Event, LossBuf, Metadata, Record, Str, Version, clr};
 use ipc_std::RecordReader;
+use nettrace::{BlockKind, Corruption, End, Event, LossBuf, Metadata, Record, Str, Version, clr};
 use serde_json::{Map, Value, json};
 
 use crate::events::digest::EventDigest;

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
-use ipc_proto::nettrace::End;
 use ipc_std::discover::{self, ScanConfig};
 use ipc_std::{Client, CounterStream, Observer, Stopper, Timeouts, TraceReader, TraceSession};
+use nettrace::End;
 use nettrace_analysis::counters::{
     CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
 };

@@ -2,7 +2,7 @@
 use core::ops::ControlFlow;
 use std::io;
 
-use ipc_proto::nettrace::Event;
+use nettrace::Event;
 use sha2::{Digest, Sha256};
 
 use crate::output::failure::Failure;

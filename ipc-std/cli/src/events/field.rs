@@ -2,7 +2,7 @@
 use core::cmp::Ordering;
 
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{Metadata, Str, TraceEvent, Value};
+use nettrace::{Metadata, Str, TraceEvent, Value};
 
 /// Returns the field of an event, by its name or by a path of names. Without such a field, the name can be that of a
 /// property that every event has.

@@ -3,7 +3,7 @@ use std::io::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ipc_proto::nettrace::{Str, Value};
+use nettrace::{Str, Value};
 
 use super::plain_text;
 use crate::output::printable::{

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use ipc_proto::Guid;
-use ipc_proto::nettrace::{Item, Metadata, Str, TraceEvent, Value, Values};
+use nettrace::{Item, Metadata, Str, TraceEvent, Value, Values};
 
 use super::json;
 use super::repeated_text::{DescriptionTexts, StackTexts};

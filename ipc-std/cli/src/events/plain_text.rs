@@ -1,5 +1,5 @@
 //! Text that lines of events have as it is: ASCII without characters that JSON or a terminal needs escaped.
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 
 /// Appends a text if all its characters are plain. Otherwise, nothing changes.
 pub(crate) fn append(text: Str<'_>, out: &mut Vec<u8>) -> bool {

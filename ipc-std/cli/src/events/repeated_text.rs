@@ -1,5 +1,5 @@
 //! Text that lines of events repeat, descriptions and stacks: it is formatted once, and then copied.
-use ipc_proto::nettrace::{Metadata, Str};
+use nettrace::{Metadata, Str};
 
 use crate::output::printable::start;
 

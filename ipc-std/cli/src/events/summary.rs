@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ipc_proto::nettrace::{Metadata, TraceEvent};
+use nettrace::{Metadata, TraceEvent};
 
 use super::{field, json};
 use crate::output::globals::Globals;

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 
-use ipc_proto::nettrace::End;
+use nettrace::End;
 
 use super::reading_progress::ReadingProgress;
 use crate::output::failure::{Failure, Kind};

@@ -3,8 +3,8 @@ use core::ops::ControlFlow;
 use std::io::Read;
 use std::path::Path;
 
-use ipc_proto::nettrace::{End, EventAssembler, TraceEvent};
 use ipc_std::TraceReader;
+use nettrace::{End, EventAssembler, TraceEvent};
 
 use super::source::{self, Source};
 use crate::output::failure::Failure;

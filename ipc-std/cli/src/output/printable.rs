@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use ipc_proto::nettrace::Str;
+use nettrace::Str;
 use serde_json::Value;
 
 /// The number of characters of a name from a trace that is repeated, for each event or as the width of a column.

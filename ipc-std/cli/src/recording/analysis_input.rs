@@ -3,9 +3,9 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::io;
 
-use ipc_proto::nettrace::{End, EventAssembler, TraceEvent};
 use ipc_proto::types::EventLevel;
 use ipc_std::{TraceReader, TraceSession};
+use nettrace::{End, EventAssembler, TraceEvent};
 use nettrace_analysis::samples::Clock;
 
 use super::args::LiveArgs;

@@ -2,10 +2,10 @@
 use core::time::Duration;
 
 use clap::ValueEnum;
-use ipc_proto::nettrace::Metadata;
 use ipc_proto::plan::LostFeature;
 use ipc_proto::types::{EventLevel, SessionBufferMode, StreamingProvider};
 use ipc_std::{Client, TraceConfig, TraceSession};
+use nettrace::Metadata;
 
 use super::event_ids::{self, EventIds};
 use super::keywords::{self, RUNTIME_PROVIDER};

@@ -1,7 +1,7 @@
 //! Counts the events in a trace while it is recorded.
 use std::collections::BTreeSet;
 
-use ipc_proto::nettrace::{End, Limits, LossBuf, Metadata, Parser, Record, Version};
+use nettrace::{End, Limits, LossBuf, Metadata, Parser, Record, Version};
 
 use crate::args::only_arg::OnlyArg;
 
@@ -124,7 +124,7 @@ impl EventCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipc_proto::nettrace::Event;
+    use nettrace::Event;
 
     #[test]
     fn the_ids_have_a_limit() {

@@ -3,7 +3,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 use serde_json::Value;
 
 use super::analysis_input::{AnalysisArgs, Needs};

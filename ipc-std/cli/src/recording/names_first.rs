@@ -3,11 +3,11 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::thread::JoinHandle;
 
-use ipc_proto::nettrace::{
+use ipc_std::{Client, Stopper, TraceConfig};
+use nettrace::{
     End, Event, Limits, Metadata, MetadataState, ParserBuf, Record, Rewrite, RewriteOptions, RewriteSpace,
     Slot, ThreadState, Version,
 };
-use ipc_std::{Client, Stopper, TraceConfig};
 use nettrace_analysis::KnownProvider;
 
 use super::args::NAMES;

@@ -2,8 +2,8 @@
 use core::str::FromStr;
 use std::borrow::Cow;
 
-use ipc_proto::nettrace::Metadata;
 use ipc_proto::types::{EventLevel, Provider};
+use nettrace::Metadata;
 
 use super::keywords;
 

@@ -1,7 +1,7 @@
 //! The names of a process: its rundown, without any event.
-use ipc_proto::nettrace::TraceEvent;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
+use nettrace::TraceEvent;
 
 use super::session_failure::{check_stream, read_failure};
 use crate::output::failure::Failure;

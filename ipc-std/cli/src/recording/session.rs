@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use ipc_proto::nettrace::End;
 use ipc_std::{Client, ErrorKind, Stopper, TraceSession};
+use nettrace::End;
 
 use super::args::SessionPlan;
 use super::output::{self, TraceOutput};

@@ -1,8 +1,8 @@
 //! Why a session failed.
 use std::io;
 
-use ipc_proto::nettrace::End;
 use ipc_std::{Error, Phase, TraceSession};
+use nettrace::End;
 
 use super::output::TraceOutput;
 use crate::input::source;

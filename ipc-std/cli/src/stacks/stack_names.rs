@@ -1,7 +1,7 @@
 //! Names of stacks of events that are shown one by one.
 use std::path::Path;
 
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 use nettrace_analysis::names::{AddressId, FrameId, Names};
 
 use crate::input::trace_file;

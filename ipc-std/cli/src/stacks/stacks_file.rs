@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::DecimalBytes;
 use inferno::{differential, flamegraph};
-use ipc_proto::nettrace::TraceEvent;
+use nettrace::TraceEvent;
 use nettrace_analysis::call_tree::{CallTree, NodeId};
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::samples::{Clock, Samples, Unit};

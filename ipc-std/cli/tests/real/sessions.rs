@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use ipc_proto::HResult;
 use ipc_proto::SessionEnd;
-use ipc_proto::nettrace::End;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, Error, Monitor, Phase, Timeouts, TraceConfig, TraceReader, TraceSession};
+use nettrace::End;
 use rustix::process::{Signal, kill_process_group};
 
 use crate::ports::{arrived, each_with_ports};

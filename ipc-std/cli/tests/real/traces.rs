@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::time::Instant;
 
-use ipc_proto::nettrace::{End, EventAssembler, Version};
 use ipc_proto::types::{EventLevel, Format, Provider};
 use ipc_proto::{Array, CollectTracing, StopTracing};
 use ipc_std::{Client, TraceReader};
+use nettrace::{End, EventAssembler, Version};
 use serde_json::Value;
 
 use crate::runtime::{Runtime, each_runtime, with_runtimes};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ipc_proto::nettrace::{Event, Metadata, Trace, TraceWriter, Version};
+use nettrace::{Event, Metadata, Trace, TraceWriter, Version};
 use serde_json::Value;
 
 /// Adds a record to the trace of a writer: `put!(trace, writer.event(&event))`.

@@ -8,7 +8,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-use ipc_proto::user_events::{TracepointFormat, UserReg, UserUnreg};
+use ipc_proto::types::TracepointFormat;
+use nettrace::user_events::{UserReg, UserUnreg};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, writev};
 
@@ -40,7 +41,7 @@ impl Tracepoint {
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(crate) fn register(
         data: Arc<OwnedFd>,
-        _: &ipc_proto::user_events::TracepointFormat,
+        _: &ipc_proto::types::TracepointFormat,
         index: u32,
     ) -> io::Result<Self> {
         Ok(Self { data, write_index: index })

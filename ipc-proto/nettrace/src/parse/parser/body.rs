@@ -1,17 +1,18 @@
 //! Records in the bodies of blocks.
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::wire::{Reader, steps};
 
-use super::stop::Stop;
-use super::tags::Tags;
-use super::{Body, Parser, State};
-use crate::nettrace::event::{Blob, Blobs};
-use crate::nettrace::label::Labels;
-use crate::nettrace::{
-    Event, LabelList, Record, SequencePoint, Stack, Thread, ThreadSequence, TimeRange, Trace, Varint32,
-    Varint64, Version,
-};
-use crate::wire::Reader;
-use crate::{DecodeError, DecodeErrorKind, steps};
+use crate::encoding::varint::{Varint32, Varint64};
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::parse::block::TimeRange;
+use crate::parse::event::{Blob, Blobs, Event};
+use crate::parse::label::{LabelList, Labels};
+use crate::parse::parser::stop::Stop;
+use crate::parse::parser::tags::Tags;
+use crate::parse::parser::{Body, Parser, Record, State};
+use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
+use crate::parse::stack::Stack;
+use crate::parse::thread::Thread;
+use crate::parse::trace::{Trace, Version};
 
 /// Bytes of a block of events to prefetch at a time. With more, the end of a block would evict its start from the
 /// cache.
@@ -133,7 +134,7 @@ impl Parser {
     pub(super) fn stack<'w>(&mut self, window: &'w [u8]) -> Option<Stack<'w>> {
         let Body::Stacks { id, count } = self.body else { return None };
         let (len, rest) = self.rest(window).split_first_chunk::<4>()?;
-        let bytes = rest.get(..usize::try_from(LittleEndian::read_u32(len)).ok()?)?;
+        let bytes = rest.get(..usize::try_from(u32::from_le_bytes(*len)).ok()?)?;
         self.body = Body::Stacks { id: id.wrapping_add(1), count: count.checked_sub(1)? };
         self.take(bytes.len().wrapping_add(4));
         Some(Stack { id, bytes })

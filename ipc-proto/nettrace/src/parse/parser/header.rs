@@ -1,12 +1,13 @@
 //! Headers of streams, blocks and objects.
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::wire::{Reader, low_u8, to_u32, to_u64};
 
-use super::stop::{Stop, widen};
-use super::tags::{Type, Unknown, expect_tags, tag};
-use super::{Body, Parser, State, narrow};
-use crate::nettrace::event::Blobs;
-use crate::nettrace::{Block, BlockKind, Corruption, End, Record, Trace, Version};
-use crate::wire::{Reader, low_u8};
+use crate::parse::block::{Block, BlockKind};
+use crate::parse::end::{Corruption, End};
+use crate::parse::event::Blobs;
+use crate::parse::parser::stop::Stop;
+use crate::parse::parser::tags::{Type, Unknown, expect_tags, tag};
+use crate::parse::parser::{Body, Parser, Record, State};
+use crate::parse::trace::{Trace, Version};
 
 const MAGIC: &[u8; 8] = b"Nettrace";
 const SERIALIZATION: &[u8; 24] = b"\x14\0\0\0!FastSerialization.1";
@@ -49,8 +50,8 @@ impl Parser {
         let Some(bytes) = rest.first_chunk::<4>() else {
             return Err(Stop::More(4));
         };
-        let [.., kind] = *bytes;
-        let len = LittleEndian::read_u24(bytes);
+        let [low, middle, high, kind] = *bytes;
+        let len = u32::from_le_bytes([low, middle, high, 0]);
         let kind = BlockKind::from_number(kind);
         if matches!(self.state, State::First) && kind != BlockKind::Trace {
             return Err(Stop::Fatal(0, Corruption::Object));
@@ -92,7 +93,7 @@ impl Parser {
         }
         let header = type_len.wrapping_add(3);
         if kind == BlockKind::Trace {
-            return self.begin(kind, header, narrow(Trace::OBJECT_LEN)).map(Some);
+            return self.begin(kind, header, to_u32(Trace::OBJECT_LEN)).map(Some);
         }
         if let BlockKind::Unknown(_) = kind {
             let offset = self.offset();
@@ -107,7 +108,7 @@ impl Parser {
             return Err(Stop::More(r.offset().wrapping_add(4)));
         };
         // The body is aligned in the stream.
-        let at = low_u8(self.offset().wrapping_add(widen(r.offset())));
+        let at = low_u8(self.offset().wrapping_add(to_u64(r.offset())));
         let body = r.offset().wrapping_add(usize::from(at.wrapping_neg() & 3));
         if rest.len() < body {
             return Err(Stop::More(body));

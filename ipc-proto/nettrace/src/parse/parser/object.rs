@@ -1,8 +1,9 @@
 //! The rest of objects, and objects of unknown names.
-use super::stop::Stop;
-use super::tags::{Type, expect_tags, tag};
-use super::{Parser, State};
-use crate::nettrace::{Corruption, End, Version};
+use crate::parse::end::{Corruption, End};
+use crate::parse::parser::stop::Stop;
+use crate::parse::parser::tags::{Type, expect_tags, tag};
+use crate::parse::parser::{Parser, State};
+use crate::parse::trace::Version;
 
 impl Parser {
     /// Returns the tag that objects begin with.

@@ -1,5 +1,7 @@
-use crate::nettrace::Corruption;
-use crate::{DecodeError, DecodeErrorKind};
+use ipc_proto::wire::WireError;
+
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::parse::end::Corruption;
 
 /// The reason why there is no record.
 pub(super) enum Stop {
@@ -27,7 +29,8 @@ impl From<DecodeError> for Stop {
         Self::Bad(e.kind)
     }
 }
-
-pub(super) fn widen(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+impl From<WireError> for Stop {
+    fn from(e: WireError) -> Self {
+        Self::Bad(e.kind.into())
+    }
 }

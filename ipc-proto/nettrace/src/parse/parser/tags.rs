@@ -1,16 +1,17 @@
 //! Tagged data of objects.
-use super::stop::{Stop, widen};
-use crate::nettrace::{Corruption, Truncation};
-use crate::wire::Reader;
+use ipc_proto::wire::{Reader, to_u64};
+
+use crate::parse::end::{Corruption, Truncation};
+use crate::parse::parser::stop::Stop;
 
 /// Tags of objects.
 pub(super) mod tag {
-    pub(in super::super) const NULL_REFERENCE: u8 = 1;
+    pub(crate) const NULL_REFERENCE: u8 = 1;
     pub(super) const OBJECT_REFERENCE: u8 = 2;
     pub(super) const FORWARD_REFERENCE: u8 = 3;
-    pub(in super::super) const BEGIN_OBJECT: u8 = 4;
-    pub(in super::super) const BEGIN_PRIVATE_OBJECT: u8 = 5;
-    pub(in super::super) const END_OBJECT: u8 = 6;
+    pub(crate) const BEGIN_OBJECT: u8 = 4;
+    pub(crate) const BEGIN_PRIVATE_OBJECT: u8 = 5;
+    pub(crate) const END_OBJECT: u8 = 6;
     pub(super) const FORWARD_DEFINITION: u8 = 7;
     pub(super) const BYTE: u8 = 8;
     pub(super) const INT16: u8 = 9;
@@ -144,7 +145,7 @@ impl Tags {
                 if content.iter().skip(1).take(3).all(|byte| *byte == 0) =>
             {
                 match Type::parse(content) {
-                    Ok(content) => return Ok(widen(content.len).saturating_add(1)),
+                    Ok(content) => return Ok(to_u64(content.len).saturating_add(1)),
                     Err(stop @ Stop::More(_)) => return Err(stop.after(2)),
                     Err(_) => {}
                 }

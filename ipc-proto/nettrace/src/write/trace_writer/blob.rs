@@ -1,5 +1,7 @@
-use super::super::{Event, Varint32, Varint64};
-use crate::{Encode, wire};
+use ipc_proto::{Encode, wire};
+
+use crate::encoding::varint::{Varint32, Varint64};
+use crate::parse::event::Event;
 
 /// The longest compressed header: flags, six `u32`, three `u64`, two activity ids.
 pub(super) const MAX_HEADER: usize = 88;

@@ -1,13 +1,21 @@
 //! Blocks under construction in the half of the buffer that receives records.
 use core::ops::Range;
 
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::wire::{to_u32, to_u64};
 
-use super::blob::{self, Blobs};
-use super::layout::{END_OBJECT, V6_HEADER, max_object_header, narrow, object_header, v6_header, widen};
-use super::{BLOCK, END, OBJECT_HEADER, Open, ROW, TraceWriter, V4_BLOCK, V6_BLOCK, WriteError};
-use crate::nettrace::{BlockKind, Event, Version};
-use crate::{Encode, wire};
+use ipc_proto::{Encode, wire};
+
+use crate::parse::block::BlockKind;
+use crate::parse::event::Event;
+use crate::parse::trace::Version;
+use crate::write::error::WriteError;
+use crate::write::trace_writer::blob::Blobs;
+use crate::write::trace_writer::layout::{
+    END_OBJECT, V6_HEADER, max_object_header, object_header, v6_header,
+};
+use crate::write::trace_writer::{
+    BLOCK, END, OBJECT_HEADER, Open, ROW, TraceWriter, V4_BLOCK, V6_BLOCK, blob,
+};
 
 /// Writes a record; the state of the block is needed for metadata records of V4.
 type Encoder<'r> = &'r dyn Fn(&mut wire::Writer<'_>, &Blobs);
@@ -48,7 +56,7 @@ impl TraceWriter<'_> {
     /// several records of one.
     ///
     /// [`Rewrite`]: crate::nettrace::Rewrite
-    pub(in crate::nettrace) fn turn(&mut self, len: usize) -> Result<(), WriteError> {
+    pub(crate) fn turn(&mut self, len: usize) -> Result<(), WriteError> {
         if self.len == 0 && self.events.is_empty() {
             return Ok(());
         }
@@ -73,7 +81,7 @@ impl TraceWriter<'_> {
     pub(super) fn end_blocks(&mut self) -> Range<usize> {
         self.close();
         let len = core::mem::take(&mut self.len);
-        self.offset = self.offset.wrapping_add(widen(len));
+        self.offset = self.offset.wrapping_add(to_u64(len));
         if self.events.is_empty() {
             return self.base..self.base.saturating_add(len);
         }
@@ -161,7 +169,7 @@ impl TraceWriter<'_> {
         let start = body.saturating_sub(len);
         self.patch(start, bytes.get(..len).unwrap_or_default());
         let range = start..end.saturating_add(tag);
-        self.offset = self.offset.wrapping_add(widen(range.len()));
+        self.offset = self.offset.wrapping_add(to_u64(range.len()));
         self.events = Blobs::new(self.version == Version::V6);
         self.events_len = 0;
         range
@@ -198,7 +206,7 @@ impl TraceWriter<'_> {
             if self.version == Version::V6 {
                 w.bytes(&v6_header(kind, 0));
             } else {
-                object_header(&mut w, kind, self.offset.wrapping_add(widen(self.len)), 0);
+                object_header(&mut w, kind, self.offset.wrapping_add(to_u64(self.len)), 0);
                 // The size follows the name and a tag.
                 size = start.saturating_add(kind.name(Version::V4).len()).saturating_add(16);
             }
@@ -252,16 +260,14 @@ impl TraceWriter<'_> {
         if v6 {
             self.patch(open.body.saturating_sub(V6_HEADER), &v6_header(open.kind, len));
         } else {
-            self.patch_u32(open.size, narrow(len));
+            self.patch_u32(open.size, to_u32(len));
             self.patch(self.base.saturating_add(self.len), &[END_OBJECT]);
             self.len = self.len.saturating_add(1);
         }
     }
 
     fn patch_u32(&mut self, at: usize, number: u32) {
-        let mut bytes = [0; 4];
-        LittleEndian::write_u32(&mut bytes, number);
-        self.patch(at, &bytes);
+        self.patch(at, &number.to_le_bytes());
     }
 
     pub(super) fn patch(&mut self, at: usize, bytes: &[u8]) {

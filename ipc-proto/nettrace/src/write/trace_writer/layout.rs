@@ -1,11 +1,14 @@
-use byteorder::{ByteOrder, LittleEndian};
+use ipc_proto::wire::{low_u8, to_u32, to_u64};
+use ipc_proto::{Encode, wire};
 
-use super::super::{
-    BlockKind, CalendarTime, Label, Str, ThreadEntry, ThreadSequence, Trace, Varint32, Varint64, Version,
-    Zigzag64,
-};
-use crate::wire::low_u8;
-use crate::{Encode, wire};
+use crate::encoding::text::Str;
+use crate::encoding::varint::{Varint32, Varint64, Zigzag64};
+use crate::parse::block::BlockKind;
+use crate::parse::calendar_time::CalendarTime;
+use crate::parse::label::Label;
+use crate::parse::sequence_point::ThreadSequence;
+use crate::parse::thread::ThreadEntry;
+use crate::parse::trace::{Trace, Version};
 
 /// In front of the body of a block of V6: its size and kind.
 pub(super) const V6_HEADER: usize = 4;
@@ -22,7 +25,7 @@ pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u3
     version.encode(w);
     version.encode(w);
     let name = kind.name(Version::V4).as_bytes();
-    narrow(name.len()).encode(w);
+    to_u32(name.len()).encode(w);
     w.bytes(name);
     w.bytes(&[END_OBJECT]);
 }
@@ -30,8 +33,8 @@ pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u3
 /// The same for a block at this offset of the stream, with its size, and as much padding as aligns the body.
 pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u64, len: usize) {
     object_type(w, kind, BLOCK_VERSION);
-    narrow(len).encode(w);
-    let at = low_u8(offset.wrapping_add(widen(w.len())));
+    to_u32(len).encode(w);
+    let at = low_u8(offset.wrapping_add(to_u64(w.len())));
     let padding = usize::from(at.wrapping_neg() & 3);
     w.bytes([0; 3].get(..padding).unwrap_or_default());
 }
@@ -43,9 +46,7 @@ pub(super) const fn max_object_header(kind: BlockKind) -> usize {
 
 /// What V6 has in front of a body.
 pub(super) fn v6_header(kind: BlockKind, len: usize) -> [u8; V6_HEADER] {
-    let mut header = [0; V6_HEADER];
-    LittleEndian::write_u32(&mut header, narrow(len) & 0x00ff_ffff | u32::from(number(kind)) << 24);
-    header
+    (to_u32(len) & 0x00ff_ffff | u32::from(number(kind)) << 24).to_le_bytes()
 }
 
 const fn number(kind: BlockKind) -> u8 {
@@ -191,29 +192,21 @@ pub(super) fn label(label: Label<'_>, last: u8, w: &mut wire::Writer<'_>) {
     }
 }
 
-pub(super) fn widen(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
-}
-
 /// A length and UTF-8; U+FFFD for a lone surrogate.
 pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
     if let Str::Utf8(bytes) = text {
-        Varint32(narrow(bytes.len())).encode(w);
+        Varint32(to_u32(bytes.len())).encode(w);
         w.bytes(bytes);
         return;
     }
-    Varint32(narrow(utf8_len(text))).encode(w);
+    Varint32(to_u32(utf8_len(text))).encode(w);
     text.chars().for_each(|c| w.bytes(c.encode_utf8(&mut [0; 4]).as_bytes()));
 }
 
 /// The length of a text in UTF-8.
-pub(in crate::nettrace) fn utf8_len(text: Str<'_>) -> usize {
+pub(crate) fn utf8_len(text: Str<'_>) -> usize {
     match text {
         Str::Utf8(bytes) => bytes.len(),
         Str::Utf16(_) => text.chars().fold(0, |len, c| len.saturating_add(c.len_utf8())),
     }
-}
-
-pub(super) fn narrow(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,14 @@
-use super::super::field::{Format, MAX_DEPTH, code};
-use super::super::{ArrayKind, Field, FieldType, Fields, Metadata, Scalar, Str, Varint32, Version};
-use super::error::WriteError;
-use super::layout::{narrow, utf8};
-use crate::wire::{low_u8, low_u16};
-use crate::{Encode, wire};
+use ipc_proto::wire::{low_u8, low_u16, to_u32};
+use ipc_proto::{Encode, wire};
+
+use crate::describe::field::{ArrayKind, Field, FieldIter, FieldType, Fields, Format, MAX_DEPTH, code};
+use crate::describe::metadata::Metadata;
+use crate::describe::scalar::Scalar;
+use crate::encoding::text::Str;
+use crate::encoding::varint::Varint32;
+use crate::parse::trace::Version;
+use crate::write::error::WriteError;
+use crate::write::trace_writer::layout::utf8;
 
 /// The ways to write a description.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,7 +76,7 @@ fn after_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
         w.bytes(&[2]);
         let body = w.len();
         encode_fields(Form::V2, &metadata.fields, w);
-        w.patch_u32(tag, narrow(w.len().wrapping_sub(body)));
+        w.patch_u32(tag, to_u32(w.len().wrapping_sub(body)));
     }
 }
 
@@ -139,7 +144,7 @@ fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
 
 /// A list of fields on the way.
 struct Level<'a> {
-    fields: super::super::FieldIter<'a>,
+    fields: FieldIter<'a>,
     /// Where the size of the field stands that this object is the type of.
     size: usize,
     /// V1: its name, which comes last.
@@ -261,7 +266,7 @@ fn before_v6(scalar: Scalar) -> Option<(bool, u8)> {
 fn end_field(form: Form, size: usize, name: Str<'_>, lengths: &[u16], w: &mut wire::Writer<'_>) {
     match form {
         Form::V1 => utf16_z(name, w),
-        Form::V2 => w.patch_u32(size, narrow(w.len().wrapping_sub(size))),
+        Form::V2 => w.patch_u32(size, to_u32(w.len().wrapping_sub(size))),
         Form::V6 | Form::Universal => {
             // The innermost first.
             lengths.iter().rev().for_each(|length| length.encode(w));
@@ -275,7 +280,7 @@ fn count(form: Form, count: usize, w: &mut wire::Writer<'_>) {
     if form.is_v6() {
         low_u16(count).encode(w);
     } else {
-        narrow(count).encode(w);
+        to_u32(count).encode(w);
     }
 }
 
@@ -310,7 +315,7 @@ impl<'b> Fields<'b> {
     /// [`Scalar::Utf8String`] and a single [`Scalar::Utf8CodeUnit`].
     ///
     /// ```
-    /// use ipc_proto::nettrace::{FieldType, Fields, Scalar};
+    /// use nettrace::{FieldType, Fields, Scalar};
     ///
     /// let mut buf = [0; 64];
     /// let fields = Fields::build(&[("Index", Scalar::Int32), ("Text", Scalar::Utf16String)], &mut buf)?;
@@ -319,7 +324,7 @@ impl<'b> Fields<'b> {
     /// let fields = [("Index", Scalar::Int32.into()), ("Data", FieldType::array(Scalar::Byte))];
     /// let fields = Fields::build(&fields, &mut buf)?;
     /// assert!(matches!(fields.iter().last().unwrap().field_type, FieldType::Array { .. }));
-    /// # Ok::<(), ipc_proto::nettrace::WriteError>(())
+    /// # Ok::<(), nettrace::WriteError>(())
     /// ```
     pub fn build<'f, T>(fields: &[(&str, T)], buf: &'b mut [u8]) -> Result<Self, WriteError>
     where
@@ -344,7 +349,7 @@ impl<'b> Fields<'b> {
         }
         let needed = w.len();
         let bytes = w.finish().map_err(|_| WriteError::BufferTooSmall { needed })?;
-        let mut built = Self::new(format, narrow(fields.len()), &wire::Reader::new(bytes));
+        let mut built = Self::new(format, to_u32(fields.len()), &wire::Reader::new(bytes));
         // Nothing else checks a type that the caller has combined.
         built.check().map_err(|_| inexpressible)?;
         Ok(built)

@@ -7,7 +7,7 @@ use core::ops::Deref;
 /// it:
 ///
 /// ```
-/// # use ipc_proto::nettrace::{Event, TraceWriter, WriteError};
+/// # use nettrace::{Event, TraceWriter, WriteError};
 /// fn write(writer: &mut TraceWriter<'_>, event: &Event<'_>, packets: &mut Vec<Vec<u8>>) -> Result<(), WriteError> {
 ///     let bytes = writer.event(event)?;
 ///     if !bytes.is_empty() {
@@ -21,7 +21,7 @@ use core::ops::Deref;
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
-/// # use ipc_proto::nettrace::{Event, TraceWriter, WriteError};
+/// # use nettrace::{Event, TraceWriter, WriteError};
 /// fn write(writer: &mut TraceWriter<'_>, event: &Event<'_>) -> Result<(), WriteError> {
 ///     writer.event(event)?;
 ///     Ok(())
@@ -29,7 +29,7 @@ use core::ops::Deref;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[must_use = "these bytes are a part of the stream: output them before the next record"]
-pub struct TraceBytes<'w>(pub(in crate::nettrace) &'w [u8]);
+pub struct TraceBytes<'w>(pub(crate) &'w [u8]);
 
 impl Deref for TraceBytes<'_> {
     type Target = [u8];

@@ -1,5 +1,5 @@
 //! Joins the records of a trace: stores stacks, sorts events and counts losses. Another part reads the records.
-use ipc_proto::nettrace::*;
+use nettrace::*;
 
 use crate::{number, storage, write_bytes, write_number};
 

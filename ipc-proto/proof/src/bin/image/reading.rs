@@ -1,6 +1,6 @@
 //! Reads a trace to its end: all records; with the feature `describing`, stored metadata; with `reading`, the values of
 //! payloads.
-use ipc_proto::nettrace::*;
+use nettrace::*;
 
 use crate::{number, storage, write_bytes, write_number};
 

@@ -1,5 +1,5 @@
 //! Writes a trace with all kinds of records.
-use ipc_proto::nettrace::*;
+use nettrace::*;
 
 use crate::{number, storage, text, write_bytes};
 

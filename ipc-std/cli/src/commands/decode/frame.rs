@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ipc_proto::legacy::{self, Legacy};
 use ipc_proto::types::EnvironmentEntries;
-use ipc_proto::wire::{Part, PartValue, Path, Reader, Visitor};
+use ipc_proto::wire::{Part, PartValue, Path, Reader, Visitor, WireError, WireErrorKind};
 use ipc_proto::{
     Advertise, Code, Command, CommandInfo, Decode, DecodeError, DecodeErrorKind, GetProcessEnvironment,
     InvalidValue, Message, Parsed,
@@ -157,12 +157,14 @@ impl<'a> Frame<'a> {
         let bytes = self.bytes;
         match &self.form {
             Form::Message { answer_to } => Message::inspect(bytes, *answer_to, &mut |part| see.visit(part)),
-            Form::Legacy(found) => visit_legacy(found, bytes, see),
+            Form::Legacy(found) => Ok(visit_legacy(found, bytes, see)?),
             Form::Advertise => {
                 // Its fields have fixed lengths: it can only be truncated, or have another magic.
                 Advertise::inspect(&mut Reader::new(bytes), &Path::Root, see).map_err(|e| match e.kind {
-                    DecodeErrorKind::UnexpectedEnd => DecodeError { offset: bytes.len(), ..e },
-                    _ => e,
+                    WireErrorKind::UnexpectedEnd => {
+                        DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() }
+                    }
+                    _ => DecodeError { kind: DecodeErrorKind::BadAdvertise, offset: e.offset },
                 })
             }
             Form::Environment { len } => {
@@ -173,7 +175,7 @@ impl<'a> Frame<'a> {
                     return Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() });
                 }
                 inspected?;
-                if r.rest().is_empty() { Ok(()) } else { Err(r.error(DecodeErrorKind::TrailingBytes)) }
+                if r.rest().is_empty() { Ok(()) } else { Err(r.error(WireErrorKind::TrailingBytes).into()) }
             }
             Form::Stream => Ok(()),
         }
@@ -375,7 +377,7 @@ impl Visitor for Summarise<'_> {
     fn visit(&mut self, part: &Part<'_>) {
         self.summary.add(part);
     }
-    fn failed(&mut self, path: &Path<'_>, _: DecodeError) {
+    fn failed(&mut self, path: &Path<'_>, _: WireError) {
         *self.failed = path.to_string();
     }
 }
@@ -412,7 +414,7 @@ fn invalid_value(bytes: &[u8]) -> Option<InvalidValue> {
 }
 
 /// Decodes a message of a protocol older than the first release.
-fn visit_legacy(found: &Legacy<'_>, bytes: &[u8], see: &mut dyn Visitor) -> Result<(), DecodeError> {
+fn visit_legacy(found: &Legacy<'_>, bytes: &[u8], see: &mut dyn Visitor) -> Result<(), WireError> {
     if let Legacy::Old(_) = found {
         return legacy::OldRequest::inspect(&mut Reader::new(bytes), &Path::Root, see);
     }

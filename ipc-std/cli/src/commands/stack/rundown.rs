@@ -2,8 +2,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipc_proto::DecodeError;
-use ipc_proto::nettrace::TraceEvent;
 use ipc_proto::wire::Reader;
+use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::names::{FrameId, Names};
 

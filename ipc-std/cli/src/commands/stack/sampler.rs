@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::thread;
 
-use ipc_proto::nettrace::{End, TraceEvent};
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader};
+use nettrace::{End, TraceEvent};
 use nettrace_analysis::KnownProvider;
 
 use super::rundown::Rundown;

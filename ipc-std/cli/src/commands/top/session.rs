@@ -3,9 +3,9 @@ use core::time::Duration;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Instant;
 
-use ipc_proto::nettrace::{End, EventAssembler};
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
+use nettrace::{End, EventAssembler};
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::live::Live;
 

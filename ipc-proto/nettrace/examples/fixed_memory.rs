@@ -4,7 +4,7 @@
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is short")]
 use std::io::Read;
 
-use ipc_proto::nettrace::{Counter, End, Limits, LossCounter, Parser, Place, Record, Slot, Store};
+use nettrace::{Counter, End, Limits, LossCounter, Parser, Place, Record, Slot, Store};
 
 /// The longest record of a runtime fits.
 const WINDOW: usize = 66 << 10;

@@ -1,5 +1,6 @@
-//! Counts the steps of the readers and writers of traces, for the property that their work is proportional to their
-//! input. Only the feature `arbitrary`, which fuzzing uses, counts them.
+//! Counts the steps of readers and writers, for the property that their work is proportional to their input. Libraries that
+//! read with [`Reader`](super::Reader) count the steps of their own loops here, too. Only the feature `arbitrary`, which
+//! fuzzing uses, counts them.
 //!
 //! A step is one turn of a loop whose length the input can influence, or one value that is read. Bytes that are copied or
 //! searched count too: one step for each.
@@ -12,7 +13,7 @@ std::thread_local! {
 /// Counts `n` steps.
 #[cfg(feature = "arbitrary")]
 #[inline]
-pub(crate) fn count(n: usize) {
+pub fn count(n: usize) {
     let n = u64::try_from(n).unwrap_or(u64::MAX);
     STEPS.with(|steps| steps.set(steps.get().saturating_add(n)));
 }
@@ -20,7 +21,7 @@ pub(crate) fn count(n: usize) {
 /// Counts `n` steps.
 #[cfg(not(feature = "arbitrary"))]
 #[inline(always)]
-pub(crate) const fn count(_: usize) {}
+pub const fn count(_: usize) {}
 
 /// Returns the number of steps of this thread since its start.
 #[cfg(feature = "arbitrary")]

@@ -1,0 +1,3 @@
+//! The encodings of texts and numbers.
+pub(crate) mod text;
+pub(crate) mod varint;

@@ -1,0 +1,13 @@
+//! The records of a stream, and the parser that cuts a stream into them.
+pub(crate) mod block;
+pub(crate) mod calendar_time;
+pub(crate) mod clock;
+pub(crate) mod end;
+pub(crate) mod event;
+pub(crate) mod label;
+pub(crate) mod parser;
+pub(crate) mod sequence_point;
+pub(crate) mod stack;
+pub(crate) mod thread;
+pub(crate) mod time_filter;
+pub(crate) mod trace;
