@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Finds the functions of ipc-proto's public API that the proof does not contain.
+"""Finds the functions of public APIs that the proof does not contain.
 
-usage: api.py RUSTDOC_JSON OBJECT
+usage: api.py RUSTDOC_JSON... OBJECT
 
-RUSTDOC_JSON is the output of rustdoc for ipc-proto with --output-format json. OBJECT is the proof, compiled without
+Each RUSTDOC_JSON is the output of rustdoc for ipc-proto or nettrace with --output-format json. OBJECT is the proof, compiled without
 optimisation and with `-C symbol-mangling-version=v0`, so that it has a symbol for each function it refers to. Debug and
 derived implementations are ignored.
 """
@@ -85,7 +85,7 @@ def documented(path):
 
 
 def proved(path):
-    """Returns the symbols that the code and tables of the proof, and core, refer to. References of ipc-proto do not count."""
+    """Returns the symbols that the code and tables of the proof, and core, refer to. References of the packages themselves do not count."""
     text = subprocess.run(["readelf", "-rW", path], check=True, capture_output=True, text=True).stdout
     references, section = set(), ""
     for line in text.splitlines():
@@ -97,12 +97,15 @@ def proved(path):
     filtered = subprocess.run(["c++filt"], input=plain.replace(" ", "\n"), check=True, capture_output=True, text=True)
     # Removes the hash after the name of each crate.
     lines = re.sub(r"\[[0-9a-f]{8,16}\]", "", filtered.stdout).splitlines()
-    own = lambda section: not re.match(r"(\.debug|\.eh_frame|[<&(\[]*ipc_proto::)", section)
+    own = lambda section: not re.match(r"(\.debug|\.eh_frame|[<&(\[]*(ipc_proto|nettrace)::)", section)
     return {target for section, target in zip(lines[::2], lines[1::2]) if own(section)}
 
 
 def main():
-    api, symbols = documented(sys.argv[1]), "\n".join(proved(sys.argv[2]))
+    *packages, proof = sys.argv[1:]
+    api, symbols = {}, "\n".join(proved(proof))
+    for package in packages:
+        api |= documented(package)
     missing = sorted(text for text, pattern in api.items() if not re.search(f"^{pattern}$", symbols, re.M))
     for text in missing:
         print(f"error: the proof does not contain {text}", file=sys.stderr)

@@ -137,8 +137,7 @@ pub enum Continuation {
     /// descriptor. No size counts its byte. A runtime that receives no descriptor answers
     /// [`BAD_ENCODING`](crate::HResult::BAD_ENCODING); one that cannot register tracepoints answers
     /// [`FAIL`](crate::HResult::FAIL), and so does a driver that cannot receive descriptors. Section
-    /// "passing_file_descriptor" of the specification. [`user_events`](crate::user_events) reads what the tracepoints
-    /// then contain.
+    /// "passing_file_descriptor" of the specification. `nettrace::user_events` reads what the tracepoints then contain.
     UserEvents,
 }
 

@@ -32,12 +32,9 @@ fn the_errata_are_complete() {
     let (_, errata) = readme.split_once("\n# Errata\n").expect("a section on errata");
     let (errata, _) = errata.split_once("\n# ").expect("a section after it");
     let sections: Vec<&str> = errata.lines().filter_map(|line| line.strip_prefix("## ")).collect();
-    assert_eq!(
-        sections,
-        ["Messages", "Commands", "Ports and names", "The draft of 2019", "user_events", "NetTrace"]
-    );
+    assert_eq!(sections, ["Messages", "Commands", "Ports and names", "The draft of 2019"]);
     let rows: Vec<&str> = errata.lines().filter(|line| line.starts_with('|')).collect();
-    assert!(rows.len() > 80, "{}", rows.len());
+    assert!(rows.len() > 60, "{}", rows.len());
     for row in rows {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
         let is_rule = row.starts_with("|---");

@@ -1,8 +1,6 @@
 //! The client's role: one command and its answer.
-use ipc_proto::wire::Reader;
-use ipc_proto::{
-    Answer as ProtoAnswer, Decode, DecodeError, ProtocolError, SuspendedCall, Untyped, UntypedCall,
-};
+use ipc_proto::wire::{Reader, WireError};
+use ipc_proto::{Answer as ProtoAnswer, Decode, ProtocolError, SuspendedCall, Untyped, UntypedCall};
 
 use crate::exchange::{Exchange, Kind, Placed};
 use crate::memory;
@@ -66,7 +64,7 @@ struct Anything;
 impl Decode<'_> for Anything {
     const MIN_LEN: usize = 0;
 
-    fn decode(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn decode(_: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self)
     }
 }

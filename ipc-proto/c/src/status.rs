@@ -2,16 +2,20 @@
 use core::ffi::c_char;
 use core::fmt;
 
+use ipc_proto::wire::{BufferTooSmall, WireError};
 use ipc_proto::{Code, DecodeError, DecodeErrorKind, EncodeError, ProtocolError, Violation};
 
 use crate::memory::{self, Output};
 
-/// Declares the statuses that are errors in bytes, with the kind of each.
+/// Declares the statuses. Those that are errors in bytes have the names of their kinds: those of messages and of records of
+/// a trace, of messages alone, and of records alone.
 macro_rules! statuses {
     (
         $detail:ident
         $($(#[$meta:meta])* $name:ident = $value:literal, $sentence:expr;)*
-        [] $($(#[$decode_meta:meta])* $kind:ident = $decode_value:literal;)*
+        [both] $($(#[$both_meta:meta])* $both:ident = $both_value:literal;)*
+        [message] $($(#[$message_meta:meta])* $message:ident = $message_value:literal;)*
+        [record] $($(#[$record_meta:meta])* $record:ident = $record_value:literal;)*
     ) => {
         /// The result of a function. Values from 64 on are errors in received bytes.
         ///
@@ -20,13 +24,25 @@ macro_rules! statuses {
         #[derive(Clone, Copy, PartialEq, Eq)]
         pub enum Status {
             $($(#[$meta])* $name = $value,)*
-            $($(#[$decode_meta])* $kind = $decode_value,)*
+            $($(#[$both_meta])* $both = $both_value,)*
+            $($(#[$message_meta])* $message = $message_value,)*
+            $($(#[$record_meta])* $record = $record_value,)*
         }
 
         impl From<DecodeErrorKind> for Status {
             fn from(kind: DecodeErrorKind) -> Self {
                 match kind {
-                    $(DecodeErrorKind::$kind => Self::$kind,)*
+                    $(DecodeErrorKind::$both => Self::$both,)*
+                    $(DecodeErrorKind::$message => Self::$message,)*
+                    _ => Self::MalformedBytes,
+                }
+            }
+        }
+        impl From<nettrace::DecodeErrorKind> for Status {
+            fn from(kind: nettrace::DecodeErrorKind) -> Self {
+                match kind {
+                    $(nettrace::DecodeErrorKind::$both => Self::$both,)*
+                    $(nettrace::DecodeErrorKind::$record => Self::$record,)*
                     _ => Self::MalformedBytes,
                 }
             }
@@ -36,8 +52,15 @@ macro_rules! statuses {
         fn sentence(status: i32, $detail: usize, out: &mut dyn fmt::Write) -> fmt::Result {
             match status {
                 $($value => write!(out, "{}", $sentence),)*
-                $($decode_value => {
-                    write!(out, "{}", DecodeError { kind: DecodeErrorKind::$kind, offset: $detail })
+                $($both_value => {
+                    write!(out, "{}", DecodeError { kind: DecodeErrorKind::$both, offset: $detail })
+                })*
+                $($message_value => {
+                    write!(out, "{}", DecodeError { kind: DecodeErrorKind::$message, offset: $detail })
+                })*
+                $($record_value => {
+                    let kind = nettrace::DecodeErrorKind::$record;
+                    write!(out, "{}", nettrace::DecodeError { kind, offset: $detail })
                 })*
                 _ => out.write_str("an unknown status"),
             }
@@ -82,24 +105,28 @@ statuses! {
     Overrun = 37, "misuse: more bytes than were lent";
     /// The bytes are malformed in a way that has no status of its own.
     MalformedBytes = 127, "malformed bytes";
-    []
+    [both]
     /// A field extends past the end of the region that contains it. For errors in bytes, `detail` is the offset, and
     /// `dipc_status_field` names the field.
     UnexpectedEnd = 64;
-    /// The first bytes are not those of a message.
-    BadMagic = 65;
-    /// The first bytes are not those of an advertise frame.
-    BadAdvertise = 66;
     /// A size field is smaller than its structure.
     BadSize = 67;
     /// The last unit of a string is not NUL.
     Unterminated = 68;
     /// A count is too large for the remaining bytes.
     CountTooLarge = 69;
-    /// Bytes follow where none are allowed.
-    TrailingBytes = 70;
     /// The message is longer than the buffer for it.
     TooLong = 71;
+    [message]
+    /// The first bytes are not those of a message.
+    BadMagic = 65;
+    /// The first bytes are not those of an advertise frame.
+    BadAdvertise = 66;
+    /// Bytes follow where none are allowed.
+    TrailingBytes = 70;
+    /// A field has a value that its type does not allow.
+    BadValue = 80;
+    [record]
     /// A variable-length integer has more bytes or more bits than its type.
     BadVarint = 72;
     /// A type code or a kind is not documented, or not allowed in this place.
@@ -148,6 +175,21 @@ impl From<Status> for Failure {
 impl From<DecodeError> for Failure {
     fn from(error: DecodeError) -> Self {
         Self { status: error.kind.into(), detail: error.offset }
+    }
+}
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Self {
+        DecodeError::from(error).into()
+    }
+}
+impl From<nettrace::DecodeError> for Failure {
+    fn from(error: nettrace::DecodeError) -> Self {
+        Self { status: error.kind.into(), detail: error.offset }
+    }
+}
+impl From<BufferTooSmall> for Failure {
+    fn from(error: BufferTooSmall) -> Self {
+        Self { status: Status::BufferTooSmall, detail: error.needed }
     }
 }
 impl From<EncodeError> for Failure {

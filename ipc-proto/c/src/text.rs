@@ -3,9 +3,9 @@ use core::ffi::{c_char, c_void};
 use core::marker::PhantomData;
 use core::ptr;
 
-use nettrace::Str;
 use ipc_proto::wire::Writer;
 use ipc_proto::{Encode, Text as ProtoText};
+use nettrace::Str;
 
 use crate::memory::{self, Output};
 use crate::status::{Failure, Outcome, Status, report};

@@ -59,7 +59,7 @@ pub use rewrite::{
     RewriteOptions, RewriteSpace, ThreadState,
 };
 pub use values::value::{FileTime, Value};
-pub use values::values::{Item, Values};
+pub use values::{Item, Values};
 pub use write::error::WriteError;
 pub use write::payload_writer::PayloadWriter;
 pub use write::trace_writer::TraceWriter;

@@ -31,10 +31,10 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 
 /// A filter and converter of streams.
 ///
-/// It takes the records of a [`Parser`](super::Parser) and returns the bytes of the result, as a [`TraceWriter`] does. Without a filter, the
+/// It takes the records of a [`Parser`](crate::Parser) and returns the bytes of the result, as a [`TraceWriter`] does. Without a filter, the
 /// result of a runtime's V4 stream has the same bytes. With a filter, the sequence numbers of a thread become
 /// contiguous where an event was filtered out, and gaps remain where the runtime lost events:
-/// [`LossCounter::lost`](super::LossCounter::lost) returns the same number for source and result. Metadata records without a
+/// [`LossCounter::lost`](crate::LossCounter::lost) returns the same number for source and result. Metadata records without a
 /// remaining event are removed; stacks and sequence points remain.
 ///
 /// V3 can become V4 or V6, with sequence numbers that this type assigns. V4 and V6 can become each other:
@@ -138,11 +138,11 @@ impl<'s> Rewrite<'s> {
         Ok(self.writer.lent())
     }
 
-    /// Prepares for a gap in the source, as after [`Parser::skip_block`](super::Parser::skip_block): the numbers of the
+    /// Prepares for a gap in the source, as after [`Parser::skip_block`](crate::Parser::skip_block): the numbers of the
     /// skipped events are reused, as those of the events that are not kept. Events that were lost within the gap are not
     /// lost in the result.
     ///
-    /// A [`TimeFilter`](super::TimeFilter) with the times of the options finds the blocks to skip.
+    /// A [`TimeFilter`](crate::TimeFilter) with the times of the options finds the blocks to skip.
     pub const fn resync(&mut self) {
         self.resyncs = self.resyncs.wrapping_add(1);
     }

@@ -1,3 +1,424 @@
 //! The values of an event: its payload, read by the description of its fields.
 pub(crate) mod value;
-pub(crate) mod values;
+
+use ipc_proto::wire::{Reader, steps, to_usize};
+
+use crate::describe::field::{
+    ArrayKind, Element, FieldType, Fields, Format, MAX_DEPTH, Type, compound, name_and_type, skip_to_v2,
+};
+use crate::describe::scalar::Scalar;
+use crate::encoding::text::Str;
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::values::value::Value;
+
+/// A part of a payload, as [`Values`] returns them in order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// A value.
+    Value {
+        /// The field's name; empty for an element of an array.
+        name: Str<'a>,
+        /// The value.
+        value: Value<'a>,
+    },
+    /// An object begins; its fields follow.
+    BeginObject {
+        /// The field's name; empty for an element of an array, and for an object that is the whole payload.
+        name: Str<'a>,
+    },
+    /// The innermost object ends.
+    EndObject,
+    /// An array begins; its elements follow.
+    BeginArray {
+        /// The field's name; empty for an element of an array.
+        name: Str<'a>,
+    },
+    /// The innermost array ends.
+    EndArray,
+}
+
+/// Reads the values of a payload in their order, by the description of its fields.
+///
+/// | type code | type | in the payload |
+/// |---|---|---|
+/// | 1 | Object | its fields in their order |
+/// | 3 to 18, 20, 21, 23, 26 | [`Scalar`] | see there |
+/// | 19, 22, 24, 25 | arrays | see [`ArrayKind`] |
+///
+/// Values are packed and unaligned, see "Event payloads" in the NetTrace format. An array of code units is returned as
+/// one [`Value::Text`], an array of `Byte` as one [`Value::Bytes`].
+///
+/// A payload may not fit its description, in valid traces too. The iterator then ends early, and
+/// [`finish`](Self::finish) returns the error. The values before it are valid, and open objects and arrays are closed:
+/// each `Begin` has its `End`. Bytes after the last field are not an error: a writer may append fields, and a string
+/// with a NUL inside is followed by its remaining characters.
+///
+/// Objects and arrays can be nested 16 deep. The description of a deeper field is an error, so that the description ends
+/// before it, [`Metadata::problem`](crate::Metadata::problem) states why, and [`finish`](Self::finish) returns the bytes
+/// of that field and of all fields after it. No runtime nests deeper than 2.
+///
+/// The work is at most proportional to the length of the payload, whatever payload and description contain. Each byte
+/// of the payload allows four items, or 256 bytes of description; 32 items or 2 KiB of description are free. A payload
+/// that needs more ends with [`DecodeErrorKind::TooManyItems`]. This limits values without bytes: objects without fields,
+/// of which 2 bytes can announce 65,535. It also limits the total length of texts and byte arrays to which several fields
+/// refer.
+///
+/// ```
+/// use nettrace::{Item, Metadata, Value, Version};
+///
+/// # let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+/// # let record = [&1u32.to_le_bytes()[..], &utf16("Prov"), &7u32.to_le_bytes(), &utf16("Tick"),
+/// #     &[0; 16], &1u32.to_le_bytes(), &9u32.to_le_bytes(), &utf16("n")].concat();
+/// let metadata = Metadata::decode(Version::V4, &record)?;
+/// let mut values = metadata.fields.values(&[5, 0, 0, 0, 0xff]);
+/// assert_eq!(values.next(), Some(Item::Value { name: "n".into(), value: Value::Int(5) }));
+/// assert_eq!(values.next(), None);
+/// assert_eq!(values.finish()?, [0xff]);
+/// # Ok::<(), nettrace::DecodeError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Values<'a> {
+    payload: &'a [u8],
+    r: Reader<'a>,
+    /// Where to continue after an array that lies elsewhere in the payload.
+    back: Option<Reader<'a>>,
+    frame: Frame<'a>,
+    outer: heapless::Vec<Frame<'a>, MAX_DEPTH>,
+    /// The remaining work: an item costs 1, and each [`DESCRIPTION`] bytes of description that are read for it cost 1.
+    work: usize,
+    /// The last number that counts the elements of following arrays.
+    count: u32,
+    error: Option<DecodeError>,
+}
+
+/// The bytes of description that cost as much work as an item.
+const DESCRIPTION: usize = 64;
+
+/// An open object or array, with the part of its description that comes next.
+#[derive(Clone, Copy, Debug)]
+struct Frame<'a> {
+    description: &'a [u8],
+    left: u32,
+    format: Format,
+    kind: FrameKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum FrameKind {
+    /// An object with `left` more fields.
+    Object,
+    /// The V1 fields of a payload that also has V2 fields. At first there are none: see [`Values::join`].
+    Joined,
+    /// An array with `left` more elements, of the type that the description begins with.
+    Array,
+    /// An array elsewhere in the payload, with elements up to the end of its bytes.
+    Elsewhere,
+}
+
+impl<'a> Frame<'a> {
+    const fn object(fields: &Fields<'a>) -> Self {
+        let (kind, left) = match fields.format {
+            Format::Joined { .. } => (FrameKind::Joined, 0),
+            _ => (FrameKind::Object, fields.count),
+        };
+        Self { description: fields.bytes, left, format: fields.format, kind }
+    }
+
+    const fn array(element: &Element<'a>, left: u32, kind: FrameKind) -> Self {
+        Self { description: element.bytes, left, format: element.format, kind }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Returns the values of a payload that has these fields.
+    #[must_use]
+    #[inline]
+    pub fn values(&self, payload: &'a [u8]) -> Values<'a> {
+        Values {
+            payload,
+            r: Reader::new(payload),
+            back: None,
+            frame: Frame::object(self),
+            outer: heapless::Vec::new(),
+            work: payload.len().saturating_mul(4).saturating_add(32),
+            count: 0,
+            error: None,
+        }
+    }
+}
+
+impl<'a> Values<'a> {
+    /// Reads the remaining values, and returns the bytes after the last one.
+    ///
+    /// # Errors
+    /// The first error of the payload, with its offset.
+    pub fn finish(mut self) -> Result<&'a [u8], DecodeError> {
+        while self.next().is_some() {}
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.r.rest()),
+        }
+    }
+
+    /// Returns the error that ended the iteration, if one did.
+    #[must_use]
+    pub const fn error(&self) -> Option<DecodeError> {
+        self.error
+    }
+
+    /// Finds the value of a field by its name, among the values that were not read yet.
+    ///
+    /// A path leads to a field of a nested object: `"Payload.Mean"` is the field `Mean` of the object `Payload`. An object
+    /// without a name, which is the whole payload, is not part of the path. Names may contain dots themselves. Of
+    /// several fields of one name, the first counts. Elements of arrays have no names, and are not found.
+    ///
+    /// Returns `None` if there is no such field, if it is an object or an array of anything but bytes or characters, or
+    /// if the payload does not fit its description before it.
+    ///
+    /// This reads names and values from the start of the payload up to the field. To read several fields of large
+    /// payloads, iterate once.
+    ///
+    /// ```
+    /// use nettrace::{Fields, Scalar};
+    ///
+    /// let mut space = [0; 64];
+    /// let fields = Fields::build(&[("Count", Scalar::UInt32), ("Depth", Scalar::Byte)], &mut space).unwrap();
+    /// let payload = [7, 0, 0, 0, 2];
+    /// assert_eq!(fields.values(&payload).field("Depth").and_then(|value| value.as_u64()), Some(2));
+    /// assert_eq!(fields.values(&payload).field("Reason"), None);
+    /// ```
+    #[must_use]
+    pub fn field(self, path: &str) -> Option<Value<'a>> {
+        let mut path = path;
+        // Open objects and arrays that are not on the path.
+        let mut outside = 0_u32;
+        for item in self {
+            match item {
+                Item::Value { name, value } if outside == 0 && name == path => return Some(value),
+                Item::Value { .. } => {}
+                Item::BeginObject { name } => match strip_name(path, name) {
+                    Some(rest) if outside == 0 => path = rest,
+                    _ => outside = outside.saturating_add(1),
+                },
+                Item::BeginArray { .. } => outside = outside.saturating_add(1),
+                // The object that the path leads to has no such field.
+                Item::EndObject | Item::EndArray if outside == 0 => return None,
+                Item::EndObject | Item::EndArray => outside = outside.saturating_sub(1),
+            }
+        }
+        None
+    }
+
+    /// Begins a value. Of one that does not fit, nothing is consumed.
+    #[inline]
+    fn step(&mut self) -> Result<Item<'a>, DecodeError> {
+        let format = self.frame.format;
+        let mut description = Reader::new(self.readable());
+        self.frame.left = self.frame.left.wrapping_sub(1);
+        let (name, mut of, len) = match self.frame.kind {
+            FrameKind::Object | FrameKind::Joined => {
+                let Ok((name, of)) = name_and_type(format, &mut description) else {
+                    // Descriptions are checked when they are decoded, so only the limit can end this one.
+                    return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
+                };
+                let len = description.offset();
+                self.frame.description = self.frame.description.get(len..).unwrap_or_default();
+                (name, of, len)
+            }
+            FrameKind::Array | FrameKind::Elsewhere => {
+                let description = Reader::new(self.frame.description);
+                let len = description.rest().len();
+                (Str::EMPTY, description, len)
+            }
+        };
+        let Some(work) = self.work.checked_sub((len / DESCRIPTION).wrapping_add(1)) else {
+            return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
+        };
+        self.work = work;
+        match Type::decode(format, &mut of)? {
+            Type::Scalar(scalar) => Ok(Item::Value { name, value: Value::read(scalar, &mut self.r)? }),
+            Type::Counts(scalar) => self.counting(name, scalar),
+            Type::Other(code) => self.compound(name, code, of),
+        }
+    }
+
+    /// Returns the part of the description that the remaining work allows to read: a V1 object ends with its name, so all
+    /// of it is read before its first field.
+    #[inline]
+    fn readable(&self) -> &'a [u8] {
+        self.frame.description.get(..self.work.saturating_mul(DESCRIPTION)).unwrap_or(self.frame.description)
+    }
+
+    #[inline(never)]
+    fn counting(&mut self, name: Str<'a>, scalar: Scalar) -> Result<Item<'a>, DecodeError> {
+        let too_large = DecodeError::at(&self.r, DecodeErrorKind::CountTooLarge);
+        let value = Value::read(scalar, &mut self.r)?;
+        if let Value::UInt(count) = value {
+            self.count = u32::try_from(count).map_err(|_| too_large)?;
+        }
+        Ok(Item::Value { name, value })
+    }
+
+    #[inline(never)]
+    fn compound(&mut self, name: Str<'a>, code: u8, mut of: Reader<'a>) -> Result<Item<'a>, DecodeError> {
+        match compound(self.frame.format, code, &mut of)? {
+            Some(FieldType::Object(fields)) => {
+                self.open(Frame::object(&fields))?;
+                Ok(Item::BeginObject { name })
+            }
+            Some(FieldType::Array { kind, element }) => self.array(name, kind, element),
+            // Descriptions are checked before they are handed out.
+            _ => Err(DecodeError::at(&self.r, DecodeErrorKind::UnknownType)),
+        }
+    }
+
+    fn array(
+        &mut self,
+        name: Str<'a>,
+        kind: ArrayKind,
+        element: Element<'a>,
+    ) -> Result<Item<'a>, DecodeError> {
+        let count = match kind {
+            ArrayKind::Counted => u32::from(self.r.read::<u16>()?),
+            ArrayKind::FixedLength(count) => count.into(),
+            ArrayKind::CountedBefore => self.count,
+            ArrayKind::RelLoc | ArrayKind::DataLoc => return self.elsewhere(name, kind, element),
+        };
+        if let Some((unit, size)) = run(element.parse()?) {
+            let len = to_usize(count).saturating_mul(size);
+            return Ok(Item::Value { name, value: whole(unit, self.r.bytes(len)?) });
+        }
+        self.open(Frame::array(&element, count, FrameKind::Array))?;
+        Ok(Item::BeginArray { name })
+    }
+
+    #[inline(never)]
+    fn elsewhere(
+        &mut self,
+        name: Str<'a>,
+        kind: ArrayKind,
+        element: Element<'a>,
+    ) -> Result<Item<'a>, DecodeError> {
+        let outside = DecodeError::at(&self.r, DecodeErrorKind::UnexpectedEnd);
+        let [low, high, len_low, len_high] = self.r.array()?;
+        let place = usize::from(u16::from_le_bytes([low, high]));
+        let len = usize::from(u16::from_le_bytes([len_low, len_high]));
+        let from = if kind == ArrayKind::RelLoc { self.r.offset() } else { 0 };
+        let start = from.checked_add(place).ok_or(outside)?;
+        let bytes = self.payload.get(start..).and_then(|rest| rest.get(..len)).ok_or(outside)?;
+        if let Some((unit, size)) = run(element.parse()?) {
+            if len.checked_rem(size) != Some(0) {
+                return Err(outside);
+            }
+            // Several fields may refer to the same bytes.
+            let work = self.work.checked_sub(len);
+            self.work = work.ok_or_else(|| DecodeError::at(&self.r, DecodeErrorKind::TooManyItems))?;
+            return Ok(Item::Value { name, value: whole(unit, bytes) });
+        }
+        // Its elements contain no arrays of this kind, so one place to return to is enough.
+        self.open(Frame::array(&element, u32::MAX, FrameKind::Elsewhere))?;
+        self.back = Some(core::mem::replace(&mut self.r, Reader::at(bytes, start)));
+        Ok(Item::BeginArray { name })
+    }
+
+    fn open(&mut self, frame: Frame<'a>) -> Result<(), DecodeError> {
+        let before = core::mem::replace(&mut self.frame, frame);
+        self.outer.push(before).map_err(|before| {
+            self.frame = before;
+            DecodeError::at(&self.r, DecodeErrorKind::TooDeep)
+        })
+    }
+
+    /// Closes the innermost object or array.
+    fn close(&mut self) -> Option<Item<'a>> {
+        if matches!(self.frame.kind, FrameKind::Joined) {
+            return self.join();
+        }
+        let outer = self.outer.pop()?;
+        Some(match core::mem::replace(&mut self.frame, outer).kind {
+            FrameKind::Object | FrameKind::Joined => Item::EndObject,
+            FrameKind::Array => Item::EndArray,
+            FrameKind::Elsewhere => {
+                if let Some(back) = self.back.take() {
+                    self.r = back;
+                }
+                Item::EndArray
+            }
+        })
+    }
+
+    /// Begins the V1 fields of a payload that has both kinds, or after them the V2 fields, and returns the first item.
+    #[cold]
+    fn join(&mut self) -> Option<Item<'a>> {
+        if let Format::Joined { v1 } = self.frame.format {
+            self.frame = Frame { left: v1.into(), format: Format::V1, ..self.frame };
+            return self.next();
+        }
+        let mut r = Reader::new(self.readable());
+        let found = skip_to_v2(&mut r).ok();
+        let work = self.work.checked_sub((r.offset() / DESCRIPTION).wrapping_add(1));
+        // Without its description, the next field exceeds the limit.
+        let rest = found.and(work).and_then(|_| self.frame.description.get(r.offset()..));
+        let (description, left) = (rest.unwrap_or_default(), found.unwrap_or(1));
+        self.frame = Frame { description, left, format: Format::V2, kind: FrameKind::Object };
+        self.work = work.unwrap_or(0);
+        self.next()
+    }
+
+    #[cold]
+    fn fail(&mut self, error: DecodeError) -> Option<Item<'a>> {
+        self.error = self.error.or(Some(error));
+        // Without work to spend, open objects and arrays are closed.
+        self.work = 0;
+        self.close()
+    }
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = Item<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Item<'a>> {
+        steps::count(1);
+        let elsewhere = matches!(self.frame.kind, FrameKind::Elsewhere);
+        if self.frame.left == 0 || elsewhere && self.r.rest().is_empty() {
+            return self.close();
+        }
+        match self.step() {
+            Ok(item) => Some(item),
+            Err(error) => self.fail(error),
+        }
+    }
+}
+impl core::iter::FusedIterator for Values<'_> {}
+
+/// Returns the path after the name of an object, if it begins with that name and a dot. A name that is empty is not
+/// part of the path.
+fn strip_name<'p>(path: &'p str, name: Str<'_>) -> Option<&'p str> {
+    if name.is_empty() {
+        return Some(path);
+    }
+    let mut rest = path.chars();
+    for c in name.chars() {
+        rest.next().filter(|of_path| *of_path == c)?;
+    }
+    rest.as_str().strip_prefix('.')
+}
+
+/// Returns the type and the size of an element, if arrays of that type are one value.
+#[inline]
+fn run(element: FieldType<'_>) -> Option<(Scalar, usize)> {
+    match element {
+        FieldType::Scalar(unit @ (Scalar::Byte | Scalar::Utf8CodeUnit)) => Some((unit, 1)),
+        FieldType::Scalar(unit @ Scalar::Utf16CodeUnit) => Some((unit, 2)),
+        _ => None,
+    }
+}
+
+fn whole(unit: Scalar, bytes: &[u8]) -> Value<'_> {
+    match unit {
+        Scalar::Utf16CodeUnit => Value::Text(Str::Utf16(bytes)),
+        Scalar::Utf8CodeUnit => Value::Text(Str::Utf8(bytes)),
+        _ => Value::Bytes(bytes),
+    }
+}

@@ -1,5 +1,5 @@
 //! The properties of `ipc-fuzz` about traces, on random bytes.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../tests/cases/mod.rs"]
 mod cases;

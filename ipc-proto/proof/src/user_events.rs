@@ -3,7 +3,7 @@ use core::fmt::Display;
 use core::str::FromStr;
 
 use ipc_proto::Text;
-use ipc_proto::types::TracepointConfig;
+use ipc_proto::types::{TracepointConfig, TracepointFormat, TracepointFormatError};
 use nettrace::user_events::*;
 
 use crate::{each, proves};

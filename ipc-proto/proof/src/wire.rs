@@ -4,7 +4,10 @@ use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 
 use ipc_proto::types::*;
-use ipc_proto::wire::{self, Iter, ParseGuidError, Part, PartValue, Path, Reader, Units, Visitor, Writer};
+use ipc_proto::wire::{
+    self, BufferTooSmall, Iter, ParseGuidError, Part, PartValue, Path, Reader, Units, Visitor, WireError,
+    WireErrorKind, Writer, steps,
+};
 use ipc_proto::{
     Advertise, Array, Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, FieldAt, FieldPath,
     Guid, HResult, InvalidValue, Message, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText,
@@ -83,6 +86,8 @@ proves! { READ_WRITE:
     Reader::new, Reader::at, Reader::offset, Reader::rest, Reader::error, Reader::bytes, Reader::array::<1>,
     Reader::array::<16>, Reader::read::<Text<'_>>, show,
     Writer::new, Writer::window, Writer::len, Writer::is_empty, Writer::bytes, Writer::finish,
+    Writer::ascii_units, Writer::patch, Writer::patch_u16, Writer::patch_u32, wire::copy, wire::number, steps::count,
+    wire::low_u8, wire::low_u16, wire::low_u32, wire::to_u32, wire::to_u64, wire::to_usize,
     <&Text<'_> as Encode>::encode,
 }
 
@@ -90,8 +95,8 @@ fn show<'a>(
     r: &mut Reader<'a>,
     path: Path<'_>,
     visit: &mut dyn Visitor,
-    read: &dyn Fn(&mut Reader<'a>) -> Result<u32, DecodeError>,
-) -> Result<u32, DecodeError> {
+    read: &dyn Fn(&mut Reader<'a>) -> Result<u32, WireError>,
+) -> Result<u32, WireError> {
     r.show(path, visit, |r| read(r), |_, bytes| PartValue::Bytes(bytes))
 }
 
@@ -106,6 +111,8 @@ proves! { MESSAGE:
     RouterSocketName::to_text, <RouterSocketName as FromStr>::from_str,
     <HResult as From<DecodeError>>::from, <HResult as From<RequestError<'_>>>::from, <HResult as From<InvalidValue>>::from,
     <RequestError<'_> as From<DecodeError>>::from,
+    <DecodeError as From<WireError>>::from, <ProtocolError as From<WireError>>::from,
+    <EncodeError as From<BufferTooSmall>>::from,
     <ProtocolError as From<DecodeError>>::from, <ServerError<'_> as From<HResult>>::from,
     <ProtocolError as core::error::Error>::source, <RequestError<'_> as core::error::Error>::source,
     <InvalidValue as core::error::Error>::source,
@@ -116,7 +123,7 @@ fn visit(visitor: &mut dyn FnMut(&Part<'_>), part: &Part<'_>) {
     visitor.visit(part);
 }
 
-fn failed(visitor: &mut dyn FnMut(&Part<'_>), path: &Path<'_>, error: DecodeError) {
+fn failed(visitor: &mut dyn FnMut(&Part<'_>), path: &Path<'_>, error: WireError) {
     visitor.failed(path, error);
 }
 
@@ -133,7 +140,7 @@ const fn display<T: Display>() -> [Address; 1] {
 }
 proves_each! { DISPLAY: display,
     Text<'_>, EnvironmentEntry<'_>, Guid, Path<'_>, Code, HResult, SocketName, PipeName, RouterSocketName, Violation, InvalidValue, FieldPath, FieldAt<'_>, ParseGuidError, ParsePipeNameError, ParseSocketNameError,
-    DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError<'_>,
+    WireError, WireErrorKind, BufferTooSmall, DecodeError, DecodeErrorKind, EncodeError, ProtocolError, RequestError<'_>,
 }
 
 /// A hasher that computes a simple sum.

@@ -17,7 +17,7 @@ pub struct FieldAt<'m> {
 
 impl Message<'_> {
     /// Returns the innermost field at an offset of the message at the front of `bytes`: the one that contains this byte, or
-    /// the one that does not decode. So it names the field of a [`DecodeError`]. `None` if the byte is in no field.
+    /// the one that does not decode. So it names the field of a [`DecodeError`](crate::DecodeError). `None` if the byte is in no field.
     ///
     /// `answer_to` is as in [`inspect`](Self::inspect). The bytes of a count belong to `LIST.count`; a count that is too
     /// large is an error of `LIST`.

@@ -16,7 +16,7 @@ impl Message<'_> {
     ///
     /// # Errors
     /// The errors of [`parse`](Self::parse), of [`request`](Self::request), and of decoding an answer. A message that is cut
-    /// off is [`DecodeErrorKind::UnexpectedEnd`] at the end of `bytes`. The parts before the error have been visited;
+    /// off is [`UnexpectedEnd`](crate::DecodeErrorKind::UnexpectedEnd) at the end of `bytes`. The parts before the error have been visited;
     /// [`field_at`](Self::field_at) returns the field with the error.
     ///
     /// ```

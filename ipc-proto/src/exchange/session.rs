@@ -138,7 +138,7 @@ pub enum SessionEnd {
     /// The stream was read to its end and has the end mark of its format.
     ///
     /// Only the last bytes are checked: `06 01`, or four zeroes in V6, which no runtime sends so far.
-    /// [`Parser`](crate::nettrace::Parser) checks the whole stream.
+    /// `nettrace::Parser` checks the whole stream.
     Complete,
     /// The stream ended without that mark, in most cases because the process exited. A session that is stopped while its
     /// runtime is suspended receives no bytes at all.

@@ -15,7 +15,7 @@ use crate::{Guid, HResult, Text};
 ///     _ => parts.push(format!("{}: {} bytes", part.path, part.bytes.len())),
 /// })?;
 /// assert_eq!(parts[3], "command_id = 8 (GetProcessInfo3)");
-/// # Ok::<(), ipc_proto::wire::WireError>(())
+/// # Ok::<(), ipc_proto::DecodeError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'p> {
@@ -121,7 +121,7 @@ impl fmt::Display for Path<'_> {
 ///     }
 /// })?;
 /// assert_eq!(numbers[0], 20); // the size
-/// # Ok::<(), ipc_proto::wire::WireError>(())
+/// # Ok::<(), ipc_proto::DecodeError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -159,7 +159,7 @@ impl PartValue<'_> {
     ///     problems.extend(part.value.problem().map(|problem| format!("{}: {problem}", part.path)));
     /// })?;
     /// assert_eq!(problems, ["reserved: expected 0; receivers ignore it"]);
-    /// # Ok::<(), ipc_proto::wire::WireError>(())
+    /// # Ok::<(), ipc_proto::DecodeError>(())
     /// ```
     #[must_use]
     pub const fn problem(&self) -> Option<&'static str> {

@@ -67,7 +67,7 @@ fn metadata<'r>(
         #[cfg(not(feature = "clr"))]
         Ok(metadata) => Some(metadata),
         Err(error) => {
-            output.fault(&error);
+            output.fault(error.offset, &error.kind);
             None
         }
     }
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn describe_metadata(
     }
     output.push(Item::mark(Kind::EndObject));
     if let Some(problem) = metadata.problem {
-        output.fault(&problem);
+        output.fault(problem.offset, &problem.kind);
     }
 }
 
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn payload_values(
     match values.finish() {
         Ok([]) => {}
         Ok(rest) => output.push(Item::bytes(Kind::Rest, rest)),
-        Err(error) => output.fault(&error),
+        Err(error) => output.fault(error.offset, &error.kind),
     }
 }
 
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn describe_labels(labels: *const u8, len: usize, output: 
     let output = unsafe { Output::begin(output) };
     let labels = match Labels::from_bytes(labels) {
         Ok(labels) => labels,
-        Err(error) => return output.fault(&error),
+        Err(error) => return output.fault(error.offset, &error.kind),
     };
     for label in labels {
         match label {

@@ -76,8 +76,8 @@ pub unsafe extern "C" fn inspect_message(bytes: *const u8, len: usize, answer_to
     let command = u16::try_from(answer_to).ok().filter(|code| *code != 0).map(Code);
     if let Err(error) = Message::inspect(bytes, command, &mut |part| output.add_at(&part.path, item(part))) {
         match Message::field_at(bytes, command, error.offset) {
-            Some(field) => output.fault_at(error.offset, &format_args!("{field}: {}", error.kind)),
-            None => output.fault(&error),
+            Some(field) => output.fault(error.offset, &format_args!("{field}: {}", error.kind)),
+            None => output.fault(error.offset, &error.kind),
         }
     }
 }
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn encode_request(
     if let Ok(Parsed::Complete { value, used }) = Message::parse(message) {
         match value.request() {
             Ok(_) => return used,
-            Err(error) => output.fault(&error),
+            Err(error) => output.fault(error.offset, &error.kind),
         }
     }
     0
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn check_request(bytes: *const u8, len: usize, output: *mu
     };
     match checked.and_then(|request| request.into_checked()) {
         Ok(_) => {}
-        Err(RequestError::Decode(error)) => output.fault(&error),
+        Err(RequestError::Decode(error)) => output.fault(error.offset, &error.kind),
         Err(error) => fail(output, &error),
     }
 }

@@ -2,7 +2,7 @@
 use core::fmt::{self, Display, Write};
 
 use nettrace::{Str, Value};
-use ipc_proto::{DecodeError, Guid};
+use ipc_proto::Guid;
 
 use crate::memory;
 
@@ -216,13 +216,8 @@ impl Output {
         self.push(item.named(name.into()));
     }
 
-    /// Appends the fault of a payload or of a message.
-    pub(crate) fn fault(&mut self, error: &DecodeError) {
-        self.fault_at(error.offset, &error.kind);
-    }
-
     /// Appends a fault with this text.
-    pub(crate) fn fault_at(&mut self, offset: usize, text: &dyn Display) {
+    pub(crate) fn fault(&mut self, offset: usize, text: &dyn Display) {
         let [address, len] = self.write(text);
         self.push(Item::error(address, len).at(offset, 0));
     }

@@ -45,7 +45,7 @@ use crate::parse::trace::Trace;
 ///         }
 ///     }
 /// }
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-lab-small.nettrace");
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-lab-small.nettrace");
 /// # let bytes = std::fs::read(path)?;
 /// # let mut socket = Socket(bytes.chunks(100));
 /// # let mut future = core::pin::pin!(print_events(&mut socket));
@@ -231,7 +231,7 @@ impl EventAssembler {
     }
 
     /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost) does
-    /// not count. See [`LossCounter`](super::LossCounter).
+    /// not count. See [`LossCounter`](crate::LossCounter).
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
         self.loss.get().lost_at_start()

@@ -153,7 +153,7 @@ impl MetadataBuf {
         })
     }
 
-    /// Adds the name and the fields that [`clr::describe`](super::clr::describe) adds.
+    /// Adds the name and the fields that [`clr::describe`](crate::clr::describe) adds.
     #[cfg(feature = "clr")]
     pub fn describe(&mut self, pointer_size: u32) {
         if let Some((name, fields)) = crate::clr::find(&self.get(), pointer_size) {

@@ -10,13 +10,13 @@ use crate::parse::trace::Version;
 /// A [`Parser`] that owns its window: bytes go in as they arrive, records come out.
 ///
 /// This is what readers of files and of sockets share, blocking or not: it decides how large the window is, and keeps
-/// unread bytes in it. [`EventAssembler`](super::EventAssembler) is built on it, and returns events with what they refer
+/// unread bytes in it. [`EventAssembler`](crate::EventAssembler) is built on it, and returns events with what they refer
 /// to; this type returns every record as the stream has it.
 ///
 /// ```
 /// use nettrace::{End, Limits, ParserBuf, Record};
 ///
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-lab-small.nettrace");
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-lab-small.nettrace");
 /// # let bytes = std::fs::read(path)?;
 /// let mut input = &bytes[..];
 /// let mut records = ParserBuf::new(Limits::default());

@@ -10,15 +10,15 @@ use crate::parse::event::Event;
 use crate::parse::label::Labels;
 use crate::parse::stack::frames;
 use crate::parse::thread::Thread;
+use crate::values::Values;
 use crate::values::value::Value;
-use crate::values::values::Values;
 
-/// An event of an [`EventAssembler`](super::EventAssembler), with everything that it refers to.
+/// An event of an [`EventAssembler`](crate::EventAssembler), with everything that it refers to.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, Progress};
 ///
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-small-counters.nettrace");
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-counters.nettrace");
 /// # let bytes = std::fs::read(path)?;
 /// let mut assembler = EventAssembler::new(Limits::default());
 /// assembler.push(&bytes);

@@ -1,6 +1,6 @@
 //! The runtime's own events, a row each: id, version, name, fields.
 //!
-//! Fields are written as in [`Fields`](crate::nettrace::Fields), V6. `Ptr` is a pointer. `N32` and `N16` are numbers that
+//! Fields are written as in [`Fields`](crate::Fields), V6. `Ptr` is a pointer. `N32` and `N16` are numbers that
 //! count the elements of the arrays after them. `[…]` is such an array, of fields or of one type. A Boolean has 4 bytes.
 
 use crate::clr::row::Row;

@@ -86,7 +86,7 @@ pub enum FieldType<'a> {
 
 impl FieldType<'_> {
     /// Returns the type of an array of these values after their [count](ArrayKind::Counted), as
-    /// [`PayloadWriter::array`](super::PayloadWriter::array) writes it.
+    /// [`PayloadWriter::array`](crate::PayloadWriter::array) writes it.
     ///
     /// ```
     /// use nettrace::{FieldType, Scalar};
@@ -388,7 +388,7 @@ pub(crate) fn name_and_type<'a>(
             return Ok((utf16_z(r)?, of));
         }
         Format::V2 => {
-            let bad_size = DecodeError::at(&r, DecodeErrorKind::BadSize);
+            let bad_size = DecodeError::at(r, DecodeErrorKind::BadSize);
             to_usize(r.read::<u32>()?.checked_sub(4).ok_or(bad_size)?)
         }
         _ => r.read::<u16>()?.into(),
@@ -418,7 +418,7 @@ fn skip_object(r: &mut Reader<'_>) -> Result<(), DecodeError> {
     loop {
         if let Some(fewer) = left.checked_sub(1) {
             left = fewer;
-            let here = DecodeError::at(&r, DecodeErrorKind::UnknownType);
+            let here = DecodeError::at(r, DecodeErrorKind::UnknownType);
             let code = type_code(Format::V1, r)?;
             if code == code::OBJECT {
                 let inner = r.read()?;
@@ -483,7 +483,7 @@ impl Type {
 
 /// Reads a type. The bytes after an object or an array are not searched for.
 fn field_type<'a>(format: Format, r: &mut Reader<'a>) -> Result<FieldType<'a>, DecodeError> {
-    let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownType);
+    let unknown = DecodeError::at(r, DecodeErrorKind::UnknownType);
     match Type::decode(format, r)? {
         Type::Scalar(scalar) | Type::Counts(scalar) => Ok(FieldType::Scalar(scalar)),
         Type::Other(code) => compound(format, code, r).and_then(|compound| compound.ok_or(unknown)),
@@ -546,7 +546,7 @@ fn skip_v6(format: Format, r: &mut Reader<'_>) -> Result<(), DecodeError> {
 #[inline]
 fn type_code(format: Format, r: &mut Reader<'_>) -> Result<u8, DecodeError> {
     if matches!(format, Format::V1 | Format::V2) {
-        let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownType);
+        let unknown = DecodeError::at(r, DecodeErrorKind::UnknownType);
         u8::try_from(r.read::<u32>()?).map_err(|_| unknown)
     } else {
         Ok(r.read()?)

@@ -19,7 +19,7 @@ use crate::parse::trace::Version;
 /// ```
 ///
 /// In V3 and V4 the record is the payload of a blob whose own metadata id is 0, in V6 a row of a metadata block without
-/// its size: the payload of [`Record::Metadata`](super::Record::Metadata). See "Metadata event encoding" in the NetTrace
+/// its size: the payload of [`Record::Metadata`](crate::Record::Metadata). See "Metadata event encoding" in the NetTrace
 /// format, V4/V5, and "MetadataBlock" in V6. V5 adds the tags; no version number announces them. A tag's size counts its
 /// body only.
 ///
@@ -159,7 +159,7 @@ impl<'a> Metadata<'a> {
     }
 
     fn v2(&mut self, body: &mut Reader<'a>) -> Result<(), DecodeError> {
-        let twice = DecodeError::at(&body, DecodeErrorKind::DescribedTwice);
+        let twice = DecodeError::at(body, DecodeErrorKind::DescribedTwice);
         let before = core::mem::take(&mut self.fields);
         let count = body.read()?;
         let mut fields = Fields::new(Format::V2, count, body);
@@ -266,7 +266,7 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 fn entry<'a>(r: &mut Reader<'a>) -> Result<Entry<'a>, DecodeError> {
-    let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownType);
+    let unknown = DecodeError::at(r, DecodeErrorKind::UnknownType);
     Ok(match r.read::<u8>()? {
         1 => Entry::Opcode(r.read()?),
         3 => Entry::Keywords(r.read()?),

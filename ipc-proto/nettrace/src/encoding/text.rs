@@ -172,7 +172,7 @@ impl fmt::Debug for Str<'_> {
 pub(crate) fn utf16_z<'a>(r: &mut Reader<'a>) -> Result<Str<'a>, DecodeError> {
     let Some(len) = find_nul(r.rest()) else {
         steps::count(r.rest().len());
-        return Err(DecodeError::at(&r, DecodeErrorKind::Unterminated));
+        return Err(DecodeError::at(r, DecodeErrorKind::Unterminated));
     };
     steps::count(len);
     let text = r.bytes(len)?;

@@ -39,7 +39,7 @@ pub struct Varint64(pub u64);
 /// use ipc_proto::wire;
 ///
 /// assert_eq!(wire::decode::<Zigzag64>(&[3])?, Zigzag64(-2));
-/// # Ok::<(), ipc_proto::WireError>(())
+/// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Zigzag64(pub i64);

@@ -66,7 +66,7 @@ impl<'s> LossCounter<'s> {
         }
     }
 
-    /// Prepares for a gap in the stream, as after [`Parser::skip_block`](super::Parser::skip_block): the next number of
+    /// Prepares for a gap in the stream, as after [`Parser::skip_block`](crate::Parser::skip_block): the next number of
     /// each thread is not compared with the numbers before. Events that were lost within the gap, or next to it, are not
     /// counted.
     ///

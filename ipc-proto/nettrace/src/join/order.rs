@@ -3,7 +3,7 @@ use ipc_proto::wire::steps;
 /// Sorts events by time, in slots that the caller owns.
 ///
 /// The stream has the events thread by thread, so an event waits until it is certain that no older one follows: after an
-/// event that is [`sorted`](super::Event::sorted), and at a sequence point. An item is the event itself if the stream
+/// event that is [`sorted`](crate::Event::sorted), and at a sequence point. An item is the event itself if the stream
 /// stays in memory, or else the places of its parts. Events of the same time keep their order.
 ///
 /// ```

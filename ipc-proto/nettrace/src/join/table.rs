@@ -61,7 +61,7 @@ type Link = Option<(usize, bool)>;
 /// The levels of the tree: one for each bit, and the root.
 const LEVELS: usize = 65;
 
-/// The error that a [`Table`] or a [`Store`](super::Store) has no room for another value.
+/// The error that a [`Table`] or a [`Store`](crate::Store) has no room for another value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreFull;
 

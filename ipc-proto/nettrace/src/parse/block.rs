@@ -87,7 +87,7 @@ impl BlockKind {
 /// these. V4 and V6.
 ///
 /// A reader that seeks a time can skip a block whose range does not overlap with it: see
-/// [`TimeFilter`](super::TimeFilter), which knows which writers state correct ranges. The parser returns only ranges that
+/// [`TimeFilter`](crate::TimeFilter), which knows which writers state correct ranges. The parser returns only ranges that
 /// are possible: the first timestamp is not after the last one, which is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {

@@ -82,10 +82,9 @@ pub enum Corruption {
     Minimum(u32),
     /// This byte is in the place of a tag.
     Tag(u8),
-    /// An object with a name that is too long; a first object that is not `Trace`; or an object of an unknown name
-    /// whose end cannot be found.
+    /// An object with a name that is too long, or a first object that is not `Trace`.
     Object,
-    /// A block longer than [`Limits::block`](super::Limits::block).
+    /// A block longer than [`Limits::block`](crate::Limits::block).
     TooLong {
         /// Its length.
         len: u32,

@@ -31,7 +31,7 @@ pub struct Event<'a> {
     pub thread: u64,
     /// The id of its stack, valid since the last sequence point; 0 is none. V3: 0.
     pub stack_id: u32,
-    /// The time in ticks of the trace, see [`TraceClock`](super::TraceClock).
+    /// The time in ticks of the trace, see [`TraceClock`](crate::TraceClock).
     pub timestamp: u64,
     /// The id of the activity; V6: nil, see [`label_list`](Self::label_list).
     pub activity_id: Guid,

@@ -10,7 +10,7 @@ use crate::error::{DecodeError, DecodeErrorKind};
 /// Ids start again at each sequence point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LabelList<'a> {
-    /// The id, as in [`Event::label_list`](super::Event::label_list).
+    /// The id, as in [`Event::label_list`](crate::Event::label_list).
     pub id: u32,
     /// The labels.
     pub labels: Labels<'a>,

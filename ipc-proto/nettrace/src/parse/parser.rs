@@ -15,7 +15,7 @@ use crate::parse::end::{BadBlock, End, Truncation};
 use crate::parse::event::{Blobs, Event};
 use crate::parse::label::LabelList;
 use crate::parse::parser::stop::Stop;
-use crate::parse::parser::tags::{Tags, Unknown};
+use crate::parse::parser::tags::Tags;
 use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
 use crate::parse::stack::Stack;
 use crate::parse::thread::Thread;
@@ -55,7 +55,7 @@ pub enum Record<'w> {
     /// The facts that the stream states about itself: the record of the first block.
     Trace(Trace<'w>),
     /// A record that describes events. In V6 the payload is a row without its size; before V6 it is the payload of a
-    /// blob, and the other fields are the blob's header. See [`Metadata::decode`](super::Metadata::decode).
+    /// blob, and the other fields are the blob's header. See [`Metadata::decode`](crate::Metadata::decode).
     Metadata(Event<'w>),
     /// An event.
     Event(Event<'w>),
@@ -126,10 +126,8 @@ pub struct Parser {
     start: u64,
     block: Block,
     blobs: Blobs,
-    /// The data after the body of an object.
+    /// The tagged values after the body of an object, or of an object of an unknown name.
     tail: Tags,
-    /// The object of an unknown name.
-    unknown: Unknown,
     /// The first bad block.
     bad: Option<BadBlock>,
 }
@@ -144,10 +142,8 @@ enum State {
     Between,
     /// In the body of a block.
     Body,
-    /// After the body of an object.
+    /// After the body of an object, or after the type of an object of an unknown name.
     Tail,
-    /// In an object of an unknown name.
-    Unknown,
     End(End),
 }
 
@@ -210,7 +206,6 @@ impl Parser {
             block: Block { kind: BlockKind::Trace, offset: 0, body: 0, len: 0 },
             blobs: Blobs::new(Version::V4, true),
             tail: Tags::new(0, 0),
-            unknown: Unknown::default(),
             bad: None,
         }
     }
@@ -297,7 +292,7 @@ impl Parser {
     }
 
     /// Skips the remaining records of this block. To process the block as a whole, take its body from the stream, by
-    /// [`Block::body`](super::Block::body) and [`Block::len`](super::Block::len), and skip its records.
+    /// [`Block::body`](crate::Block::body) and [`Block::len`](crate::Block::len), and skip its records.
     pub fn skip_block(&mut self) {
         if let State::Body = self.state {
             self.body = Body::Rest;
@@ -322,10 +317,7 @@ impl Parser {
                         Truncation::Block { kind: self.block.kind, have, len: self.block.len }
                     }
                     State::Start => Truncation::Header,
-                    State::Unknown => match self.unknown.truncation(self.rest_of_window(window)) {
-                        Some(reason) => reason,
-                        None => return End::Complete,
-                    },
+                    State::Tail if matches!(self.block.kind, BlockKind::Unknown(_)) => Truncation::Object,
                     State::First | State::Between if rest > 0 => Truncation::BlockHeader,
                     _ => Truncation::BetweenBlocks,
                 };
@@ -377,7 +369,6 @@ impl Parser {
                 }
                 State::First | State::Between => self.object_header(self.rest_of_window(window)),
                 State::Tail => self.object_tail(window).map(|()| None),
-                State::Unknown => self.unknown_object(window).map(|()| None),
                 State::Body => self.record(self.rest(window)),
             };
             if let Some(record) = self.settle(result) {

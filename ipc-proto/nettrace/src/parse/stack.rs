@@ -3,7 +3,7 @@
 /// Ids count from 1, and start again at each sequence point. Runtimes give the empty stack an id too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stack<'a> {
-    /// The id, as in [`Event::stack_id`](super::Event::stack_id).
+    /// The id, as in [`Event::stack_id`](crate::Event::stack_id).
     pub id: u32,
     /// Instruction pointers of the trace's pointer size, the innermost first.
     pub bytes: &'a [u8],

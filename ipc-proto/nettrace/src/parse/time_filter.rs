@@ -6,8 +6,8 @@ use crate::parse::trace::Version;
 /// The times that a reader wants: it decides which blocks can be skipped, by the ranges that they state.
 ///
 /// Call [`record`](Self::record) with each record. If it returns true, call
-/// [`Parser::skip_block`](super::Parser::skip_block), and `resync` of a [`LossCounter`](super::LossCounter) or a
-/// [`Rewrite`](super::Rewrite). The other blocks also contain events of other times, which
+/// [`Parser::skip_block`](crate::Parser::skip_block), and `resync` of a [`LossCounter`](crate::LossCounter) or a
+/// [`Rewrite`](crate::Rewrite). The other blocks also contain events of other times, which
 /// [`keeps`](Self::keeps) excludes.
 ///
 /// Nothing but its events can prove the range of a block. .NET states correct ranges in V4, except in previews of .NET 6;
@@ -17,7 +17,7 @@ use crate::parse::trace::Version;
 /// ```
 /// use nettrace::{Limits, LossCounter, Parser, Record, Slot, TimeFilter};
 ///
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-net10-small-mixed.nettrace");
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");
 /// # let stream = std::fs::read(path)?;
 /// # let mut all = Vec::new();
 /// # let mut parser = Parser::new(Limits::default());

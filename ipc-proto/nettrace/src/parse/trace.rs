@@ -175,7 +175,7 @@ impl<'a> Trace<'a> {
 
     /// Checks the values that readers depend on.
     ///
-    /// A [`Parser`](super::Parser) and a [`TraceWriter`](super::TraceWriter) do not call this, so that a recorded
+    /// A [`Parser`](crate::Parser) and a [`TraceWriter`](crate::TraceWriter) do not call this, so that a recorded
     /// stream can be read and copied as it is.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-/// Counts of the records that [`Rewrite`](super::Rewrite) has processed.
+/// Counts of the records that [`Rewrite`](crate::Rewrite) has processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RewriteCounts {

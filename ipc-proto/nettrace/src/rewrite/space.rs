@@ -5,13 +5,13 @@ use crate::parse::label::Label;
 use crate::rewrite::command_line::CommandLine;
 use crate::rewrite::thread_state::ThreadState;
 
-/// The memory of a [`Rewrite`](crate::nettrace::Rewrite), all of it the caller's.
+/// The memory of a [`Rewrite`](crate::Rewrite), all of it the caller's.
 #[derive(Debug)]
 pub struct RewriteSpace<'s> {
-    /// The buffer of a [`TraceWriter`](crate::nettrace::TraceWriter).
-    /// [`TraceWriter::BUFFER`](crate::nettrace::TraceWriter::BUFFER) is enough for traces of runtimes with up to
+    /// The buffer of a [`TraceWriter`](crate::TraceWriter).
+    /// [`TraceWriter::BUFFER`](crate::TraceWriter::BUFFER) is enough for traces of runtimes with up to
     /// 20,000 threads; its documentation states the need of larger ones. Traces of other writers may contain records as
-    /// long as the [`Limits`](crate::nettrace::Limits) of the parser allow.
+    /// long as the [`Limits`](crate::Limits) of the parser allow.
     pub buffer: &'s mut [u8],
     /// Slots for metadata records: one for each.
     pub metadata: &'s mut [Slot<MetadataState>],

@@ -124,7 +124,7 @@ pub struct ExtensionItems<'a>(Reader<'a>);
 impl<'a> ExtensionItems<'a> {
     fn read(&mut self) -> Result<ExtensionItem<'a>, DecodeError> {
         let r = &mut self.0;
-        let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownType);
+        let unknown = DecodeError::at(r, DecodeErrorKind::UnknownType);
         Ok(match r.read::<u8>()? {
             METADATA => {
                 // The length of a slice always fits.

@@ -53,7 +53,7 @@ impl<'a> InlineMetadata<'a> {
     ///
     /// # Errors
     /// [`WriteError::BufferTooSmall`]. [`WriteError::Version`] for a field of a kind that only V6 has. Other features of V6 are
-    /// omitted, as [`TraceWriter::describe`](crate::nettrace::TraceWriter::describe) does.
+    /// omitted, as [`TraceWriter::describe`](crate::TraceWriter::describe) does.
     pub fn build(metadata: &Metadata<'_>, buf: &'a mut [u8]) -> Result<Self, WriteError> {
         let mut w = Writer::new(buf);
         metadata.encode_inline(&mut w)?;

@@ -82,7 +82,7 @@ impl MetadataCache {
 
     /// Stores the metadata of a record, if it has some, and returns the event with its metadata.
     ///
-    /// Metadata that cannot be decoded, or has no certain [layout](super::InlineLayout), is not stored: it is the event's
+    /// Metadata that cannot be decoded, or has no certain [layout](crate::user_events::InlineLayout), is not stored: it is the event's
     /// [problem](TracepointEvent::problem), and earlier metadata applies.
     pub fn read<'a>(&'a mut self, source: u64, record: &TracepointRecord<'a>) -> TracepointEvent<'a> {
         let TracepointRecord { event_id, extension, payload } = *record;

@@ -45,7 +45,7 @@ impl<'a> TracepointRecord<'a> {
     /// end.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let r = &mut Reader::new(bytes);
-        let unknown = DecodeError::at(&r, DecodeErrorKind::UnknownVersion);
+        let unknown = DecodeError::at(r, DecodeErrorKind::UnknownVersion);
         if r.read::<u8>()? != Self::VERSION {
             return Err(unknown);
         }
@@ -107,7 +107,7 @@ impl<'a> TracepointRecord<'a> {
 
 /// Reads a `__rel_loc`, and returns the bytes that it points to.
 fn located<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
-    let beyond = DecodeError::at(&r, DecodeErrorKind::UnexpectedEnd);
+    let beyond = DecodeError::at(r, DecodeErrorKind::UnexpectedEnd);
     let (offset, len): (u16, u16) = (r.read()?, r.read()?);
     let rest = r.rest().get(offset.into()..).and_then(|rest| rest.get(..len.into()));
     rest.ok_or(beyond)

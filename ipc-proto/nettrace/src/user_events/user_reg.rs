@@ -41,7 +41,7 @@ pub struct UserReg {
     pub flags: u16,
     /// The address of an integer with the bit. A process can use each bit only once.
     pub enable_addr: u64,
-    /// The address of [`TracepointFormat::as_c_str`](super::TracepointFormat::as_c_str), which is read by the ioctl only.
+    /// The address of [`TracepointFormat::as_c_str`](ipc_proto::types::TracepointFormat::as_c_str), which is read by the ioctl only.
     pub name_args: u64,
 }
 

@@ -8,7 +8,7 @@ use crate::write::trace_writer::layout::utf8_len;
 
 /// Writes the payload of an event: values in the order of its fields, into a buffer of the caller.
 ///
-/// The methods have the names of the [`Scalar`](super::Scalar)s that describe their values. Objects and arrays of fixed
+/// The methods have the names of the [`Scalar`](crate::Scalar)s that describe their values. Objects and arrays of fixed
 /// length are their values, one after the other; [`array`](Self::array) has a count before its elements.
 ///
 /// Errors are returned at the end, so that the calls form a chain:
@@ -177,8 +177,8 @@ impl<'b> PayloadWriter<'b> {
         self.uint16(0)
     }
 
-    /// Writes a text in UTF-8 after its length. Its description is [`Scalar::Utf8String`](super::Scalar::Utf8String) or
-    /// an array of [`Scalar::Utf8CodeUnit`](super::Scalar::Utf8CodeUnit).
+    /// Writes a text in UTF-8 after its length. Its description is [`Scalar::Utf8String`](crate::Scalar::Utf8String) or
+    /// an array of [`Scalar::Utf8CodeUnit`](crate::Scalar::Utf8CodeUnit).
     ///
     /// More than 65,535 bytes are an error.
     pub fn utf8_string<'t, T: Into<Str<'t>>>(mut self, text: T) -> Self {
@@ -216,7 +216,7 @@ impl<'b> PayloadWriter<'b> {
         self
     }
 
-    /// Writes an array of [`Scalar::Byte`](super::Scalar::Byte): the count of the bytes, then the bytes.
+    /// Writes an array of [`Scalar::Byte`](crate::Scalar::Byte): the count of the bytes, then the bytes.
     ///
     /// More than 65,535 bytes are an error.
     pub fn byte_array(mut self, bytes: &[u8]) -> Self {

@@ -179,7 +179,7 @@ impl<'b> TraceWriter<'b> {
         TraceBytes(buf.get(lent).unwrap_or_default())
     }
 
-    /// Writes a metadata record from a stream of the same version, as [`Record::Metadata`](super::Record::Metadata) has
+    /// Writes a metadata record from a stream of the same version, as [`Record::Metadata`](crate::Record::Metadata) has
     /// it. [`describe`](Self::describe) writes one from a [`Metadata`].
     ///
     /// # Errors

@@ -102,7 +102,7 @@ fn odd_blocks() {
         b"\x08x\x09xx\x0d\x02\0\0\0ab\x06",
     );
     stream.object_with(5, "EventBlock", [2, 0], &[blob_header(20, 1), event(1, 5, b"b")].concat(), &[6]);
-    stream.object("NewBlock", &[0xff; 300]);
+    stream.object("NewBlock", &[&b"\x0e\x2c\x01\0\0"[..], &[0xff; 300]].concat());
     stream.blobs("MetadataBlock", &[0xc0, 1, 1, b'm']);
     stream.0.extend([1, 0, 0, 0]);
     let (steps, end) = after_trace(&stream.0);
@@ -205,7 +205,7 @@ fn bad_blocks() {
 #[test]
 fn names_of_objects() {
     let mut stream = Stream::v4();
-    stream.object("NewBlock", &[0xff; 30]);
+    stream.object("NewBlock", &[8, 0xff]);
     stream.object("", &[]);
     let bytes = stream.end();
     let mut parser = Parser::new(Limits::default());

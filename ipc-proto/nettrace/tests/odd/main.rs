@@ -63,7 +63,8 @@ impl Stream {
         self.0.extend((name.len() as u32).to_le_bytes());
         self.0.extend(name.as_bytes());
         self.0.push(6);
-        if name != "Trace" {
+        // `Trace` has no size, and an object of an unknown name has tagged values only.
+        if !["Trace", "NewBlock", ""].contains(&name) {
             self.0.extend((body.len() as u32).to_le_bytes());
             while self.0.len() % 4 != 0 {
                 self.0.push(0xee);

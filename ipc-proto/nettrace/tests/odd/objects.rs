@@ -33,54 +33,26 @@ fn nested(begin: u8, values: &[u8]) -> Vec<u8> {
     [&[begin, begin, 1][..], &type_content("Inner"), values, &[6]].concat()
 }
 
-/// The form of an object of an unknown name after its type.
-#[derive(Debug, Clone)]
-enum Form {
-    /// Tags with values, without the end tag.
-    Tags(Vec<u8>),
-    /// A size, a body, and tags with values after it.
-    Body(Vec<u8>, Vec<u8>),
-}
-
-/// Every value alone, all of them, none, and objects in objects; and bodies whose size or content reads like tags.
-fn forms(begin: u8) -> Vec<Form> {
+/// The contents of objects of an unknown name: every value alone, all of them, none, and objects in objects.
+fn contents_of_unknown(begin: u8) -> Vec<Vec<u8>> {
     let values = values(begin);
     let all = values.concat();
-    let mut forms = vec![Form::Tags(Vec::new()), Form::Tags(all.clone())];
-    forms.extend(values.iter().cloned().map(Form::Tags));
-    forms.push(Form::Tags(nested(begin, &[])));
-    forms.push(Form::Tags([nested(begin, &nested(begin, &all)), all.clone()].concat()));
+    let mut contents = vec![Vec::new(), all.clone()];
+    contents.extend(values);
+    contents.push(nested(begin, &[]));
+    contents.push([nested(begin, &nested(begin, &all)), all].concat());
     // Objects without a type, and one that begins with a null reference.
-    forms.push(Form::Tags(vec![begin, 8, 7, begin, 6, begin, 1, 6, 6]));
-    forms.push(Form::Tags((0..100).flat_map(|_| [begin, 8, 6]).chain([6; 100]).collect()));
-    for size in (0..20).chain([0x106, 0x10d, 0x2c0e]) {
-        for fill in [0, 1, 6, 0xff] {
-            forms.push(Form::Body(vec![fill; size], Vec::new()));
-        }
-    }
-    forms.push(Form::Body(all.clone(), all));
-    // A size that reads like a long text, and one that reads like a null object.
-    forms.push(Form::Body([&[0, 0, 0, 1][..], &[6; 9]].concat(), Vec::new()));
-    forms.push(Form::Body(vec![6; 0x0601], vec![1]));
-    forms
+    contents.push(vec![begin, 8, 7, begin, 6, begin, 1, 6, 6]);
+    contents.push((0..100).flat_map(|_| [begin, 8, 6]).chain([6; 100]).collect());
+    contents
 }
 
 impl Stream {
     /// An object of an unknown name, which only a reader of a later version can read.
-    fn unknown(&mut self, begin: u8, form: &Form) {
+    fn unknown(&mut self, begin: u8, values: &[u8]) {
         self.0.extend([begin, begin, 1]);
         self.0.extend(type_content("NewBlock"));
-        match form {
-            Form::Tags(values) => self.0.extend(values),
-            Form::Body(body, tail) => {
-                self.0.extend((body.len() as u32).to_le_bytes());
-                while self.0.len() % 4 != 0 {
-                    self.0.push(0);
-                }
-                self.0.extend(body);
-                self.0.extend(tail);
-            }
-        }
+        self.0.extend(values);
         self.0.push(6);
     }
 }
@@ -186,26 +158,24 @@ fn unknown_objects() {
         let plain = with_between(version, |_, _| ());
         let (plain, _) = known(&plain);
         let plain = contents(&plain);
-        for (n, form) in forms(begin).iter().enumerate() {
+        for (n, values) in contents_of_unknown(begin).iter().enumerate() {
             for place in 0..places {
                 let bytes = with_between(version, |at, stream| {
                     if at == place {
-                        stream.unknown(begin, form);
+                        stream.unknown(begin, values);
                     }
                 });
-                let what = || format!("V{version}, before block {place}: {form:?}");
+                let what = || format!("V{version}, before block {place}: {values:?}");
                 let (records, end) = known(&bytes);
                 assert_eq!((contents(&records), end), (plain.clone(), End::Complete), "{}", what());
-                // A size of 0x106 reads like an end tag and an end mark, so that a cut in the body is not noticed.
-                let ends = matches!(form, Form::Body(body, _) if body.len() == 0x106);
-                if bytes.len() < 1000 && n % places == place && !ends {
+                if bytes.len() < 1000 && n % places == place {
                     check(&bytes, &what());
                 }
             }
         }
         // All of them, everywhere.
         let bytes = with_between(version, |_, stream| {
-            forms(begin).iter().for_each(|form| stream.unknown(begin, form));
+            contents_of_unknown(begin).iter().for_each(|values| stream.unknown(begin, values));
         });
         let (records, end) = known(&bytes);
         assert_eq!((contents(&records), end), (plain, End::Complete), "V{version}");
@@ -253,22 +223,31 @@ fn minimum_versions() {
     }
     // The first object must be known.
     let mut stream = Stream(Stream::v4().0[..32].to_vec());
-    stream.unknown(5, &Form::Tags(Vec::new()));
+    stream.unknown(5, &[]);
     assert_eq!(read(&stream.end()).1, End::Corrupt { offset: 32, reason: Corruption::Object });
 }
 
-/// An object that is neither tags nor a body ends the stream where it starts.
+/// An object of an unknown name that is not tagged values ends the stream at its first bad byte.
 #[test]
 fn unreadable_objects() {
-    for bad in [&[0xff; 40][..], &[0; 40], &[6, 6, 6, 6], &[8, 1, 0], &[14, 0xff, 0xff, 0xff, 0xff]] {
+    let too_long = Corruption::TooLong { len: u32::MAX };
+    for (bad, at, reason) in [
+        (&[0xff; 40][..], 0, Corruption::Tag(0xff)),
+        (&[0; 40], 0, Corruption::Tag(0)),
+        // The first 6 ends the object.
+        (&[6, 6, 6, 6], 1, Corruption::Tag(6)),
+        (&[8, 1, 0], 2, Corruption::Tag(0)),
+        (&[14, 0xff, 0xff, 0xff, 0xff], 1, too_long),
+    ] {
         let mut stream = Stream::v4();
         stream.blobs("EventBlock", &event(0, 1, b"x"));
-        let offset = stream.0.len() as u64;
-        stream.unknown(5, &Form::Tags(bad.to_vec()));
+        // Three tags, and the type.
+        let offset = stream.0.len() as u64 + 3 + type_content("NewBlock").len() as u64 + at;
+        stream.unknown(5, bad);
         stream.0.extend([0xee; 4]);
         let (steps, end) = after_trace(&stream.end());
         assert_eq!(steps, ["EventBlock", "event 1 #1 [120]", "unknown 0"], "{bad:?}");
-        assert_eq!(end, End::Corrupt { offset, reason: Corruption::Object }, "{bad:?}");
+        assert_eq!(end, End::Corrupt { offset, reason }, "{bad:?}");
     }
 }
 
@@ -278,33 +257,20 @@ fn limit_of_values() {
     let long = [&[14][..], &80u32.to_le_bytes(), &[0; 80]].concat();
     let end_with = |values: &[u8], name: Option<&str>, block| {
         let mut stream = Stream::v4();
-        let mut offset = stream.0.len() as u64;
         match name {
-            None => stream.unknown(5, &Form::Tags(values.to_vec())),
+            None => stream.unknown(5, values),
             Some(name) => {
                 stream.object_with(5, name, [2, 2], &[0; 8], &[values, &[6]].concat());
-                // The last value, and the two end tags.
-                offset = stream.0.len() as u64 - 3;
             }
         }
+        // The last value, and the end tag.
+        let offset = stream.0.len() as u64 - 3;
         (end_of(&stream.end(), Limits { block, ..Limits::default() }), offset)
     };
     let values = [&long[..], &[8, 8]].concat();
-    for (name, reason) in [(None, Corruption::Object), (Some("StackBlock"), Corruption::Tag(8))] {
+    for name in [None, Some("StackBlock")] {
         assert_eq!(end_with(&values, name, 87).0, End::Complete, "{name:?}");
         let (end, offset) = end_with(&values, name, 86);
-        assert_eq!(end, End::Corrupt { offset, reason }, "{name:?}");
-    }
-}
-
-/// A body has the length of a block at most.
-#[test]
-fn limit_of_bodies() {
-    let mut stream = Stream::v4();
-    let offset = stream.0.len() as u64;
-    stream.unknown(5, &Form::Body(vec![0xff; 90], Vec::new()));
-    let bytes = stream.end();
-    for (block, want) in [(90, End::Complete), (89, End::Corrupt { offset, reason: Corruption::Object })] {
-        assert_eq!(end_of(&bytes, Limits { block, ..Limits::default() }), want);
+        assert_eq!(end, End::Corrupt { offset, reason: Corruption::Tag(8) }, "{name:?}");
     }
 }

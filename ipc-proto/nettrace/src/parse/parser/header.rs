@@ -5,7 +5,7 @@ use crate::parse::block::{Block, BlockKind};
 use crate::parse::end::{Corruption, End};
 use crate::parse::event::Blobs;
 use crate::parse::parser::stop::Stop;
-use crate::parse::parser::tags::{Type, Unknown, expect_tags, tag};
+use crate::parse::parser::tags::{Tags, Type, expect_tags, tag};
 use crate::parse::parser::{Body, Parser, Record, State};
 use crate::parse::trace::{Trace, Version};
 
@@ -99,8 +99,8 @@ impl Parser {
             let offset = self.offset();
             self.take(header);
             self.block = Block { kind, offset, body: self.offset(), len: 0 };
-            self.state = State::Unknown;
-            self.unknown = Unknown::new(self.offset(), self.limits.block);
+            self.tail = Tags::new(self.offset(), self.limits.block);
+            self.state = State::Tail;
             return Ok(Some(Record::Block(self.block)));
         }
         let mut r = Reader::at(rest.get(header..).unwrap_or_default(), header);

@@ -1,7 +1,7 @@
 //! Tagged data of objects.
 use ipc_proto::wire::{Reader, to_u64};
 
-use crate::parse::end::{Corruption, Truncation};
+use crate::parse::end::Corruption;
 use crate::parse::parser::stop::Stop;
 
 /// Tags of objects.
@@ -52,7 +52,7 @@ impl<'w> Type<'w> {
     }
 }
 
-/// A reading of the rest of an object: tags with their values, up to the end tag.
+/// The rest of an object: tags with their values, up to the end tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tags {
     /// The offset in the stream of the next tag.
@@ -61,15 +61,12 @@ pub(super) struct Tags {
     limit: u64,
     /// The number of nested objects that have not ended.
     depth: u64,
-    /// The bytes of the size of a body that are still to be read before the tags, and the bytes that were read.
-    size_left: u8,
-    size: u32,
 }
 
 impl Tags {
     /// Starts at the offset `at` of the stream. All values together have at most `limit` bytes.
     pub(super) fn new(at: u64, limit: u32) -> Self {
-        Self { at, limit: at.saturating_add(limit.into()), depth: 0, size_left: 0, size: 0 }
+        Self { at, limit: at.saturating_add(limit.into()), depth: 0 }
     }
 
     /// Returns the offset in the stream of the next tag.
@@ -77,27 +74,10 @@ impl Tags {
         self.at
     }
 
-    /// Starts at the size of a body; tags can follow the body.
-    fn after_body(at: u64, limit: u32) -> Self {
-        Self { size_left: 4, ..Self::new(at, limit) }
-    }
-
-    /// Reads one tag and its value, or one byte of the size. `rest` starts with it; the value need not be in `rest`.
-    /// Returns whether it is the end tag of the object.
-    pub(super) fn step(&mut self, rest: &[u8], limit: u32) -> Result<bool, Stop> {
+    /// Reads one tag and its value. `rest` starts with it; the value need not be in `rest`. Returns whether it is the end tag
+    /// of the object.
+    pub(super) fn step(&mut self, rest: &[u8]) -> Result<bool, Stop> {
         let Some(&tag) = rest.first() else { return Err(Stop::More(1)) };
-        if let Some(left) = self.size_left.checked_sub(1) {
-            self.at = self.at.saturating_add(1);
-            self.size_left = left;
-            self.size = self.size.wrapping_shr(8) | u32::from(tag).wrapping_shl(24);
-            if left == 0 {
-                if self.size > limit {
-                    return Err(Stop::Fatal(0, Corruption::TooLong { len: self.size }));
-                }
-                *self = Self::new(aligned(self.at).saturating_add(self.size.into()), limit);
-            }
-            return Ok(false);
-        }
         let value = rest.get(1..).unwrap_or_default();
         let len = match tag {
             tag::END_OBJECT => match self.depth.checked_sub(1) {
@@ -154,59 +134,6 @@ impl Tags {
         }
         self.depth = self.depth.saturating_add(1);
         Ok(0)
-    }
-}
-
-/// Returns the offset of the first byte at or after `at` that is aligned for a body.
-fn aligned(at: u64) -> u64 {
-    at.saturating_add(at.wrapping_neg() & 3)
-}
-
-/// The two readings of an object of an unknown name. `None` is a reading that is refuted.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Unknown {
-    tags: Option<Tags>,
-    body: Option<Tags>,
-    /// According to a reading, the stream ends after the object.
-    pub(super) is_last: bool,
-}
-
-impl Unknown {
-    /// Starts after the type of the object, at the offset `at` of the stream.
-    pub(super) fn new(at: u64, limit: u32) -> Self {
-        Self { tags: Some(Tags::new(at, limit)), body: Some(Tags::after_body(at, limit)), is_last: false }
-    }
-
-    /// Returns the reading to continue: the one at the lower offset, so that the order does not depend on the window.
-    pub(super) fn next(&mut self) -> Option<&mut Option<Tags>> {
-        let [tags, body] = [&self.tags, &self.body].map(|reading| reading.map(|reading| reading.at));
-        match (tags, body) {
-            (Some(tags), Some(body)) if body < tags => Some(&mut self.body),
-            (Some(_), _) => Some(&mut self.tags),
-            (None, Some(_)) => Some(&mut self.body),
-            (None, None) => None,
-        }
-    }
-
-    /// Returns the place where a stream ends whose last bytes are `rest`, or `None` if it is complete.
-    pub(super) fn truncation(mut self, rest: &[u8]) -> Option<Truncation> {
-        if self.is_last {
-            return None;
-        }
-        let reading = self.next().and_then(|reading| *reading);
-        Some(match rest {
-            // The reading ends with a tag that something has to follow.
-            [tag::END_OBJECT, next @ ..]
-                if reading.is_some_and(|tags| (tags.size_left, tags.depth) == (0, 0)) =>
-            {
-                if next.is_empty() {
-                    Truncation::BetweenBlocks
-                } else {
-                    Truncation::BlockHeader
-                }
-            }
-            _ => Truncation::Object,
-        })
     }
 }
 

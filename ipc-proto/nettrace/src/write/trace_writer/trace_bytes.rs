@@ -1,6 +1,6 @@
 use core::ops::Deref;
 
-/// Bytes of a stream that the caller of a [`TraceWriter`](super::TraceWriter) or a [`Rewrite`](crate::nettrace::Rewrite)
+/// Bytes of a stream that the caller of a [`TraceWriter`](crate::TraceWriter) or a [`Rewrite`](crate::Rewrite)
 /// must output before it writes the next record.
 ///
 /// Most records displace no bytes. Many sinks accept an empty slice; a caller for whom it costs something can check for
