@@ -2,25 +2,27 @@ use core::fmt;
 
 use ipc_proto::wire::{steps, to_u32, to_usize};
 
-/// Values by number, in slots that the caller owns: records that later events refer to.
+use crate::join::backing::Backing;
+
+/// Values by id, in slots of the caller or in a `Vec`: records that later events refer to.
 ///
-/// No value is dropped to make room for another: [`insert`](Self::insert) fails if there is none. Each slot holds one
-/// value.
+/// No value is dropped to make room for another: [`insert`](Self::insert) fails if there is none, and the memory does not
+/// [grow](Backing::grow). Each slot holds one value.
 ///
 /// Each call takes at most a few hundred steps, whatever the numbers are: a stream that is made for it cannot slow it
-/// down further. Most calls read two slots. Creating and clearing a table takes no time.
+/// down further. Most calls read two slots. Creating and clearing a map takes no time.
 ///
 /// ```
-/// use nettrace::{StoreFull, Slot, Table};
+/// use nettrace::{IdMap, Slot, StoreFull};
 ///
 /// let mut slots = [Slot::default(); 4];
-/// let mut table = Table::new(&mut slots);
-/// assert_eq!(table.insert(7, "seven"), Ok(None));
-/// assert_eq!(table.insert(7, "sept"), Ok(Some("seven")));
-/// assert_eq!(table.get(7), Some(&"sept"));
-/// table.clear();
-/// assert_eq!(table.get(7), None);
-/// assert_eq!(Table::new(&mut []).insert(7, "seven"), Err(StoreFull));
+/// let mut map = IdMap::new(&mut slots);
+/// assert_eq!(map.insert(7, "seven"), Ok(None));
+/// assert_eq!(map.insert(7, "sept"), Ok(Some("seven")));
+/// assert_eq!(map.get(7), Some(&"sept"));
+/// map.clear();
+/// assert_eq!(map.get(7), None);
+/// assert_eq!(IdMap::new([]).insert(7, "seven"), Err(StoreFull));
 /// ```
 ///
 /// The values are in the first slots, in no particular order. They form a digital search tree: the bits of a number,
@@ -28,15 +30,15 @@ use ipc_proto::wire::{steps, to_u32, to_usize};
 /// no value is below the 65th level. In addition each slot holds a hint, which is the place of a value whose number
 /// prefers this slot. A hint can be outdated; it is valid if the slot that it leads to has the number.
 #[derive(Debug)]
-pub struct Table<'s, V> {
-    slots: &'s mut [Slot<V>],
+pub struct IdMap<B> {
+    slots: B,
     /// The number of slots with hints less one; the former is a power of two.
     mask: usize,
     /// The number of values. If there are any, the first slot is the root of the tree.
     len: usize,
 }
 
-/// Room for a value in a [`Table`].
+/// Room for a value in an [`IdMap`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Slot<V> {
     key: u64,
@@ -61,44 +63,23 @@ type Link = Option<(usize, bool)>;
 /// The levels of the tree: one for each bit, and the root.
 const LEVELS: usize = 65;
 
-/// The error that a [`Table`] or a [`Store`](crate::Store) has no room for another value.
+/// The error that an [`IdMap`] or a [`Store`](crate::Store) has no room for another value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreFull;
 
 impl fmt::Display for StoreFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the table is full")
+        f.write_str("there is no room for another value")
     }
 }
 impl core::error::Error for StoreFull {}
 
-impl<'s, V> Table<'s, V> {
-    /// Creates an empty table. Previous values in `slots` are overwritten.
+impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
+    /// Creates an empty map.
     #[must_use]
-    pub fn new(slots: &'s mut [Slot<V>]) -> Self {
-        // The places of slots are `u32`s.
-        let len = slots.len().min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
-        let slots = slots.get_mut(..len).unwrap_or_default();
-        let hints = slots.len().checked_ilog2().map_or(0, |log| 1usize.wrapping_shl(log));
-        Self { slots, mask: hints.saturating_sub(1), len: 0 }
-    }
-
-    /// Returns this table over its slots, which it does not own.
-    #[cfg(feature = "alloc")]
-    pub(crate) const fn lend<'t>(&self, slots: &'t mut [Slot<V>]) -> Table<'t, V> {
-        Table { slots, mask: self.mask, len: self.len }
-    }
-
-    /// Returns this table over more slots, which begin with its own.
-    #[cfg(feature = "alloc")]
-    pub(crate) fn extend<'t>(&self, slots: &'t mut [Slot<V>]) -> Table<'t, V> {
-        Table { len: self.len, ..Table::new(slots) }
-    }
-
-    /// Returns whether there is no room for another number.
-    #[cfg(feature = "alloc")]
-    pub(crate) const fn is_full(&self) -> bool {
-        self.len >= self.slots.len()
+    pub fn new(slots: B) -> Self {
+        let mask = mask(slots.slots());
+        Self { slots, mask, len: 0 }
     }
 
     /// Returns the number of values.
@@ -121,7 +102,7 @@ impl<'s, V> Table<'s, V> {
             Some(place) => place,
             None => self.search(key).0?,
         };
-        self.slots.get(place).map(|slot| &slot.value)
+        self.slots.slots().get(place).map(|slot| &slot.value)
     }
 
     /// Returns the value of `key`, to change it.
@@ -131,13 +112,13 @@ impl<'s, V> Table<'s, V> {
             Some(place) => place,
             None => self.search_and_hint(key).0?,
         };
-        self.slots.get_mut(place).map(|slot| &mut slot.value)
+        self.slots.slots_mut().get_mut(place).map(|slot| &mut slot.value)
     }
 
     /// Sets the value of `key`, and returns the previous one.
     ///
     /// # Errors
-    /// [`StoreFull`] if there is no room for another value. Nothing is changed then.
+    /// [`StoreFull`] if there is no room for another value. Nothing is changed then. A `Vec` grows instead.
     pub fn insert(&mut self, key: u64, value: V) -> Result<Option<V>, StoreFull> {
         let (place, link) = match self.hinted(key) {
             Some(place) => (Some(place), None),
@@ -145,12 +126,17 @@ impl<'s, V> Table<'s, V> {
         };
         match place {
             Some(place) => {
-                let slot = self.slots.get_mut(place).ok_or(StoreFull)?;
+                let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
                 Ok(Some(core::mem::replace(&mut slot.value, value)))
             }
             None => {
                 let place = self.len;
-                let slot = self.slots.get_mut(place).ok_or(StoreFull)?;
+                if place >= self.slots.slots().len() && self.slots.grow() {
+                    self.mask = mask(self.slots.slots());
+                }
+                // The places of slots are `u32`s.
+                u32::try_from(place).map_err(|_| StoreFull)?;
+                let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
                 (slot.key, slot.value, slot.low, slot.high) = (key, value, 0, 0);
                 self.len = place.wrapping_add(1);
                 self.link(link, place);
@@ -170,7 +156,7 @@ impl<'s, V> Table<'s, V> {
         let mut leaf = place;
         for _ in 0..LEVELS {
             steps::count(1);
-            let slot = self.slots.get(leaf)?;
+            let slot = self.slots.slots().get(leaf)?;
             let is_high = slot.low == 0;
             match slot.child(is_high) {
                 0 => break,
@@ -178,11 +164,11 @@ impl<'s, V> Table<'s, V> {
             }
         }
         self.link(link, 0);
-        let slot = self.slots.get_mut(leaf)?;
+        let slot = self.slots.slots_mut().get_mut(leaf)?;
         let (of_leaf, mut value) = (slot.key, core::mem::take(&mut slot.value));
         if place != leaf {
             // A number can be at any level above its own, so that of the leaf can be here.
-            let slot = self.slots.get_mut(place)?;
+            let slot = self.slots.slots_mut().get_mut(place)?;
             slot.key = of_leaf;
             core::mem::swap(&mut slot.value, &mut value);
             self.hint(of_leaf, place);
@@ -190,11 +176,11 @@ impl<'s, V> Table<'s, V> {
         let last = self.len.wrapping_sub(1);
         if leaf != last {
             // The slot of the leaf must not be vacant.
-            let slot = self.slots.get_mut(last)?;
+            let slot = self.slots.slots_mut().get_mut(last)?;
             let (key, low, high) = (slot.key, slot.low, slot.high);
             let moved = core::mem::take(&mut slot.value);
             let (_, link) = self.search(key);
-            let slot = self.slots.get_mut(leaf)?;
+            let slot = self.slots.slots_mut().get_mut(leaf)?;
             (slot.key, slot.value, slot.low, slot.high) = (key, moved, low, high);
             self.link(link, leaf);
             self.hint(key, leaf);
@@ -209,14 +195,20 @@ impl<'s, V> Table<'s, V> {
     }
 
     /// Returns all values, in no particular order. Slots without a value take no time.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &V)> {
-        let slots = self.slots.get(..self.len).unwrap_or_default();
+    pub fn iter<'m>(&'m self) -> impl Iterator<Item = (u64, &'m V)>
+    where
+        V: 'm,
+    {
+        let slots = self.slots.slots().get(..self.len).unwrap_or_default();
         slots.iter().inspect(|_| steps::count(1)).map(|slot| (slot.key, &slot.value))
     }
 
     /// Returns all values, to change them.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
-        let slots = self.slots.get_mut(..self.len).unwrap_or_default();
+    pub(crate) fn iter_mut<'m>(&'m mut self) -> impl Iterator<Item = (u64, &'m mut V)>
+    where
+        V: 'm,
+    {
+        let slots = self.slots.slots_mut().get_mut(..self.len).unwrap_or_default();
         slots.iter_mut().inspect(|_| steps::count(1)).map(|slot| (slot.key, &mut slot.value))
     }
 
@@ -224,14 +216,14 @@ impl<'s, V> Table<'s, V> {
     #[inline]
     fn hinted(&self, key: u64) -> Option<usize> {
         steps::count(1);
-        let place = to_usize(self.slots.get(home(key) & self.mask)?.hint);
-        let slot = self.slots.get(place)?;
+        let place = to_usize(self.slots.slots().get(home(key) & self.mask)?.hint);
+        let slot = self.slots.slots().get(place)?;
         (slot.key == key && place < self.len).then_some(place)
     }
 
     /// Makes `place` the hint for `key`.
     fn hint(&mut self, key: u64, place: usize) {
-        if let Some(slot) = self.slots.get_mut(home(key) & self.mask) {
+        if let Some(slot) = self.slots.slots_mut().get_mut(home(key) & self.mask) {
             slot.hint = to_u32(place);
         }
     }
@@ -239,7 +231,7 @@ impl<'s, V> Table<'s, V> {
     /// Makes the slot at `link` continue at `place`.
     fn link(&mut self, link: Link, place: usize) {
         let Some((above, is_high)) = link else { return };
-        if let Some(slot) = self.slots.get_mut(above) {
+        if let Some(slot) = self.slots.slots_mut().get_mut(above) {
             *(if is_high { &mut slot.high } else { &mut slot.low }) = to_u32(place);
         }
     }
@@ -251,7 +243,7 @@ impl<'s, V> Table<'s, V> {
         let (mut link, mut at, mut path) = (None, 0, spread(key));
         for _ in 0..LEVELS {
             steps::count(1);
-            let Some(slot) = self.slots.get(at).filter(|_| at < self.len) else { break };
+            let Some(slot) = self.slots.slots().get(at).filter(|_| at < self.len) else { break };
             if slot.key == key {
                 return (Some(at), link);
             }
@@ -276,6 +268,37 @@ impl<'s, V> Table<'s, V> {
         }
         found
     }
+}
+
+#[cfg(feature = "alloc")]
+impl<V: Default> IdMap<alloc::vec::Vec<Slot<V>>> {
+    /// Returns the bytes of memory that the slots take after the next insertion.
+    pub(crate) fn memory(&self) -> usize {
+        // The vector doubles when it is full.
+        let slots = if self.len < self.slots.len() { self.slots.len() } else { self.len.saturating_mul(2) };
+        slots.saturating_mul(size_of::<Slot<V>>())
+    }
+
+    /// Removes all values, and releases the memory if there is more than `limit` bytes of it.
+    pub(crate) fn clear_and_shrink(&mut self, limit: usize) {
+        if self.memory() > limit {
+            *self = Self::default();
+        }
+        self.clear();
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<V: Default> Default for IdMap<alloc::vec::Vec<Slot<V>>> {
+    fn default() -> Self {
+        Self::new(alloc::vec::Vec::new())
+    }
+}
+
+/// Returns the number of slots with hints less one.
+fn mask<V>(slots: &[Slot<V>]) -> usize {
+    let hints = slots.len().checked_ilog2().map_or(0, |log| 1usize.wrapping_shl(log));
+    hints.saturating_sub(1)
 }
 
 /// Returns the preferred slot of a number. Most numbers count up from 1, and prefer neighbouring slots. Larger numbers are
