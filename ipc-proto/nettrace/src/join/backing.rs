@@ -88,10 +88,10 @@ impl<T: Default> Backing for alloc::vec::Vec<T> {
         self
     }
 
-    /// Doubles the number of slots, to 16 at least.
+    /// Doubles the number of slots, to 64 at least.
     #[cold]
     fn grow(&mut self) -> bool {
-        let len = self.len().saturating_mul(2).max(16);
+        let len = self.len().saturating_mul(2).max(64);
         self.resize_with(len, T::default);
         true
     }

@@ -1,6 +1,6 @@
 use core::fmt;
 
-use ipc_proto::wire::{steps, to_u32, to_usize};
+use ipc_proto::wire::{steps, to_u32, to_u64, to_usize};
 
 use crate::join::backing::Backing;
 
@@ -25,17 +25,20 @@ use crate::join::backing::Backing;
 /// assert_eq!(IdMap::new([]).insert(7, "seven"), Err(StoreFull));
 /// ```
 ///
-/// The values are in the first slots, in no particular order. They form a digital search tree: the bits of a number,
-/// after a multiplication that spreads them, select a branch at each level. Numbers have 64 bits and are different, so
-/// no value is below the 65th level. In addition each slot holds a hint, which is the place of a value whose number
-/// prefers this slot. A hint can be outdated; it is valid if the slot that it leads to has the number.
+/// The values are in the first slots. Writers number most records 1, 2, 3: as long as ids come in this order, the slot of each
+/// is known. All other values form a digital search tree: the bits of an id, after a multiplication that spreads them,
+/// select a branch at each level. Ids have 64 bits and are different, so no value is below the 65th level. In addition each
+/// slot holds a hint, which is the place of a value whose id prefers this slot. A hint can be outdated; it is valid if the
+/// slot that it leads to has the id.
 #[derive(Debug)]
 pub struct IdMap<B> {
     slots: B,
     /// The number of slots with hints less one; the former is a power of two.
     mask: usize,
-    /// The number of values. If there are any, the first slot is the root of the tree.
+    /// The number of values.
     len: usize,
+    /// The first values have the ids 1, 2, 3, up to this number. The one after them is the root of the tree.
+    counted: usize,
 }
 
 /// Room for a value in an [`IdMap`].
@@ -79,7 +82,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
     #[must_use]
     pub fn new(slots: B) -> Self {
         let mask = mask(slots.slots());
-        Self { slots, mask, len: 0 }
+        Self { slots, mask, len: 0, counted: 0 }
     }
 
     /// Returns the number of values.
@@ -98,7 +101,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
     #[inline]
     #[must_use]
     pub fn get(&self, key: u64) -> Option<&V> {
-        let place = match self.hinted(key) {
+        let place = match self.known_place(key) {
             Some(place) => place,
             None => self.search(key).0?,
         };
@@ -108,7 +111,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
     /// Returns the value of `key`, to change it.
     #[inline]
     pub fn get_mut(&mut self, key: u64) -> Option<&mut V> {
-        let place = match self.hinted(key) {
+        let place = match self.known_place(key) {
             Some(place) => place,
             None => self.search_and_hint(key).0?,
         };
@@ -120,25 +123,23 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
     /// # Errors
     /// [`StoreFull`] if there is no room for another value. Nothing is changed then. A `Vec` grows instead.
     pub fn insert(&mut self, key: u64, value: V) -> Result<Option<V>, StoreFull> {
-        let (place, link) = match self.hinted(key) {
-            Some(place) => (Some(place), None),
-            None => self.search_and_hint(key),
-        };
-        match place {
-            Some(place) => {
+        if let Some(place) = self.known_place(key) {
+            let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
+            return Ok(Some(core::mem::replace(&mut slot.value, value)));
+        }
+        let place = self.len;
+        if self.counted == place && to_u64(place).wrapping_add(1) == key {
+            self.append(key, value)?;
+            self.counted = self.len;
+            return Ok(None);
+        }
+        match self.search_and_hint(key) {
+            (Some(place), _) => {
                 let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
                 Ok(Some(core::mem::replace(&mut slot.value, value)))
             }
-            None => {
-                let place = self.len;
-                if place >= self.slots.slots().len() && self.slots.grow() {
-                    self.mask = mask(self.slots.slots());
-                }
-                // The places of slots are `u32`s.
-                u32::try_from(place).map_err(|_| StoreFull)?;
-                let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
-                (slot.key, slot.value, slot.low, slot.high) = (key, value, 0, 0);
-                self.len = place.wrapping_add(1);
+            (None, link) => {
+                self.append(key, value)?;
                 self.link(link, place);
                 self.hint(key, place);
                 Ok(None)
@@ -146,11 +147,29 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         }
     }
 
+    /// Sets the first slot without a value.
+    #[inline]
+    fn append(&mut self, key: u64, value: V) -> Result<(), StoreFull> {
+        let place = self.len;
+        if place >= self.slots.slots().len() {
+            self.grow();
+        }
+        // The places of slots are `u32`s.
+        u32::try_from(place).map_err(|_| StoreFull)?;
+        let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
+        (slot.key, slot.value, slot.low, slot.high) = (key, value, 0, 0);
+        self.len = place.wrapping_add(1);
+        Ok(())
+    }
+
     /// Removes the value of `key`, and returns it.
     pub fn remove(&mut self, key: u64) -> Option<V>
     where
         V: Default,
     {
+        if self.counted_place(key).is_some() {
+            self.link_all();
+        }
         let (place, mut link) = self.search(key);
         let place = place?;
         let mut leaf = place;
@@ -191,7 +210,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
 
     /// Removes all values. Values that own memory are dropped when others replace them.
     pub const fn clear(&mut self) {
-        self.len = 0;
+        (self.len, self.counted) = (0, 0);
     }
 
     /// Returns all values, in no particular order. Slots without a value take no time.
@@ -212,13 +231,58 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         slots.iter_mut().inspect(|_| steps::count(1)).map(|slot| (slot.key, &mut slot.value))
     }
 
-    /// Returns the place of `key`, if a hint leads to it.
+    /// Returns the place of `key`, if it is known without a search.
     #[inline]
-    fn hinted(&self, key: u64) -> Option<usize> {
+    fn known_place(&self, key: u64) -> Option<usize> {
         steps::count(1);
+        if let Some(place) = self.counted_place(key) {
+            return Some(place);
+        }
+        if self.counted == self.len {
+            return None;
+        }
         let place = to_usize(self.slots.slots().get(home(key) & self.mask)?.hint);
         let slot = self.slots.slots().get(place)?;
         (slot.key == key && place < self.len).then_some(place)
+    }
+
+    /// Returns the place of `key`, if it is one of the first that count up from 1.
+    #[inline]
+    fn counted_place(&self, key: u64) -> Option<usize> {
+        let place = usize::try_from(key.wrapping_sub(1)).ok()?;
+        (place < self.counted).then_some(place)
+    }
+
+    /// Adds all values to the tree, because one of the first is removed. This takes some steps for each value, but happens only
+    /// once until the map is cleared.
+    #[cold]
+    fn link_all(&mut self) {
+        let len = self.len;
+        self.clear();
+        for place in 0..len {
+            let Some(slot) = self.slots.slots_mut().get_mut(place) else { break };
+            (slot.low, slot.high) = (0, 0);
+            let key = slot.key;
+            let (_, link) = self.search(key);
+            self.len = place.wrapping_add(1);
+            self.link(link, place);
+            self.hint(key, place);
+        }
+    }
+
+    /// Adds slots, if the memory can grow. The numbers then prefer other slots, and get their hints there.
+    #[cold]
+    fn grow(&mut self) {
+        if !self.slots.grow() {
+            return;
+        }
+        self.mask = mask(self.slots.slots());
+        for place in self.counted..self.len {
+            steps::count(1);
+            if let Some(slot) = self.slots.slots().get(place) {
+                self.hint(slot.key, place);
+            }
+        }
     }
 
     /// Makes `place` the hint for `key`.
@@ -240,7 +304,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
     #[cold]
     #[inline(never)]
     fn search(&self, key: u64) -> (Option<usize>, Link) {
-        let (mut link, mut at, mut path) = (None, 0, spread(key));
+        let (mut link, mut at, mut path) = (None, self.counted, spread(key));
         for _ in 0..LEVELS {
             steps::count(1);
             let Some(slot) = self.slots.slots().get(at).filter(|_| at < self.len) else { break };
