@@ -302,7 +302,7 @@ impl<T> Order<alloc::vec::Vec<Held<T>>> {
     }
 
     /// Returns the number of slots.
-    pub(crate) const fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.slots.capacity()
     }
 }
