@@ -1,3 +1,4 @@
+//! Events sorted by time, with a bound on what waits.
 use ipc_proto::wire::steps;
 
 use crate::join::backing::Backing;
