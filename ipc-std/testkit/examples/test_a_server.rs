@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use ipc_std::Stream;
-use ipc_std::conformance::{self, State};
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_testkit::conformance::{self, State};
+use ipc_testkit::{FakeRuntime, Profile};
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
     // Of a version that knows every command.

@@ -3,11 +3,7 @@ mod answers;
 mod fake_core;
 mod fault;
 mod logged_request;
-mod profile;
-mod recording;
-mod replay;
 mod response;
-mod rounds;
 mod served_connection;
 mod serving;
 mod streaming;
@@ -16,6 +12,7 @@ mod tracepoints;
 
 use core::time::Duration;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -26,11 +23,12 @@ use ipc_proto::{Advertise, Code, Request};
 #[cfg(unix)]
 use tempfile::TempDir;
 
-use crate::server::{Server, ServerStopper};
+use ipc_std::{Server, ServerStopper};
+
+use crate::profile::Profile;
 
 pub use fault::Fault;
 pub use logged_request::LoggedRequest;
-pub use profile::{FakePort, Profile};
 pub use response::Response;
 
 use fake_core::FakeCore;
@@ -60,7 +58,8 @@ use fake_core::FakeCore;
 /// | accepts an empty variable name, and duplicate event ids (some versions) | refuses by [`Request::check`] |
 ///
 /// ```
-/// use ipc_std::{Client, fake::{FakeRuntime, Profile}};
+/// use ipc_std::Client;
+/// use ipc_testkit::{FakeRuntime, Profile};
 ///
 /// let runtime = FakeRuntime::start(Profile::net8())?;
 /// let info = Client::at(runtime.path()).process_info()?;
@@ -73,7 +72,8 @@ use fake_core::FakeCore;
 ///
 /// ```
 /// use ipc_proto::{Advertise, Parsed, ResumeRuntime};
-/// use ipc_std::{Connection, fake::{FakeRuntime, FakePort, Profile}};
+/// use ipc_std::Connection;
+/// use ipc_testkit::{FakePort, FakeRuntime, Profile};
 /// use std::{io::Read, os::unix::net::UnixListener};
 ///
 /// let directory = tempfile::tempdir()?;
@@ -127,8 +127,8 @@ impl FakeRuntime {
     /// If listening fails; else as [`without_listener`](Self::without_listener).
     #[cfg(windows)]
     pub fn start(profile: Profile) -> io::Result<Self> {
-        let mut directory = crate::discover::directory().into_os_string();
-        directory.push(format!("fake-runtime-{}-", profile::random()));
+        let mut directory = ipc_std::discover::directory().into_os_string();
+        directory.push(format!("fake-runtime-{}-", crate::profile::random()));
         Self::start_in(Path::new(&directory), profile)
     }
 
@@ -179,7 +179,8 @@ impl FakeRuntime {
     /// Serves one connection over any stream, until the connection ends.
     ///
     /// ```
-    /// use ipc_std::{Connection, fake::{FakeRuntime, Profile}};
+    /// use ipc_std::Connection;
+    /// use ipc_testkit::{FakeRuntime, Profile};
     ///
     /// let runtime = FakeRuntime::without_listener(Profile::net10())?;
     /// let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
@@ -232,7 +233,8 @@ impl FakeRuntime {
     /// use ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
     /// use ipc_proto::Array;
     /// use nettrace::user_events::{MetadataCache, TracepointRecord};
-    /// use ipc_std::{Client, fake::{FakeRuntime, Profile}};
+    /// use ipc_std::Client;
+    /// use ipc_testkit::{FakeRuntime, Profile};
     /// use std::os::unix::net::UnixDatagram;
     ///
     /// let runtime = FakeRuntime::start(Profile::net10())?;
@@ -273,7 +275,7 @@ impl FakeRuntime {
     ///
     /// ```
     /// use ipc_proto::{Command, GenerateCoreDump3, types::Status};
-    /// use ipc_std::fake::{FakeRuntime, Profile, Response};
+    /// use ipc_testkit::{FakeRuntime, Profile, Response};
     ///
     /// let runtime = FakeRuntime::start(Profile::net10())?;
     /// runtime.on(GenerateCoreDump3::CODE, |_| Response::ok(&Status::OK)); // writes no dump, but succeeds
@@ -292,7 +294,10 @@ impl Drop for FakeRuntime {
             core::mem::take(&mut state.open)
         };
         self.core.notify();
-        open.values().for_each(|socket| socket.shut_down());
+        for stream in open.values() {
+            // It fails if the client has closed the connection.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
         if let Some(Accepting { stopper, thread }) = self.accepting.take() {
             stopper.stop();
             // A panic of a handler is a failed test, on whatever thread it happened.

@@ -4,12 +4,12 @@ use std::hash::RandomState;
 use std::path::PathBuf;
 
 use ipc_proto::Guid;
-use ipc_proto::plan::{Flavour, Runtime};
+use ipc_proto::plan::Flavour;
 
-/// The identity of a [`FakeRuntime`](super::FakeRuntime).
+/// The identity of a `FakeRuntime`.
 ///
 /// ```
-/// use ipc_std::fake::Profile;
+/// use ipc_testkit::Profile;
 ///
 /// let suspended = Profile { suspended: true, ..Profile::net9() };
 /// assert_eq!(suspended.clr_product_version, "9.0.20");
@@ -95,19 +95,9 @@ impl Profile {
             client_timeout: Duration::from_secs(60),
         }
     }
-
-    /// Returns what is known of this runtime.
-    pub(super) fn runtime(&self, suspended: bool) -> Runtime {
-        Runtime {
-            version: Some(self.version),
-            flavour: Some(self.flavour),
-            linux: Some(self.os == "Linux"),
-            suspended: Some(suspended),
-        }
-    }
 }
 
-/// A monitor that a [`FakeRuntime`](super::FakeRuntime) connects to, as soon as it listens.
+/// A monitor that a `FakeRuntime` connects to, as soon as it listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FakePort {
     /// The path of the monitor's socket.
@@ -117,7 +107,7 @@ pub struct FakePort {
 }
 
 /// Returns a random value that is not a secret.
-pub(super) fn random() -> Guid {
+pub(crate) fn random() -> Guid {
     let [a, b] = [(); 2].map(|()| RandomState::new().build_hasher().finish());
     Guid(((u128::from(a) << u64::BITS) | u128::from(b)).to_le_bytes())
 }

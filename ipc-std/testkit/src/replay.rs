@@ -1,6 +1,8 @@
+//! Replays a recording as a runtime streams its events, without I/O and without a clock.
+mod recording;
+mod rounds;
+
 use std::collections::BTreeMap;
-use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use ipc_proto::plan::TraceConfig;
 use ipc_proto::types::EventLevel;
@@ -9,14 +11,42 @@ use nettrace::{
     Trace, TraceBytes, TraceWriter, Version, WriteError,
 };
 
-use super::profile::Profile;
-use super::recording::{EVENT_PIPE, RUNDOWN, Recorded, Recording};
-use super::rounds::Rounds;
+use crate::profile::Profile;
+
+pub use recording::Recording;
+
+pub(crate) use recording::Recorded;
+pub(crate) use rounds::Rounds;
+
+use recording::{EVENT_PIPE, RUNDOWN};
 
 /// The stream of a session that replays a recording again and again, written in pieces.
 ///
-/// Times are in ticks of one nanosecond.
-pub(super) struct Replay<'r, 'b> {
+/// Times are nanoseconds of any clock. `Response::Replay` describes the stream.
+///
+/// ```
+/// use ipc_proto::plan::TraceConfig;
+/// use ipc_proto::types::{EventLevel, Provider};
+/// use ipc_testkit::{Profile, Recording, Replay};
+/// use nettrace::CalendarTime;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fake/program.nettrace");
+/// let file = std::fs::read(path)?; // NetTrace of any version
+/// let mut buf = Replay::buffer(file.len());
+/// let stream = Recording::in_v4(&file, &mut buf)?;
+/// let recording = Recording::read(&stream);
+///
+/// let (level, name) = (EventLevel::VERBOSE, "System.Runtime".into());
+/// let providers = [Provider { keywords: u64::MAX, level, name, arguments: "".into() }];
+/// let (config, profile) = (TraceConfig::new(&providers), Profile::net10());
+/// let mut replay = Replay::new(&recording, Some(config), &profile, CalendarTime::default(), 0, &mut buf)?;
+/// let first_second = replay.advance(1_000_000_000)?;
+/// let end = replay.finish(1_500_000_000)?;
+/// assert!(first_second.starts_with(b"Nettrace") && !end.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Replay<'r, 'b> {
     recording: &'r Recording<'r>,
     profile: &'r Profile,
     writer: TraceWriter<'b>,
@@ -43,7 +73,7 @@ fn includes(config: &TraceConfig<'_>, kind: &Metadata<'_>) -> bool {
 }
 
 /// The counts of a capture thread.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct ThreadCounts {
     sequence: u32,
     /// The number of events lost since then.
@@ -52,22 +82,28 @@ struct ThreadCounts {
 
 impl<'r, 'b> Replay<'r, 'b> {
     /// Returns a buffer that fits every event of a recording of this length.
-    pub(super) fn buffer(recording: usize) -> Vec<u8> {
+    #[must_use]
+    pub fn buffer(recording: usize) -> Vec<u8> {
         // Text in V4 is twice as long as in V6, and a thread at a sequence point six times. The buffer has two halves.
         vec![0; recording.saturating_mul(12).saturating_add(TraceWriter::BUFFER)]
     }
 
-    /// Starts the stream.
-    pub(super) fn new(
+    /// Starts the stream of a session with this configuration; without one it has no events. `sync_time` is the date at
+    /// the time `now`.
+    ///
+    /// # Errors
+    /// If the buffer is too small.
+    pub fn new(
         recording: &'r Recording<'r>,
         config: Option<TraceConfig<'_>>,
         profile: &'r Profile,
+        sync_time: CalendarTime,
         now: u64,
         buf: &'b mut [u8],
-    ) -> io::Result<Self> {
+    ) -> Result<Self, WriteError> {
         let recorded = &recording.trace;
         let trace = Trace {
-            sync_time: utc(SystemTime::now()),
+            sync_time,
             sync_ticks: now,
             pointer_size: recorded.pointer_size,
             process_id: Some(profile.process_id),
@@ -78,7 +114,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         Ok(Self {
             recording,
             profile,
-            writer: TraceWriter::new(&trace, buf).map_err(io::Error::other)?,
+            writer: TraceWriter::new(&trace, buf)?,
             out: Vec::new(),
             included: recording
                 .kinds
@@ -94,7 +130,10 @@ impl<'r, 'b> Replay<'r, 'b> {
     }
 
     /// Returns the bytes of all events up to now.
-    pub(super) fn advance(&mut self, now: u64) -> io::Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// If an event does not fit the [buffer](Self::buffer).
+    pub fn advance(&mut self, now: u64) -> Result<Vec<u8>, WriteError> {
         let recording = self.recording;
         loop {
             let due = self.rounds.due(recording, now);
@@ -107,8 +146,11 @@ impl<'r, 'b> Replay<'r, 'b> {
         }
     }
 
-    /// Returns the rest of the stream.
-    pub(super) fn finish(mut self, now: u64) -> io::Result<Vec<u8>> {
+    /// Returns the rest of the stream: the events up to now, the rundown, and the end mark.
+    ///
+    /// # Errors
+    /// As [`advance`](Self::advance).
+    pub fn finish(mut self, now: u64) -> Result<Vec<u8>, WriteError> {
         self.out = self.advance(now)?;
         self.write_process_info(now)?;
         for recorded in &self.recording.rundown {
@@ -121,7 +163,7 @@ impl<'r, 'b> Replay<'r, 'b> {
 
     /// Writes events of a round that began at `round`, in the order of a runtime's buffers: all events of the thread
     /// with the oldest event, then all events of the thread with the oldest remaining event.
-    fn write_events(&mut self, events: &'r [Recorded<'r>], round: u64) -> io::Result<()> {
+    fn write_events(&mut self, events: &'r [Recorded<'r>], round: u64) -> Result<(), WriteError> {
         let mut threads: Vec<Vec<&Recorded<'_>>> = Vec::new();
         let mut places: BTreeMap<u64, usize> = BTreeMap::new();
         for recorded in events {
@@ -150,7 +192,12 @@ impl<'r, 'b> Replay<'r, 'b> {
     }
 
     /// Writes an event, or only records the loss before it if the event is not sent.
-    fn write_event(&mut self, recorded: &Recorded<'r>, timestamp: u64, sorted: bool) -> io::Result<()> {
+    fn write_event(
+        &mut self,
+        recorded: &Recorded<'r>,
+        timestamp: u64,
+        sorted: bool,
+    ) -> Result<(), WriteError> {
         let Recorded { kind, event, stack, lost, .. } = recorded;
         self.lose(event.capture_thread, *lost);
         let Some(metadata) = self.recording.kinds.get(*kind).filter(|_| self.includes(recorded)) else {
@@ -168,7 +215,7 @@ impl<'r, 'b> Replay<'r, 'b> {
     }
 
     /// Returns the metadata id of a kind, whose metadata is written before the first use.
-    fn kind(&mut self, kind: usize, metadata: &Metadata<'_>) -> io::Result<u32> {
+    fn kind(&mut self, kind: usize, metadata: &Metadata<'_>) -> Result<u32, WriteError> {
         if let Some(id) = self.kinds.get(&kind) {
             return Ok(*id);
         }
@@ -181,7 +228,7 @@ impl<'r, 'b> Replay<'r, 'b> {
     }
 
     /// Returns the id of a stack, which is written before the first use.
-    fn stack(&mut self, stack: &'r [u8]) -> io::Result<u32> {
+    fn stack(&mut self, stack: &'r [u8]) -> Result<u32, WriteError> {
         let bytes = if self.stackwalk { stack } else { &[] };
         if let Some(id) = self.stacks.get(bytes) {
             return Ok(*id);
@@ -206,7 +253,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         }
     }
 
-    fn write_sequence_point(&mut self, timestamp: u64) -> io::Result<()> {
+    fn write_sequence_point(&mut self, timestamp: u64) -> Result<(), WriteError> {
         self.write(|writer| writer.sequence_point(&SequencePoint { timestamp, ..SequencePoint::default() }))?;
         let mut threads = core::mem::take(&mut self.threads);
         for (thread, ThreadCounts { sequence, lost }) in &mut threads {
@@ -220,7 +267,7 @@ impl<'r, 'b> Replay<'r, 'b> {
     }
 
     /// Writes the event `ProcessInfo`, which ends every session.
-    fn write_process_info(&mut self, timestamp: u64) -> io::Result<()> {
+    fn write_process_info(&mut self, timestamp: u64) -> Result<(), WriteError> {
         const FIELDS: [(&str, Scalar); 3] = [
             ("CommandLine", Scalar::Utf16String),
             ("OSInformation", Scalar::Utf16String),
@@ -229,7 +276,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         let mut space = [0; 128];
         let mut metadata = Metadata::new(0, EVENT_PIPE, 1, "ProcessInfo");
         metadata.version = 1;
-        metadata.fields = Fields::build(&FIELDS, &mut space).map_err(io::Error::other)?;
+        metadata.fields = Fields::build(&FIELDS, &mut space)?;
         let Profile { command_line, os, arch, process_id, .. } = self.profile;
         // Other processes would end the texts at a NUL too.
         let texts = [command_line, os, arch].map(|text| text.split('\0').next().unwrap_or_default());
@@ -248,7 +295,7 @@ impl<'r, 'b> Replay<'r, 'b> {
             stack_id: self.stack(&[])?,
             timestamp,
             sorted: true,
-            payload: payload.finish().map_err(io::Error::other)?,
+            payload: payload.finish()?,
             ..Event::default()
         };
         self.write(|writer| writer.event(&event))
@@ -257,8 +304,8 @@ impl<'r, 'b> Replay<'r, 'b> {
     fn write(
         &mut self,
         record: impl for<'w> FnOnce(&'w mut TraceWriter<'b>) -> Result<TraceBytes<'w>, WriteError>,
-    ) -> io::Result<()> {
-        self.out.extend_from_slice(&record(&mut self.writer).map_err(io::Error::other)?);
+    ) -> Result<(), WriteError> {
+        self.out.extend_from_slice(&record(&mut self.writer)?);
         Ok(())
     }
 
@@ -272,8 +319,4 @@ impl<'r, 'b> Replay<'r, 'b> {
 /// Returns the id after the last one; the first id is 1.
 fn next(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1)
-}
-
-fn utc(clock: SystemTime) -> CalendarTime {
-    clock.duration_since(UNIX_EPOCH).ok().and_then(CalendarTime::from_unix).unwrap_or_default()
 }

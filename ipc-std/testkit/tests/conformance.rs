@@ -1,5 +1,5 @@
 //! Tests of the conformance kit, and of the fake runtime with it.
-#![cfg(all(feature = "conformance", feature = "fake"))]
+#![cfg(feature = "io")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use core::time::Duration;
@@ -11,8 +11,10 @@ use std::time::Instant;
 use ipc_proto::plan::Flavour;
 use ipc_proto::{HResult, Message, Parsed, Request};
 use ipc_std::Stream;
-use ipc_std::conformance::{Against, Case, ExpectedAnswer, ReceivedAnswer, Seen, State, cases, run, send};
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_testkit::conformance::{
+    Against, Case, ExpectedAnswer, ReceivedAnswer, Seen, State, cases, run, send,
+};
+use ipc_testkit::{FakeRuntime, Profile};
 
 fn connect(path: &Path) -> impl Fn() -> io::Result<Stream> {
     move || Stream::connect(path, soon(Duration::from_secs(60)))
@@ -112,7 +114,7 @@ fn a_case_that_ended_a_runtime_is_deadly() {
 #[test]
 fn testdata_has_the_same_cases() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let testdata = here.join("../testdata/conformance/cases.jsonl");
+    let testdata = here.join("../../testdata/conformance/cases.jsonl");
     assert_eq!(
         testdata.canonicalize().unwrap(),
         here.join("src/conformance/cases.jsonl").canonicalize().unwrap()
@@ -237,7 +239,7 @@ fn sessions_are_stopped() {
 #[test]
 fn the_wait_for_a_silent_server_has_a_limit() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
-    runtime.set_fault(ipc_std::fake::Fault::Silent);
+    runtime.set_fault(ipc_testkit::Fault::Silent);
     let case = cases().remove(0);
     let connect = || Stream::connect(runtime.path(), soon(Duration::from_millis(50)));
     assert_eq!(send(&case, None, connect).unwrap(), ReceivedAnswer::Silence);

@@ -1,10 +1,10 @@
 //! Variables of fake runtimes: they answer as .NET 8.0.31, 9.0.20 and 10.0.12 did.
-#![cfg(feature = "fake")]
+#![cfg(feature = "io")]
 #![allow(clippy::unwrap_used, reason = "a test fails by unwrapping")]
 
 use ipc_proto::HResult;
 use ipc_std::Client;
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_testkit::{FakeRuntime, Profile};
 
 /// Sets or removes variables in this order; returns the refusal of each step.
 fn refusals<const N: usize>(profile: Profile, steps: [(&str, Option<&str>); N]) -> [Option<HResult>; N] {

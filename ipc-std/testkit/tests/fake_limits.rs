@@ -1,11 +1,12 @@
 //! What a peer can make a [`FakeRuntime`] store, and how long it can keep a connection.
-#![cfg(feature = "fake")]
+#![cfg(feature = "io")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a test reports an unexpected state by a panic"
 )]
+#[path = "../../tests/peer/mod.rs"]
 mod peer;
 
 use core::time::Duration;
@@ -13,7 +14,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use ipc_proto::Message;
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_testkit::{FakeRuntime, Profile};
 
 use peer::{HANGS, connect, pair};
 

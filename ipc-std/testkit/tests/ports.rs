@@ -1,5 +1,5 @@
 //! A fake runtime that connects to simple monitors; its responses are compared with those of real runtimes.
-#![cfg(feature = "fake")]
+#![cfg(feature = "io")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../../tests/peer/mod.rs"]
 mod peer;
 
 use core::time::Duration;
@@ -24,8 +25,8 @@ use ipc_proto::{
     Advertise, AttachProfiler, Code, CollectTracing2, Command, GetProcessInfo3, Guid, HResult, Message,
     Parsed, ResumeRuntime, StartupProfiler, StopTracing, Text,
 };
-use ipc_std::fake::{FakePort, FakeRuntime, Fault, Profile};
 use ipc_std::{Client, Connection, Error, ErrorKind, Stream};
+use ipc_testkit::{FakePort, FakeRuntime, Fault, Profile};
 use serde_json::Value;
 
 use peer::{Listener, Place, pair};
@@ -387,7 +388,7 @@ fn outcome(answer: &[u8]) -> (Code, Option<HResult>) {
 
 /// Sends the requests of a monitor to a real, suspended runtime to a fake one, in the same order.
 fn replay(file: &str, profile: Profile, differs: &[&str]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/conversations").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/conversations").join(file);
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let runtime = FakeRuntime::start(Profile { ports: vec![monitor.port(true)], ..profile }).unwrap();

@@ -1,5 +1,5 @@
 //! The records that a fake runtime writes to tracepoints: to a socket, and to the kernel where it has `user_events`.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(all(feature = "io", unix))]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -18,8 +18,8 @@ use ipc_proto::types::{
     EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProvider, UserEventsSession,
 };
 use ipc_proto::{Array, HResult, Text};
-use ipc_std::fake::{FakeRuntime, Profile};
 use ipc_std::{Client, Error, UserEvents};
+use ipc_testkit::{FakeRuntime, Profile};
 use nettrace::user_events::{ExtensionItem, MetadataCache, TracepointRecord};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";

@@ -1,6 +1,6 @@
 //! The whole client with tokio, over a stream of yours: `transport.rs` has all that belongs to tokio.
 //!
-//! `cargo run -p ipc-std --features fake --example async_stream [SOCKET]`; without a socket it starts a fake runtime.
+//! `cargo run -p ipc-testkit --example async_stream [SOCKET]`; without a socket it starts a fake runtime.
 #![allow(clippy::arithmetic_side_effects, reason = "an example is short")]
 
 #[cfg(unix)]
@@ -12,8 +12,8 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
     use core::time::Duration;
     use ipc_proto::SetEnvironmentVariable;
     use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
-    use ipc_std::fake::{FakeRuntime, Profile};
     use ipc_std::{AsyncClient, TraceConfig};
+    use ipc_testkit::{FakeRuntime, Profile};
     use nettrace::{EventAssembler, Limits, Progress};
 
     let fake = FakeRuntime::start(Profile::net10())?;

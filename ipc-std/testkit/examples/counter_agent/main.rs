@@ -1,6 +1,6 @@
 //! Watches the counters of all processes of a machine on one thread.
 //!
-//! `cargo run -p ipc-std --features counters,fake --example counter_agent [all | SOCKET …]`. `all` watches the processes
+//! `cargo run -p ipc-testkit --example counter_agent [all | SOCKET …]`. `all` watches the processes
 //! of this machine, also those that start later, until Ctrl-C; without arguments it watches twenty fake runtimes for two
 //! seconds.
 //!
@@ -13,7 +13,7 @@ mod agent;
 fn main() -> Result<(), Box<dyn core::error::Error>> {
     use core::time::Duration;
     use ipc_std::Client;
-    use ipc_std::fake::{FakeRuntime, Profile};
+    use ipc_testkit::{FakeRuntime, Profile};
     use nettrace_analysis::counters::CounterConfig;
 
     let selections = vec!["System.Runtime".parse()?, "Lab-Counters".parse()?];

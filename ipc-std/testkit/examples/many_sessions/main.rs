@@ -1,6 +1,6 @@
 //! Records from many runtimes on one thread.
 //!
-//! `cargo run -p ipc-std --features fake --example many_sessions [SOCKET …]`; without sockets it starts fifty fake
+//! `cargo run -p ipc-testkit --example many_sessions [SOCKET …]`; without sockets it starts fifty fake
 //! runtimes.
 //!
 //! `recorder.rs` has the event loop: it polls the descriptors of all sessions, and reads events without blocking.
@@ -14,8 +14,8 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     use core::time::Duration;
     use ipc_proto::SessionEnd;
     use ipc_proto::types::{EventLevel, Provider};
-    use ipc_std::fake::{FakeRuntime, Profile};
     use ipc_std::{Client, TraceConfig};
+    use ipc_testkit::{FakeRuntime, Profile};
 
     let mut clients: Vec<Client> = std::env::args_os().skip(1).map(Client::at).collect();
     let count = if clients.is_empty() { 50 } else { 0 };

@@ -1,6 +1,6 @@
 //! The whole client over a transport that the library does not know: `transport.rs` has all of it.
 //!
-//! `cargo run -p ipc-std --features fake --example ssh_like [SOCKET]`; without a socket it starts a fake runtime.
+//! `cargo run -p ipc-testkit --example ssh_like [SOCKET]`; without a socket it starts a fake runtime.
 //! `forwarder.rs` is the other side, which belongs to the transport, not to the client.
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is short")]
 
@@ -15,8 +15,8 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     use std::path::PathBuf;
 
     use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
-    use ipc_std::fake::{FakeRuntime, Profile};
     use ipc_std::{Client, TraceConfig, TraceReader};
+    use ipc_testkit::{FakeRuntime, Profile};
 
     let fake = FakeRuntime::start(Profile::net10())?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);

@@ -154,8 +154,10 @@ impl ReceivedAnswer {
         })
     }
 
-    /// Returns the id of the session that an OK answer of 28 bytes starts.
-    pub(super) fn session_id(&self) -> Option<u64> {
+    /// Returns the id of the session that an OK answer of 28 bytes starts, if the command
+    /// [starts sessions](super::Case::starts_sessions).
+    #[must_use]
+    pub fn session_id(&self) -> Option<u64> {
         let Message { payload, .. } = self.message().filter(|message| message.code == Code::OK)?;
         let SessionId { session_id } = exactly(payload)?;
         Some(session_id)

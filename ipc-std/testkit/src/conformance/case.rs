@@ -10,6 +10,18 @@ use super::answer::{ExpectedAnswer, ReceivedAnswer, Seen, unhex};
 use super::difference::{Against, Difference};
 
 /// A request and its expected answer.
+///
+/// ```
+/// use ipc_testkit::conformance::{self, Against, ReceivedAnswer};
+///
+/// let cases = conformance::cases();
+/// let case = cases.iter().find(|case| case.name == "hdr/ok-empty-info").ok_or("it has another name")?;
+/// assert_eq!(case.command().map(|command| command.name), Some("GetProcessInfo"));
+/// let difference = case.judge(Against::Expected, &ReceivedAnswer::Silence).unwrap_err();
+/// println!("{difference}");
+/// assert!(case.judge(Against::Observed("net10"), &ReceivedAnswer::Silence).is_err());
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Case {
@@ -110,8 +122,9 @@ impl Case {
         !self.kills.is_empty() || !self.over_reads.is_empty()
     }
 
-    /// Returns whether an OK answer starts a session.
-    pub(super) fn starts_sessions(&self) -> bool {
+    /// Returns whether an OK answer starts a session, which the sender of the request should stop.
+    #[must_use]
+    pub fn starts_sessions(&self) -> bool {
         macro_rules! starts_sessions {
             (@then Nothing) => { false };
             (@then Counted) => { false };
@@ -204,7 +217,7 @@ impl FromStr for Case {
     /// Parses a line of the data.
     ///
     /// ```
-    /// use ipc_std::conformance::Case;
+    /// use ipc_testkit::conformance::Case;
     ///
     /// for request in ["44f", "+4", "0x44"] {
     ///     let line = format!("{{\"name\": \"mine\", \"request\": \"{request}\"}}");

@@ -9,8 +9,8 @@ use ipc_proto::{
 };
 
 use super::fake_core::FakeCore;
-use super::profile::Profile;
 use super::response::Response;
+use crate::profile::Profile;
 
 /// The events of the fake program, repeated: a second of a program on .NET 10 with the events of its own sources,
 /// collections, exceptions, counters, one in twenty samples, and the rundown of its modules.

@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use ipc_proto::port::Suspension;
 use ipc_proto::{Code, Request};
+use ipc_std::Stream;
 
 use super::fault::Fault;
 use super::logged_request::RequestLog;
-use super::profile::Profile;
 use super::response::Response;
-use crate::transport::Channel;
+use crate::profile::Profile;
 
 /// A handler of one command.
 pub(super) type Handler = Arc<Mutex<dyn FnMut(&Request<'_>) -> Response + Send>>;
@@ -48,7 +48,7 @@ pub(super) struct State {
     pub(super) sessions: BTreeMap<u64, FakeSession>,
     pub(super) next_session: u64,
     /// Open connections, which are shut down when the runtime is dropped.
-    pub(super) open: BTreeMap<u64, Arc<Channel>>,
+    pub(super) open: BTreeMap<u64, Stream>,
     pub(super) next_connection: u64,
 }
 
@@ -95,17 +95,17 @@ impl FakeCore {
         self.changed.notify_all();
     }
 
-    /// Waits until `done` returns true. Returns `false` if the runtime is dropped first, or if the peer of `channel`
-    /// closes the connection.
-    pub(super) fn wait_until(&self, channel: Option<&Channel>, done: impl FnMut(&mut State) -> bool) -> bool {
-        self.wait(channel, None, done) == Some(true)
+    /// Waits until `done` returns true. Returns `false` if the runtime is dropped first, or if `peer` closes the
+    /// connection.
+    pub(super) fn wait_until(&self, peer: Option<&Stream>, done: impl FnMut(&mut State) -> bool) -> bool {
+        self.wait(peer, None, done) == Some(true)
     }
 
     /// Waits as [`wait_until`](Self::wait_until) does, until `deadline`. Returns whether `done` returned true, or
     /// `None` for an end of the runtime or the connection.
     pub(super) fn wait(
         &self,
-        channel: Option<&Channel>,
+        peer: Option<&Stream>,
         deadline: Option<Instant>,
         mut done: impl FnMut(&mut State) -> bool,
     ) -> Option<bool> {
@@ -113,7 +113,7 @@ impl FakeCore {
         const CHECK: Duration = Duration::from_millis(50);
         let mut state = self.state();
         loop {
-            if state.ending || channel.is_some_and(Channel::has_hung_up) {
+            if state.ending || peer.is_some_and(Stream::has_hung_up) {
                 return None;
             }
             if done(&mut state) {
@@ -123,7 +123,7 @@ impl FakeCore {
             if left.is_some_and(|left| left.is_zero()) {
                 return Some(false);
             }
-            let longest = match (left, channel) {
+            let longest = match (left, peer) {
                 (left, Some(_)) => Some(left.unwrap_or(CHECK).min(CHECK)),
                 (left, None) => left,
             };
@@ -134,6 +134,11 @@ impl FakeCore {
                 }
             };
         }
+    }
+
+    /// Returns when the time of a client is over; `None` if that is beyond the range of the clock.
+    pub(super) fn client_deadline(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.profile.client_timeout)
     }
 
     /// Pauses, but not longer than the runtime lives.

@@ -32,7 +32,7 @@ pub enum Response {
     /// * The sequence numbers of a capture thread continue from round to round. Events that are not sent do not count.
     ///   A gap in the numbers of the recording counts as lost events in each round.
     /// * A sequence point ends each round; stacks are written again after it.
-    /// * The process, the time and the event `ProcessInfo` are those of the [`Profile`](super::Profile). Recorded
+    /// * The process, the time and the event `ProcessInfo` are those of the [`Profile`](crate::Profile). Recorded
     ///   events of the provider `Microsoft-Windows-DotNETRuntimeRundown` are sent at the end, if the session has a
     ///   rundown.
     /// * Of V6, only what V4 can carry is sent, as [`Rewrite`](nettrace::Rewrite) does it: no labels but
@@ -48,7 +48,7 @@ pub enum Response {
     /// use nettrace::{
     ///     Event, Fields, Metadata, PayloadWriter, Scalar, Trace, TraceWriter, Version, WriteError,
     /// };
-    /// use ipc_std::fake::{FakeRuntime, Profile, Response};
+    /// use ipc_testkit::{FakeRuntime, Profile, Response};
     ///
     /// fn recording() -> Result<Vec<u8>, WriteError> {
     ///     let (mut out, mut buf, mut space) = (Vec::new(), vec![0; TraceWriter::BUFFER], [0; 32]);
@@ -102,7 +102,7 @@ impl Response {
     ///
     /// ```
     /// use ipc_proto::types::Status;
-    /// use ipc_std::fake::Response;
+    /// use ipc_testkit::Response;
     /// assert_eq!(Response::ok(&Status::OK), Response::Ok(vec![0; 4]));
     /// ```
     pub fn ok(payload: &(impl Encode + ?Sized)) -> Self {

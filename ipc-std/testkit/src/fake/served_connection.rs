@@ -1,17 +1,17 @@
+#[cfg(unix)]
+use std::io::ErrorKind;
 use std::io::{self, Read, Write};
+
+use ipc_std::{Stream, Turn};
 
 use super::fake_core::{Descriptor, FakeCore};
 use super::fault::Fault;
-use crate::server::Turn;
-#[cfg(unix)]
-use crate::timeouts::Deadline;
-use crate::transport::Channel;
 
 /// A served connection, on which the injected fault takes effect.
 pub(super) struct ServedConnection<'r, S> {
     pub(super) stream: S,
     /// The connection, if it is known: it shows when the peer closes it.
-    pub(super) channel: Option<&'r Channel>,
+    pub(super) peer: Option<&'r Stream>,
     pub(super) port: usize,
     pub(super) turn: &'r mut Option<Turn>,
     pub(super) fault: Option<Fault>,
@@ -41,9 +41,12 @@ impl<S: Read> ServedConnection<'_, S> {
     /// Receives the descriptor that comes with the next byte; only over a known socket.
     pub(super) fn receive_descriptor(&mut self) -> Option<Descriptor> {
         #[cfg(unix)]
-        if let Some(socket) = self.channel.and_then(|channel| channel.unix_socket().ok()) {
-            let deadline = Deadline::after(self.core.profile.client_timeout).end;
-            return crate::sys::receive_descriptor(socket, deadline).ok().flatten().map(Descriptor::new);
+        if let Some(peer) = self.peer {
+            let deadline = self.core.client_deadline().unwrap_or_else(|| peer.deadline());
+            match peer.clone().with_deadline(deadline).receive_descriptor() {
+                Err(e) if e.kind() == ErrorKind::Unsupported => {}
+                received => return received.ok().flatten().map(Descriptor::new),
+            }
         }
         self.read(&mut [0]).map_or(None, |_| None)
     }

@@ -1,21 +1,20 @@
 //! Serves the requests of one connection.
 use std::io::{self, Read, Write};
-use std::sync::{Arc, PoisonError};
+use std::net::Shutdown;
+use std::sync::PoisonError;
 
+use ipc_proto::plan::Runtime;
 use ipc_proto::wire::Writer;
 use ipc_proto::{
     Array, Continuation, Encode, HResult, Message, Reply, Request, SendEnvironment, Serve, ServerError, Text,
 };
+use ipc_std::{DriveError, Incoming, Stream, Turn, drive};
 
 use super::fake_core::{FakeCore, FakeSession};
 use super::fault::Fault;
 use super::logged_request::LoggedRequest;
 use super::response::Response;
 use super::served_connection::ServedConnection;
-use crate::drive::{DriveError, drive};
-use crate::server::{Incoming, Turn};
-use crate::timeouts::Deadline;
-use crate::transport::{Channel, Stream};
 
 impl FakeCore {
     /// Serves a connection, which is shut down when the runtime is dropped.
@@ -29,26 +28,26 @@ impl FakeCore {
             }
             let number = state.next_connection;
             state.next_connection = number.wrapping_add(1);
-            state.open.insert(number, Arc::clone(stream.channel()));
+            state.open.insert(number, stream.clone());
             number
         };
-        let channel = Arc::clone(stream.channel());
+        let peer = stream.clone();
         let mut open = OpenConnection { core: self, number, stream };
         open.extend_deadline();
-        self.serve(&mut open, Some(&channel), port, &mut turn);
+        self.serve(&mut open, Some(&peer), port, &mut turn);
     }
 
-    /// Serves a connection of a port. The `channel` shows when the peer closes the connection.
+    /// Serves a connection of a port. The `peer` shows when it closes the connection.
     pub(super) fn serve(
         &self,
         stream: impl Read + Write,
-        channel: Option<&Channel>,
+        peer: Option<&Stream>,
         port: usize,
         turn: &mut Option<Turn>,
     ) {
         let fault = self.state().fault.clone();
         let mut connection =
-            ServedConnection { stream, channel, port, turn, fault, written: 0, streamed: 0, core: self };
+            ServedConnection { stream, peer, port, turn, fault, written: 0, streamed: 0, core: self };
         // A peer that has closed the connection, or an injected fault, is not an error of the runtime.
         let _ = self.converse(&mut connection);
     }
@@ -62,7 +61,7 @@ impl FakeCore {
         let has_handler = serve.code().is_some_and(|code| self.state().handlers.contains_key(&code));
         let (request, mut reply) = match has_handler {
             true => serve.finish(),
-            false => serve.finish_for(&self.profile.runtime(is_suspended)),
+            false => serve.finish_for(&self.kind(is_suspended)),
         };
         match connection.fault.clone() {
             Some(Fault::Silent) => {
@@ -76,6 +75,16 @@ impl FakeCore {
         match request {
             Ok(request) => self.respond(&request, reply, connection),
             Err(_) => drive(&mut reply, connection),
+        }
+    }
+
+    /// Returns what decides which commands the runtime knows.
+    fn kind(&self, suspended: bool) -> Runtime {
+        Runtime {
+            version: Some(self.profile.version),
+            flavour: Some(self.profile.flavour),
+            linux: Some(self.profile.os == "Linux"),
+            suspended: Some(suspended),
         }
     }
 
@@ -162,7 +171,9 @@ struct OpenConnection<'r> {
 
 impl OpenConnection<'_> {
     fn extend_deadline(&mut self) {
-        self.stream.set_deadline(Deadline::after(self.core.profile.client_timeout).end);
+        if let Some(deadline) = self.core.client_deadline() {
+            self.stream.set_deadline(deadline);
+        }
     }
 }
 
@@ -183,7 +194,8 @@ impl Write for OpenConnection<'_> {
 
 impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
-        self.stream.channel().shut_down();
+        // It fails if the client has closed the connection.
+        let _ = self.stream.shutdown(Shutdown::Both);
         self.core.state().open.remove(&self.number);
     }
 }

@@ -3,20 +3,20 @@ use core::time::Duration;
 use std::io::{self, Read, Write};
 #[cfg(unix)]
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[cfg(unix)]
 use ipc_proto::HResult;
 use ipc_proto::plan::{SESSION_LIMIT, TraceConfig};
 use ipc_proto::{Reply, Request};
+use ipc_std::{DriveError, drive};
+use nettrace::CalendarTime;
 
 use super::fake_core::{Descriptor, FakeCore, FakeSession};
-use super::recording::Recording;
-use super::replay::Replay;
 use super::served_connection::ServedConnection;
 #[cfg(unix)]
 use super::tracepoints::{TracepointReplay, Tracepoints};
-use crate::drive::{DriveError, drive};
+use crate::replay::{Recording, Replay};
 
 /// The interval in which a runtime sends its buffered events.
 const FLUSH: Duration = Duration::from_millis(100);
@@ -48,7 +48,7 @@ impl FakeCore {
             // The connection belongs to the session now, and the port opens another.
             *connection.turn = None;
             let mut runs = false;
-            let woken = self.wait_until(connection.channel, |state| {
+            let woken = self.wait_until(connection.peer, |state| {
                 runs = !state.suspension.is_suspended();
                 runs || state.is_stopped(session_id)
             });
@@ -70,7 +70,7 @@ impl FakeCore {
         let (last, most) =
             bytes.split_last().map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
         connection.send_stream(most)?;
-        if self.wait_until(connection.channel, |state| state.is_stopped(session_id)) {
+        if self.wait_until(connection.peer, |state| state.is_stopped(session_id)) {
             connection.send_stream(last)?;
         }
         Ok(())
@@ -92,15 +92,19 @@ impl FakeCore {
             &recording,
             TraceConfig::try_from(request).ok(),
             &self.profile,
+            utc(SystemTime::now()),
             self.ticks(),
             &mut buf,
-        )?;
+        )
+        .map_err(io::Error::other)?;
         loop {
-            connection.send_stream(&replay.advance(self.ticks())?)?;
+            connection.send_stream(&replay.advance(self.ticks()).map_err(io::Error::other)?)?;
             let next = Instant::now().checked_add(FLUSH);
-            match self.wait(connection.channel, next, |state| state.is_stopped(session_id)) {
+            match self.wait(connection.peer, next, |state| state.is_stopped(session_id)) {
                 Some(false) => {}
-                Some(true) => return connection.send_stream(&replay.finish(self.ticks())?),
+                Some(true) => {
+                    return connection.send_stream(&replay.finish(self.ticks()).map_err(io::Error::other)?);
+                }
                 None => return Ok(()),
             }
         }
@@ -132,7 +136,7 @@ impl FakeCore {
             loop {
                 replay.advance(self.ticks());
                 let next = Instant::now().checked_add(FLUSH);
-                if self.wait(connection.channel, next, |state| state.is_stopped(session_id)) != Some(false) {
+                if self.wait(connection.peer, next, |state| state.is_stopped(session_id)) != Some(false) {
                     return Ok(());
                 }
             }
@@ -155,4 +159,8 @@ impl FakeCore {
     fn ticks(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
+}
+
+fn utc(clock: SystemTime) -> CalendarTime {
+    clock.duration_since(UNIX_EPOCH).ok().and_then(CalendarTime::from_unix).unwrap_or_default()
 }

@@ -9,8 +9,8 @@ use ipc_proto::types::{EventLevel, UserEventsSession};
 use nettrace::Metadata;
 use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointRecord, WrittenKinds};
 
-use super::recording::{Recorded, Recording};
-use super::rounds::Rounds;
+use crate::replay::Rounds;
+use crate::replay::{Recorded, Recording};
 use crate::sys::Tracepoint;
 
 /// The tracepoints of a session.

@@ -11,37 +11,52 @@ pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 /// The provider of the event `ProcessInfo`.
 pub(super) const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
 
-/// A decoded recording of a program.
-pub(super) struct Recording<'a> {
-    pub(super) trace: Trace<'a>,
+/// A decoded recording of a program, for a [`Replay`](super::Replay), whose documentation has an example with a session.
+///
+/// ```
+/// use ipc_testkit::{Recording, Replay};
+///
+/// let file = []; // of a trace; what is not one has no events
+/// let stream = Recording::in_v4(&file, &mut Replay::buffer(file.len()))?;
+/// let recording = Recording::read(&stream);
+/// # let _ = recording;
+/// # Ok::<(), nettrace::RewriteError>(())
+/// ```
+#[derive(Debug)]
+pub struct Recording<'a> {
+    pub(crate) trace: Trace<'a>,
     /// The kinds of events.
-    pub(super) kinds: Vec<Metadata<'a>>,
+    pub(crate) kinds: Vec<Metadata<'a>>,
     /// The events in order of time.
-    pub(super) events: Vec<Recorded<'a>>,
+    pub(crate) events: Vec<Recorded<'a>>,
     /// The rundown in the same order.
-    pub(super) rundown: Vec<Recorded<'a>>,
+    pub(crate) rundown: Vec<Recorded<'a>>,
     /// The number of events that each capture thread lost after its last one.
-    pub(super) lost: BTreeMap<u64, u32>,
+    pub(crate) lost: BTreeMap<u64, u32>,
     /// Nanoseconds from the first event to the last.
-    pub(super) length: u64,
+    pub(crate) length: u64,
 }
 
 /// An event of a recording.
-pub(super) struct Recorded<'a> {
+#[derive(Debug)]
+pub(crate) struct Recorded<'a> {
     /// Nanoseconds since the first event.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// The index in [`Recording::kinds`].
-    pub(super) kind: usize,
-    pub(super) event: Event<'a>,
-    pub(super) stack: &'a [u8],
+    pub(crate) kind: usize,
+    pub(crate) event: Event<'a>,
+    pub(crate) stack: &'a [u8],
     /// The number of events that its capture thread lost before it.
-    pub(super) lost: u32,
+    pub(crate) lost: u32,
 }
 
 impl<'a> Recording<'a> {
     /// Converts V6 to V4: threads get the numbers of the system, events their activity ids, and the losses of ended
-    /// threads are in the records of V4. Every record must fit the buffer.
-    pub(super) fn in_v4<'s>(stream: &'s [u8], buffer: &mut [u8]) -> Result<Cow<'s, [u8]>, RewriteError> {
+    /// threads are in the records of V4. Other versions are returned as they are.
+    ///
+    /// # Errors
+    /// If a record does not fit the [buffer](super::Replay::buffer), or cannot be converted.
+    pub fn in_v4<'s>(stream: &'s [u8], buffer: &mut [u8]) -> Result<Cow<'s, [u8]>, RewriteError> {
         let (mut metadata, mut threads, mut labels) = (0usize, BTreeSet::new(), 0usize);
         let mut parser = Parser::new(Limits::default());
         loop {
@@ -82,7 +97,8 @@ impl<'a> Recording<'a> {
     }
 
     /// Reads the valid prefix of a V3 or V4 stream. The events that describe the recorded process are omitted.
-    pub(super) fn read(stream: &'a [u8]) -> Self {
+    #[must_use]
+    pub fn read(stream: &'a [u8]) -> Self {
         let mut recording = Self {
             trace: Trace::new(Version::V4),
             kinds: Vec::new(),

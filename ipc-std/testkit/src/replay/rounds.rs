@@ -1,7 +1,8 @@
 use super::recording::{Recorded, Recording};
 
 /// The position in a recording that is replayed again and again. Times are in nanoseconds.
-pub(super) struct Rounds {
+#[derive(Debug)]
+pub(crate) struct Rounds {
     /// The start of this round.
     start: u64,
     /// The number of its events that are processed.
@@ -9,13 +10,13 @@ pub(super) struct Rounds {
 }
 
 /// The events to send now.
-pub(super) struct Due<'r> {
+pub(crate) struct Due<'r> {
     /// The events, whose times are relative to `start`.
-    pub(super) events: &'r [Recorded<'r>],
+    pub(crate) events: &'r [Recorded<'r>],
     /// The start of their round.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// The end of the round, if these are its last events. There can be more to send then.
-    pub(super) end: Option<u64>,
+    pub(crate) end: Option<u64>,
 }
 
 impl Rounds {
@@ -24,12 +25,12 @@ impl Rounds {
     /// If a round ended longer ago than this, no client reads, and the next round begins at the next read: 1 s.
     const LATE: u64 = 1_000_000_000;
 
-    pub(super) const fn new(now: u64) -> Self {
+    pub(crate) const fn new(now: u64) -> Self {
         Self { start: now, done: 0 }
     }
 
     /// Returns the next events up to now, of one round.
-    pub(super) fn due<'r>(&mut self, recording: &'r Recording<'r>, now: u64) -> Due<'r> {
+    pub(crate) fn due<'r>(&mut self, recording: &'r Recording<'r>, now: u64) -> Due<'r> {
         let since = now.saturating_sub(self.start);
         let left = recording.events.get(self.done..).unwrap_or_default();
         let due = left.partition_point(|recorded| recorded.at <= since);

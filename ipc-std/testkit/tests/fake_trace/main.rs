@@ -1,5 +1,5 @@
-//! Traces of a [`FakeRuntime`](ipc_std::fake::FakeRuntime): they follow all rules that a reader can rely on.
-#![cfg(feature = "fake")]
+//! Traces of a [`FakeRuntime`](ipc_testkit::FakeRuntime): they follow all rules that a reader can rely on.
+#![cfg(feature = "io")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
@@ -9,7 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../peer/mod.rs"]
+#[path = "../../../tests/peer/mod.rs"]
 mod peer;
 mod recordings;
 mod replay;

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_proto::{Code, Guid};
-use ipc_std::fake::{FakeRuntime, Profile, Response};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use nettrace::{
     Event, Fields, Label, Metadata, Scalar, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace,
     TraceWriter, Version,

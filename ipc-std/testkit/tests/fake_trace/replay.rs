@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ipc_proto::Guid;
-use ipc_std::fake::Profile;
 use ipc_std::{TraceConfig, TraceReader};
+use ipc_testkit::Profile;
 use nettrace::{EventAssembler, Limits, Parser, Record, Version};
 
 use crate::recordings::*;
@@ -130,7 +130,8 @@ fn events_that_are_not_sent_do_not_affect_the_order() {
 
 #[test]
 fn threads_of_v6_have_the_ids_of_the_system() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/nettrace/gen-v6-onecollect-small.nettrace");
+    let file =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-v6-onecollect-small.nettrace");
     let recording = std::fs::read(file).unwrap();
     let threads = |stream: &[u8]| {
         let (mut reader, mut threads) = (TraceReader::new(stream), Vec::new());

@@ -5,8 +5,8 @@ use std::io::Read;
 use ipc_proto::plan::DEFAULT_RUNDOWN;
 use ipc_proto::types::{EventFilter, EventLevel, Format, Provider, SessionBufferMode, StreamingProvider};
 use ipc_proto::{Array, Code, CollectTracing};
-use ipc_std::fake::{FakeRuntime, Profile};
 use ipc_std::{Connection, TraceConfig};
+use ipc_testkit::{FakeRuntime, Profile};
 use nettrace::{Item, Limits, Metadata, Parser, Record, Value, Version};
 
 use crate::peer::connect;

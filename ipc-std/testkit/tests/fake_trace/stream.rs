@@ -2,8 +2,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use ipc_std::fake::FakeRuntime;
 use ipc_std::{Client, TraceConfig, TraceSession};
+use ipc_testkit::FakeRuntime;
 use nettrace::{End, Limits, LossCounter, Metadata, Parser, Record, SequencePoint, Slot, Version};
 
 /// An event that was read.
