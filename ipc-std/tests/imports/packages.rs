@@ -14,6 +14,7 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("ipc-proto/proof/src/lib.rs", &[]),
     ("ipc-proto/proof/src/bin/image/main.rs", &[]),
     ("ipc-std/src/lib.rs", IPC_STD),
+    ("ipc-std/testkit/src/lib.rs", TESTKIT),
     (TOOL, TOOL_LAYERS),
     ("fuzz/src/lib.rs", &[]),
     ("fuzz/c/src/lib.rs", &[]),
@@ -74,9 +75,10 @@ const IPC_STD: Layers = &[
         "trace_reader",
     ],
     &["counter_stream"],
-    &["fake", "conformance"],
     &["lib"],
 ];
+
+const TESTKIT: Layers = &[&["profile", "sys"], &["replay"], &["fake", "conformance"], &["lib"]];
 
 pub(crate) const TOOL: &str = "ipc-std/cli/src/main.rs";
 
