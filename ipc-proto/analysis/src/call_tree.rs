@@ -320,11 +320,8 @@ impl CallTree {
         for (i, tree, names) in [(0, old, old_names), (1, self, names)] {
             for entry in tree.top(Order::Exclusive) {
                 let name = names.text(entry.frame);
-                let change = { changes.entry(name) }.or_insert_with(|| Change {
-                    name,
-                    exclusive: [0.0; 2],
-                    inclusive: [0.0; 2],
-                });
+                let unseen = Change { name, exclusive: [0.0; 2], inclusive: [0.0; 2] };
+                let change = changes.entry(name).or_insert(unseen);
                 if let (Some(exclusive), Some(inclusive)) =
                     (change.exclusive.get_mut(i), change.inclusive.get_mut(i))
                 {
@@ -397,10 +394,9 @@ impl ThreadTree {
         let stacks = rows.iter().flatten().map(|(_, stack, _)| *stack);
         let (tree, places) = CallTree::of_stacks(samples, stacks);
         let node = |stack: StackId| NodeId(at(&places, stack.0).copied().unwrap_or_default());
-        let weights = { rows.into_iter() }.map(|rows| {
-            let mut rows: Vec<_> = { rows.into_iter() }
-                .map(|(thread, stack, weight)| (node(stack), thread, weight.total()))
-                .collect();
+        let weigh = |(thread, stack, weight): (_, _, Weight)| (node(stack), thread, weight.total());
+        let weights = rows.into_iter().map(|rows| {
+            let mut rows: Vec<_> = rows.into_iter().map(weigh).collect();
             rows.sort_unstable();
             let sums = rows.chunk_by(|(node, thread, _), (next, other, _)| (node, thread) == (next, other));
             let sum = |rows: &[(NodeId, ThreadNumber, u64)]| {

@@ -99,7 +99,7 @@ impl Stacks {
         }
         let process = process_of(event);
         let generation = u64::from(names.generation()).saturating_add(1);
-        let hash = { &self.ips }.iter().fold(process, |hash, ip| spread(hash ^ ip).rotate_left(29));
+        let hash = self.ips.iter().fold(process, |hash, ip| spread(hash ^ ip).rotate_left(29));
         let slot = usize::try_from(hash >> 40).unwrap_or_default() % Self::RECENT;
         if self.recent.is_empty() {
             self.recent.resize(Self::RECENT, Recent::default());

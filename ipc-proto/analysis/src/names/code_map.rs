@@ -56,7 +56,8 @@ impl CodeMap {
         let first = match self.range_at(process, range.start) {
             Some(_) => range.start,
             None => {
-                { self.ranges.range((process, range.start)..).next() }.map_or(range.start, |(key, _)| key.1)
+                let next = self.ranges.range((process, range.start)..).next();
+                next.map_or(range.start, |(key, _)| key.1)
             }
         };
         let end = self.ranges.get(&(process, last)).map_or(range.end, |last| last.end);
