@@ -10,8 +10,8 @@ use core::hint::black_box;
 use std::io::{self, Write};
 
 use nettrace::{
-    Counter, Event, EventAssembler, Fields, Held, Limits, LossCounter, Metadata, Order, Parser, Progress,
-    Record, Scalar, SequencePoint, Slot, Stack, Table, ThreadSequence, Trace, TraceBytes, TraceWriter,
+    Counter, Event, EventAssembler, Fields, Held, IdMap, Limits, LossCounter, Metadata, Order, Parser,
+    Progress, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace, TraceBytes, TraceWriter,
     Version, clr,
 };
 
@@ -74,7 +74,7 @@ pub fn events(bytes: &[u8]) -> u64 {
 /// Reads each event with its metadata record, its stack, and the losses of its thread, from tables of the caller.
 pub fn joined<'w>(bytes: &'w [u8], joins: &mut Joins<'w>) -> u64 {
     let mut parser = Parser::new(Limits::default());
-    let (mut metadata, mut stacks) = (Table::new(&mut joins.metadata), Table::new(&mut joins.stacks));
+    let (mut metadata, mut stacks) = (IdMap::new(&mut joins.metadata), IdMap::new(&mut joins.stacks));
     let mut loss = LossCounter::new(&mut joins.threads);
     let (mut events, mut frames) = (0, 0);
     loop {
@@ -116,7 +116,7 @@ pub fn joined<'w>(bytes: &'w [u8], joins: &mut Joins<'w>) -> u64 {
 /// bytes of their payloads.
 pub fn fields<'w>(bytes: &'w [u8], metadata: &mut [Slot<Metadata<'w>>]) -> u64 {
     let mut parser = Parser::new(Limits::default());
-    let mut metadata = Table::new(metadata);
+    let mut metadata = IdMap::new(metadata);
     let (mut payload, mut items, mut pointer_size) = (0, 0_u64, 8);
     loop {
         let event = match parser.next_event(bytes) {

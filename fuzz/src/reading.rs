@@ -46,7 +46,7 @@ pub(crate) type Plain = (u32, u64, Vec<u8>);
 
 struct Reading<'s> {
     seen: Seen,
-    loss: LossCounter<'s>,
+    loss: LossCounter<&'s mut [Slot<Counter>]>,
     version: Version,
 }
 

@@ -2,8 +2,8 @@ use std::collections::{HashMap, HashSet};
 
 use arbitrary::{Result, Unstructured};
 use nettrace::{
-    Block, BlockKind, Event, Held, LossBuf, LossCounter, Order, OrderBuf, Record, SequencePoint, Slot, Store,
-    StoreFull, Table, ThreadSequence, Trace, Version,
+    Block, BlockKind, Event, Held, IdMap, LossCounter, Order, Record, SequencePoint, Slot, Store, StoreFull,
+    ThreadSequence, Trace, Version,
 };
 
 /// Tables, stores, the order of time and losses, in memory of the caller, equal maps and sorted lists without a limit
@@ -35,7 +35,7 @@ fn key(u: &mut Unstructured<'_>) -> Result<u64> {
 fn table(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Slot::default(); u.int_in_range(0..=40)?];
     let room = slots.len();
-    let (mut table, mut map) = (Table::new(&mut slots), HashMap::new());
+    let (mut table, mut map) = (IdMap::new(&mut slots), HashMap::new());
     while !u.is_empty() {
         let key = key(u)?;
         match u.int_in_range(0..=9)? {
@@ -126,7 +126,7 @@ fn order(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Held::default(); u.int_in_range(0..=24)?];
     let len = slots.len();
     let (mut order, mut events) = (Order::new(&mut slots), Events::default());
-    let (mut growing, mut all) = (OrderBuf::default(), Events::default());
+    let (mut growing, mut all) = (Order::new(Vec::new()), Events::default());
     let mut now = 0u64;
     for item in 0..2000u32 {
         if u.is_empty() {
@@ -145,12 +145,7 @@ fn order(u: &mut Unstructured<'_>) -> Result<()> {
                     // Up to a quarter of the slots may be popped ones.
                     Err(back) => assert!(back == item && events.held.len() + len / 4 >= len, "there is room"),
                 }
-                if growing.push(now, item).is_err() {
-                    growing.grow(3);
-                    while growing.push(now, item).is_err() {
-                        growing.grow(growing.capacity());
-                    }
-                }
+                assert!(growing.push(now, item).is_ok());
                 all.held.push((now, item));
             }
             160..=179 => {
@@ -246,7 +241,7 @@ impl Losses {
 fn loss(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Slot::default(); 1024];
     let (mut loss, mut growing, mut model) =
-        (LossCounter::new(&mut slots), LossBuf::default(), Losses::default());
+        (LossCounter::new(&mut slots), LossCounter::default(), Losses::default());
     let mut few = [Slot::default(); 4];
     let (mut cramped, mut seen) = (LossCounter::new(&mut few), HashSet::new());
     let version = if u.arbitrary()? { Version::V6 } else { Version::V4 };
@@ -294,13 +289,21 @@ fn loss(u: &mut Unstructured<'_>) -> Result<()> {
         };
         assert_eq!((loss.record(&step), growing.record(&step)), (expected, expected), "{step:?}");
         cramped.record(&step);
-        for loss in [&loss, growing.get()] {
-            assert_eq!(
-                (loss.lost(), loss.lost_at_start(), loss.gaps(), loss.went_back()),
-                (model.lost, model.lost_at_start, model.gaps, model.went_back)
-            );
-            assert_eq!(loss.untracked(), 0);
-        }
+        let counts = [model.lost, model.lost_at_start, model.gaps, model.went_back, 0];
+        assert_eq!(
+            [loss.lost(), loss.lost_at_start(), loss.gaps(), loss.went_back(), loss.untracked()],
+            counts
+        );
+        assert_eq!(
+            [
+                growing.lost(),
+                growing.lost_at_start(),
+                growing.gaps(),
+                growing.went_back(),
+                growing.untracked()
+            ],
+            counts
+        );
         let threads: HashMap<u64, u64> = loss.threads().collect();
         assert!(threads == model.threads.iter().map(|(thread, counted)| (*thread, counted.lost)).collect());
         assert!(seen.len() <= 4 || cramped.untracked() > 0 || cramped.threads().count() <= 4);

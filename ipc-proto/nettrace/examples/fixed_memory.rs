@@ -32,7 +32,7 @@ impl Memory {
 pub(crate) fn read_trace<'m>(
     mut source: impl Read,
     memory: &'m mut Memory,
-) -> std::io::Result<(u64, u64, LossCounter<'m>, End)> {
+) -> std::io::Result<(u64, u64, LossCounter<&'m mut [Slot<Counter>; 64]>, End)> {
     let mut stacks = Store::new(&mut memory.stack_slots, &mut memory.stack_bytes);
     let mut loss = LossCounter::new(&mut memory.threads);
     let mut parser = Parser::new(Limits { record: 64 << 10, ..Limits::default() });

@@ -3,6 +3,5 @@ pub(crate) mod context;
 pub(crate) mod event_assembler;
 pub(crate) mod event_queue;
 pub(crate) mod metadata_buf;
-pub(crate) mod number_map;
 pub(crate) mod parser_buf;
 pub(crate) mod trace_event;

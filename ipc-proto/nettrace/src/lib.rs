@@ -34,14 +34,12 @@ pub use describe::scalar::Scalar;
 pub use encoding::text::Str;
 pub use encoding::varint::{Varint32, Varint64, Zigzag64};
 pub use error::{DecodeError, DecodeErrorKind};
-#[cfg(feature = "alloc")]
-pub use join::loss::LossBuf;
+pub use join::backing::Backing;
+pub use join::id_map::{IdMap, Slot, StoreFull};
 pub use join::loss::{Counter, LossCounter};
-#[cfg(feature = "alloc")]
-pub use join::order::OrderBuf;
 pub use join::order::{Held, Order};
 pub use join::store::{Place, Store};
-pub use join::table::{Slot, StoreFull, Table};
+
 pub use parse::block::{Block, BlockKind, TimeRange};
 pub use parse::calendar_time::CalendarTime;
 pub use parse::clock::TraceClock;

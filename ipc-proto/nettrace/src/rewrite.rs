@@ -14,7 +14,7 @@ use ipc_proto::Guid;
 
 use crate::describe::field::Fields;
 use crate::describe::metadata::Metadata;
-use crate::join::table::Table;
+use crate::join::id_map::{IdMap, Slot};
 use crate::parse::end::End;
 use crate::parse::event::Event;
 use crate::parse::label::{Label, LabelList};
@@ -57,9 +57,9 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 pub struct Rewrite<'s> {
     options: RewriteOptions<'s>,
     writer: TraceWriter<'s>,
-    metadata: Table<'s, MetadataState>,
-    threads: Table<'s, ThreadState>,
-    labels: Table<'s, Activities>,
+    metadata: IdMap<&'s mut [Slot<MetadataState>]>,
+    threads: IdMap<&'s mut [Slot<ThreadState>]>,
+    labels: IdMap<&'s mut [Slot<Activities>]>,
     from: Version,
     to: Version,
     counts: RewriteCounts,
@@ -93,9 +93,9 @@ impl<'s> Rewrite<'s> {
         Ok(Self {
             options,
             writer: TraceWriter::without_trace(to, space.buffer)?,
-            metadata: Table::new(space.metadata),
-            threads: Table::new(space.threads),
-            labels: Table::new(space.labels),
+            metadata: IdMap::new(space.metadata),
+            threads: IdMap::new(space.threads),
+            labels: IdMap::new(space.labels),
             from: to,
             to,
             counts: RewriteCounts::default(),

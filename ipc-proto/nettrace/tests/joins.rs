@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use ipc_fuzz::RecordedTrace;
 use ipc_proto::wire::steps;
 use nettrace::{
-    Event, Held, Limits, LossBuf, LossCounter, Order, OrderBuf, Parser, Record, Slot, Store, StoreFull,
-    Table, Thread, Trace, Version,
+    Event, Held, IdMap, Limits, LossCounter, Order, Parser, Record, Slot, Store, StoreFull, Thread, Trace,
+    Version,
 };
 use proptest::prelude::*;
 
@@ -152,25 +152,17 @@ proptest! {
         }
     }
 
-    /// One that owns its slots behaves the same, and has the room that it is given.
+    /// One whose memory grows behaves the same.
     #[test]
     fn owned_order(acts in proptest::collection::vec(act(), 0..200)) {
         let mut slots = vec![Held::default(); 200];
         let mut want = Order::new(&mut slots);
-        let mut order = OrderBuf::default();
-        prop_assert_eq!(order.capacity(), 0);
-        let mut room = 0;
+        let mut order = Order::default();
         for (i, act) in acts.into_iter().enumerate() {
             match act {
                 Act::Push(time) => {
                     want.push(time, i).unwrap();
-                    if let Err(item) = order.push(time, i) {
-                        prop_assert_eq!(item, i);
-                        order.grow(3);
-                        room += 3;
-                        prop_assert!(order.capacity() >= room);
-                        prop_assert_eq!(order.push(time, i), Ok(()));
-                    }
+                    order.push(time, i).unwrap();
                 }
                 Act::Release(time) => {
                     want.release(time);
@@ -200,7 +192,7 @@ proptest! {
     ) {
         let room = slots;
         let mut slots = vec![Slot::default(); slots];
-        let mut table = Table::new(&mut slots);
+        let mut table = IdMap::new(&mut slots);
         let mut map = HashMap::new();
         for (i, (act, key, wide)) in acts.into_iter().enumerate() {
             let key = if wide { (key << 33) | (key % 4) } else { key };
@@ -248,12 +240,12 @@ fn store() {
     }
 }
 
-/// One that owns its slots counts the same, for any number of threads.
+/// One whose memory grows counts the same, for any number of threads.
 #[test]
 fn owned_loss() {
     for RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
         let mut slots = vec![Slot::default(); 1024];
-        let (mut want, mut loss) = (LossCounter::new(&mut slots), LossBuf::default());
+        let (mut want, mut loss) = (LossCounter::new(&mut slots), LossCounter::default());
         let mut parser = Parser::new(Limits::default());
         loop {
             let step = parser.next(&bytes);
@@ -263,17 +255,18 @@ fn owned_loss() {
                 step => assert_eq!(loss.record(step), want.record(step), "{name}"),
             }
         }
-        let numbers = |loss: &LossCounter<'_>| (loss.lost(), loss.gaps(), loss.went_back(), loss.untracked());
-        assert_eq!(numbers(loss.get()), numbers(&want), "{name}");
+        let numbers = [loss.lost(), loss.gaps(), loss.went_back(), loss.untracked()];
+        assert_eq!(numbers, [want.lost(), want.gaps(), want.went_back(), want.untracked()], "{name}");
+        assert!(loss.threads().eq(want.threads()), "{name}");
     }
-    let mut loss = LossBuf::default();
+    let mut loss = LossCounter::default();
     for sequence in [1, 3] {
         for capture_thread in 0..1000 {
             let event = Event { sequence, capture_thread, ..Event::default() };
             assert_eq!(loss.record(&Record::Event(event)), sequence / 2);
         }
     }
-    assert_eq!((loss.get().lost(), loss.get().untracked()), (1000, 0));
+    assert_eq!((loss.lost(), loss.untracked()), (1000, 0));
 }
 
 #[test]
@@ -313,15 +306,16 @@ fn calls_of_a_table_have_a_limit() {
         &|n| one_branch(n).wrapping_mul(GATHER),
     ];
     let mut slots = vec![Slot::default(); 1 << 14];
-    let mut table = Table::new(&mut slots);
+    let mut table = IdMap::new(&mut slots);
     let mut most = 0;
     for number in numbers {
         table.clear();
-        let mut call = |call: &mut dyn FnMut(&mut Table<'_, u64>)| {
+        let mut steps_of = |call: &mut dyn FnMut(&mut IdMap<&mut Vec<Slot<u64>>>)| {
             let before = steps::counted();
             call(&mut table);
-            most = most.max(steps::counted() - before);
+            steps::counted() - before
         };
+        let mut call = |of: &mut dyn FnMut(&mut IdMap<&mut Vec<Slot<u64>>>)| most = most.max(steps_of(of));
         for n in 1..NUMBERS {
             call(&mut |table| assert_eq!(table.insert(number(n), n), Ok(None)));
         }
@@ -329,7 +323,11 @@ fn calls_of_a_table_have_a_limit() {
             call(&mut |table| assert_eq!(table.get(number(n)), Some(&n)));
             call(&mut |table| assert_eq!(table.get_mut(number(n)), Some(&mut { n })));
         }
-        for n in 1..NUMBERS {
+        // The first removal may add all values to the tree.
+        let first = steps_of(&mut |table| assert_eq!(table.remove(number(1)), Some(1)));
+        assert!(first <= LIMIT * NUMBERS, "{first}");
+        let mut call = |of: &mut dyn FnMut(&mut IdMap<&mut Vec<Slot<u64>>>)| most = most.max(steps_of(of));
+        for n in 2..NUMBERS {
             call(&mut |table| assert_eq!(table.remove(number(n)), Some(n)));
             call(&mut |table| assert_eq!(table.get(number(n)), None));
         }
@@ -342,7 +340,7 @@ fn calls_of_a_table_have_a_limit() {
 #[test]
 fn vacant_slots_take_no_time() {
     let mut slots = vec![Slot::default(); 1 << 14];
-    let mut table = Table::new(&mut slots);
+    let mut table = IdMap::new(&mut slots);
     (0..1000).for_each(|n| assert_eq!(table.insert(n, n), Ok(None)));
     table.clear();
     assert_eq!(table.insert(7, 8), Ok(None));

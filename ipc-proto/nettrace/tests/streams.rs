@@ -40,7 +40,7 @@ struct Counting<'s> {
     version: Version,
     summary: Summary,
     digest: Sha256,
-    loss: LossCounter<'s>,
+    loss: LossCounter<&'s mut [Slot<nettrace::Counter>]>,
 }
 
 impl<'s> Counting<'s> {

@@ -3,6 +3,7 @@ use core::fmt::Display;
 use core::hash::Hash;
 
 use ipc_proto::Decode;
+use ipc_proto::wire::{WireError, WireErrorKind};
 use nettrace::*;
 
 use crate::wire::{Sum, value};
@@ -57,23 +58,34 @@ fn chars(text: &Str<'_>, visit: &mut dyn FnMut(char)) {
     each(text.chars(), visit);
 }
 
+type Losses = LossCounter<&'static mut [Slot<Counter>]>;
+type Times = Order<&'static mut [Held<(Event<'static>, u64)>]>;
+type Map = IdMap<&'static mut [Slot<Metadata<'static>>]>;
+
 proves! { KEEP:
-    LossCounter::new, LossCounter::resync, LossCounter::record, LossCounter::event, LossCounter::lost, LossCounter::lost_at_start, LossCounter::gaps, LossCounter::went_back, LossCounter::untracked, threads,
-    Order::<(Event<'_>, u64)>::new, Order::<(Event<'_>, u64)>::len, Order::<(Event<'_>, u64)>::is_empty,
-    Order::<(Event<'_>, u64)>::late, Order::<(Event<'_>, u64)>::push, Order::<(Event<'_>, u64)>::release,
-    Order::<(Event<'_>, u64)>::release_all, Order::<(Event<'_>, u64)>::pop, <Held<u64> as Default>::default,
+    Losses::new, Losses::resync, Losses::record, Losses::event, Losses::lost, Losses::lost_at_start, Losses::gaps,
+    Losses::went_back, Losses::untracked, threads,
+    Times::new, Times::len, Times::is_empty, Times::late, Times::push, Times::release, Times::release_all, Times::pop,
+    waiting, <Held<u64> as Default>::default,
     Store::new, Store::insert, Store::get, Store::clear,
-    Table::<Metadata<'_>>::new, Table::<Metadata<'_>>::len, Table::<Metadata<'_>>::is_empty,
-    Table::<Metadata<'_>>::get, Table::<Metadata<'_>>::get_mut, Table::<Metadata<'_>>::insert, Table::<u64>::remove,
-    Table::<Metadata<'_>>::clear, items,
+    Map::new, Map::len, Map::is_empty, Map::get, Map::get_mut, Map::insert, IdMap::<&mut [Slot<u64>]>::remove, Map::clear,
+    items, slots::<[u8]>, slots::<[u8; 4]>, slots::<&mut [u8]>,
 }
 
-fn threads(loss: &LossCounter<'_>, visit: &mut dyn FnMut((u64, u64))) {
+fn threads(loss: &Losses, visit: &mut dyn FnMut((u64, u64))) {
     each(loss.threads(), visit);
 }
 
-fn items<'t>(table: &'t Table<'_, u64>, visit: &mut dyn FnMut((u64, &'t u64))) {
-    each(table.iter(), visit);
+fn items<'m>(map: &'m Map, visit: &mut dyn FnMut((u64, &'m Metadata<'static>))) {
+    each(map.iter(), visit);
+}
+
+fn waiting<'o>(order: &'o mut Times, visit: &mut dyn FnMut(&'o mut (Event<'static>, u64))) {
+    each(order.iter_mut(), visit);
+}
+
+fn slots<B: Backing<Slot = u8> + ?Sized>(backing: &mut B) -> (bool, usize, usize) {
+    (backing.grow(), backing.slots().len(), backing.slots_mut().len())
 }
 
 proves! { WRITE:
@@ -118,4 +130,6 @@ proves! { NETTRACE_DISPLAY:
     <BadBlock as Display>::fmt, <Corruption as Display>::fmt, <End as Display>::fmt, <Truncation as Display>::fmt,
     <RewriteError as Display>::fmt, <StoreFull as Display>::fmt, <Str<'_> as Display>::fmt, <Version as Display>::fmt,
     <FileTime as Display>::fmt, <InvalidTrace as Display>::fmt, <WriteError as Display>::fmt,
+    <DecodeError as Display>::fmt, <DecodeErrorKind as Display>::fmt,
+    <DecodeError as From<WireError>>::from, <DecodeErrorKind as From<WireErrorKind>>::from,
 }

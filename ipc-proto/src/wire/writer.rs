@@ -121,7 +121,6 @@ impl<'b> Writer<'b> {
 
 /// Copies as many bytes as fit. `copy_from_slice` would panic for different lengths, and the compiler cannot always prove that
 /// they are equal.
-#[inline]
 pub fn copy(to: &mut [u8], from: &[u8]) {
     steps::count(from.len());
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);

@@ -89,7 +89,7 @@ struct Report {
 pub struct Reader {
     report: Report,
     parser: Parser,
-    loss: LossCounter<'static>,
+    loss: LossCounter<&'static mut [Slot<Counter>]>,
     pub(crate) trace: Option<Trace<'static>>,
     end: Option<End>,
 }

@@ -1,12 +1,11 @@
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use ipc_proto::Guid;
 use ipc_proto::wire::steps;
 
 use crate::assemble::metadata_buf::MetadataBuf;
-use crate::assemble::number_map::{NumberMap, clear};
+use crate::join::id_map::{IdMap, Slot};
 use crate::parse::clock::TraceClock;
 use crate::parse::event::Event;
 use crate::parse::label::{Label, LabelList, Labels};
@@ -32,13 +31,12 @@ pub(crate) struct StreamContext {
     clock: TraceClock,
     omits_stacks: bool,
     metadata: Arena<MetadataBuf>,
-    metadata_ids: NumberMap<u32>,
-    /// V6. Indexes come and go without a limit, so this is not a [`NumberMap`], which never shrinks.
+    metadata_ids: GrowingMap<u32>,
+    /// V6.
     threads: Arena<ThreadBuf>,
-    thread_indexes: BTreeMap<u64, u32>,
-    recent_threads: RecentThreads,
-    stacks: NumberMap<Place>,
-    label_lists: NumberMap<LabelDigest>,
+    thread_indexes: GrowingMap<u32>,
+    stacks: GrowingMap<Place>,
+    label_lists: GrowingMap<LabelDigest>,
     /// The bytes of stacks and label lists.
     bytes: Vec<u8>,
 }
@@ -52,11 +50,17 @@ pub(crate) struct References {
     thread: u32,
 }
 
+/// Values by id in memory that grows.
+type GrowingMap<V> = IdMap<Vec<Slot<V>>>;
+
+/// The bytes of memory that a cleared map or buffer keeps for its next values.
+const KEPT: usize = 1 << 20;
+
 /// A place that no entry has.
 const NOWHERE: u32 = u32::MAX;
 
 /// A part of [`StreamContext::bytes`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Place {
     start: u32,
     len: u32,
@@ -65,7 +69,7 @@ struct Place {
 /// A label list, with the labels that replace parts of an event or of its description.
 ///
 /// A list is read once, when it is stored: many events may refer to it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LabelDigest {
     place: Place,
     pub(crate) activity_id: Option<Guid>,
@@ -78,15 +82,7 @@ pub(crate) struct LabelDigest {
 
 impl LabelDigest {
     fn new(place: Place, labels: Labels<'_>) -> Self {
-        let mut digest = Self {
-            place,
-            activity_id: None,
-            related_activity_id: None,
-            opcode: None,
-            keywords: None,
-            level: None,
-            version: None,
-        };
+        let mut digest = Self { place, ..Self::default() };
         for label in labels {
             match label {
                 // The first activity counts; of the others the last.
@@ -164,8 +160,7 @@ impl StreamContext {
             Record::LabelList(list) => self.store_label_list(list),
             Record::Thread(thread) => self.store_thread(thread),
             Record::RemoveThread(row) => {
-                if let Some(place) = self.thread_indexes.remove(&row.thread) {
-                    self.recent_threads.set(row.thread, NOWHERE);
+                if let Some(place) = self.thread_indexes.remove(row.thread) {
                     self.threads.retire(place);
                 }
             }
@@ -186,30 +181,29 @@ impl StreamContext {
         let id = metadata.get().id.into();
         let old = self.metadata_ids.get(id).copied();
         if let Some(place) = self.metadata.replace(old, metadata, record.len()) {
-            self.metadata_ids.insert(id, place);
+            let _ = self.metadata_ids.insert(id, place);
         }
     }
 
     fn store_thread(&mut self, thread: &Thread<'_>) {
-        let old = self.thread_indexes.get(&thread.index).copied();
+        let old = self.thread_indexes.get(thread.index).copied();
         let size = thread.entries.as_bytes().len();
         if let Some(place) = self.threads.replace(old, ThreadBuf::new(thread), size) {
-            self.thread_indexes.insert(thread.index, place);
-            self.recent_threads.set(thread.index, place);
+            let _ = self.thread_indexes.insert(thread.index, place);
         }
     }
 
     fn store_stack(&mut self, stack: &Stack<'_>) {
         let id = stack.id.into();
         let place = self.store_bytes(self.stacks.get(id).copied(), stack.bytes);
-        self.stacks.insert(id, place);
+        let _ = self.stacks.insert(id, place);
     }
 
     fn store_label_list(&mut self, list: &LabelList<'_>) {
         let id = list.id.into();
         let old = self.label_lists.get(id).map(|digest| digest.place);
         let place = self.store_bytes(old, list.labels.as_bytes());
-        self.label_lists.insert(id, LabelDigest::new(place, list.labels));
+        let _ = self.label_lists.insert(id, LabelDigest::new(place, list.labels));
     }
 
     /// Stores a stack or a label list, in the place of the `old` one of its number if that is long enough.
@@ -241,21 +235,23 @@ impl StreamContext {
     }
 
     fn clear_stacks_and_labels(&mut self) {
-        self.stacks.clear();
-        self.label_lists.clear();
-        clear(&mut self.bytes);
+        self.stacks.clear_and_shrink(KEPT);
+        self.label_lists.clear_and_shrink(KEPT);
+        self.bytes.clear();
+        if self.bytes.capacity() > KEPT {
+            self.bytes = Vec::new();
+        }
     }
 
     /// Removes the records that are not valid after a sequence point. No stored event may refer to them.
     pub(crate) fn pass(&mut self, point: &SequencePoint) {
         self.clear_stacks_and_labels();
         if point.flushes_metadata() {
-            self.metadata_ids.clear();
+            self.metadata_ids.clear_and_shrink(KEPT);
             self.metadata.clear();
         }
         if point.flushes_threads() {
-            self.thread_indexes.clear();
-            self.recent_threads = RecentThreads::default();
+            self.thread_indexes.clear_and_shrink(KEPT);
             self.threads.clear();
         }
     }
@@ -276,23 +272,10 @@ impl StreamContext {
 
     /// Returns the places of what an event refers to.
     #[inline]
-    pub(crate) fn refer(&mut self, event: &Event<'_>) -> References {
+    pub(crate) fn refer(&self, event: &Event<'_>) -> References {
         let metadata = self.metadata_ids.get(event.metadata_id.into()).copied().unwrap_or(NOWHERE);
-        let thread = if self.thread_indexes.is_empty() {
-            NOWHERE
-        } else {
-            self.recent_threads.get(event.thread).unwrap_or_else(|| self.find_thread(event.thread))
-        };
+        let thread = self.thread_indexes.get(event.thread).copied().unwrap_or(NOWHERE);
         References { metadata, thread }
-    }
-
-    /// Returns the place of a thread by its index.
-    #[cold]
-    #[inline(never)]
-    fn find_thread(&mut self, index: u64) -> u32 {
-        let place = self.thread_indexes.get(&index).copied().unwrap_or(NOWHERE);
-        self.recent_threads.set(index, place);
-        place
     }
 
     #[inline]
@@ -331,38 +314,6 @@ impl Place {
     fn range(self) -> core::ops::Range<usize> {
         let [start, len] = [self.start, self.len].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         start..start.saturating_add(len)
-    }
-}
-
-/// The places of threads that were looked up or stored last, each at one slot: a lookup in an ordered map takes longer
-/// than the rest of what an event refers to.
-#[derive(Debug)]
-struct RecentThreads([(u64, u32); 64]);
-
-impl RecentThreads {
-    #[inline]
-    fn get(&self, index: u64) -> Option<u32> {
-        let (recent, place) = self.0.get(Self::slot(index))?;
-        (*recent == index).then_some(*place)
-    }
-
-    fn set(&mut self, index: u64, place: u32) {
-        if let Some(slot) = self.0.get_mut(Self::slot(index)) {
-            *slot = (index, place);
-        }
-    }
-
-    /// Indexes count up, so those of a few threads have different slots.
-    #[inline]
-    fn slot(index: u64) -> usize {
-        usize::try_from(index & 63).unwrap_or_default()
-    }
-}
-
-impl Default for RecentThreads {
-    /// No thread has a place.
-    fn default() -> Self {
-        Self([(0, NOWHERE); 64])
     }
 }
 

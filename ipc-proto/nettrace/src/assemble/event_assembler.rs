@@ -1,10 +1,12 @@
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::assemble::context::{References, StreamContext};
 use crate::assemble::event_queue::EventQueue;
 use crate::assemble::parser_buf::ParserBuf;
 use crate::assemble::trace_event::TraceEvent;
-use crate::join::loss::LossBuf;
+use crate::join::id_map::Slot;
+use crate::join::loss::{Counter, LossCounter};
 use crate::parse::end::End;
 use crate::parse::event::Event;
 use crate::parse::parser::{Limits, Record};
@@ -70,7 +72,7 @@ use crate::parse::trace::Trace;
 pub struct EventAssembler {
     records: ParserBuf,
     context: StreamContext,
-    loss: LossBuf,
+    loss: LossCounter<Vec<Slot<Counter>>>,
     /// Which blocks to skip.
     times: Option<TimeFilter>,
     /// For the order of time.
@@ -118,7 +120,7 @@ impl EventAssembler {
         Self {
             records: ParserBuf::new(limits),
             context: StreamContext::default(),
-            loss: LossBuf::default(),
+            loss: LossCounter::default(),
             times: None,
             queue: None,
             passed: None,
@@ -227,14 +229,14 @@ impl EventAssembler {
     /// the same thread, or at a sequence point.
     #[must_use]
     pub const fn lost(&self) -> u64 {
-        self.loss.get().lost()
+        self.loss.lost()
     }
 
     /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost) does
     /// not count. See [`LossCounter`](crate::LossCounter).
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
-        self.loss.get().lost_at_start()
+        self.loss.lost_at_start()
     }
 
     /// Returns how many events came after a younger one although they should have come [in order](Self::in_order).
@@ -341,7 +343,11 @@ impl EventAssembler {
     }
 
     /// Stores a record that is not an event. Returns the progress if there is no record.
-    fn store(context: &mut StreamContext, loss: &mut LossBuf, record: &Record<'_>) -> Option<Progress> {
+    fn store(
+        context: &mut StreamContext,
+        loss: &mut LossCounter<Vec<Slot<Counter>>>,
+        record: &Record<'_>,
+    ) -> Option<Progress> {
         match record {
             Record::More { .. } => Some(Progress::More),
             Record::End(end) => Some(Progress::End(*end)),

@@ -4,7 +4,7 @@ use ipc_proto::Guid;
 use ipc_proto::wire::{steps, to_u32, to_usize};
 
 use crate::assemble::context::References;
-use crate::join::order::{Held, OrderBuf};
+use crate::join::order::{Held, Order};
 use crate::parse::event::Event;
 
 /// An event that waits, in half the memory of an [`Event`]: its activities, its payload and its stack are in the buffer of
@@ -44,7 +44,7 @@ impl WaitingEvent {
 /// Events that wait for older ones, with copies of their payloads, in a limited amount of memory.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    order: OrderBuf<WaitingEvent>,
+    order: Order<Vec<Held<WaitingEvent>>>,
     /// The activities, the payloads, and V3's stacks. Those of popped events stay until their room is needed.
     bytes: Vec<u8>,
     /// Bytes of events that were not popped.
@@ -57,7 +57,7 @@ pub(crate) struct EventQueue {
 impl EventQueue {
     /// Creates an empty queue, which takes up to `limit` bytes of memory, and one event more.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { order: OrderBuf::default(), bytes: Vec::new(), used: 0, limit, next: None }
+        Self { order: Order::default(), bytes: Vec::new(), used: 0, limit, next: None }
     }
 
     pub(crate) const fn limit(&self) -> usize {
@@ -225,7 +225,7 @@ impl EventQueue {
         let slot = size_of::<Held<WaitingEvent>>();
         let increment = self.increment(self.order.capacity().saturating_mul(slot));
         let more = self.left().min(increment).checked_div(slot).unwrap_or_default();
-        self.order.grow(if self.order.capacity() == 0 { more.max(1) } else { more });
+        self.order.reserve(if self.order.capacity() == 0 { more.max(1) } else { more });
         self.order.has_room()
     }
 

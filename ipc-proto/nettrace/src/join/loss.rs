@@ -1,11 +1,12 @@
-use crate::join::table::{Slot, StoreFull, Table};
+use crate::join::backing::Backing;
+use crate::join::id_map::{IdMap, Slot, StoreFull};
 use crate::parse::event::Event;
 use crate::parse::parser::Record;
 use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
 use crate::parse::trace::Version;
 
-/// Counts the events that a runtime dropped because its buffer was full, in slots that the caller owns, one for each
-/// capture thread.
+/// Counts the events that a runtime dropped because its buffer was full. It has a slot for each capture thread, in
+/// memory of the caller or in a `Vec`, which grows with the number of threads.
 ///
 /// The events of a thread are numbered; a missing number is a lost event. Losses after the last event of a thread are
 /// counted at the next sequence point. Numbers wrap. A number that is 2^31 or more ahead is one that went back, which is
@@ -28,8 +29,8 @@ use crate::parse::trace::Version;
 /// assert_eq!(loss.lost(), 3);
 /// ```
 #[derive(Debug)]
-pub struct LossCounter<'s> {
-    threads: Table<'s, Counter>,
+pub struct LossCounter<B> {
+    threads: IdMap<B>,
     version: Version,
     /// The current sequence point flushes the threads.
     flush: bool,
@@ -49,12 +50,12 @@ pub struct Counter {
     lost: u64,
 }
 
-impl<'s> LossCounter<'s> {
+impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     /// Creates a counter for a stream.
     #[must_use]
-    pub fn new(slots: &'s mut [Slot<Counter>]) -> Self {
+    pub fn new(slots: B) -> Self {
         Self {
-            threads: Table::new(slots),
+            threads: IdMap::new(slots),
             version: Version::V4,
             flush: false,
             resynced: false,
@@ -98,8 +99,11 @@ impl<'s> LossCounter<'s> {
     /// Counts the next event, and returns how many lost events it reveals.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) -> u32 {
-        if is_expected(&mut self.threads, event) {
-            return 0;
+        if let Some(counter) = self.threads.get_mut(event.capture_thread) {
+            if event.sequence == counter.last.wrapping_add(1) {
+                counter.last = event.sequence;
+                return 0;
+            }
         }
         self.unexpected(event.capture_thread, event.sequence)
     }
@@ -115,7 +119,7 @@ impl<'s> LossCounter<'s> {
             Some(counter) if v6 || sequence != 1 => {
                 self.gap(thread, sequence, sequence.wrapping_sub(counter.last).wrapping_sub(1))
             }
-            // Another thread has got its id.
+            // 1 again: a new thread has the id of one that ended. Nothing is lost.
             Some(_) => self.gap(thread, sequence, 0),
             None => self.first(thread, sequence, sequence.wrapping_sub(1)),
         }
@@ -241,107 +245,9 @@ impl<'s> LossCounter<'s> {
     }
 }
 
-/// Returns whether the event has the next number of its thread, which is then the last one.
-#[inline]
-fn is_expected(threads: &mut Table<'_, Counter>, event: &Event<'_>) -> bool {
-    let Some(counter) = threads.get_mut(event.capture_thread) else { return false };
-    let is_next = event.sequence == counter.last.wrapping_add(1);
-    if is_next {
-        counter.last = event.sequence;
-    }
-    is_next
-}
-
-/// A [`LossCounter`] that owns its slots, and adds slots for new threads.
-///
-/// ```
-/// use nettrace::{Event, LossBuf, Record};
-///
-/// let mut loss = LossBuf::default();
-/// for thread in 0..1000 {
-///     for sequence in [7, 8, 10] {
-///         let event = Event { sequence, capture_thread: thread, ..Event::default() };
-///         loss.record(&Record::Event(event));
-///     }
-/// }
-/// assert_eq!(loss.get().lost(), 1000);
-/// ```
 #[cfg(feature = "alloc")]
-#[derive(Debug)]
-pub struct LossBuf {
-    slots: alloc::vec::Vec<Slot<Counter>>,
-    /// The counter without its slots.
-    loss: LossCounter<'static>,
-}
-
-#[cfg(feature = "alloc")]
-impl LossBuf {
-    /// As [`LossCounter::record`].
-    #[inline]
-    pub fn record(&mut self, record: &Record<'_>) -> u32 {
-        self.with(|loss| loss.record(record))
-    }
-
-    /// As [`LossCounter::event`].
-    #[inline]
-    pub fn event(&mut self, event: &Event<'_>) -> u32 {
-        if is_expected(&mut self.loss.threads.lend(&mut self.slots), event) {
-            return 0;
-        }
-        self.with(|loss| loss.unexpected(event.capture_thread, event.sequence))
-    }
-
-    /// As [`LossCounter::resync`].
-    pub fn resync(&mut self) {
-        self.with(|loss| {
-            loss.resync();
-            0
-        });
-    }
-
-    #[inline]
-    fn with(&mut self, count: impl FnOnce(&mut LossCounter<'_>) -> u32) -> u32 {
-        let mut loss = self.loss.lend(&mut self.slots);
-        let lost = count(&mut loss);
-        let full = loss.threads.is_full();
-        self.loss = loss.lend(&mut []);
-        if full {
-            self.grow();
-        }
-        lost
-    }
-
-    /// Returns the counts. The [`threads`](LossCounter::threads) are not included.
-    #[must_use]
-    pub const fn get(&self) -> &LossCounter<'static> {
-        &self.loss
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        let len = self.slots.len().saturating_mul(2).max(16);
-        self.slots.resize(len, Slot::default());
-        self.loss.threads = self.loss.threads.extend(&mut self.slots).lend(&mut []);
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl Default for LossBuf {
+impl Default for LossCounter<alloc::vec::Vec<Slot<Counter>>> {
     fn default() -> Self {
-        let mut loss = Self { slots: alloc::vec::Vec::new(), loss: LossCounter::new(&mut []) };
-        loss.grow();
-        loss
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl LossCounter<'_> {
-    /// Returns this counter over its slots, which it does not own.
-    const fn lend<'t>(&self, slots: &'t mut [Slot<Counter>]) -> LossCounter<'t> {
-        let Self { ref threads, version, flush, resynced, lost, lost_at_start, gaps, went_back, untracked } =
-            *self;
-        let threads = threads.lend(slots);
-        LossCounter { threads, version, flush, resynced, lost, lost_at_start, gaps, went_back, untracked }
+        Self::new(alloc::vec::Vec::new())
     }
 }

@@ -1,6 +1,8 @@
 use ipc_proto::wire::steps;
 
-/// Sorts events by time, in slots that the caller owns.
+use crate::join::backing::Backing;
+
+/// Sorts events by time, in slots of the caller or in a `Vec`, which grows.
 ///
 /// The stream has the events thread by thread, so an event waits until it is certain that no older one follows: after an
 /// event that is [`sorted`](crate::Event::sorted), and at a sequence point. An item is the event itself if the stream
@@ -24,14 +26,8 @@ use ipc_proto::wire::steps;
 /// be older than one that was popped. [`late`](Self::late) counts those, and those that are late because a writer marked
 /// an event as sorted that was not.
 #[derive(Debug)]
-pub struct Order<'s, T> {
-    slots: &'s mut [Held<T>],
-    state: State,
-}
-
-/// An [`Order`] without its slots, which each method takes: always the same ones.
-#[derive(Debug)]
-struct State {
+pub struct Order<B> {
+    slots: B,
     /// The number of filled slots, popped ones included. They are runs in the order of time: the events of a thread, or
     /// some of them.
     filled: usize,
@@ -72,70 +68,41 @@ struct Run {
     place: usize,
 }
 
-impl<'s, T> Order<'s, T> {
-    /// Creates an empty order. Previous events in `slots` are overwritten.
+impl<T, B: Backing<Slot = Held<T>>> Order<B> {
+    /// Creates an empty order.
     #[must_use]
-    pub const fn new(slots: &'s mut [Held<T>]) -> Self {
-        Self { slots, state: State::EMPTY }
+    pub const fn new(slots: B) -> Self {
+        Self { slots, filled: 0, held: 0, runs: 0, growing: false, released: None, newest: 0, late: 0 }
     }
 
     /// Returns how many events wait.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.state.held
+        self.held
     }
 
     /// Returns whether no event waits.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.state.held == 0
+        self.held == 0
     }
 
     /// Returns how many events were popped after a younger one.
     #[must_use]
     pub const fn late(&self) -> u64 {
-        self.state.late
+        self.late
     }
 
     /// Adds an event.
     ///
     /// # Errors
-    /// Returns the event if there is no room.
+    /// Returns the event if there is no room. A `Vec` grows instead.
     #[inline]
     pub fn push(&mut self, timestamp: u64, item: T) -> Result<(), T> {
-        self.state.push(self.slots, timestamp, item)
-    }
-
-    /// Releases events up to `timestamp`: no older one follows.
-    #[inline]
-    pub fn release(&mut self, timestamp: u64) {
-        self.state.release(timestamp);
-    }
-
-    /// Releases all events: no older one follows, or there is no room to wait for it.
-    pub fn release_all(&mut self) {
-        self.state.release(u64::MAX);
-    }
-
-    /// Removes the oldest event, if it is released. The release ends when there is none.
-    #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        let place = self.state.pop(self.slots)?;
-        self.slots.get_mut(place)?.item.take()
-    }
-}
-
-impl State {
-    const EMPTY: Self =
-        Self { filled: 0, held: 0, runs: 0, growing: false, released: None, newest: 0, late: 0 };
-
-    #[inline]
-    fn push<T>(&mut self, slots: &mut [Held<T>], timestamp: u64, item: T) -> Result<(), T> {
-        if self.held == 0 {
-            (self.filled, self.runs, self.growing) = (0, 0, false);
-        } else if self.filled >= slots.len() {
-            self.compact(slots);
+        if !self.has_room() && !self.slots.grow() {
+            return Err(item);
         }
+        let slots = self.slots.slots_mut();
         let grows = self.growing
             && slots.get(self.filled.wrapping_sub(1)).is_some_and(|last| last.timestamp <= timestamp);
         let place = self.filled;
@@ -146,19 +113,53 @@ impl State {
         self.held = self.held.wrapping_add(1);
         self.growing = true;
         if !grows {
-            self.add_run(slots, Run { timestamp, place });
+            self.add_run(Run { timestamp, place });
         }
         Ok(())
     }
 
+    /// Returns whether there is room for another event without growth.
     #[inline]
-    fn release(&mut self, timestamp: u64) {
+    pub(crate) fn has_room(&mut self) -> bool {
+        if self.held == 0 {
+            (self.filled, self.runs, self.growing) = (0, 0, false);
+        } else if self.filled >= self.slots.slots().len() {
+            self.compact();
+        }
+        self.filled < self.slots.slots().len()
+    }
+
+    /// Releases events up to `timestamp`: no older one follows.
+    #[inline]
+    pub fn release(&mut self, timestamp: u64) {
         self.released = self.released.max(Some(timestamp));
+    }
+
+    /// Releases all events: no older one follows, or there is no room to wait for it.
+    pub fn release_all(&mut self) {
+        self.release(u64::MAX);
+    }
+
+    /// Removes the oldest event, if it is released. The release ends when there is none.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        let place = self.pop_place()?;
+        self.slots.slots_mut().get_mut(place)?.item.take()
+    }
+
+    /// Returns the waiting events in the order in which they were added.
+    pub fn iter_mut<'o>(&'o mut self) -> impl Iterator<Item = &'o mut T>
+    where
+        T: 'o,
+    {
+        let filled = self.slots.slots_mut().iter_mut().take(self.filled);
+        filled.filter(|slot| !slot.is_popped).filter_map(|slot| slot.item.as_mut())
     }
 
     /// Returns the slot of the oldest event, if it is released. The event stays there until the next one is added.
     #[inline]
-    fn pop<T>(&mut self, slots: &mut [Held<T>]) -> Option<usize> {
+    pub(crate) fn pop_place(&mut self) -> Option<usize> {
+        let slots = self.slots.slots_mut();
         let released = self.released?;
         let first = slots.first().map(|slot| slot.run);
         let Some(Run { timestamp, place }) = first.filter(|run| self.held > 0 && run.timestamp <= released)
@@ -190,7 +191,8 @@ impl State {
         Some(place)
     }
 
-    fn add_run<T>(&mut self, slots: &mut [Held<T>], run: Run) {
+    fn add_run(&mut self, run: Run) {
+        let slots = self.slots.slots_mut();
         let mut at = self.runs;
         self.runs = self.runs.wrapping_add(1);
         while at > 0 {
@@ -208,8 +210,9 @@ impl State {
     /// Moves waiting events to the front, if that frees a quarter of the slots; for less it would happen too often.
     #[cold]
     #[inline(never)]
-    fn compact<T>(&mut self, slots: &mut [Held<T>]) {
-        if self.held > slots.len().wrapping_sub(slots.len() >> 2) {
+    fn compact(&mut self) {
+        let len = self.slots.slots().len();
+        if self.held > len.wrapping_sub(len >> 2) {
             return;
         }
         let before = self.filled;
@@ -218,6 +221,7 @@ impl State {
         let mut begins = true;
         for from in 0..before {
             steps::count(1);
+            let slots = self.slots.slots_mut();
             let Some(slot) = slots.get_mut(from) else { break };
             begins |= slot.begins;
             let (timestamp, place) = (slot.timestamp, self.filled);
@@ -230,7 +234,7 @@ impl State {
             (to.is_popped, to.begins) = (false, begins);
             self.filled = self.filled.wrapping_add(1);
             if begins {
-                self.add_run(slots, Run { timestamp, place });
+                self.add_run(Run { timestamp, place });
             }
             begins = false;
         }
@@ -276,68 +280,12 @@ fn set_run<T>(slots: &mut [Held<T>], at: usize, run: Run) {
     }
 }
 
-/// An [`Order`] that owns its slots.
-///
-/// ```
-/// use nettrace::OrderBuf;
-///
-/// let mut order = OrderBuf::default();
-/// for timestamp in (0..1000).rev() {
-///     if order.push(timestamp, timestamp).is_err() {
-///         order.grow(64);
-///         order.push(timestamp, timestamp).unwrap();
-///     }
-/// }
-/// order.release(1);
-/// assert_eq!((order.pop(), order.pop(), order.pop()), (Some(0), Some(1), None));
-/// assert_eq!(order.len(), 998);
-/// ```
 #[cfg(feature = "alloc")]
-#[derive(Debug)]
-pub struct OrderBuf<T> {
-    slots: alloc::vec::Vec<Held<T>>,
-    state: State,
-}
-
-#[cfg(feature = "alloc")]
-impl<T> OrderBuf<T> {
-    /// As [`Order::push`].
-    ///
-    /// # Errors
-    /// Returns the event if there is no room: [`grow`](Self::grow) makes some.
-    #[inline]
-    pub fn push(&mut self, timestamp: u64, item: T) -> Result<(), T> {
-        self.state.push(&mut self.slots, timestamp, item)
-    }
-
+impl<T> Order<alloc::vec::Vec<Held<T>>> {
     /// Adds room for `more` events.
-    pub fn grow(&mut self, more: usize) {
+    pub(crate) fn reserve(&mut self, more: usize) {
         self.slots.reserve_exact(more);
         self.slots.extend(core::iter::repeat_with(Held::default).take(more));
-    }
-
-    /// As [`Order::release`].
-    #[inline]
-    pub fn release(&mut self, timestamp: u64) {
-        self.state.release(timestamp);
-    }
-
-    /// As [`Order::release_all`].
-    pub fn release_all(&mut self) {
-        self.state.release(u64::MAX);
-    }
-
-    /// As [`Order::pop`].
-    #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        let place = self.state.pop(&mut self.slots)?;
-        self.slots.get_mut(place)?.item.take()
-    }
-
-    /// As [`pop`](Self::pop), but returns the place of the event for [`popped`](Self::popped).
-    #[inline]
-    pub(crate) fn pop_place(&mut self) -> Option<usize> {
-        self.state.pop(&mut self.slots)
     }
 
     /// Returns an event with its time, if no other one was added since it was popped.
@@ -350,52 +298,18 @@ impl<T> OrderBuf<T> {
     /// Returns whether [`pop_place`](Self::pop_place) may return an event.
     #[inline]
     pub(crate) const fn is_released(&self) -> bool {
-        self.state.released.is_some()
-    }
-
-    /// Returns whether there is room for another event, which is then added without a search for room.
-    #[inline]
-    pub(crate) fn has_room(&mut self) -> bool {
-        if self.state.filled >= self.slots.len() && self.state.held != 0 {
-            self.state.compact(&mut self.slots);
-        }
-        self.state.filled < self.slots.len() || (self.state.held == 0 && !self.slots.is_empty())
-    }
-
-    /// Returns the waiting events in the order in which they were added.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let filled = self.slots.iter_mut().take(self.state.filled);
-        filled.filter(|slot| !slot.is_popped).filter_map(|slot| slot.item.as_mut())
+        self.released.is_some()
     }
 
     /// Returns the number of slots.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.slots.capacity()
-    }
-
-    /// Returns how many events wait.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.state.held
-    }
-
-    /// Returns whether no event waits.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.state.held == 0
-    }
-
-    /// As [`Order::late`].
-    #[must_use]
-    pub const fn late(&self) -> u64 {
-        self.state.late
     }
 }
 
 #[cfg(feature = "alloc")]
-impl<T> Default for OrderBuf<T> {
+impl<T> Default for Order<alloc::vec::Vec<Held<T>>> {
     fn default() -> Self {
-        Self { slots: alloc::vec::Vec::new(), state: State::EMPTY }
+        Self::new(alloc::vec::Vec::new())
     }
 }

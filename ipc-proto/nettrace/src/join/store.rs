@@ -1,9 +1,9 @@
 use ipc_proto::wire::copy;
 
-use crate::join::table::{Slot, StoreFull, Table};
+use crate::join::id_map::{IdMap, Slot, StoreFull};
 
-/// Copies of records by number, in memory that the caller owns: stacks and metadata that events refer to, if the stream
-/// does not stay in memory. If it does, a [`Table`] of slices needs no copies.
+/// Copies of records by id, in memory that the caller owns: stacks and metadata that events refer to, if the stream
+/// does not stay in memory. If it does, an [`IdMap`] of slices needs no copies.
 ///
 /// ```
 /// use nettrace::{StoreFull, Slot, Store};
@@ -19,7 +19,7 @@ use crate::join::table::{Slot, StoreFull, Table};
 /// ```
 #[derive(Debug)]
 pub struct Store<'s> {
-    places: Table<'s, Place>,
+    places: IdMap<&'s mut [Slot<Place>]>,
     bytes: &'s mut [u8],
     used: usize,
 }
@@ -35,7 +35,7 @@ impl<'s> Store<'s> {
     /// Creates an empty store. Previous content of `slots` and `bytes` is overwritten.
     #[must_use]
     pub fn new(slots: &'s mut [Slot<Place>], bytes: &'s mut [u8]) -> Self {
-        Self { places: Table::new(slots), bytes, used: 0 }
+        Self { places: IdMap::new(slots), bytes, used: 0 }
     }
 
     /// Copies `record`. It replaces a record of the same number, whose memory is not used again.

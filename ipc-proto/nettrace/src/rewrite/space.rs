@@ -1,6 +1,6 @@
 use ipc_proto::Guid;
 
-use crate::join::table::Slot;
+use crate::join::id_map::Slot;
 use crate::parse::label::Label;
 use crate::rewrite::command_line::CommandLine;
 use crate::rewrite::thread_state::ThreadState;

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use ipc_std::RecordReader;
-use nettrace::{BlockKind, Corruption, End, Event, LossBuf, Metadata, Record, Str, Version, clr};
+use nettrace::{
+    BlockKind, Corruption, Counter, End, Event, LossCounter, Metadata, Record, Slot, Str, Version, clr,
+};
 use serde_json::{Map, Value, json};
 
 use crate::events::digest::EventDigest;
@@ -92,7 +94,7 @@ struct Stats {
     metadata: u64,
     stacks: u64,
     sequence_points: u64,
-    loss: LossBuf,
+    loss: LossCounter<Vec<Slot<Counter>>>,
     /// The smallest and the largest timestamp.
     times: Option<(u64, u64)>,
 }
@@ -194,8 +196,8 @@ impl Stats {
             "metadata": self.metadata,
             "stacks": self.stacks,
             "sequence_points": self.sequence_points,
-            "lost": self.loss.get().lost(),
-            "lost_at_start": self.loss.get().lost_at_start(),
+            "lost": self.loss.lost(),
+            "lost_at_start": self.loss.lost_at_start(),
             "first_timestamp": self.times.map(|(first, _)| first),
             "last_timestamp": self.times.map(|(_, last)| last),
             "end": name,
@@ -213,8 +215,8 @@ impl Stats {
         let rows = [
             ("version", version.unwrap_or_else(|| "(unknown)".to_owned())),
             ("events", self.events.to_string()),
-            ("lost", self.loss.get().lost().to_string()),
-            ("lost at start", self.loss.get().lost_at_start().to_string()),
+            ("lost", self.loss.lost().to_string()),
+            ("lost at start", self.loss.lost_at_start().to_string()),
             ("metadata", self.metadata.to_string()),
             ("stacks", self.stacks.to_string()),
             ("sequence points", self.sequence_points.to_string()),

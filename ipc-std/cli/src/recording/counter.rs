@@ -1,7 +1,7 @@
 //! Counts the events in a trace while it is recorded.
 use std::collections::BTreeSet;
 
-use nettrace::{End, Limits, LossBuf, Metadata, Parser, Record, Version};
+use nettrace::{Counter, End, Limits, LossCounter, Metadata, Parser, Record, Slot, Version};
 
 use crate::args::only_arg::OnlyArg;
 
@@ -14,7 +14,7 @@ pub(crate) struct EventCounter {
     /// Bytes that the parser has not released.
     window: Vec<u8>,
     events: u64,
-    loss: LossBuf,
+    loss: LossCounter<Vec<Slot<Counter>>>,
     end: Option<End>,
     until: UntilEvents,
 }
@@ -53,7 +53,7 @@ impl EventCounter {
             parser: Parser::new(Limits::default()),
             window: Vec::new(),
             events: 0,
-            loss: LossBuf::default(),
+            loss: LossCounter::default(),
             end: None,
             until: UntilEvents::default(),
         }
@@ -105,11 +105,11 @@ impl EventCounter {
     }
 
     pub(crate) const fn lost(&self) -> u64 {
-        self.loss.get().lost()
+        self.loss.lost()
     }
 
     pub(crate) const fn lost_at_start(&self) -> u64 {
-        self.loss.get().lost_at_start()
+        self.loss.lost_at_start()
     }
 
     /// Returns where and why the counter could not parse the trace. The counts are then those of the valid part.

@@ -2,12 +2,12 @@
 //! payloads.
 use nettrace::*;
 
-use crate::{number, storage, write_bytes, write_number};
+use crate::register::{number, storage, write_bytes, write_number};
 
 pub fn run() {
     let mut parser = Parser::new(Limits::default());
     #[cfg(feature = "describing")]
-    let mut metadata = Table::new(storage::<Slot<Metadata<'_>>>());
+    let mut metadata = IdMap::new(storage::<Slot<Metadata<'_>>>());
     let stream: &[u8] = storage();
     loop {
         match parser.next(stream) {
