@@ -87,14 +87,6 @@ fn discovery_crosses_threads() {
 }
 
 #[test]
-#[cfg(feature = "fake")]
-fn fakes_cross_threads() {
-    crosses_threads::<ipc_std::fake::FakeRuntime>();
-    crosses_threads::<ipc_std::fake::FakePort>();
-    crosses_threads::<ipc_std::fake::Profile>();
-}
-
-#[test]
 fn errors_cross_threads() {
     is_error::<ipc_std::Error>();
     is_error::<DriveError>();
