@@ -3,6 +3,12 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(target_pointer_width = "16")]
+compile_error!(
+    "ipc-proto needs a `usize` of 32 bits or more, because the lengths that a peer sends have 32 bits: \
+     build it for a target with 32-bit or 64-bit pointers"
+);
+
 #[cfg(feature = "alloc")]
 extern crate alloc;
 #[cfg(feature = "arbitrary")]

@@ -295,7 +295,7 @@ struct PortConnector {
 impl Connector for PortConnector {
     fn connect(&self, deadline: Instant) -> Result<Stream, ConnectError> {
         match self.core.take(&self.runtime_cookie, deadline) {
-            Ok(Some(channel)) => Ok(Stream::over(channel)),
+            Ok(Some(channel)) => Ok(Stream::sharing(channel)),
             Ok(None) => Err(ConnectError::Failed(Error::Left { peer: self.peer.clone() })),
             Err(e) => Err(e.into()),
         }

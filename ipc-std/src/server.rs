@@ -396,7 +396,7 @@ impl Port {
             },
             // A runtime also checks this before it reads data.
             Self::Connecting { machine, stream, .. }
-                if stream.as_ref().is_some_and(|stream| stream.channel().has_hung_up()) =>
+                if stream.as_ref().is_some_and(|stream| stream.has_hung_up()) =>
             {
                 close(stream, poller);
                 machine.advance(ConnectEvent::HungUp);

@@ -94,7 +94,7 @@ impl UserEvents {
     /// else.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.stream.channel().has_hung_up()
+        self.stream.has_hung_up()
     }
 }
 

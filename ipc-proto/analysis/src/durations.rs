@@ -85,6 +85,11 @@ impl Durations {
     }
 }
 
+/// Returns the nanoseconds from one time to a later one; 0 if they are not in order.
+pub(crate) fn elapsed(start: i64, end: i64) -> u64 {
+    u64::try_from(end.saturating_sub(start)).unwrap_or_default()
+}
+
 /// Returns the number of the bucket: longer durations have the same or a higher one.
 fn bucket(nanoseconds: u64) -> u16 {
     let shift = (u64::BITS - BITS - 1).saturating_sub(nanoseconds.leading_zeros());

@@ -928,14 +928,6 @@ enum dipc_status
      */
     DIPC_STATUS_UNEXPECTED_END = 64,
     /*
-     The first bytes are not those of a message.
-     */
-    DIPC_STATUS_BAD_MAGIC = 65,
-    /*
-     The first bytes are not those of an advertise frame.
-     */
-    DIPC_STATUS_BAD_ADVERTISE = 66,
-    /*
      A size field is smaller than its structure.
      */
     DIPC_STATUS_BAD_SIZE = 67,
@@ -948,13 +940,25 @@ enum dipc_status
      */
     DIPC_STATUS_COUNT_TOO_LARGE = 69,
     /*
+     The message is longer than the buffer for it.
+     */
+    DIPC_STATUS_TOO_LONG = 71,
+    /*
+     The first bytes are not those of a message.
+     */
+    DIPC_STATUS_BAD_MAGIC = 65,
+    /*
+     The first bytes are not those of an advertise frame.
+     */
+    DIPC_STATUS_BAD_ADVERTISE = 66,
+    /*
      Bytes follow where none are allowed.
      */
     DIPC_STATUS_TRAILING_BYTES = 70,
     /*
-     The message is longer than the buffer for it.
+     A field has a value that its type does not allow.
      */
-    DIPC_STATUS_TOO_LONG = 71,
+    DIPC_STATUS_BAD_VALUE = 80,
     /*
      A variable-length integer has more bytes or more bits than its type.
      */

@@ -27,6 +27,7 @@ pub mod response;
 pub mod serve;
 pub mod session;
 pub mod status;
+pub mod status_text;
 pub mod text;
 pub mod trace;
 pub mod writer;

@@ -1,11 +1,8 @@
-//! The result of every function, and its sentence.
-use core::ffi::c_char;
+//! The result of every function.
 use core::fmt;
 
 use ipc_proto::wire::{BufferTooSmall, WireError};
 use ipc_proto::{Code, DecodeError, DecodeErrorKind, EncodeError, ProtocolError, Violation};
-
-use crate::memory::{self, Output};
 
 /// Declares the statuses. Those that are errors in bytes have the names of their kinds: those of messages and of records of
 /// a trace, of messages alone, and of records alone.
@@ -49,7 +46,7 @@ macro_rules! statuses {
         }
 
         /// Writes the sentence of a status.
-        fn sentence(status: i32, $detail: usize, out: &mut dyn fmt::Write) -> fmt::Result {
+        pub(crate) fn sentence(status: i32, $detail: usize, out: &mut dyn fmt::Write) -> fmt::Result {
             match status {
                 $($value => write!(out, "{}", $sentence),)*
                 $($both_value => {
@@ -239,27 +236,4 @@ pub(crate) unsafe fn report(outcome: Outcome, detail: *mut usize) -> Status {
         unsafe { detail.write(number) };
     }
     status
-}
-
-/// Writes the English sentence for a status and its `detail` into `text`, as UTF-8 with a NUL at the end. For a
-/// `DIPC_STATUS_VIOLATION` the sentence names the rule.
-///
-/// `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
-/// and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dipc_status_text(
-    status: i32,
-    detail: usize,
-    text: *mut c_char,
-    size: usize,
-    len: *mut usize,
-) -> Status {
-    // SAFETY: the caller vouches for the pointers.
-    let outcome = unsafe { memory::slice_mut(text.cast(), size) }.and_then(|buf| {
-        let mut out = Output::new(buf);
-        let _ = sentence(status, detail, &mut out); // an output never fails
-        out.finish()
-    });
-    // SAFETY: as above.
-    unsafe { report(outcome, len) }
 }

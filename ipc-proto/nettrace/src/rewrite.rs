@@ -1,3 +1,4 @@
+//! The filter and converter of streams, from a parser to a writer.
 mod command_line;
 mod error;
 mod options;

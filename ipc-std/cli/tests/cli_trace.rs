@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ipc_proto::{Code, HResult};
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;

@@ -10,8 +10,6 @@ mod poller;
 mod process;
 mod socket;
 mod stat;
-#[cfg(feature = "fake")]
-mod tracepoint;
 mod wait;
 
 pub(crate) use address::{LONGEST_PATH, Pinned, is_too_long, open_directory};
@@ -29,5 +27,3 @@ pub(crate) use process::{
     ProcessEntry, own_user, process_entry, process_exists, process_has_ended, seconds_of,
 };
 pub(crate) use socket::{Address, Socket};
-#[cfg(feature = "fake")]
-pub(crate) use tracepoint::Tracepoint;

@@ -1,3 +1,4 @@
+//! Fields: names and types, decoded lazily from each layout of a description.
 use core::fmt;
 
 use ipc_proto::wire::{Reader, to_usize};

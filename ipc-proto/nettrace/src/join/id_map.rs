@@ -1,3 +1,4 @@
+//! Values by id: the map that every join uses.
 use core::fmt;
 
 use ipc_proto::wire::{steps, to_u32, to_u64, to_usize};
@@ -9,8 +10,9 @@ use crate::join::backing::Backing;
 /// No value is dropped to make room for another: [`insert`](Self::insert) fails if there is none, and the memory does not
 /// [grow](Backing::grow). Each slot holds one value.
 ///
-/// Each call takes at most a few hundred steps, whatever the numbers are: a stream that is made for it cannot slow it
-/// down further. Most calls read two slots. Creating and clearing a map takes no time.
+/// Each call takes at most a few hundred steps, whatever the ids are: a stream that is made for it cannot slow it down further.
+/// The first [`remove`](Self::remove) after ids that count up from 1 takes as many for each of them. Most calls read one or
+/// two slots. Creating and clearing a map takes no time.
 ///
 /// ```
 /// use nettrace::{IdMap, Slot, StoreFull};

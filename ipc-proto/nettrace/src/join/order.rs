@@ -1,3 +1,4 @@
+//! Events sorted by time, with a bound on what waits.
 use ipc_proto::wire::steps;
 
 use crate::join::backing::Backing;
@@ -302,7 +303,7 @@ impl<T> Order<alloc::vec::Vec<Held<T>>> {
     }
 
     /// Returns the number of slots.
-    pub(crate) const fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.slots.capacity()
     }
 }

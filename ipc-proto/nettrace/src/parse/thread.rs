@@ -1,3 +1,4 @@
+//! Threads of V6.
 use ipc_proto::wire::Reader;
 
 use crate::encoding::text::{Str, utf8};

@@ -1,3 +1,4 @@
+//! The numbers of one thread before and after a rewrite.
 use crate::parse::event::Event;
 use crate::parse::sequence_point::ThreadSequence;
 use crate::parse::trace::Version;

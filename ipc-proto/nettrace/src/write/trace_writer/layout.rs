@@ -1,3 +1,4 @@
+//! The bytes around records: headers of objects and blocks, texts, pairs.
 use ipc_proto::wire::{low_u8, to_u32, to_u64};
 use ipc_proto::{Encode, wire};
 

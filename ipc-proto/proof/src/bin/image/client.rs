@@ -2,8 +2,8 @@
 use ipc_proto::types::*;
 use ipc_proto::*;
 
+use crate::register::{drive, number, receive, storage, write_bytes, write_number};
 use crate::values::{Input, Output, write_texts};
-use crate::{drive, number, receive, storage, write_bytes, write_number};
 
 pub fn run() {
     match number() {

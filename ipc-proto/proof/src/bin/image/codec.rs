@@ -2,7 +2,7 @@
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
 use ipc_proto::{Code, Decode, Encode, Message, Parsed, ServerError, encode};
 
-use crate::{number, storage, write_bytes, write_number};
+use crate::register::{number, storage, write_bytes, write_number};
 
 pub fn run() {
     let Ok(Parsed::Complete { value: message, .. }) = Message::parse(storage()) else { return };

@@ -2,7 +2,7 @@
 use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep};
 use ipc_proto::{Advertise, Guid};
 
-use crate::{number, write_bytes, write_number};
+use crate::register::{number, write_bytes, write_number};
 
 /// Returns a port that is not connected yet.
 pub fn connect_port() -> ConnectPort {

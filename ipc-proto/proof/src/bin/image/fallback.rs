@@ -2,9 +2,9 @@
 use ipc_proto::Answer;
 use ipc_proto::plan::{Fallback, FallbackStep, InfoConfig, PlanStep};
 
+use crate::register::{number, receive, storage, write_bytes, write_number};
 use crate::values::{Output, write_texts};
 use crate::wishes::{dump, runtime, trace};
-use crate::{number, receive, storage, write_bytes, write_number};
 
 pub fn run() {
     let runtime = runtime();

@@ -2,7 +2,7 @@
 use ipc_proto::plan::Flavour;
 use ipc_proto::port::{Config, Finding};
 
-use crate::{number, text, write_number};
+use crate::register::{number, text, write_number};
 
 pub fn run() {
     let config = Config::read(Flavour::CoreClr, |_| (number() > 0).then(text));

@@ -1,7 +1,7 @@
 //! Joins the records of a trace: stores stacks, sorts events and counts losses. Another part reads the records.
 use nettrace::*;
 
-use crate::{number, storage, write_bytes, write_number};
+use crate::register::{number, storage, write_bytes, write_number};
 
 pub fn run() {
     let mut stacks = Store::new(storage(), storage());

@@ -1,10 +1,10 @@
 //! A bare-metal image with the parts of `ipc-proto` that its features select, to measure the size of each.
 //!
-//! The image has no static memory: a register returns the address of its storage. All input and output uses registers,
-//! so that the compiler knows no value. Like the library, it links only if no function can panic.
+//! The image has no static memory: a register returns the address of its storage. Like the library, the image links only
+//! if no function can panic.
 #![no_std]
 #![no_main]
-#![allow(dead_code, reason = "each part, selected by a feature, uses other functions of this file")]
+#![allow(dead_code, reason = "each part, selected by a feature, uses other functions of `register`")]
 
 #[cfg(feature = "client")]
 mod client;
@@ -24,6 +24,7 @@ mod plan;
 mod ports;
 #[cfg(feature = "framing")]
 mod reading;
+mod register;
 #[cfg(feature = "server")]
 mod server;
 #[cfg(any(feature = "client", feature = "server", feature = "plan", feature = "fallback"))]
@@ -32,9 +33,6 @@ mod values;
 mod wishes;
 #[cfg(feature = "writing")]
 mod writing;
-
-/// The register for all input and output.
-const REGISTER: *mut u32 = 0x4000_0000 as *mut u32;
 
 unsafe extern "C" {
     fn ipc_proto_can_panic() -> !;
@@ -46,43 +44,11 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     unsafe { ipc_proto_can_panic() }
 }
 
-/// Reads a number.
-#[inline(never)]
-fn number() -> u32 {
-    // SAFETY: the register always exists.
-    unsafe { REGISTER.read_volatile() }
-}
-
-/// Writes a number.
-#[inline(never)]
-fn write_number(number: u32) {
-    // SAFETY: the register always exists.
-    unsafe { REGISTER.write_volatile(number) }
-}
-
-/// Writes bytes.
-#[inline(never)]
-fn write_bytes(bytes: &[u8]) {
-    bytes.iter().for_each(|byte| write_number(u32::from(*byte)));
-}
-
-/// Returns storage at an address that the register supplies.
-fn storage<T>() -> &'static mut [T] {
-    // SAFETY: the register supplies each part of its memory once, initialised.
-    unsafe { core::slice::from_raw_parts_mut(number() as usize as *mut T, number() as usize) }
-}
-
-/// Returns a text at an address that the register supplies.
-fn text() -> &'static str {
-    // SAFETY: the register supplies only UTF-8.
-    unsafe { core::str::from_utf8_unchecked(storage()) }
-}
-
 /// The entry point of the image.
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
     loop {
-        match number() {
+        match register::number() {
             #[cfg(feature = "codec")]
             0 => codec::run(),
             #[cfg(feature = "client")]
@@ -103,32 +69,7 @@ pub extern "C" fn _start() -> ! {
             8 => plan::run(),
             #[cfg(feature = "fallback")]
             9 => fallback::run(),
-            other => write_number(other),
+            other => register::write_number(other),
         }
     }
-}
-
-/// Drives an exchange to its end.
-fn drive(exchange: &mut dyn ipc_proto::Exchange) -> Result<(), ipc_proto::ProtocolError> {
-    use ipc_proto::Step;
-    loop {
-        let n = match exchange.step() {
-            Step::Send(bytes) => {
-                write_bytes(bytes);
-                bytes.len()
-            }
-            Step::Receive(space) => receive(space),
-            Step::Done => return Ok(()),
-        };
-        exchange.advance(n)?;
-    }
-}
-
-/// Fills the space. Returns 0 at the end of the connection.
-fn receive(space: &mut [u8]) -> usize {
-    if number() == 0 {
-        return 0;
-    }
-    space.iter_mut().for_each(|byte| *byte = number() as u8);
-    space.len()
 }

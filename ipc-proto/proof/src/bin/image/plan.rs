@@ -2,8 +2,8 @@
 use ipc_proto::encode;
 use ipc_proto::plan::{InfoConfig, PlanStep};
 
+use crate::register::{number, storage, write_bytes, write_number};
 use crate::wishes::{dump, runtime, trace};
-use crate::{number, storage, write_bytes, write_number};
 
 pub fn run() {
     let runtime = runtime();

@@ -5,7 +5,7 @@ use ipc_proto::port::*;
 use ipc_proto::{Guid, SocketName};
 
 use crate::connecting::{connect_port, wait_for_command};
-use crate::{number, storage, text, write_bytes, write_number};
+use crate::register::{number, storage, text, write_bytes, write_number};
 
 pub fn run() {
     let config = Config::read(Flavour::CoreClr, |_| (number() > 0).then(text));

@@ -2,7 +2,7 @@
 //! payloads.
 use nettrace::*;
 
-use crate::{number, storage, write_bytes, write_number};
+use crate::register::{number, storage, write_bytes, write_number};
 
 pub fn run() {
     let mut parser = Parser::new(Limits::default());

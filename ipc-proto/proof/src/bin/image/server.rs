@@ -3,8 +3,8 @@ use ipc_proto::types::*;
 use ipc_proto::*;
 
 use crate::connecting::{connect_port, wait_for_command};
+use crate::register::{drive, number, storage, text, write_number};
 use crate::values::Input;
-use crate::{drive, number, storage, text, write_number};
 
 pub fn run() {
     if number() > 0 {

@@ -2,7 +2,7 @@
 use ipc_proto::types::*;
 use ipc_proto::{Array, Guid, HResult, Text};
 
-use crate::{number, storage, text, write_number};
+use crate::register::{number, storage, text, write_number};
 
 /// A value that is read from the register.
 pub(crate) trait Input {

@@ -2,8 +2,8 @@
 use ipc_proto::plan::{DumpConfig, Flavour, Providers, Runtime, TraceConfig};
 use ipc_proto::types::{Provider, StreamingProvider};
 
+use crate::register::{number, storage};
 use crate::values::Input;
-use crate::{number, storage};
 
 pub fn runtime() -> Runtime {
     let version = u8::try_from(number()).ok();

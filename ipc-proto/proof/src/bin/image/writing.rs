@@ -1,7 +1,7 @@
 //! Writes a trace with all kinds of records.
 use nettrace::*;
 
-use crate::{number, storage, text, write_bytes};
+use crate::register::{number, storage, text, write_bytes};
 
 pub fn run() {
     let version = if number() == 4 { Version::V4 } else { Version::V6 };
