@@ -3,6 +3,7 @@ use core::fmt;
 use super::lost_feature::LostFeatures;
 use super::step::PlanStep;
 use crate::exchange::Progress;
+use crate::wire::to_u64;
 use crate::{Answer, BusyBackoff, Code, EncodeError, HResult, ProtocolError, ServerError, Step};
 
 /// Carries out a plan: sends a command on a connection of its own, and the next older one on another connection if the
@@ -233,8 +234,8 @@ impl<S: PlanStep> Fallback<S> {
         let before = progress.received();
         let advanced = progress.advance(n, buf);
         match progress.received().saturating_sub(before) {
-            0 if before == 0 => self.sent = self.sent.saturating_add(n as u64),
-            received => self.received = self.received.saturating_add(received as u64),
+            0 if before == 0 => self.sent = self.sent.saturating_add(to_u64(n)),
+            received => self.received = self.received.saturating_add(to_u64(received)),
         }
         self.state = match advanced {
             Err(ProtocolError::BufferTooSmall { needed }) => State::Growing(progress, needed),

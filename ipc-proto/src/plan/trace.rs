@@ -8,7 +8,7 @@ use crate::types::{
     EventFilter, EventLevel, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
     StreamingProvider, UserEventsSession,
 };
-use crate::wire::Writer;
+use crate::wire::{Writer, to_u32};
 use crate::{
     Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
     Command, DecodeError, Encode, InvalidValue, Message, Request,
@@ -303,7 +303,7 @@ impl<'a> Providers<'a> {
             Repr::Filtered(providers) if with_filters => return providers.encode(w),
             _ => {}
         }
-        u32::try_from(self.len()).unwrap_or(u32::MAX).encode(w);
+        to_u32(self.len()).encode(w);
         for StreamingProvider { keywords, level, name, arguments, filter } in self.iter() {
             Provider { keywords, level, name, arguments }.encode(w);
             if with_filters {
