@@ -1,10 +1,9 @@
 use core::fmt;
 
-use super::lost_feature::LostFeatures;
 use super::step::PlanStep;
 use crate::exchange::Progress;
 use crate::wire::to_u64;
-use crate::{Answer, BusyBackoff, Code, EncodeError, HResult, ProtocolError, ServerError, Step};
+use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerError, Step};
 
 /// Carries out a plan: sends a command on a connection of its own, and the next older one on another connection if the
 /// runtime does not know the first. It has no buffer, no transport and no clock.
@@ -163,18 +162,6 @@ impl<S: PlanStep> Fallback<S> {
     #[must_use]
     pub const fn command(&self) -> &S {
         &self.command
-    }
-
-    /// Returns the parts of the wish that this command does not carry.
-    #[must_use]
-    pub fn lost(&self) -> LostFeatures {
-        self.command.lost()
-    }
-
-    /// Returns the code of this command.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        self.command.code()
     }
 
     /// Returns how many bytes were sent and received on the current connection.
