@@ -1,3 +1,4 @@
+//! The blocking client: a method for every command.
 use core::time::Duration;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+//! One command over one stream.
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
