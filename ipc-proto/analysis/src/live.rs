@@ -30,6 +30,7 @@ use nettrace::TraceEvent;
 
 use crate::KnownProvider;
 use crate::call_tree::{CallTree, Order};
+use crate::durations::elapsed;
 use crate::event_fields::allocated;
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
@@ -227,7 +228,7 @@ impl Live {
         self.add_thread_names();
         let mut period = self.sampled();
         if let (Some(start), Some(now)) = (self.start, self.now) {
-            period.span = u64::try_from(now.saturating_sub(start)).unwrap_or_default();
+            period.span = elapsed(start, now);
         }
         self.start = self.now;
         self.has_events = false;
@@ -280,12 +281,11 @@ impl Live {
             activity.rounds = activity.rounds.max(thread.samples.total());
         }
         let names = self.samples.names();
-        activity.functions = { functions.into_iter() }
-            .map(|(frame, (exclusive, inclusive))| {
-                let name = names.shared_text(frame);
-                FunctionActivity { name, exclusive, inclusive }
-            })
-            .collect();
+        let function = |(frame, (exclusive, inclusive))| {
+            let name = names.shared_text(frame);
+            FunctionActivity { name, exclusive, inclusive }
+        };
+        activity.functions = functions.into_iter().map(function).collect();
         activity
     }
 
@@ -362,8 +362,9 @@ impl Total {
 
 #[cfg(test)]
 mod tests {
+    use ipc_proto::wire::to_u64;
+
     use super::*;
-    use crate::place::index;
 
     #[test]
     fn many_addresses_do_not_remain() {
@@ -391,7 +392,7 @@ mod tests {
             let weight = Weight::new(1, true);
             period.functions.push(FunctionActivity { name, exclusive: weight, inclusive: weight });
         }
-        for id in 0..5 + u64::from(index(Live::THREADS)) {
+        for id in 0..5 + to_u64(Live::THREADS) {
             period.threads.push(ThreadActivity { id, samples: Weight::new(1, false), ..Default::default() });
         }
         total.add(&period);

@@ -42,14 +42,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use ipc_proto::wire::Reader;
+use ipc_proto::wire::{Reader, to_u32, to_usize};
 use nettrace::{EventSelector, Metadata, Str, TraceEvent};
 
 pub use self::clock::{Clock, Unit};
+use crate::durations::elapsed;
 use crate::event_fields::{allocated, number};
 use crate::known_provider::is_name;
 use crate::names::{Names, process_of, push_text};
-use crate::place::{at_mut, index};
+use crate::place::at_mut;
 use crate::{KnownProvider, StackId, Stacks};
 
 /// What a stack of a thread weighs.
@@ -98,8 +99,8 @@ pub struct ThreadNumber(u32);
 impl ThreadNumber {
     /// Returns the place of the thread in [`Samples::threads`].
     #[must_use]
-    pub fn number(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
+    pub const fn number(self) -> usize {
+        to_usize(self.0)
     }
 }
 
@@ -207,11 +208,6 @@ impl TimeState {
         let (start, stack) = since?;
         Some((start, stack, Weight::new(elapsed(start, time), was_running)))
     }
-}
-
-/// Returns the time between two events; 0 if they are not in order.
-fn elapsed(start: i64, end: i64) -> u64 {
-    u64::try_from(end.saturating_sub(start)).unwrap_or_default()
 }
 
 impl Samples {
@@ -357,7 +353,7 @@ impl Samples {
         if self.threads.len() >= Self::THREADS {
             return None;
         }
-        let number = index(self.threads.len());
+        let number = to_u32(self.threads.len());
         self.threads.push(SampledThread { process: key.0, id: key.1, name: String::new() });
         self.states.push(ThreadState::default());
         self.thread_numbers.insert(key, number);

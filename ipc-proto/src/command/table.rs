@@ -120,14 +120,14 @@ commands! {
     0x0206 CollectTracing5<'a> / CollectTracing5 since 10 {
         /// A stream, or `user_events`.
         session: SessionConfig<'a>,
-    } -> SessionId, then session, checked session_config(session);
+    } -> SessionId, then Decided by session, checked session_config(session);
 
     /// Starts a session that can block the program when the buffer is full, where others lose events. Older texts of the
     /// specification do not contain it.
     0x0207 CollectTracing6<'a> / CollectTracing6 since 11 {
         /// A stream, or `user_events`.
         session: SessionConfig6<'a>,
-    } -> SessionId, then session, checked session_config6(session);
+    } -> SessionId, then Decided by session, checked session_config6(session);
 
     /// Loads a profiler into the running process. Errata: the specification gives the client data two lengths (it has
     /// one) and the CLSID 14 bytes (it has 16).

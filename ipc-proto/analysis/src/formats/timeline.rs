@@ -1,9 +1,11 @@
 use alloc::vec::Vec;
 
+use ipc_proto::wire::to_u32;
+
 use super::stack_frames::StackFrames;
 use crate::StackId;
 use crate::names::FrameId;
-use crate::place::{at_mut, index};
+use crate::place::at_mut;
 use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
 
 /// What the threads of a trace do, in the order of time.
@@ -111,7 +113,7 @@ impl Timeline {
             self.last.resize(place.saturating_add(1), None);
         }
         if let Some(last) = self.last.get_mut(place) {
-            *last = Some(index(self.entries.len()));
+            *last = Some(to_u32(self.entries.len()));
         }
         self.entries.push(entry);
     }

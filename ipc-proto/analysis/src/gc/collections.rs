@@ -1,9 +1,11 @@
 use alloc::collections::VecDeque;
 
+use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
 use super::{Collection, CollectionType, GcStatistics, HeapSizes, Reason};
 use crate::KnownProvider;
+use crate::durations::elapsed;
 use crate::event_fields::number;
 
 /// Finds the garbage collections of a process in its events, which must come in the order of time: see
@@ -202,8 +204,7 @@ impl Collections {
         if collection_type == CollectionType::BACKGROUND {
             // What follows of this pause can belong to a younger generation.
             collection.pause = collection.suspension;
-            let waiting = u64::try_from(self.waiting.len()).unwrap_or(u64::MAX);
-            self.background = Some(self.returned.saturating_add(waiting));
+            self.background = Some(self.returned.saturating_add(to_u64(self.waiting.len())));
         }
         self.last_number = Some(number);
         self.waiting.push_back(Started { collection, is_restarted: false });
@@ -268,11 +269,6 @@ impl Collections {
             self.background = None;
         }
     }
-}
-
-/// Returns the nanoseconds from one time to a later one.
-fn elapsed(from: i64, to: i64) -> u64 {
-    u64::try_from(to.saturating_sub(from)).unwrap_or_default()
 }
 
 fn heap_sizes(event: &TraceEvent<'_>) -> HeapSizes {

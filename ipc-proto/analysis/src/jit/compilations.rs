@@ -1,10 +1,12 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 
+use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
 use super::{Compilation, JitStatistics, Tier};
 use crate::KnownProvider;
+use crate::durations::elapsed;
 use crate::event_fields::{number, text};
 
 /// Finds the compilations of a process in its events, which must come in the order of time: see
@@ -125,8 +127,7 @@ impl Compilations {
     }
 
     fn start(&mut self, compilation: Compilation, has_start: bool) {
-        let waiting = u64::try_from(self.waiting.len()).unwrap_or(u64::MAX);
-        let place = self.returned.saturating_add(waiting);
+        let place = self.returned.saturating_add(to_u64(self.waiting.len()));
         self.open.entry(compilation.thread).or_default().push_back(place);
         let started = Started { compilation, has_start, is_open: true };
         self.waiting_bytes = self.waiting_bytes.saturating_add(started.bytes());
@@ -150,9 +151,9 @@ impl Compilations {
         let place = place.and_then(|place| usize::try_from(place.checked_sub(self.returned)?).ok());
         let Some(started) = place.and_then(|place| self.waiting.get_mut(place)) else { return };
         let Started { compilation, has_start, is_open } = started;
-        let elapsed = event.nanoseconds().saturating_sub(compilation.start);
+        let elapsed = elapsed(compilation.start, event.nanoseconds());
         compilation.native_size = Some(native_size);
-        compilation.duration = has_start.then(|| u64::try_from(elapsed).unwrap_or_default());
+        compilation.duration = has_start.then_some(elapsed);
         compilation.tier = Tier::from_flags(flags);
         compilation.version = number(event, "ReJITID").unwrap_or_default();
         self.statistics.add(compilation);

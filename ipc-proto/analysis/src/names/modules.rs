@@ -4,11 +4,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use ipc_proto::wire::to_u32;
 use nettrace::TraceEvent;
 
 use super::spelling::{module_name, push_text};
 use crate::event_fields::{number, text};
-use crate::place::{at, at_mut, index};
+use crate::place::{at, at_mut};
 use crate::rows::ModuleRow;
 
 /// How many methods, modules and mappings are stored at most, each.
@@ -72,7 +73,7 @@ impl Modules {
             return NO_MODULE;
         }
         self.names.push(name);
-        index(self.names.len().saturating_sub(1))
+        to_u32(self.names.len().saturating_sub(1))
     }
 
     /// Takes the row of a module.

@@ -1,3 +1,4 @@
+//! Ticks of a trace to nanoseconds and to Unix time, and back.
 use crate::parse::trace::Trace;
 
 /// Converts the ticks of a trace to time, and time to ticks.

@@ -1,3 +1,4 @@
+//! One event in a tracepoint, as it is written and as it is read.
 use ipc_proto::Encode;
 use ipc_proto::wire::{Reader, Writer};
 
