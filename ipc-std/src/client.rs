@@ -300,7 +300,10 @@ impl Client {
         let first = config.first_step(&Runtime::default());
         let carried = self.carry_out(first, Deadline::after(self.timeouts.dump))?;
         carried.response()?;
-        Ok(DumpOutcome { command: carried.fallback.command().code(), lost: carried.fallback.command().lost() })
+        Ok(DumpOutcome {
+            command: carried.fallback.command().code(),
+            lost: carried.fallback.command().lost(),
+        })
     }
 
     /// Calls a command whose response has no content, within [`Timeouts::call`].
