@@ -16,7 +16,7 @@ fn machines_cross_threads() {
     crosses_threads::<TraceWriter<'_>>();
     crosses_threads::<PayloadWriter<'_>>();
     crosses_threads::<Rewrite<'_>>();
-    crosses_threads::<LossCounter<'_>>();
+    crosses_threads::<LossCounter<&mut [Slot<Counter>]>>();
     crosses_threads::<Store<'_>>();
     #[cfg(feature = "alloc")]
     crosses_threads::<ParserBuf>();
