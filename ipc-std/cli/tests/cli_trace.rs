@@ -44,9 +44,8 @@ fn stream() -> Vec<u8> {
     const LEN: u32 = 1_000_000;
     let mut stream = made(&[]);
     let end = stream.pop().unwrap();
-    stream.extend(b"\x05\x05\x01\x02\0\0\0\0\0\0\0\x05\0\0\0Novel\x06");
+    stream.extend(b"\x05\x05\x01\x02\0\0\0\0\0\0\0\x05\0\0\0Novel\x06\x0e");
     stream.extend(LEN.to_le_bytes());
-    stream.resize(stream.len().next_multiple_of(4), 0);
     stream.extend((0..LEN).map(|i| (i ^ (i >> 8)).to_le_bytes()[0]));
     stream.extend([6, end]);
     stream
