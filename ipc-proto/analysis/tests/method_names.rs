@@ -206,3 +206,54 @@ fn file_names() {
         assert_eq!(text(&mut names, address), format!("{module}!Shop.Cart.Add(int32)"));
     }
 }
+
+/// Replaced code takes no memory if no address of it was seen, or if the addresses were forgotten.
+#[test]
+fn replaced_code_takes_no_memory() {
+    let mut trace = Written::new();
+    for i in 0..10_000 {
+        trace.event(i, 1, (143, 1), &method(0x2000, 0x10, &format!("Dynamic{i}")));
+    }
+    let trace = trace.bytes();
+    for is_seen in [false, true] {
+        let (mut names, mut count) = (Names::default(), 0);
+        load(&mut names, 0x1000, 0x10, "Stays");
+        each_event(&trace, |event| {
+            names.event(event);
+            if is_seen {
+                // Two addresses of each.
+                let texts = [0x2000, 0x2008].map(|ip| names.address(0, ip)).map(|id| text(&mut names, id));
+                assert_eq!(texts, [(); 2].map(|()| format!("ManagedModule!Shop.Cart.Dynamic{count}(int32)")));
+            }
+            count += 1;
+            if is_seen && count % 100 == 0 {
+                names.forget_addresses();
+            }
+        });
+        // All that is stored, of which the texts of all code would be 280,000.
+        let stored = format!("{names:?}").len();
+        assert!(stored < 200_000, "{stored}");
+        let addresses = [0x1000, 0x2004, 0x3000].map(|ip| names.address(0, ip));
+        let texts = addresses.map(|address| text(&mut names, address));
+        let [stays, last] =
+            ["Stays", "Dynamic9999"].map(|name| format!("ManagedModule!Shop.Cart.{name}(int32)"));
+        assert_eq!(texts, [stays, last, "?!?".to_owned()]);
+    }
+}
+
+#[test]
+fn memory_has_a_limit() {
+    let mut names = Names::default();
+    let long = "m".repeat(4096);
+    let fit = Names::LIMIT / long.len();
+    for i in 0..fit + 3 {
+        names.perf_map_line(0, &format!("{:x} 10 {long}", 0x1000 + i * 0x10));
+    }
+    assert_eq!(names.dropped(), 3);
+    for ip in 0..Names::ADDRESSES as u64 {
+        names.address(0, ip);
+    }
+    for address in [names.address(0, u64::MAX), names.label("EventName: A/B")] {
+        assert_eq!(text(&mut names, address), "?!?");
+    }
+}
