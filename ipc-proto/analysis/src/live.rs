@@ -28,10 +28,9 @@ use alloc::vec::Vec;
 
 use nettrace::TraceEvent;
 
-use crate::KnownProvider;
 use crate::call_tree::{CallTree, Order};
 use crate::durations::elapsed;
-use crate::event_fields::allocated;
+use crate::event_fields::{allocated, runtime_event_id};
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
@@ -192,17 +191,14 @@ impl Live {
         self.start.get_or_insert(time);
         self.has_events = true;
         self.samples.event(event);
-        let Some(metadata) = event.metadata() else { return };
-        if KnownProvider::of(metadata.provider) != Some(KnownProvider::Runtime) {
-            return;
-        }
-        match metadata.event_id {
-            ALLOCATION_TICK => {
+        match runtime_event_id(event) {
+            None => {}
+            Some(ALLOCATION_TICK) => {
                 let amount = allocated(event);
                 self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
             }
-            EXCEPTION_THROWN => self.counts.exceptions = self.counts.exceptions.saturating_add(1),
-            id => {
+            Some(EXCEPTION_THROWN) => self.counts.exceptions = self.counts.exceptions.saturating_add(1),
+            Some(id) => {
                 self.collections.runtime_event(event, id);
                 while let Some(collection) = self.collections.pop() {
                     self.counts.collections = self.counts.collections.saturating_add(1);
