@@ -20,6 +20,7 @@ mod place;
 mod rows;
 pub mod samples;
 mod stacks;
+mod text;
 
 pub use durations::Durations;
 pub use known_provider::KnownProvider;

@@ -49,8 +49,9 @@ pub use self::clock::{Clock, Unit};
 use crate::durations::elapsed;
 use crate::event_fields::{allocated, number};
 use crate::known_provider::is_name;
-use crate::names::{Names, process_of, push_text};
+use crate::names::{Names, process_of};
 use crate::place::at_mut;
+use crate::text::push_text;
 use crate::{KnownProvider, StackId, Stacks};
 
 /// What a stack of a thread weighs.

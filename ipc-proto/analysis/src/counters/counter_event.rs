@@ -3,6 +3,7 @@ use core::fmt;
 use nettrace::{FileTime, Str};
 
 use super::Sample;
+use crate::text::split_once;
 
 /// What an event states about counters and instruments.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,17 +86,7 @@ impl<'a> InstrumentKind<'a> {
     /// Returns the kind by the name of its type, with or without a generic suffix: ``Counter`1``, `Counter`.
     #[must_use]
     pub fn of(type_name: Str<'a>) -> Self {
-        let name = match type_name {
-            Str::Utf16(bytes) => {
-                let end = bytes.chunks_exact(2).position(|unit| unit == [b'`', 0]);
-                let end = end.map_or(bytes.len(), |place| place.saturating_mul(2));
-                Str::Utf16(bytes.get(..end).unwrap_or(bytes))
-            }
-            Str::Utf8(bytes) => {
-                let end = bytes.iter().position(|byte| *byte == b'`').unwrap_or(bytes.len());
-                Str::Utf8(bytes.get(..end).unwrap_or(bytes))
-            }
-        };
+        let (name, _) = split_once(type_name, b"`");
         let known = [
             Self::Counter,
             Self::UpDownCounter,

@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 use nettrace::{self, FieldType, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
 
 use super::{Problem, Quantile};
+use crate::text::split_once;
 
 /// The fields of a payload by their names.
 pub(super) struct Fields<'a, const N: usize> {
@@ -256,28 +257,12 @@ fn ascii<'b>(text: Str<'_>, buffer: &'b mut [u8; MAX_DIGITS]) -> Option<&'b str>
 
 /// Returns the parts of a text between these ASCII characters.
 fn separated<'a>(text: Str<'a>, separators: &'static [u8]) -> impl Iterator<Item = Str<'a>> {
-    let (wide, narrow) = match text {
-        Str::Utf16(bytes) => (Some(bytes), None),
-        Str::Utf8(bytes) => (None, Some(bytes)),
-    };
-    let wide = wide.into_iter().flat_map(move |bytes| {
-        let mut rest = Some(bytes);
-        core::iter::from_fn(move || {
-            let bytes = rest?;
-            let is_separator = |unit: &[u8]| matches!(unit, [low, 0] if separators.contains(low));
-            let Some(place) = bytes.chunks_exact(2).position(is_separator) else {
-                rest = None;
-                return Some(Str::Utf16(bytes));
-            };
-            let offset = place.saturating_mul(2);
-            rest = bytes.get(offset.saturating_add(2)..);
-            bytes.get(..offset).map(Str::Utf16)
-        })
-    });
-    let narrow = narrow
-        .into_iter()
-        .flat_map(move |bytes| bytes.split(|byte| separators.contains(byte)).map(Str::Utf8));
-    wide.chain(narrow)
+    let mut rest = Some(text);
+    core::iter::from_fn(move || {
+        let (part, after) = split_once(rest?, separators);
+        rest = after;
+        Some(part)
+    })
 }
 
 /// Returns the seconds of a .NET TimeSpan: `[-][days.]hh:mm:ss[.fraction]`.

@@ -4,9 +4,8 @@ use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
 use super::{Collection, CollectionType, GcStatistics, HeapSizes, Reason};
-use crate::KnownProvider;
 use crate::durations::elapsed;
-use crate::event_fields::number;
+use crate::event_fields::{number, runtime_event_id};
 
 /// Finds the garbage collections of a process in its events, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
@@ -93,9 +92,8 @@ impl Collections {
         let now = event.nanoseconds();
         let first = *self.first_time.get_or_insert(now);
         self.statistics.span = self.statistics.span.max(elapsed(first, now));
-        let Some(metadata) = event.metadata() else { return };
-        if KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime) {
-            self.runtime_event(event, metadata.event_id);
+        if let Some(id) = runtime_event_id(event) {
+            self.runtime_event(event, id);
         }
     }
 
