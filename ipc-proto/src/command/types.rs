@@ -107,6 +107,13 @@ wire_struct! {
     }
 }
 
+impl<'a> From<Provider<'a>> for StreamingProvider<'a> {
+    fn from(provider: Provider<'a>) -> Self {
+        let Provider { keywords, level, name, arguments } = provider;
+        Self { keywords, level, name, arguments, filter: EventFilter::ALL }
+    }
+}
+
 wire_struct! {
     /// A provider whose events are written to `user_events`: `user_events_provider_config` in the specification.
     pub struct UserEventsProvider<'a> {
