@@ -107,6 +107,13 @@ wire_struct! {
     }
 }
 
+impl<'a> From<Provider<'a>> for StreamingProvider<'a> {
+    fn from(provider: Provider<'a>) -> Self {
+        let Provider { keywords, level, name, arguments } = provider;
+        Self { keywords, level, name, arguments, filter: EventFilter::ALL }
+    }
+}
+
 wire_struct! {
     /// A provider whose events are written to `user_events`: `user_events_provider_config` in the specification.
     pub struct UserEventsProvider<'a> {
@@ -130,13 +137,6 @@ wire_struct! {
     /// null or empty.
     ///
     /// Erratum: both examples in the specification count "MyTracepoint" as 14 units; it has 13 with its NUL.
-    ///
-    /// ```
-    /// use ipc_proto::{Array, types::TracepointConfig};
-    ///
-    /// let one_for_all = TracepointConfig { default_tracepoint_name: "my_app".into(), sets: Array::EMPTY };
-    /// assert!(!one_for_all.default_tracepoint_name.is_null());
-    /// ```
     pub struct TracepointConfig<'a> {
         /// The tracepoint for events that are in no set; if it is null, those events are not written.
         default_tracepoint_name: Text<'a>,
@@ -394,13 +394,6 @@ wire_enum! {
 
 wire_enum! {
     /// The files to write for `perf`.
-    ///
-    /// ```
-    /// use ipc_proto::{Command, EnablePerfMap, types::PerfMapType};
-    ///
-    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::JIT_DUMP }.check().is_ok());
-    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::DISABLED }.check().is_err());
-    /// ```
     pub struct PerfMapType(u32) {
         /// No files; runtimes refuse it.
         DISABLED = 0,

@@ -182,10 +182,8 @@ impl PlanStep for TraceStep<'_> {
 
     fn check(&self) -> Result<(), InvalidValue> {
         let TraceConfig { buffer_mb, format, buffer_mode, providers, .. } = self.config;
-        check::check(|place| match providers.0 {
-            Repr::Plain(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
-            Repr::Filtered(list) => check::filtered_session(buffer_mb, format, buffer_mode, list, place),
-            Repr::Unfiltered(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
+        check::check(|place| {
+            check::streaming(buffer_mb, format, buffer_mode, providers.len(), providers.iter(), place)
         })
     }
 
@@ -410,12 +408,5 @@ impl<'a> TryFrom<&Request<'a>> for UserEventsSession<'a> {
             }
             _ => Err(NotTracing),
         }
-    }
-}
-
-impl<'a> From<Provider<'a>> for StreamingProvider<'a> {
-    fn from(provider: Provider<'a>) -> Self {
-        let Provider { keywords, level, name, arguments } = provider;
-        Self { keywords, level, name, arguments, filter: EventFilter::ALL }
     }
 }

@@ -49,6 +49,7 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// ```
 /// use ipc_proto::Guid;
 /// use ipc_proto::port::{MonitorChange, MonitorPort, RuntimeState};
+/// use std::io::Read;
 ///
 /// let mut port = MonitorPort::new([const { None }; 8]);
 /// let token = port.accept("connection 1", (), 0)?.token;
@@ -57,9 +58,7 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// let mut incoming = &b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0"[..];
 /// let mut arrived = None;
 /// while let (None, Some((_connection, space))) = (&arrived, port.receive(token)) {
-///     let n = space.len().min(10).min(incoming.len());
-///     space[..n].copy_from_slice(&incoming[..n]);
-///     incoming = &incoming[n..];
+///     let n = incoming.read(space).unwrap_or(0);
 ///     arrived = port.advance(token, n, 1);
 /// }
 /// let cookie = Guid(*b"a runtime's name");
