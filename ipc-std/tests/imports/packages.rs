@@ -48,7 +48,7 @@ const NETTRACE: Layers = &[
 ];
 
 const ANALYSIS: Layers = &[
-    &["durations", "event_fields", "known_provider", "place", "rows"],
+    &["durations", "event_fields", "known_provider", "place", "rows", "text"],
     &["names"],
     &["frames", "stacks"],
     &["samples"],
