@@ -42,7 +42,7 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 
 use crate::types::{EventLevel, SessionId};
-use crate::wire::{Path, Reader, Visitor, WireError, Writer, decode_prefix, wire_enum};
+use crate::wire::{Path, Reader, Visitor, WireError, Writer, decode_prefix, to_u32, wire_enum};
 use crate::{
     Array, Code, Command, Continuation, Decode, Encode, HResult, Message, ParsePipeNameError,
     ParseSocketNameError, Parsed, PipeName, SocketName, Text,
@@ -177,7 +177,7 @@ impl Encode for DraftCollectTracing<'_> {
         self.circular_buffer_mb.encode(w);
         self.output_path.encode(w);
         let mut providers = self.providers.iter().peekable();
-        u32::try_from(self.providers.len()).unwrap_or(u32::MAX).encode(w);
+        to_u32(self.providers.len()).encode(w);
         while let Some(provider) = providers.next() {
             provider.encode(w);
             if provider.filter_data.is_none() && providers.peek().is_some() {

@@ -1,3 +1,4 @@
+//! One command over one stream.
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
@@ -139,7 +140,7 @@ impl<S: Read + Write> Connection<S> {
         fallback: &mut Fallback<P>,
         after_sending: impl FnOnce(&S) -> io::Result<()>,
     ) -> Result<(), Error> {
-        let command = fallback.code();
+        let command = fallback.command().code();
         let mut is_new = true;
         let mut after_sending = Some(after_sending);
         self.tap.begin();
@@ -183,7 +184,7 @@ impl<S: Read + Write> Connection<S> {
         &'c self,
         fallback: &Fallback<P>,
     ) -> Result<P::Response<'c>, Error> {
-        let context = self.context(fallback.code());
+        let context = self.context(fallback.command().code());
         match fallback.finish(&self.buf) {
             Ok(Answer::Ok(response)) => Ok(response),
             Ok(Answer::Refused(error)) => Err(context.refused(&error)),

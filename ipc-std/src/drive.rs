@@ -1,3 +1,4 @@
+//! The loops that run an exchange of the core over a stream, blocking and asynchronous.
 use core::future::poll_fn;
 use core::task::{Context, Poll, ready};
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,3 +1,4 @@
+//! A monitor: the listener of a diagnostic port, for runtimes that connect to it.
 mod event;
 mod monitor_core;
 mod process_checks;

@@ -1,3 +1,4 @@
+//! The role of a runtime: its own socket, and connections to monitors.
 use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+//! A session that writes to tracepoints of the kernel.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

@@ -52,10 +52,12 @@ fn shares_are_those_of_the_call_tree() {
                 let name = samples.names().text(entry.frame).to_owned();
                 expected.insert(name, (entry.exclusive, entry.inclusive));
             }
-            let found: BTreeMap<_, _> = { functions(&period).into_iter() }
-                .map(|(name, (exclusive, inclusive))| (name, (part(exclusive), part(inclusive))))
-                .filter(|(_, (_, inclusive))| *inclusive > 0)
-                .collect();
+            let mut found = BTreeMap::new();
+            for (name, (exclusive, inclusive)) in functions(&period) {
+                if part(inclusive) > 0 {
+                    found.insert(name, (part(exclusive), part(inclusive)));
+                }
+            }
             assert_eq!(found, expected, "{name} {is_running}");
             assert_eq!(part(period.samples), tree.total(), "{name} {is_running}");
         }

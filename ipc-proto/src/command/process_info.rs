@@ -118,23 +118,6 @@ wire_struct! {
 impl<'a> From<ProcessInfo<'a>> for ProcessInfo3<'a> {
     fn from(info: ProcessInfo<'a>) -> Self {
         let ProcessInfo { process_id, runtime_cookie, command_line, os, arch } = info;
-        let (managed_entrypoint_assembly_name, clr_product_version) = (Text::NULL, Text::NULL);
-        ProcessInfo2 {
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly_name,
-            clr_product_version,
-        }
-        .into()
-    }
-}
-/// The platform, which the answer to GetProcessInfo2 lacks, is null, and the version of the answer is 0.
-impl<'a> From<ProcessInfo2<'a>> for ProcessInfo3<'a> {
-    fn from(info: ProcessInfo2<'a>) -> Self {
-        let ProcessInfo2 { process_id, runtime_cookie, command_line, os, arch, .. } = info;
         Self {
             version: 0,
             process_id,
@@ -142,9 +125,20 @@ impl<'a> From<ProcessInfo2<'a>> for ProcessInfo3<'a> {
             command_line,
             os,
             arch,
+            managed_entrypoint_assembly_name: Text::NULL,
+            clr_product_version: Text::NULL,
+            portable_rid: Text::NULL,
+        }
+    }
+}
+/// The platform, which the answer to GetProcessInfo2 lacks, is null, and the version of the answer is 0.
+impl<'a> From<ProcessInfo2<'a>> for ProcessInfo3<'a> {
+    fn from(info: ProcessInfo2<'a>) -> Self {
+        let ProcessInfo2 { process_id, runtime_cookie, command_line, os, arch, .. } = info;
+        Self {
             managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
             clr_product_version: info.clr_product_version,
-            portable_rid: Text::NULL,
+            ..ProcessInfo { process_id, runtime_cookie, command_line, os, arch }.into()
         }
     }
 }

@@ -3,7 +3,8 @@ pub use super::environment_entry::EnvironmentEntry;
 pub use super::process_info::{ProcessInfo, ProcessInfo2, ProcessInfo3};
 pub use super::tracepoint_format::{TracepointFormat, TracepointFormatError};
 use crate::wire::{
-    PartValue, Path, Reader, Visitor, WireError, WireErrorKind, Writer, wire_enum, wire_struct,
+    PartValue, Path, Reader, Visitor, WireError, WireErrorKind, Writer, to_u32, to_usize, wire_enum,
+    wire_struct,
 };
 use crate::{Array, Continuation, Decode, Encode, HResult, Text};
 
@@ -427,7 +428,7 @@ pub struct ClientData<'a>(pub &'a [u8]);
 
 impl Encode for ClientData<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
-        u32::try_from(self.0.len()).unwrap_or(u32::MAX).encode(w);
+        to_u32(self.0.len()).encode(w);
         w.bytes(self.0);
     }
 }
@@ -435,13 +436,13 @@ impl<'a> Decode<'a> for ClientData<'a> {
     const MIN_LEN: usize = 4;
 
     fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
-        let len: u32 = r.read()?;
-        let bytes = r.bytes(usize::try_from(len).unwrap_or(usize::MAX))?;
+        let len = r.read()?;
+        let bytes = r.bytes(to_usize(len))?;
         if r.rest().is_empty() { Ok(Self(bytes)) } else { Err(r.error(WireErrorKind::TrailingBytes)) }
     }
 
     fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
-        let len = usize::try_from(r.show_count(path, visitor)?).unwrap_or(usize::MAX);
+        let len = to_usize(r.show_count(path, visitor)?);
         r.show(*path, visitor, |r| r.bytes(len), |_, bytes| PartValue::Bytes(bytes))?;
         if r.rest().is_empty() {
             return Ok(());

@@ -1,6 +1,6 @@
 use super::{Exchange, Step};
 use crate::types::{EnvironmentEntries, ProcessEnvironment};
-use crate::wire::{Iter, Reader, Writer};
+use crate::wire::{Iter, Reader, Writer, to_u32, to_usize};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolError, Text};
 
 /// The client's role: receives the environment, which follows the answer to `GetProcessEnvironment`.
@@ -64,8 +64,7 @@ impl<'b> ReceiveEnvironment<'b> {
         if buf.len() < EnvironmentEntries::MIN_LEN {
             return Err(ProtocolError::BufferTooSmall { needed: EnvironmentEntries::MIN_LEN });
         }
-        let left = usize::try_from(len).unwrap_or(usize::MAX);
-        Ok(Self { buf, start: 0, end: 0, left, offset: 0, entries: None })
+        Ok(Self { buf, start: 0, end: 0, left: to_usize(len), offset: 0, entries: None })
     }
 
     /// Returns the next entry, usually `NAME=value`; `None` if it has not arrived yet, or there are no more.
@@ -91,7 +90,7 @@ impl<'b> ReceiveEnvironment<'b> {
             };
         };
         let Some(units) = self.peek_u32()? else { return Ok(None) };
-        let len = usize::try_from(units).ok().and_then(|units| units.checked_mul(2)?.checked_add(4));
+        let len = to_usize(units).checked_mul(2).and_then(|len| len.checked_add(4));
         let len = len.ok_or_else(|| self.error(DecodeErrorKind::UnexpectedEnd))?;
         if !self.has(len)? {
             return Ok(None);
@@ -281,7 +280,7 @@ impl<'e, 'b> SendEnvironment<'e, 'b> {
         if buf.is_empty() {
             return Err(EncodeError::BufferTooSmall { needed: 1 });
         }
-        let (count, entries) = (u32::try_from(environment.len()).ok(), environment.iter());
+        let (count, entries) = (Some(to_u32(environment.len())), environment.iter());
         let mut send = Self { len, count, entries, stored: 0, buf, start: 0, end: 0 };
         send.fill();
         Ok(send)

@@ -1,9 +1,9 @@
 use core::fmt;
 
-use super::lost_feature::LostFeatures;
 use super::step::PlanStep;
 use crate::exchange::Progress;
-use crate::{Answer, BusyBackoff, Code, EncodeError, HResult, ProtocolError, ServerError, Step};
+use crate::wire::to_u64;
+use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerError, Step};
 
 /// Carries out a plan: sends a command on a connection of its own, and the next older one on another connection if the
 /// runtime does not know the first. It has no buffer, no transport and no clock.
@@ -164,18 +164,6 @@ impl<S: PlanStep> Fallback<S> {
         &self.command
     }
 
-    /// Returns the parts of the wish that this command does not carry.
-    #[must_use]
-    pub fn lost(&self) -> LostFeatures {
-        self.command.lost()
-    }
-
-    /// Returns the code of this command.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        self.command.code()
-    }
-
     /// Returns how many bytes were sent and received on the current connection.
     #[must_use]
     pub const fn transferred(&self) -> (u64, u64) {
@@ -233,8 +221,8 @@ impl<S: PlanStep> Fallback<S> {
         let before = progress.received();
         let advanced = progress.advance(n, buf);
         match progress.received().saturating_sub(before) {
-            0 if before == 0 => self.sent = self.sent.saturating_add(n as u64),
-            received => self.received = self.received.saturating_add(received as u64),
+            0 if before == 0 => self.sent = self.sent.saturating_add(to_u64(n)),
+            received => self.received = self.received.saturating_add(to_u64(received)),
         }
         self.state = match advanced {
             Err(ProtocolError::BufferTooSmall { needed }) => State::Growing(progress, needed),

@@ -1,3 +1,4 @@
+//! The loop of a monitor around the machine of the core.
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;

@@ -1,3 +1,4 @@
+//! The parts of this package that call Unix.
 mod address;
 mod command_line;
 mod descriptor;

@@ -1,3 +1,4 @@
+//! A connection whose waits have deadlines, whatever the transport is.
 use std::io;
 use std::net::Shutdown;
 #[cfg(unix)]

@@ -1,3 +1,4 @@
+//! A stream over any transport, with a deadline for every wait.
 use core::time::Duration;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,3 +1,4 @@
+//! The identity of a fake runtime: version, kind, texts.
 use core::hash::{BuildHasher, Hasher};
 use core::time::Duration;
 use std::hash::RandomState;

@@ -149,7 +149,8 @@ impl ThreadState {
 
     /// Returns the thread's last number in the result, with all losses included.
     pub(super) fn last(&self, to: Version) -> u32 {
-        { *self }.settle(0, to)
+        let mut copy = *self; // this one has still to settle
+        copy.settle(0, to)
     }
 
     fn settle(&mut self, gap: u32, to: Version) -> u32 {

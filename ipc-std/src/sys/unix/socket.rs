@@ -1,3 +1,4 @@
+//! A connected socket whose every wait has a deadline.
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};

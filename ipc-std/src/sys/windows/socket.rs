@@ -1,3 +1,4 @@
+//! A connected pipe whose every wait has a deadline.
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;

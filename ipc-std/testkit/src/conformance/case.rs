@@ -1,3 +1,4 @@
+//! One request with the answers that a server may give.
 use core::fmt;
 use core::str::FromStr;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+//! The exchange of a case, without I/O.
 use ipc_proto::{Exchange, Message, Parsed, ProtocolError, Step};
 
 use super::answer::ReceivedAnswer;

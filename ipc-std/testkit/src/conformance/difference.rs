@@ -1,3 +1,4 @@
+//! How an answer differs from the expected one.
 use core::fmt;
 
 /// What an answer is compared with.

@@ -1,3 +1,4 @@
+//! The answers of the fake runtime to each command.
 use ipc_proto::plan::{Flavour, InfoStep};
 use ipc_proto::types::{ProcessInfo3, SessionId, Status};
 use ipc_proto::{

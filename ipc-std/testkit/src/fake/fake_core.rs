@@ -1,3 +1,4 @@
+//! The state of a fake runtime that its threads share.
 use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+//! Faults that a test injects.
 use core::time::Duration;
 
 /// An injected fault, on every connection from now on. The advertise frame of a port is not affected.

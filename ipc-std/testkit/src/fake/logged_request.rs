@@ -1,3 +1,4 @@
+//! What the fake runtime remembers of a request.
 use std::collections::VecDeque;
 
 use ipc_proto::{Code, Message, Parsed};

@@ -1,3 +1,4 @@
+//! The response of a test's handler.
 use ipc_proto::wire::Writer;
 use ipc_proto::{Encode, HResult};
 

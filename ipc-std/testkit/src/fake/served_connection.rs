@@ -1,3 +1,4 @@
+//! A connection on which faults take effect.
 #[cfg(unix)]
 use std::io::ErrorKind;
 use std::io::{self, Read, Write};

@@ -1,3 +1,4 @@
+//! A recorded trace, cut for a replay.
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 

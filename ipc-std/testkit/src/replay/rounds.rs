@@ -1,3 +1,4 @@
+//! The repetition of a recording, with new times.
 use super::recording::{Recorded, Recording};
 
 /// The position in a recording that is replayed again and again. Times are in nanoseconds.
