@@ -313,7 +313,7 @@ fn sampled(method: &Method, has_collectible: bool, has_module: bool) -> Vec<u8> 
     for (id, provider, event_id, version) in [
         (1, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
         (2, rundown, 144, 1),
-        (3, rundown, 154, 1),
+        (3, rundown, 154, 2),
         (4, rundown, 156, 1),
     ] {
         let mut metadata = Metadata::new(id, provider, event_id, "");

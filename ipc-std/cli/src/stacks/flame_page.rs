@@ -20,8 +20,8 @@ const CALLS: usize = 50_000;
 /// The number of threads that a page has at most, the heaviest. The others are one.
 const THREADS: usize = 1_000;
 
-const PAGE: &str = include_str!("page.html");
-const SCRIPT: &str = include_str!("page.js");
+const PAGE: &str = include_str!("flame_page/page.html");
+const SCRIPT: &str = include_str!("flame_page/page.js");
 
 /// A recording to show.
 pub(crate) struct Recording<'a> {
