@@ -97,34 +97,14 @@ fn describe(bytes: &[u8]) -> String {
             None
         }
     };
-    if let Some(payload) = answer(&mut out, "process info") {
-        out.process_info(decode(payload).map(|info: ProcessInfo<'_>| ProcessInfo3 {
-            version: 0,
-            process_id: info.process_id,
-            runtime_cookie: info.runtime_cookie,
-            command_line: info.command_line,
-            os: info.os,
-            arch: info.arch,
-            managed_entrypoint_assembly_name: Text::NULL,
-            clr_product_version: Text::NULL,
-            portable_rid: Text::NULL,
-        }));
-    }
-    if let Some(payload) = answer(&mut out, "process info") {
-        out.process_info(decode(payload).map(|info: ProcessInfo2<'_>| ProcessInfo3 {
-            version: 0,
-            process_id: info.process_id,
-            runtime_cookie: info.runtime_cookie,
-            command_line: info.command_line,
-            os: info.os,
-            arch: info.arch,
-            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
-            clr_product_version: info.clr_product_version,
-            portable_rid: Text::NULL,
-        }));
-    }
-    if let Some(payload) = answer(&mut out, "process info") {
-        out.process_info(decode(payload));
+    for version in 1..=3 {
+        if let Some(payload) = answer(&mut out, "process info") {
+            out.process_info(match version {
+                1 => decode(payload).map(|info: ProcessInfo<'_>| info.into()),
+                2 => decode(payload).map(|info: ProcessInfo2<'_>| info.into()),
+                _ => decode(payload),
+            });
+        }
     }
     if let Some(payload) = answer(&mut out, "session") {
         match decode::<SessionId>(payload) {
