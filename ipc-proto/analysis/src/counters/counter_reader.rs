@@ -399,11 +399,10 @@ impl CounterReader {
     ) -> Option<CounterEvent<'a>> {
         let event_id = metadata.event_id;
         let fields = FieldValues::read(&mut self.layouts, event, metadata, &SESSION_FIELDS);
+        let first =
+            |names: [&str; 2]| names.map(|name| fields.text(name)).into_iter().find(|text| !text.is_empty());
         match event_id {
-            id::MESSAGE => {
-                let message = [fields.text("Message"), fields.text("message")];
-                return message.into_iter().find(|text| !text.is_empty()).map(CounterEvent::Message);
-            }
+            id::MESSAGE => return first(["Message", "message"]).map(CounterEvent::Message),
             id::VERSION => {
                 let part = |name| fields.signed(name).unwrap_or_default();
                 return Some(CounterEvent::Version([part("major"), part("minor"), part("patch")]));
@@ -425,10 +424,7 @@ impl CounterReader {
             _ if !self.is_own(fields.text("sessionId")) => return None,
             _ => {}
         }
-        let message = || {
-            let texts = [fields.text("errorMessage"), fields.text("message")];
-            texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
-        };
+        let message = || first(["errorMessage", "message"]).unwrap_or_default();
         Some(match event_id {
             id::COLLECTION_START | id::COLLECTION_STOP => {
                 let (from, to) = (fields.time("intervalStartTime")?, fields.time("intervalEndTime")?);
