@@ -55,7 +55,7 @@ fn run<S: PlanStep + Clone>(u: &mut Unstructured<'_>, first: S) -> arbitrary::Re
         match fallback.step(&mut buf) {
             FallbackStep::Connect if u.ratio(1, 4)? => fallback.busy(now),
             FallbackStep::Connect => {
-                sent.push(fallback.code());
+                sent.push(fallback.command().code());
                 connection = Connection::default();
                 fallback.connected();
             }
@@ -71,7 +71,7 @@ fn run<S: PlanStep + Clone>(u: &mut Unstructured<'_>, first: S) -> arbitrary::Re
                 let is_whole = n == bytes.len();
                 fallback.advance(n, &buf);
                 if is_whole {
-                    let command = ipc_proto::encode_to_vec(fallback.code(), fallback.command());
+                    let command = ipc_proto::encode_to_vec(fallback.command().code(), fallback.command());
                     assert_eq!(command.as_ref(), Ok(&connection.request));
                     connection.answer = answer(u, version, &connection.request)?;
                     if let Ok(Parsed::Complete { used, .. }) = Message::parse(&connection.answer) {
@@ -100,9 +100,9 @@ fn run<S: PlanStep + Clone>(u: &mut Unstructured<'_>, first: S) -> arbitrary::Re
         assert_eq!(connection.answer.len(), connection.after, "it takes no byte after the answer");
     }
     match end {
-        Ok(Answer::Ok(_)) => assert!(knows(fallback.code())),
+        Ok(Answer::Ok(_)) => assert!(knows(fallback.command().code())),
         Ok(Answer::Refused(e)) if e.hresult == HResult::UNKNOWN_COMMAND => {
-            assert!(fallback.command().older().is_none() && !knows(fallback.code()));
+            assert!(fallback.command().older().is_none() && !knows(fallback.command().code()));
         }
         Ok(Answer::Refused(e)) => assert_eq!(e.hresult, HResult::FAIL),
         Err(FallbackError::TimedOut { .. }) => assert!(now >= until),

@@ -42,7 +42,7 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 
 use crate::types::{EventLevel, SessionId};
-use crate::wire::{Path, Reader, Visitor, WireError, Writer, decode_prefix, wire_enum};
+use crate::wire::{Path, Reader, Visitor, WireError, Writer, decode_prefix, to_u32, wire_enum, wire_struct};
 use crate::{
     Array, Code, Command, Continuation, Decode, Encode, HResult, Message, ParsePipeNameError,
     ParseSocketNameError, Parsed, PipeName, SocketName, Text,
@@ -66,20 +66,6 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DraftSocketName(pub SocketName);
 
-impl fmt::Display for DraftSocketName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        then(self.0.to_text().as_str(), f)
-    }
-}
-impl FromStr for DraftSocketName {
-    type Err = ParseSocketNameError;
-
-    /// Parses a name as strictly as today's names are parsed.
-    fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
-        now(s).map(Self).ok_or(ParseSocketNameError)
-    }
-}
-
 /// The name of a pipe in the draft, on Windows, without its prefix `\\.\pipe\`.
 ///
 /// ```text
@@ -98,28 +84,29 @@ impl FromStr for DraftSocketName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DraftPipeName(pub PipeName);
 
-impl fmt::Display for DraftPipeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        then(self.0.to_text().as_str(), f)
-    }
-}
-impl FromStr for DraftPipeName {
-    type Err = ParsePipeNameError;
-
-    /// Parses a name as strictly as today's names are parsed.
-    fn from_str(s: &str) -> Result<Self, ParsePipeNameError> {
-        now(s).map(Self).ok_or(ParsePipeNameError)
-    }
-}
-
 /// The prefixes of names in the draft and today. The rest is the same.
 const THEN: &str = "dotnetcore-";
 const NOW: &str = "dotnet-";
 
-/// Writes a name of today with the prefix of the draft.
-fn then(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{THEN}{}", name.strip_prefix(NOW).unwrap_or_default())
+macro_rules! draft_name {
+    ($name:ident, $error:ident) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{THEN}{}", self.0.to_text().as_str().strip_prefix(NOW).unwrap_or_default())
+            }
+        }
+        impl FromStr for $name {
+            type Err = $error;
+
+            /// Parses a name as strictly as today's names are parsed.
+            fn from_str(s: &str) -> Result<Self, $error> {
+                now(s).map(Self).ok_or($error)
+            }
+        }
+    };
 }
+draft_name!(DraftSocketName, ParseSocketNameError);
+draft_name!(DraftPipeName, ParsePipeNameError);
 
 /// Parses a name of the draft as the name of today with the same parts.
 fn now<N: FromStr>(s: &str) -> Option<N> {
@@ -177,7 +164,7 @@ impl Encode for DraftCollectTracing<'_> {
         self.circular_buffer_mb.encode(w);
         self.output_path.encode(w);
         let mut providers = self.providers.iter().peekable();
-        u32::try_from(self.providers.len()).unwrap_or(u32::MAX).encode(w);
+        to_u32(self.providers.len()).encode(w);
         while let Some(provider) = providers.next() {
             provider.encode(w);
             if provider.filter_data.is_none() && providers.peek().is_some() {
@@ -186,19 +173,11 @@ impl Encode for DraftCollectTracing<'_> {
         }
     }
 }
-impl<'a> Decode<'a> for DraftCollectTracing<'a> {
-    const MIN_LEN: usize = 12;
-
-    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
-        Ok(Self { circular_buffer_mb: r.read()?, output_path: r.read()?, providers: r.read()? })
-    }
-
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
-        u32::inspect(r, &Path::Field(path, "circular_buffer_mb"), visitor)?;
-        Text::inspect(r, &Path::Field(path, "output_path"), visitor)?;
-        Array::<DraftProvider<'a>>::inspect(r, &Path::Field(path, "providers"), visitor)
-    }
-}
+wire_struct!(@decode ['a] DraftCollectTracing {
+    circular_buffer_mb: u32,
+    output_path: Text<'a>,
+    providers: Array<'a, DraftProvider<'a>>,
+});
 impl Command for DraftCollectTracing<'_> {
     const CODE: Code = Code(0x0202);
     const NAME: &'static str = "CollectTracing";

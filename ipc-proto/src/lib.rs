@@ -40,7 +40,7 @@ pub use command::table::*;
 pub use command::violation::Violation;
 pub use command::{Command, CommandInfo, Continuation, types};
 pub use endpoint::{
-    ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
+    NameText, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
     SocketNameText,
 };
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};

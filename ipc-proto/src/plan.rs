@@ -38,5 +38,5 @@ pub use hazard::{Hazard, hazard};
 pub use info::{InfoAnswer, InfoConfig, InfoStep};
 pub use lost_feature::{LostFeature, LostFeatures};
 pub use runtime::{Flavour, Obstacle, Runtime, major_version, obstacle, refusal};
-pub use step::{CALL_LIMIT_MS, DUMP_LIMIT_MS, PlanStep, Single, Steps};
+pub use step::{CALL_LIMIT_MS, DUMP_LIMIT_MS, PlanStep, Single};
 pub use trace::{DEFAULT_RUNDOWN, NotTracing, Providers, TraceConfig, TraceStep};

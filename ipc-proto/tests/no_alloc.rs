@@ -211,7 +211,7 @@ fn fallback() {
                 fallback.advance(n, &buf);
             }
         }
-        assert_eq!(fallback.code(), Code(0x0404));
+        assert_eq!(fallback.command().code(), Code(0x0404));
         let Ok(Answer::Ok(received)) = fallback.finish(&buf) else { panic!("it was answered") };
         assert_eq!(received, ProcessInfo3 { version: 0, portable_rid: Text::NULL, ..info });
         assert_eq!(Runtime::from(&received).version, Some(7));

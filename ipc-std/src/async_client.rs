@@ -159,7 +159,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
         let carried = self.carry_out(first, self.timeouts.call).await?;
         let SessionId { session_id } = self.response(&carried)?;
         let Carried { stream, fallback, .. } = carried;
-        let command = (fallback.code(), fallback.lost());
+        let command = (fallback.command().code(), fallback.command().lost());
         let transport = (Arc::clone(&self.connector), self.timeouts);
         Ok(AsyncTraceSession::new(transport, stream, session_id, command))
     }
@@ -238,7 +238,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
 
     fn context<P: PlanStep>(&self, fallback: &Fallback<P>, begin: Instant) -> Context<'_> {
         let (sent, received) = fallback.transferred();
-        let (peer, command) = (self.connector.peer(), fallback.code());
+        let (peer, command) = (self.connector.peer(), fallback.command().code());
         Context { peer, command, sent, received, waited: begin.elapsed() }
     }
 

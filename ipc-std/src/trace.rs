@@ -1,3 +1,4 @@
+//! A tracing session that reads as its stream. Its stop is in the folder.
 mod mailbox;
 mod stop_connection;
 
@@ -11,7 +12,7 @@ use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::plan::{LostFeatures, Runtime, TraceConfig};
+use ipc_proto::plan::{LostFeatures, PlanStep, Runtime, TraceConfig};
 use ipc_proto::types::SessionId;
 use ipc_proto::{Code, Session, SessionEnd};
 
@@ -134,8 +135,8 @@ impl TraceSession {
         let epoch = Instant::now();
         Ok(Self {
             client: client.clone(),
-            command: fallback.code(),
-            lost: fallback.lost(),
+            command: fallback.command().code(),
+            lost: fallback.command().lost(),
             session: Session::new(session_id),
             stream,
             stop_connection: StopConnection::new(),

@@ -1,27 +1,30 @@
-//! The quantiles of durations, against their definition.
+//! Quantiles of durations, against their definition.
 #![allow(
+    clippy::unwrap_used,
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
-    reason = "a test states what it expects in short"
+    reason = "a test states what it expects by unwrapping it"
 )]
+
 use nettrace_analysis::Durations;
 
-/// Of two durations, the median is the first one, or the last one of its bucket.
+/// The first quantile of two durations is the shorter one, or both share a bucket.
 #[test]
 fn buckets_are_in_order_and_narrow() {
     let mut values: Vec<u64> = (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();
     values.extend((0..5_000).chain([u64::MAX, u64::MAX - 1]));
     values.sort_unstable();
     for pair in values.windows(2) {
+        let [low, high] = [pair[0], pair[1]];
         let mut durations = Durations::default();
-        pair.iter().for_each(|duration| durations.add(*duration));
+        durations.add(high);
+        durations.add(low);
         let median = durations.quantile(500);
-        assert!(median == pair[0] || median == pair[1], "{pair:?} {median}");
-        assert!((median - pair[0]) as f64 <= pair[0] as f64 / 128.0, "{pair:?} {median}");
-        assert_eq!(durations.quantile(1_000), pair[1]);
+        assert!(median == low || (median == high && high - low <= low / 128), "{low} {high}");
     }
 }
 
+/// Against the definition, on sorted durations.
 #[test]
 fn quantiles() {
     let mut state = 1_u64;

@@ -1,4 +1,4 @@
-//! The tags of a series: which of several readings a text has, in both encodings.
+//! Tags of a series, from texts of both encodings.
 use nettrace::Str;
 use nettrace_analysis::counters::{System, tags};
 

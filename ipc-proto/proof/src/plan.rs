@@ -12,7 +12,7 @@ use ipc_proto::{Array, CollectTracing6, EnablePerfMap, Encode, ProtocolError, Re
 use crate::{Address, each, proves, proves_each};
 
 /// Returns the functions of a step, and of the machine that carries it out.
-const fn step<S: PlanStep + Clone>() -> [Address; 22] {
+const fn step<S: PlanStep + Clone>() -> [Address; 20] {
     [
         Address(<S as PlanStep>::code as *const ()),
         Address(<S as PlanStep>::check as *const ()),
@@ -22,11 +22,9 @@ const fn step<S: PlanStep + Clone>() -> [Address; 22] {
         Address(<S as PlanStep>::steps as *const ()),
         Address(<S as Encode>::encode as *const ()),
         Address(<S as Encode>::encoded_len as *const ()),
-        Address(<Steps<S> as Iterator>::next as *const ()),
+        Address(last::<S> as *const ()),
         Address(Fallback::<S>::new as *const ()),
         Address(Fallback::<S>::command as *const ()),
-        Address(Fallback::<S>::lost as *const ()),
-        Address(Fallback::<S>::code as *const ()),
         Address(Fallback::<S>::transferred as *const ()),
         Address(Fallback::<S>::step as *const ()),
         Address(Fallback::<S>::connected as *const ()),
@@ -38,6 +36,10 @@ const fn step<S: PlanStep + Clone>() -> [Address; 22] {
         Address(<Fallback<S> as Clone>::clone as *const ()),
     ]
 }
+fn last<S: PlanStep>(step: S) -> Option<S> {
+    step.steps().last()
+}
+
 proves_each! { STEPS: step,
     TraceStep<'_>, DumpStep<'_>, InfoStep, Single<EnablePerfMap>, Single<CollectTracing6<'_>>,
 }

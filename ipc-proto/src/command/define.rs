@@ -1,12 +1,17 @@
 /// Turns each row of the table into a struct with its codec and its `Command` implementation, and all rows together into
-/// [`Request`](crate::Request) and `for_each_command!`. The first token must be `$`: a macro cannot write one into
-/// another macro in any other way.
+/// [`Request`](crate::Request) and `for_each_command!`.
+///
+/// The table begins with the token `$`, which gets the name `$dollar`. `for_each_command!` has a variable of its own, and a
+/// `$` before its name would make it a variable of this macro:
+///
+/// ```text
+/// ($dollar callback:ident) => { $dollar callback! { $([$code …])* } };     here
+/// ($callback:ident) => { $callback! { [0x0101 …] [0x0102 …] … } };         what the compiler reads after the expansion
+/// ```
 macro_rules! commands {
     // What follows the answer: always the same, or a field decides.
-    (@then $self:ident Nothing) => { $crate::Continuation::Nothing };
-    (@then $self:ident Counted) => { $crate::Continuation::Counted };
-    (@then $self:ident Stream) => { $crate::Continuation::Stream };
-    (@then $self:ident $field:ident) => { $self.$field.continuation() };
+    (@then $self:ident $then:ident) => { $crate::Continuation::$then };
+    (@then $self:ident Decided by $field:ident) => { $self.$field.continuation() };
     // The rules for the values of a command.
     (@rules $self:ident $place:ident) => {{ let _ = ($self, $place); Ok(()) }};
     (@rules $self:ident $place:ident $rule:ident($($checked:ident),*)) => {
@@ -16,7 +21,8 @@ macro_rules! commands {
         $(#[$meta:meta])*
         $code:literal $name:ident $(<$lt:lifetime>)? / $specification_name:ident since $since:literal
         { $($(#[$field_meta:meta])* $field:ident : $ty:ty),* $(,)? }
-        -> $response:ident $(<$response_lt:lifetime>)?, then $then:ident $(, checked $rule:ident($($checked:ident),*))?;
+        -> $response:ident $(<$response_lt:lifetime>)?, then $then:ident $(by $deciding:ident)?
+        $(, checked $rule:ident($($checked:ident),*))?;
     )*) => {
         $(
             $crate::wire::wire_struct! {
@@ -35,7 +41,7 @@ macro_rules! commands {
                 const SINCE: u8 = $since;
                 type Response<'r> = $response $(<$response_lt>)?;
 
-                fn continuation(&self) -> $crate::Continuation { commands!(@then self $then) }
+                fn continuation(&self) -> $crate::Continuation { commands!(@then self $then $(by $deciding)?) }
                 fn check(&self) -> Result<(), $crate::InvalidValue> {
                     $crate::command::check::check(|place| commands!(@rules self place $($rule($($checked),*))?))
                 }

@@ -6,19 +6,6 @@ wire_struct! {
     /// The description of a process.
     ///
     /// Erratum: the specification's struct puts the cookie last; its list, and the wire, have it second.
-    ///
-    /// ```
-    /// use ipc_proto::{Guid, types::ProcessInfo};
-    ///
-    /// let info = ProcessInfo {
-    ///     process_id: 4242,
-    ///     runtime_cookie: Guid::NIL,
-    ///     command_line: "dotnet App.dll".into(),
-    ///     os: "Linux".into(),
-    ///     arch: "x64".into(),
-    /// };
-    /// assert_eq!(info.os, "Linux"); // texts compare with strings
-    /// ```
     pub struct ProcessInfo<'a> {
         /// The process id, in the PID namespace of the process.
         process_id: u64,
@@ -35,21 +22,6 @@ wire_struct! {
 
 wire_struct! {
     /// The description of a process, with its entry point and the runtime's version.
-    ///
-    /// ```
-    /// use ipc_proto::{Guid, types::ProcessInfo2};
-    ///
-    /// let info = ProcessInfo2 {
-    ///     process_id: 4242,
-    ///     runtime_cookie: Guid::NIL,
-    ///     command_line: "dotnet App.dll".into(),
-    ///     os: "Linux".into(),
-    ///     arch: "x64".into(),
-    ///     managed_entrypoint_assembly_name: "App".into(),
-    ///     clr_product_version: "8.0.1".into(),
-    /// };
-    /// assert!(info.clr_product_version.to_string().starts_with("8."));
-    /// ```
     pub struct ProcessInfo2<'a> {
         /// The process id, in the PID namespace of the process.
         process_id: u64,
@@ -89,7 +61,7 @@ wire_struct! {
     ///     clr_product_version: "8.0.1".into(),
     ///     portable_rid: "linux-x64".into(),
     /// };
-    /// assert_eq!((info.version, info.portable_rid.to_string()), (1, "linux-x64".to_owned()));
+    /// assert_eq!(info.portable_rid, "linux-x64"); // texts compare with strings
     /// ```
     pub struct ProcessInfo3<'a> {
         /// The version of this answer, 1 or later.
@@ -118,23 +90,6 @@ wire_struct! {
 impl<'a> From<ProcessInfo<'a>> for ProcessInfo3<'a> {
     fn from(info: ProcessInfo<'a>) -> Self {
         let ProcessInfo { process_id, runtime_cookie, command_line, os, arch } = info;
-        let (managed_entrypoint_assembly_name, clr_product_version) = (Text::NULL, Text::NULL);
-        ProcessInfo2 {
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly_name,
-            clr_product_version,
-        }
-        .into()
-    }
-}
-/// The platform, which the answer to GetProcessInfo2 lacks, is null, and the version of the answer is 0.
-impl<'a> From<ProcessInfo2<'a>> for ProcessInfo3<'a> {
-    fn from(info: ProcessInfo2<'a>) -> Self {
-        let ProcessInfo2 { process_id, runtime_cookie, command_line, os, arch, .. } = info;
         Self {
             version: 0,
             process_id,
@@ -142,9 +97,20 @@ impl<'a> From<ProcessInfo2<'a>> for ProcessInfo3<'a> {
             command_line,
             os,
             arch,
+            managed_entrypoint_assembly_name: Text::NULL,
+            clr_product_version: Text::NULL,
+            portable_rid: Text::NULL,
+        }
+    }
+}
+/// The platform, which the answer to GetProcessInfo2 lacks, is null, and the version of the answer is 0.
+impl<'a> From<ProcessInfo2<'a>> for ProcessInfo3<'a> {
+    fn from(info: ProcessInfo2<'a>) -> Self {
+        let ProcessInfo2 { process_id, runtime_cookie, command_line, os, arch, .. } = info;
+        Self {
             managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
             clr_product_version: info.clr_product_version,
-            portable_rid: Text::NULL,
+            ..ProcessInfo { process_id, runtime_cookie, command_line, os, arch }.into()
         }
     }
 }

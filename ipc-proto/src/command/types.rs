@@ -3,7 +3,8 @@ pub use super::environment_entry::EnvironmentEntry;
 pub use super::process_info::{ProcessInfo, ProcessInfo2, ProcessInfo3};
 pub use super::tracepoint_format::{TracepointFormat, TracepointFormatError};
 use crate::wire::{
-    PartValue, Path, Reader, Visitor, WireError, WireErrorKind, Writer, wire_enum, wire_struct,
+    PartValue, Path, Reader, Visitor, WireError, WireErrorKind, Writer, to_u32, to_usize, wire_enum,
+    wire_struct,
 };
 use crate::{Array, Continuation, Decode, Encode, HResult, Text};
 
@@ -106,6 +107,13 @@ wire_struct! {
     }
 }
 
+impl<'a> From<Provider<'a>> for StreamingProvider<'a> {
+    fn from(provider: Provider<'a>) -> Self {
+        let Provider { keywords, level, name, arguments } = provider;
+        Self { keywords, level, name, arguments, filter: EventFilter::ALL }
+    }
+}
+
 wire_struct! {
     /// A provider whose events are written to `user_events`: `user_events_provider_config` in the specification.
     pub struct UserEventsProvider<'a> {
@@ -129,13 +137,6 @@ wire_struct! {
     /// null or empty.
     ///
     /// Erratum: both examples in the specification count "MyTracepoint" as 14 units; it has 13 with its NUL.
-    ///
-    /// ```
-    /// use ipc_proto::{Array, types::TracepointConfig};
-    ///
-    /// let one_for_all = TracepointConfig { default_tracepoint_name: "my_app".into(), sets: Array::EMPTY };
-    /// assert!(!one_for_all.default_tracepoint_name.is_null());
-    /// ```
     pub struct TracepointConfig<'a> {
         /// The tracepoint for events that are in no set; if it is null, those events are not written.
         default_tracepoint_name: Text<'a>,
@@ -393,13 +394,6 @@ wire_enum! {
 
 wire_enum! {
     /// The files to write for `perf`.
-    ///
-    /// ```
-    /// use ipc_proto::{Command, EnablePerfMap, types::PerfMapType};
-    ///
-    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::JIT_DUMP }.check().is_ok());
-    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::DISABLED }.check().is_err());
-    /// ```
     pub struct PerfMapType(u32) {
         /// No files; runtimes refuse it.
         DISABLED = 0,
@@ -427,7 +421,7 @@ pub struct ClientData<'a>(pub &'a [u8]);
 
 impl Encode for ClientData<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
-        u32::try_from(self.0.len()).unwrap_or(u32::MAX).encode(w);
+        to_u32(self.0.len()).encode(w);
         w.bytes(self.0);
     }
 }
@@ -435,13 +429,13 @@ impl<'a> Decode<'a> for ClientData<'a> {
     const MIN_LEN: usize = 4;
 
     fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
-        let len: u32 = r.read()?;
-        let bytes = r.bytes(usize::try_from(len).unwrap_or(usize::MAX))?;
+        let len = r.read()?;
+        let bytes = r.bytes(to_usize(len))?;
         if r.rest().is_empty() { Ok(Self(bytes)) } else { Err(r.error(WireErrorKind::TrailingBytes)) }
     }
 
     fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
-        let len = usize::try_from(r.show_count(path, visitor)?).unwrap_or(usize::MAX);
+        let len = to_usize(r.show_count(path, visitor)?);
         r.show(*path, visitor, |r| r.bytes(len), |_, bytes| PartValue::Bytes(bytes))?;
         if r.rest().is_empty() {
             return Ok(());

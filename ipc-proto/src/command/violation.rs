@@ -2,20 +2,16 @@ use core::fmt;
 
 use crate::HResult;
 
-/// Declares the rules: name, the runtime's answer, the sentence, and the section of the project's notes on the protocol
-/// (`facts/protocol.md`) that it comes from.
+/// Declares the rules: name, the runtime's answer, the sentence.
 macro_rules! violations {
-    ($($name:ident, $hresult:ident, $sentence:literal, $section:literal;)*) => {
-        /// A rule that runtimes apply to the values of a request, beyond its layout. [`InvalidValue`](crate::InvalidValue) adds which value breaks
-        /// it.
+    ($($name:ident, $hresult:ident, $sentence:literal;)*) => {
+        /// A rule that runtimes apply to the values of a request, beyond its layout.
+        /// [`InvalidValue`](crate::InvalidValue) adds which value breaks it.
         ///
         /// ```
-        /// use ipc_proto::{Command, EnablePerfMap, HResult, Violation, types::PerfMapType};
+        /// use ipc_proto::{HResult, Violation};
         ///
-        /// let violation = EnablePerfMap { perf_map_type: PerfMapType(4) }.check().unwrap_err().violation;
-        /// assert_eq!(violation, Violation::PerfMapType);
-        /// assert_eq!(violation.hresult(), HResult::INVALID_ARG);
-        /// assert_eq!(violation.to_string(), "the perf map type is not 1, 2 or 3");
+        /// assert_eq!(Violation::PerfMapType.hresult(), HResult::INVALID_ARG);
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -41,22 +37,22 @@ macro_rules! violations {
     };
 }
 violations! {
-    BufferSize, BAD_ENCODING, "the buffer has 0 MB", "2.2";
-    Format, BAD_ENCODING, "the format is neither 0 nor 1", "2.2";
-    SessionType, BAD_ENCODING, "the session type is neither 0 nor 1", "2.2";
-    SessionBufferMode, BAD_ENCODING, "the buffer mode is neither 0 nor 1", "2.2";
-    ProviderCount, BAD_ENCODING, "the number of providers is not 1 to 1000", "2.2";
-    ProviderLevel, BAD_ENCODING, "the level of a provider is above 5", "2.2";
-    ProviderName, BAD_ENCODING, "a provider has no name", "2.2";
-    NoTracepoint, BAD_ENCODING, "a provider has no tracepoint", "2.2";
-    TracepointSetName, BAD_ENCODING, "the tracepoint of a set has no name", "2.2";
-    DefaultTracepointName, FAIL, "the name of the default tracepoint is empty", "9";
-    TracepointNameLength, FAIL, "the name of a tracepoint makes its format longer than 512 bytes", "9";
-    DuplicateEventId, FAIL, "an event id occurs twice", "9";
-    DumpType, FAIL, "the dump type is not 1 to 4", "2.1";
-    ProfilerPath, FAIL, "the profiler has no path", "2.3";
-    VariableName, INVALID_ARG, "the environment variable has no name", "2.4";
-    PerfMapType, INVALID_ARG, "the perf map type is not 1, 2 or 3", "2.4";
-    StartupHookPath, INVALID_ARG, "the startup hook has no path", "2.4";
+    BufferSize, BAD_ENCODING, "the buffer has 0 MB";
+    Format, BAD_ENCODING, "the format is neither 0 nor 1";
+    SessionType, BAD_ENCODING, "the session type is neither 0 nor 1";
+    SessionBufferMode, BAD_ENCODING, "the buffer mode is neither 0 nor 1";
+    ProviderCount, BAD_ENCODING, "the number of providers is not 1 to 1000";
+    ProviderLevel, BAD_ENCODING, "the level of a provider is above 5";
+    ProviderName, BAD_ENCODING, "a provider has no name";
+    NoTracepoint, BAD_ENCODING, "a provider has no tracepoint";
+    TracepointSetName, BAD_ENCODING, "the tracepoint of a set has no name";
+    DefaultTracepointName, FAIL, "the name of the default tracepoint is empty";
+    TracepointNameLength, FAIL, "the name of a tracepoint makes its format longer than 512 bytes";
+    DuplicateEventId, FAIL, "an event id occurs twice";
+    DumpType, FAIL, "the dump type is not 1 to 4";
+    ProfilerPath, FAIL, "the profiler has no path";
+    VariableName, INVALID_ARG, "the environment variable has no name";
+    PerfMapType, INVALID_ARG, "the perf map type is not 1, 2 or 3";
+    StartupHookPath, INVALID_ARG, "the startup hook has no path";
 }
 impl core::error::Error for Violation {}

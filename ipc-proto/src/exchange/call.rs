@@ -19,6 +19,7 @@ use crate::{
 ///
 /// ```
 /// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, HResult, ServerError, Step};
+/// use std::io::Read;
 ///
 /// let mut buf = [0; 4096];
 /// let mut call = Call::new(&GetProcessInfo2 {}, &mut buf)?;
@@ -27,12 +28,9 @@ use crate::{
 /// let n = bytes.len();
 /// call.advance(n)?;
 ///
-/// let answer = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
-/// let mut rest = &answer[..];
+/// let mut answer = &b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80"[..];
 /// while let Step::Receive(space) = call.step() {
-///     let n = space.len().min(rest.len());
-///     space[..n].copy_from_slice(&rest[..n]);
-///     rest = &rest[n..];
+///     let n = answer.read(space)?;
 ///     call.advance(n)?;
 /// }
 /// match call.finish()? {
@@ -278,11 +276,7 @@ impl<C> SuspendedCall<C> {
     /// [`ProtocolError::BufferTooSmall`] if `buf` cannot contain the message that is sent or received. The suspended call
     /// can be resumed again.
     pub fn resume(self, buf: &mut [u8]) -> Result<Call<'_, C>, ProtocolError> {
-        let needed = match self.progress.state {
-            State::Sending { len, .. } => len,
-            State::Receiving { needed } => needed,
-            State::Done | State::Failed(_) => self.progress.received,
-        };
+        let needed = self.progress.needed();
         if buf.len() < needed {
             return Err(ProtocolError::BufferTooSmall { needed });
         }
@@ -332,6 +326,15 @@ impl Progress {
     /// Returns how many bytes of the answer have arrived.
     pub(crate) const fn received(&self) -> usize {
         self.received
+    }
+
+    /// Returns the length of the message that is sent or received, as far as it is known yet.
+    pub(crate) const fn needed(&self) -> usize {
+        match self.state {
+            State::Sending { len, .. } => len,
+            State::Receiving { needed } => needed,
+            State::Done | State::Failed(_) => self.received,
+        }
     }
 
     /// Returns whether nothing remains to be sent or received.

@@ -1,6 +1,6 @@
 use super::{Exchange, Step};
 use crate::types::{EnvironmentEntries, ProcessEnvironment};
-use crate::wire::{Iter, Reader, Writer};
+use crate::wire::{Iter, Reader, Writer, to_u32, to_usize};
 use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolError, Text};
 
 /// The client's role: receives the environment, which follows the answer to `GetProcessEnvironment`.
@@ -15,26 +15,31 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolE
 /// take the [entries](Self::next_entry) that have arrived, and continue until it [is finished](Self::is_finished).
 ///
 /// ```
-/// use ipc_proto::{Exchange, ReceiveEnvironment, Step, types::ProcessEnvironment};
+/// use ipc_proto::{Exchange, ProtocolError, ReceiveEnvironment, Step, types::ProcessEnvironment};
+/// use std::io::Read;
 ///
 /// let mut incoming = &b"\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0C\0\0\0"[..];
 /// let announced = ProcessEnvironment { incoming_bytes: incoming.len() as u32, future: 0 };
-/// let mut buf = [0; 16]; // smaller than the environment
+/// let mut buf = vec![0; 8]; // smaller than the environment, and than its first entry
 /// let mut receive = ReceiveEnvironment::new(&announced, 1 << 20, &mut buf)?;
 /// let mut entries = Vec::new();
 /// while !receive.is_finished() {
 ///     while let Step::Receive(space) = receive.step() {
-///         let n = space.len().min(incoming.len());
-///         space[..n].copy_from_slice(&incoming[..n]);
-///         incoming = &incoming[n..];
+///         let n = incoming.read(space)?;
 ///         receive.advance(n)?;
 ///     }
-///     while let Some(entry) = receive.next_entry()? {
-///         entries.push(entry.to_string());
+///     match receive.next_entry() {
+///         Ok(entry) => entries.extend(entry.map(|entry| entry.to_string())),
+///         Err(ProtocolError::BufferTooSmall { needed }) => {
+///             let suspended = receive.suspend();
+///             buf.resize(needed, 0);
+///             receive = suspended.resume(&mut buf)?;
+///         }
+///         Err(error) => return Err(error.into()),
 ///     }
 /// }
 /// assert_eq!(entries, ["A=b", "C"]);
-/// # Ok::<(), ipc_proto::ProtocolError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct ReceiveEnvironment<'b> {
@@ -64,8 +69,7 @@ impl<'b> ReceiveEnvironment<'b> {
         if buf.len() < EnvironmentEntries::MIN_LEN {
             return Err(ProtocolError::BufferTooSmall { needed: EnvironmentEntries::MIN_LEN });
         }
-        let left = usize::try_from(len).unwrap_or(usize::MAX);
-        Ok(Self { buf, start: 0, end: 0, left, offset: 0, entries: None })
+        Ok(Self { buf, start: 0, end: 0, left: to_usize(len), offset: 0, entries: None })
     }
 
     /// Returns the next entry, usually `NAME=value`; `None` if it has not arrived yet, or there are no more.
@@ -91,7 +95,7 @@ impl<'b> ReceiveEnvironment<'b> {
             };
         };
         let Some(units) = self.peek_u32()? else { return Ok(None) };
-        let len = usize::try_from(units).ok().and_then(|units| units.checked_mul(2)?.checked_add(4));
+        let len = to_usize(units).checked_mul(2).and_then(|len| len.checked_add(4));
         let len = len.ok_or_else(|| self.error(DecodeErrorKind::UnexpectedEnd))?;
         if !self.has(len)? {
             return Ok(None);
@@ -156,36 +160,7 @@ impl<'b> ReceiveEnvironment<'b> {
 }
 
 /// A [`ReceiveEnvironment`] without its buffer, for a connection that owns it, or to continue in a larger one after
-/// [`ProtocolError::BufferTooSmall`].
-///
-/// ```
-/// use ipc_proto::{Exchange, ProtocolError, ReceiveEnvironment, Step, types::ProcessEnvironment};
-///
-/// let mut incoming = &b"\x01\0\0\0\x04\0\0\0A\0=\0b\0\0\0"[..];
-/// let announced = ProcessEnvironment { incoming_bytes: incoming.len() as u32, future: 0 };
-/// let mut buf = vec![0; 8]; // smaller than the entry
-/// let mut receive = ReceiveEnvironment::new(&announced, 1 << 20, &mut buf)?;
-/// let mut entries = Vec::new();
-/// while !receive.is_finished() {
-///     while let Step::Receive(space) = receive.step() {
-///         let n = space.len().min(incoming.len());
-///         space[..n].copy_from_slice(&incoming[..n]);
-///         incoming = &incoming[n..];
-///         receive.advance(n)?;
-///     }
-///     match receive.next_entry() {
-///         Ok(entry) => entries.extend(entry.map(|entry| entry.to_string())),
-///         Err(ProtocolError::BufferTooSmall { needed }) => {
-///             let suspended = receive.suspend();
-///             buf.resize(needed, 0);
-///             receive = suspended.resume(&mut buf)?;
-///         }
-///         Err(error) => return Err(error),
-///     }
-/// }
-/// assert_eq!(entries, ["A=b"]);
-/// # Ok::<(), ProtocolError>(())
-/// ```
+/// [`ProtocolError::BufferTooSmall`]: the example of [`ReceiveEnvironment`] does.
 #[derive(Debug, Clone, Copy)]
 pub struct SuspendedEnvironment {
     start: usize,
@@ -281,7 +256,7 @@ impl<'e, 'b> SendEnvironment<'e, 'b> {
         if buf.is_empty() {
             return Err(EncodeError::BufferTooSmall { needed: 1 });
         }
-        let (count, entries) = (u32::try_from(environment.len()).ok(), environment.iter());
+        let (count, entries) = (Some(to_u32(environment.len())), environment.iter());
         let mut send = Self { len, count, entries, stored: 0, buf, start: 0, end: 0 };
         send.fill();
         Ok(send)

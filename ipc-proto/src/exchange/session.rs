@@ -3,6 +3,7 @@ use core::fmt;
 use super::call::Progress;
 use super::{Answer, Step};
 use crate::types::SessionId;
+use crate::wire::to_u64;
 use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 
 /// A tracing session over two connections: one carries the stream, the other the [`StopTracing`] that ends it.
@@ -247,7 +248,7 @@ impl Session {
                 }
             }
         }
-        self.received = self.received.saturating_add(bytes.len() as u64);
+        self.received = self.received.saturating_add(to_u64(bytes.len()));
         self.settle();
     }
 
@@ -326,7 +327,7 @@ impl Session {
                 return;
             }
             (StopStep::Send(_), StopEvent::Sent(n)) => {
-                self.sent = self.sent.saturating_add(n as u64);
+                self.sent = self.sent.saturating_add(to_u64(n));
                 self.advance(n)
             }
             (StopStep::Receive(_), StopEvent::Received(n)) => self.advance(n),
@@ -391,7 +392,7 @@ impl Session {
             return;
         }
         let received = match self.stop {
-            Stop::Calling(progress) => progress.received() as u64,
+            Stop::Calling(progress) => to_u64(progress.received()),
             _ => 0,
         };
         let phase = match self.pending_step() {

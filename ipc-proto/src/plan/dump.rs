@@ -4,8 +4,7 @@ use super::step::{DUMP_LIMIT_MS, PlanStep};
 use crate::types::{DumpFlags, DumpType, Status};
 use crate::wire::Writer;
 use crate::{
-    Code, Command, DecodeError, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, InvalidValue,
-    Message, Text,
+    Code, Command, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, InvalidValue, Text,
 };
 
 /// The wish for a dump of the process.
@@ -101,9 +100,5 @@ impl PlanStep for DumpStep<'_> {
             _ => return None,
         };
         Some(Self { code, ..*self })
-    }
-
-    fn response<'r>(&self, answer: &Message<'r>) -> Result<Status, DecodeError> {
-        answer.decode()
     }
 }

@@ -1,9 +1,9 @@
 use core::fmt;
 
-use super::lost_feature::LostFeatures;
 use super::step::PlanStep;
 use crate::exchange::Progress;
-use crate::{Answer, BusyBackoff, Code, EncodeError, HResult, ProtocolError, ServerError, Step};
+use crate::wire::to_u64;
+use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerError, Step};
 
 /// Carries out a plan: sends a command on a connection of its own, and the next older one on another connection if the
 /// runtime does not know the first. It has no buffer, no transport and no clock.
@@ -28,6 +28,7 @@ use crate::{Answer, BusyBackoff, Code, EncodeError, HResult, ProtocolError, Serv
 /// ```
 /// use ipc_proto::Answer;
 /// use ipc_proto::plan::{Fallback, FallbackStep, InfoConfig, PlanStep, Runtime};
+/// use std::io::Read;
 ///
 /// // The answers of .NET 6: it does not know GetProcessInfo3.
 /// let mut answers = [
@@ -51,9 +52,7 @@ use crate::{Answer, BusyBackoff, Code, EncodeError, HResult, ProtocolError, Serv
 ///             fallback.advance(n, &buf);
 ///         }
 ///         FallbackStep::Receive(space) => {
-///             let n = space.len().min(answer.len());
-///             space[..n].copy_from_slice(&answer[..n]);
-///             answer = &answer[n..];
+///             let n = answer.read(space)?;
 ///             fallback.advance(n, &buf);
 ///         }
 ///         FallbackStep::Wait | FallbackStep::Grow { .. } => unreachable!(),
@@ -63,7 +62,7 @@ use crate::{Answer, BusyBackoff, Code, EncodeError, HResult, ProtocolError, Serv
 /// assert_eq!(fallback.command().code().0, 0x0404);
 /// let Answer::Ok(info) = fallback.finish(&buf)? else { unreachable!() };
 /// assert_eq!(info.process_id, 42);
-/// # Ok::<(), ipc_proto::plan::FallbackError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Fallback<S> {
@@ -84,8 +83,6 @@ enum State {
     /// The runtime was busy; the next attempt is due then.
     Paused(Progress, u64),
     Calling(Progress),
-    /// The answer needs a buffer of this length.
-    Growing(Progress, usize),
     Done(Progress),
     Failed(FallbackError),
 }
@@ -164,18 +161,6 @@ impl<S: PlanStep> Fallback<S> {
         &self.command
     }
 
-    /// Returns the parts of the wish that this command does not carry.
-    #[must_use]
-    pub fn lost(&self) -> LostFeatures {
-        self.command.lost()
-    }
-
-    /// Returns the code of this command.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        self.command.code()
-    }
-
     /// Returns how many bytes were sent and received on the current connection.
     #[must_use]
     pub const fn transferred(&self) -> (u64, u64) {
@@ -192,21 +177,18 @@ impl<S: PlanStep> Fallback<S> {
                 Err(e) => self.state = State::Failed(FallbackError::Encode(e)),
             }
         }
-        if let State::Growing(progress, needed) = self.state {
-            if buf.len() < needed {
-                return FallbackStep::Grow { needed };
-            }
-            self.state = State::Calling(progress);
-        }
         match self.state {
             State::Connecting(_) => FallbackStep::Connect,
             State::Paused(..) => FallbackStep::Wait,
+            State::Calling(progress) if progress.needed() > buf.len() => {
+                FallbackStep::Grow { needed: progress.needed() }
+            }
             State::Calling(progress) => match progress.step(buf) {
                 Step::Send(bytes) => FallbackStep::Send(bytes),
                 Step::Receive(space) => FallbackStep::Receive(space),
                 Step::Done => FallbackStep::Done,
             },
-            State::New | State::Growing(..) | State::Done(_) | State::Failed(_) => FallbackStep::Done,
+            State::New | State::Done(_) | State::Failed(_) => FallbackStep::Done,
         }
     }
 
@@ -233,14 +215,11 @@ impl<S: PlanStep> Fallback<S> {
         let before = progress.received();
         let advanced = progress.advance(n, buf);
         match progress.received().saturating_sub(before) {
-            0 if before == 0 => self.sent = self.sent.saturating_add(n as u64),
-            received => self.received = self.received.saturating_add(received as u64),
+            0 if before == 0 => self.sent = self.sent.saturating_add(to_u64(n)),
+            received => self.received = self.received.saturating_add(to_u64(received)),
         }
         self.state = match advanced {
-            Err(ProtocolError::BufferTooSmall { needed }) => State::Growing(progress, needed),
-            Err(e) => State::Failed(e.into()),
-            Ok(()) if !progress.is_over() => State::Calling(progress),
-            Ok(()) => match (progress.answer(buf), self.command.older()) {
+            Ok(()) if progress.is_over() => match (progress.answer(buf), self.command.older()) {
                 (Ok(Answer::Refused(ServerError { hresult: HResult::UNKNOWN_COMMAND, .. })), Some(older)) => {
                     self.command = older;
                     self.backoff = BusyBackoff::new();
@@ -248,6 +227,9 @@ impl<S: PlanStep> Fallback<S> {
                 }
                 _ => State::Done(progress),
             },
+            // `step` then asks for a larger buffer.
+            Ok(()) | Err(ProtocolError::BufferTooSmall { .. }) => State::Calling(progress),
+            Err(e) => State::Failed(e.into()),
         };
     }
 
@@ -267,7 +249,7 @@ impl<S: PlanStep> Fallback<S> {
         let connected = match self.state {
             State::Done(_) | State::Failed(_) => return,
             State::New | State::Connecting(_) | State::Paused(..) => false,
-            State::Calling(_) | State::Growing(..) => true,
+            State::Calling(_) => true,
         };
         if now >= self.until {
             self.state = State::Failed(FallbackError::TimedOut { connected });
@@ -285,7 +267,6 @@ impl<S: PlanStep> Fallback<S> {
     pub fn finish<'b>(&self, buf: &'b [u8]) -> Result<Answer<'b, S::Response<'b>>, FallbackError> {
         let progress = match self.state {
             State::Failed(e) => return Err(e),
-            State::Growing(_, needed) => return Err(ProtocolError::BufferTooSmall { needed }.into()),
             State::New => return Err(ProtocolError::Closed { received: 0 }.into()),
             State::Connecting(progress)
             | State::Paused(progress, _)

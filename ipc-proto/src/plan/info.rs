@@ -146,18 +146,14 @@ impl PlanStep for InfoStep {
     fn response<'r>(&self, answer: &Message<'r>) -> Result<Self::Response<'r>, DecodeError> {
         let mut r = Reader::at(answer.payload, Message::HEADER_LEN);
         let version = if self.has_platform() { r.read()? } else { 0 };
-        let ProcessInfo { process_id, runtime_cookie, command_line, os, arch } = r.read()?;
+        let info: ProcessInfo<'r> = r.read()?;
         let mut text = |has: bool| if has { r.read() } else { Ok(Text::NULL) };
         Ok(ProcessInfo3 {
             version,
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
             managed_entrypoint_assembly_name: text(self.has_version())?,
             clr_product_version: text(self.has_version())?,
             portable_rid: text(self.has_platform())?,
+            ..info.into()
         })
     }
 }

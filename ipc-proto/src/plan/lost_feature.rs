@@ -67,14 +67,7 @@ impl LostFeatures {
     }
 
     const fn bit(loss: LostFeature) -> u8 {
-        match loss {
-            LostFeature::Blocking => 1,
-            LostFeature::EventFilters => 2,
-            LostFeature::RundownKeyword => 4,
-            LostFeature::Stackwalk => 8,
-            LostFeature::DumpFlags => 16,
-            LostFeature::DumpMessage => 32,
-        }
+        1u8.wrapping_shl(loss as u32)
     }
 
     pub(super) const fn with(self, loss: LostFeature) -> Self {

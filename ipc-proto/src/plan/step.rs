@@ -1,7 +1,7 @@
 use core::iter;
 
 use super::lost_feature::LostFeatures;
-use crate::{Code, Command, DecodeError, Encode, InvalidValue, Message};
+use crate::{Code, Command, Decode, DecodeError, Encode, InvalidValue, Message};
 
 /// How long a client waits for the answer to a command by default, in milliseconds, with all older commands that it
 /// tries. A runtime carries out one command at a time.
@@ -38,7 +38,7 @@ pub const DUMP_LIMIT_MS: u64 = 600_000;
 /// ```
 pub trait PlanStep: Encode + Sized {
     /// What the runtime answers, the same for every step of a plan.
-    type Response<'r>;
+    type Response<'r>: Decode<'r>;
 
     /// How long a client waits for the whole plan by default, in milliseconds.
     const LIMIT_MS: u64 = CALL_LIMIT_MS;
@@ -66,31 +66,15 @@ pub trait PlanStep: Encode + Sized {
     ///
     /// # Errors
     /// If the payload is malformed. Offsets count from the start of the message.
-    fn response<'r>(&self, answer: &Message<'r>) -> Result<Self::Response<'r>, DecodeError>;
+    fn response<'r>(&self, answer: &Message<'r>) -> Result<Self::Response<'r>, DecodeError> {
+        answer.decode()
+    }
 
-    /// Returns an iterator over this step and all older ones.
-    fn steps(self) -> Steps<Self>
-    where
-        Self: Clone,
-    {
-        Steps(Some(self))
+    /// Returns an iterator over this step and all older ones, the newest first.
+    fn steps(self) -> impl Iterator<Item = Self> {
+        iter::successors(Some(self), Self::older)
     }
 }
-
-/// An iterator over the steps of a plan, the newest first: see [`PlanStep::steps`].
-#[derive(Debug, Clone)]
-pub struct Steps<S>(Option<S>);
-
-impl<S: PlanStep> Iterator for Steps<S> {
-    type Item = S;
-
-    fn next(&mut self) -> Option<S> {
-        let step = self.0.take()?;
-        self.0 = step.older();
-        Some(step)
-    }
-}
-impl<S: PlanStep> iter::FusedIterator for Steps<S> {}
 
 /// A plan of one command, which has no older one.
 ///
@@ -117,9 +101,5 @@ impl<C: Command> PlanStep for Single<C> {
 
     fn check(&self) -> Result<(), InvalidValue> {
         self.0.check()
-    }
-
-    fn response<'r>(&self, answer: &Message<'r>) -> Result<Self::Response<'r>, DecodeError> {
-        answer.decode()
     }
 }

@@ -8,10 +8,10 @@ use crate::types::{
     EventFilter, EventLevel, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
     StreamingProvider, UserEventsSession,
 };
-use crate::wire::Writer;
+use crate::wire::{Writer, to_u32};
 use crate::{
     Array, Code, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
-    Command, DecodeError, Encode, InvalidValue, Message, Request,
+    Command, Encode, InvalidValue, Request,
 };
 
 /// The keywords of the rundown that runtimes send if the command does not select keywords.
@@ -182,10 +182,8 @@ impl PlanStep for TraceStep<'_> {
 
     fn check(&self) -> Result<(), InvalidValue> {
         let TraceConfig { buffer_mb, format, buffer_mode, providers, .. } = self.config;
-        check::check(|place| match providers.0 {
-            Repr::Plain(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
-            Repr::Filtered(list) => check::filtered_session(buffer_mb, format, buffer_mode, list, place),
-            Repr::Unfiltered(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
+        check::check(|place| {
+            check::streaming(buffer_mb, format, buffer_mode, providers.len(), providers.iter(), place)
         })
     }
 
@@ -216,10 +214,6 @@ impl PlanStep for TraceStep<'_> {
             _ => return None,
         };
         Some(Self { config, lost: self.lost.with(loss) })
-    }
-
-    fn response<'r>(&self, answer: &Message<'r>) -> Result<SessionId, DecodeError> {
-        answer.decode()
     }
 }
 
@@ -303,7 +297,7 @@ impl<'a> Providers<'a> {
             Repr::Filtered(providers) if with_filters => return providers.encode(w),
             _ => {}
         }
-        u32::try_from(self.len()).unwrap_or(u32::MAX).encode(w);
+        to_u32(self.len()).encode(w);
         for StreamingProvider { keywords, level, name, arguments, filter } in self.iter() {
             Provider { keywords, level, name, arguments }.encode(w);
             if with_filters {
@@ -326,49 +320,32 @@ impl fmt::Debug for Providers<'_> {
     }
 }
 
-impl<'a> From<Array<'a, Provider<'a>>> for Providers<'a> {
-    fn from(providers: Array<'a, Provider<'a>>) -> Self {
-        Self(Repr::Plain(providers))
-    }
+macro_rules! providers_of {
+    ($($provider:ident => $repr:ident),*) => {$(
+        impl<'a> From<Array<'a, $provider<'a>>> for Providers<'a> {
+            fn from(providers: Array<'a, $provider<'a>>) -> Self {
+                Self(Repr::$repr(providers))
+            }
+        }
+        impl<'a> From<&'a [$provider<'a>]> for Providers<'a> {
+            fn from(providers: &'a [$provider<'a>]) -> Self {
+                Array::from(providers).into()
+            }
+        }
+        impl<'a, const N: usize> From<&'a [$provider<'a>; N]> for Providers<'a> {
+            fn from(providers: &'a [$provider<'a>; N]) -> Self {
+                Array::from(providers).into()
+            }
+        }
+        #[cfg(feature = "alloc")]
+        impl<'a> From<&'a alloc::vec::Vec<$provider<'a>>> for Providers<'a> {
+            fn from(providers: &'a alloc::vec::Vec<$provider<'a>>) -> Self {
+                Array::from(providers.as_slice()).into()
+            }
+        }
+    )*};
 }
-impl<'a> From<Array<'a, StreamingProvider<'a>>> for Providers<'a> {
-    fn from(providers: Array<'a, StreamingProvider<'a>>) -> Self {
-        Self(Repr::Filtered(providers))
-    }
-}
-impl<'a> From<&'a [Provider<'a>]> for Providers<'a> {
-    fn from(providers: &'a [Provider<'a>]) -> Self {
-        Array::from(providers).into()
-    }
-}
-impl<'a> From<&'a [StreamingProvider<'a>]> for Providers<'a> {
-    fn from(providers: &'a [StreamingProvider<'a>]) -> Self {
-        Array::from(providers).into()
-    }
-}
-impl<'a, const N: usize> From<&'a [Provider<'a>; N]> for Providers<'a> {
-    fn from(providers: &'a [Provider<'a>; N]) -> Self {
-        Array::from(providers).into()
-    }
-}
-impl<'a, const N: usize> From<&'a [StreamingProvider<'a>; N]> for Providers<'a> {
-    fn from(providers: &'a [StreamingProvider<'a>; N]) -> Self {
-        Array::from(providers).into()
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl<'a> From<&'a alloc::vec::Vec<Provider<'a>>> for Providers<'a> {
-    fn from(providers: &'a alloc::vec::Vec<Provider<'a>>) -> Self {
-        Array::from(providers.as_slice()).into()
-    }
-}
-#[cfg(feature = "alloc")]
-impl<'a> From<&'a alloc::vec::Vec<StreamingProvider<'a>>> for Providers<'a> {
-    fn from(providers: &'a alloc::vec::Vec<StreamingProvider<'a>>) -> Self {
-        Array::from(providers.as_slice()).into()
-    }
-}
+providers_of!(Provider => Plain, StreamingProvider => Filtered);
 
 /// The request starts no session of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -431,12 +408,5 @@ impl<'a> TryFrom<&Request<'a>> for UserEventsSession<'a> {
             }
             _ => Err(NotTracing),
         }
-    }
-}
-
-impl<'a> From<Provider<'a>> for StreamingProvider<'a> {
-    fn from(provider: Provider<'a>) -> Self {
-        let Provider { keywords, level, name, arguments } = provider;
-        Self { keywords, level, name, arguments, filter: EventFilter::ALL }
     }
 }

@@ -1,6 +1,7 @@
 use core::{fmt, iter, marker::PhantomData};
 
 use super::Rejection;
+use crate::wire::{low_u32, to_usize};
 use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 
 /// The runtimes at a monitor's port, and the newest connection of each.
@@ -48,6 +49,7 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// ```
 /// use ipc_proto::Guid;
 /// use ipc_proto::port::{MonitorChange, MonitorPort, RuntimeState};
+/// use std::io::Read;
 ///
 /// let mut port = MonitorPort::new([const { None }; 8]);
 /// let token = port.accept("connection 1", (), 0)?.token;
@@ -56,9 +58,7 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// let mut incoming = &b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0"[..];
 /// let mut arrived = None;
 /// while let (None, Some((_connection, space))) = (&arrived, port.receive(token)) {
-///     let n = space.len().min(10).min(incoming.len());
-///     space[..n].copy_from_slice(&incoming[..n]);
-///     incoming = &incoming[n..];
+///     let n = incoming.read(space).unwrap_or(0);
 ///     arrived = port.advance(token, n, 1);
 /// }
 /// let cookie = Guid(*b"a runtime's name");
@@ -315,7 +315,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
     /// Processes `n` bytes that were read into the space of [`receive`](Self::receive); 0 if the peer closed the
     /// connection, or if reading failed.
     pub fn advance(&mut self, token: u64, n: usize, now: u64) -> Option<MonitorChange<C, P>> {
-        let index = index(token)?;
+        let index = index(token);
         let slot = find_mut(self.slots.as_mut(), token)?;
         let rejection = match &mut slot.content {
             Content::Runtime { .. } => return self.disconnect(index, n > 0, now),
@@ -568,12 +568,12 @@ fn token(serial: u32, index: u32) -> u64 {
 }
 
 /// The index in a token.
-fn index(token: u64) -> Option<usize> {
-    usize::try_from(token & 0xffff_ffff).ok()
+const fn index(token: u64) -> usize {
+    to_usize(low_u32(token))
 }
 
 fn find_mut<C, P>(slots: &mut [Option<MonitorSlot<C, P>>], token: u64) -> Option<&mut MonitorSlot<C, P>> {
-    let slot = slots.get_mut(index(token)?)?.as_mut()?;
+    let slot = slots.get_mut(index(token))?.as_mut()?;
     (u64::from(slot.serial) == token >> 32).then_some(slot)
 }
 

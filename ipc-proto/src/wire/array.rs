@@ -2,6 +2,7 @@ use core::hash::{Hash, Hasher};
 use core::{fmt, marker::PhantomData, slice};
 
 use super::error::{WireError, WireErrorKind};
+use super::int::{to_u32, to_usize};
 use super::{Path, Reader, Visitor, Writer};
 use crate::{Decode, Encode};
 
@@ -47,7 +48,7 @@ impl<'a, T> Array<'a, T> {
     pub fn len(&self) -> usize {
         match self.0 {
             Repr::Slice(values) => values.len(),
-            Repr::Wire { count, .. } => usize::try_from(count).unwrap_or(usize::MAX),
+            Repr::Wire { count, .. } => to_usize(count),
         }
     }
 
@@ -95,7 +96,7 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let len = match &self.0 {
             IterRepr::Slice(values) => values.len(),
-            IterRepr::Wire { left, .. } => usize::try_from(*left).unwrap_or(usize::MAX),
+            IterRepr::Wire { left, .. } => to_usize(*left),
         };
         (len, Some(len))
     }
@@ -168,7 +169,7 @@ impl<T: Encode> Encode for Array<'_, T> {
     fn encode(&self, w: &mut Writer<'_>) {
         match self.0 {
             Repr::Slice(values) => {
-                u32::try_from(values.len()).unwrap_or(u32::MAX).encode(w);
+                to_u32(values.len()).encode(w);
                 values.iter().for_each(|value| value.encode(w));
             }
             Repr::Wire { count, bytes } => {
@@ -209,7 +210,7 @@ impl<'a, T: Decode<'a>> Array<'a, T> {
         const { assert!(T::MIN_LEN > 0, "elements without bytes could be counted without end") };
         let too_large = r.error(WireErrorKind::CountTooLarge);
         let count: u32 = r.read()?;
-        let least = usize::try_from(count).ok().and_then(|count| count.checked_mul(T::MIN_LEN));
+        let least = to_usize(count).checked_mul(T::MIN_LEN);
         if least.is_none_or(|least| least > r.rest().len()) { Err(too_large) } else { Ok(count) }
     }
 }

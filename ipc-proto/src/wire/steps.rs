@@ -14,8 +14,7 @@ std::thread_local! {
 #[cfg(feature = "arbitrary")]
 #[inline]
 pub fn count(n: usize) {
-    let n = u64::try_from(n).unwrap_or(u64::MAX);
-    STEPS.with(|steps| steps.set(steps.get().saturating_add(n)));
+    STEPS.with(|steps| steps.set(steps.get().saturating_add(super::to_u64(n))));
 }
 
 /// Counts `n` steps.

@@ -5,6 +5,7 @@ use core::{fmt, slice, str::EncodeUtf16};
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::error::{WireError, WireErrorKind};
+use super::int::{to_u32, to_usize};
 use super::{Reader, Writer};
 use crate::Encode;
 
@@ -144,8 +145,7 @@ impl<'a> Text<'a> {
         if count == 0 {
             return Ok(Self::NULL);
         }
-        let len = usize::try_from(count).ok().and_then(|count| count.checked_mul(2));
-        let units = r.bytes(len.unwrap_or(usize::MAX))?;
+        let units = r.bytes(to_usize(count).saturating_mul(2))?;
         // Two steps, not one pattern: a quarter of the instructions of decoding a provider depend on it.
         let Some((text, last)) = units.split_last_chunk() else {
             return Err(r.error(WireErrorKind::UnexpectedEnd));
@@ -267,7 +267,7 @@ impl fmt::Debug for Text<'_> {
 
 /// Returns the count on the wire for `len` units and the terminating NUL.
 fn count(len: usize) -> u32 {
-    u32::try_from(len.saturating_add(1)).unwrap_or(u32::MAX)
+    to_u32(len.saturating_add(1))
 }
 
 impl Encode for Text<'_> {
