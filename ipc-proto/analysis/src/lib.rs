@@ -10,7 +10,6 @@ pub mod counters;
 mod durations;
 mod event_fields;
 pub mod formats;
-mod frames;
 pub mod gc;
 pub mod jit;
 mod known_provider;

@@ -273,19 +273,21 @@ fn heap_sizes(event: &TraceEvent<'_>) -> HeapSizes {
     let number = |field| number(event, field).unwrap_or_default();
     HeapSizes {
         after: [
-            number("GenerationSize0"),
-            number("GenerationSize1"),
-            number("GenerationSize2"),
-            number("GenerationSize3"),
-            number("GenerationSize4"),
-        ],
+            "GenerationSize0",
+            "GenerationSize1",
+            "GenerationSize2",
+            "GenerationSize3",
+            "GenerationSize4",
+        ]
+        .map(number),
         promoted: [
-            number("TotalPromotedSize0"),
-            number("TotalPromotedSize1"),
-            number("TotalPromotedSize2"),
-            number("TotalPromotedSize3"),
-            number("TotalPromotedSize4"),
-        ],
+            "TotalPromotedSize0",
+            "TotalPromotedSize1",
+            "TotalPromotedSize2",
+            "TotalPromotedSize3",
+            "TotalPromotedSize4",
+        ]
+        .map(number),
         pinned_objects: number("PinnedObjectCount"),
         handles: number("GCHandleCount"),
     }
