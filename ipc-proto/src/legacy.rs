@@ -42,7 +42,9 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 
 use crate::types::{EventLevel, SessionId};
-use crate::wire::{Path, Reader, Visitor, WireError, Writer, decode_prefix, to_u32, wire_enum, wire_struct};
+use crate::wire::{
+    Path, Reader, Visitor, WireError, Writer, decode, decode_prefix, to_u32, wire_enum, wire_struct,
+};
 use crate::{
     Array, Code, Command, Continuation, Decode, Encode, HResult, Message, ParsePipeNameError,
     ParseSocketNameError, Parsed, PipeName, SocketName, Text,
@@ -376,38 +378,26 @@ pub enum Legacy<'a> {
 /// ```
 #[must_use]
 pub fn recognise(bytes: &[u8]) -> Option<Legacy<'_>> {
-    let Ok(parsed) = Message::parse(bytes) else { return old(bytes) };
-    match parsed {
-        Parsed::Complete { value, used } if used == bytes.len() => match value.code {
-            DraftCollectTracing::CODE => collect_tracing(&value),
-            Code::ERROR => error(&value),
-            _ => None,
-        },
-        Parsed::Complete { .. } | Parsed::Partial { .. } => None,
+    let Ok(parsed) = Message::parse(bytes) else {
+        let known = |old: &OldRequest<'_>| old.message_type.name().is_some() && old.process_id > 0;
+        return decode(bytes).ok().filter(known).map(Legacy::Old);
+    };
+    let Parsed::Complete { value: message, used } = parsed else { return None };
+    match message.code {
+        _ if used < bytes.len() => None,
+        // A request that today's rules refuse is still a request of today.
+        DraftCollectTracing::CODE if all_of::<crate::CollectTracing<'_>>(&message).is_some() => None,
+        DraftCollectTracing::CODE => all_of(&message).map(Legacy::CollectTracing),
+        Code::ERROR => {
+            let small = DraftErrorCode::BAD_ENCODING..=DraftErrorCode::BAD_INPUT;
+            all_of(&message).filter(|code| small.contains(code)).map(Legacy::Error)
+        }
+        _ => None,
     }
-}
-
-fn collect_tracing<'a>(message: &Message<'a>) -> Option<Legacy<'a>> {
-    // A request that today's rules refuse is still a request of today.
-    if all_of::<crate::CollectTracing<'_>>(message).is_some() {
-        return None;
-    }
-    all_of(message).map(Legacy::CollectTracing)
 }
 
 /// Decodes the whole payload as a `T`.
 fn all_of<'a, T: Decode<'a>>(message: &Message<'a>) -> Option<T> {
     let (value, rest) = decode_prefix(message.payload).ok()?;
     rest.is_empty().then_some(value)
-}
-
-fn error<'a>(message: &Message<'a>) -> Option<Legacy<'a>> {
-    let small = DraftErrorCode::BAD_ENCODING..=DraftErrorCode::BAD_INPUT;
-    all_of(message).filter(|code| small.contains(code)).map(Legacy::Error)
-}
-
-fn old(bytes: &[u8]) -> Option<Legacy<'_>> {
-    let request: OldRequest<'_> = Reader::new(bytes).read().ok()?;
-    let known = request.message_type.name().is_some() && request.process_id > 0;
-    known.then_some(Legacy::Old(request))
 }

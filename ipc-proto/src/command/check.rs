@@ -22,13 +22,9 @@ pub(crate) fn check(rules: impl FnOnce(&mut Place) -> Result<(), Violation>) -> 
         .map_err(|violation| InvalidValue { violation, place: FieldPath::known(violation, place) })
 }
 
-/// Returns whether a runtime reads an empty string: it reads up to the first NUL.
-fn reads_empty(text: Text<'_>) -> bool {
-    text.units().next().is_none_or(|unit| unit == 0)
-}
-
+/// Requires a text that is not empty for a runtime, which reads it up to the first NUL.
 fn named(text: Text<'_>, violation: Violation) -> Result<(), Violation> {
-    require(!reads_empty(text), violation)
+    require(text.units().next().is_some_and(|unit| unit != 0), violation)
 }
 
 pub(super) fn dump_type(dump_type: DumpType, _: &mut Place) -> Result<(), Violation> {
