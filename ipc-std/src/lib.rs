@@ -16,13 +16,9 @@ mod timeouts;
 mod trace_reader;
 
 mod client;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 #[cfg(feature = "counters")]
 mod counter_stream;
 pub mod discover;
-#[cfg(feature = "fake")]
-pub mod fake;
 mod hazard;
 mod monitor;
 mod server;
@@ -57,6 +53,6 @@ pub use transport::{ConnectError, Connector, Stream};
 pub use user_events::UserEvents;
 
 /// The README of the repository: its examples run as tests.
-#[cfg(all(doctest, unix, feature = "fake"))]
+#[cfg(all(doctest, unix))]
 #[doc = include_str!("../../README.md")]
 struct RepositoryReadme;
