@@ -24,6 +24,7 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
 ];
 
 const IPC_PROTO: Layers = &[
+    &["sentences"],
     // `wire` reads and writes an `HResult`; a tracepoint's name is split as a socket's is.
     &["wire", "hresult", "endpoint"],
     &["code"],
