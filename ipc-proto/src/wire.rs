@@ -28,6 +28,7 @@ mod writer;
 
 pub use array::{Array, Iter};
 pub use convert::{low_u8, low_u16, low_u32, to_u32, to_u64, to_usize};
+pub(crate) use decode::Inspect;
 pub use decode::{Decode, decode, decode_prefix};
 pub(crate) use digits::hex_digit;
 pub use digits::number;

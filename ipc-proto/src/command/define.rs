@@ -77,7 +77,7 @@ macro_rules! commands {
             },)*];
 
             /// Returns the functions that inspect the payloads of a request and of the OK answer to it.
-            pub(crate) fn inspectors<'r>(command: $crate::Code) -> Option<[super::inspect::Inspect<'r>; 2]>
+            pub(crate) fn inspectors<'r>(command: $crate::Code) -> Option<[$crate::wire::Inspect<'r>; 2]>
             where
                 'r: 'a,
                 'a: 'r,

@@ -44,9 +44,6 @@ impl Message<'_> {
     }
 }
 
-/// Inspects a value: [`Decode::inspect`].
-pub(super) type Inspect<'a> = fn(&mut Reader<'a>, &Path<'_>, &mut dyn Visitor) -> Result<(), WireError>;
-
 /// Inspects the payload of the message at the front of `bytes`, which has this size and this code.
 pub(super) fn inspect_payload(
     bytes: &[u8],

@@ -31,6 +31,9 @@ pub trait Decode<'a>: Sized {
     }
 }
 
+/// [`Decode::inspect`] of a type.
+pub(crate) type Inspect<'a> = fn(&mut Reader<'a>, &Path<'_>, &mut dyn Visitor) -> Result<(), WireError>;
+
 /// Decodes one value from the front of `bytes`. Bytes after it are ignored, as in runtimes.
 ///
 /// # Errors

@@ -16,12 +16,15 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("ipc-std/src/lib.rs", IPC_STD),
     ("ipc-std/testkit/src/lib.rs", TESTKIT),
     (TOOL, TOOL_LAYERS),
+    ("ipc-std/cli/syntax/lib.rs", &[]),
     ("fuzz/src/lib.rs", &[]),
+    ("fuzz/std/src/lib.rs", &[]),
     ("fuzz/c/src/lib.rs", &[]),
     ("benches/lib.rs", &[]),
 ];
 
 const IPC_PROTO: Layers = &[
+    &["sentences"],
     // `wire` reads and writes an `HResult`; a tracepoint's name is split as a socket's is.
     &["wire", "hresult", "endpoint"],
     &["code"],
@@ -50,7 +53,7 @@ const NETTRACE: Layers = &[
 const ANALYSIS: Layers = &[
     &["durations", "event_fields", "known_provider", "place", "rows", "text"],
     &["names"],
-    &["frames", "stacks"],
+    &["stacks"],
     &["samples"],
     &["call_tree", "counters", "gc", "jit"],
     &["formats", "live"],

@@ -6,7 +6,6 @@ pub(crate) mod failure;
 pub(crate) mod field;
 pub(crate) mod full_screen;
 pub(crate) mod globals;
-pub(crate) mod hex;
 pub(crate) mod narrow_terminal;
 pub(crate) mod output_file;
 pub(crate) mod printable;

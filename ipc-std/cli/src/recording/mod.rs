@@ -2,13 +2,10 @@
 pub(crate) mod analysis_input;
 pub(crate) mod args;
 mod counter;
-mod event_ids;
 pub(crate) mod findings;
-pub(crate) mod keywords;
 pub(crate) mod names_first;
 pub(crate) mod output;
 pub(crate) mod progress;
-pub(crate) mod provider;
 pub(crate) mod record;
 pub(crate) mod rundown;
 pub(crate) mod session;

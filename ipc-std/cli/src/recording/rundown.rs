@@ -1,9 +1,9 @@
 //! The names of a process: its rundown, without any event.
+use dotnet_ipc::keywords;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::TraceEvent;
 
-use super::keywords;
 use super::session_failure::{check_stream, read_failure};
 use crate::output::failure::Failure;
 

@@ -3,6 +3,7 @@ use core::time::Duration;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Instant;
 
+use dotnet_ipc::keywords;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler};
@@ -13,7 +14,6 @@ use super::message::{Message, Period};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::threads::spawn;
-use crate::recording::keywords;
 use crate::recording::rundown;
 use crate::recording::session_failure::{check_stream, exited, read_failure, suspended};
 
