@@ -48,9 +48,9 @@ const NETTRACE: Layers = &[
 ];
 
 const ANALYSIS: Layers = &[
-    &["durations", "event_fields", "known_provider", "place", "rows"],
+    &["durations", "event_fields", "known_provider", "place", "rows", "text"],
     &["names"],
-    &["frames", "stacks"],
+    &["snapshot", "stacks"],
     &["samples"],
     &["call_tree", "counters", "gc", "jit"],
     &["formats", "live"],
@@ -88,7 +88,7 @@ const TOOL_LAYERS: Layers = &[
     &["args"],
     &["process"],
     &["recording"],
-    &["stacks"],
+    &["snapshot", "stacks"],
     &["events", "counters"],
     &["commands"],
     &["main"],
