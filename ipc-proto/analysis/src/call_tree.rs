@@ -9,9 +9,10 @@ use core::fmt;
 use ipc_proto::wire::{to_u32, to_usize};
 
 use crate::StackId;
-use crate::names::{FrameId, Names, Snapshot};
+use crate::names::{FrameId, Names};
 use crate::place::{at, at_mut};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
+use crate::snapshot::Snapshot;
 
 /// A node of a [`CallTree`]: a frame with the frames that called it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

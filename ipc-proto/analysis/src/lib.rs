@@ -18,6 +18,7 @@ pub mod names;
 mod place;
 mod rows;
 pub mod samples;
+mod snapshot;
 mod stacks;
 mod text;
 

@@ -38,7 +38,6 @@
 mod code_map;
 mod frames;
 mod modules;
-mod snapshot;
 mod spelling;
 
 use alloc::string::String;
@@ -51,7 +50,6 @@ use self::code_map::CodeMap;
 use self::frames::{Address, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
 use self::modules::{Modules, NO_MODULE, ROWS};
-pub(crate) use self::snapshot::Snapshot;
 pub use self::spelling::short_name;
 use self::spelling::{MAX_METHOD, cut, is_method, method_name, module_name, split_managed};
 use crate::KnownProvider;

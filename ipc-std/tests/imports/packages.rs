@@ -53,7 +53,7 @@ const NETTRACE: Layers = &[
 const ANALYSIS: Layers = &[
     &["durations", "event_fields", "known_provider", "place", "rows", "text"],
     &["names"],
-    &["stacks"],
+    &["snapshot", "stacks"],
     &["samples"],
     &["call_tree", "counters", "gc", "jit"],
     &["formats", "live"],
@@ -91,7 +91,7 @@ const TOOL_LAYERS: Layers = &[
     &["args"],
     &["process"],
     &["recording"],
-    &["stacks"],
+    &["snapshot", "stacks"],
     &["events", "counters"],
     &["commands"],
     &["main"],

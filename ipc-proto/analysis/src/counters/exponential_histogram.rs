@@ -136,26 +136,3 @@ fn power_of_two(exponent: i64) -> f64 {
 fn square_root(number: f64) -> f64 {
     (0..5).fold(number, |root, _| 0.5 * (root + number / root))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles() {
-        let histogram = ExponentialHistogram {
-            scale: 0,
-            sum: 20.0,
-            count: 10,
-            zero_count: 1,
-            min: 0.0,
-            max: 7.0,
-            first_bucket: Some(0),
-            buckets: [4, 0, 5].into(),
-        };
-        for (share, expected) in [(0.0, 0.0), (0.1, 0.0), (0.5, 2.0), (0.51, 7.0), (1.0, 7.0)] {
-            assert_eq!(histogram.quantile(share), Some(expected), "{share}");
-        }
-        assert_eq!(ExponentialHistogram { first_bucket: None, ..histogram }.quantile(0.5), None);
-    }
-}

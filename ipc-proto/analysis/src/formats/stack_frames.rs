@@ -1,9 +1,10 @@
 use alloc::vec::Vec;
 
 use crate::StackId;
-use crate::names::{FrameId, Names, Snapshot};
+use crate::names::{FrameId, Names};
 use crate::place::at;
 use crate::samples::Samples;
+use crate::snapshot::Snapshot;
 
 /// The frames of all stacks, as far as they are named now.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-use super::{AddressId, FrameId, Names};
+use crate::names::{AddressId, FrameId, Names};
 use crate::place::at_mut;
 
 /// The frames of addresses at one moment, each of which is searched once.
