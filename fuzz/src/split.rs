@@ -188,7 +188,7 @@ pub(crate) fn environment(
 
 /// Copies an entry. It is split into name and value as a naive reading splits it, whatever the form of the text is.
 fn owned_entry(entry: Text<'_>) -> TextBuf {
-    let owned = TextBuf::from(entry);
+    let owned = entry.to_text_buf();
     let units: Vec<u16> = entry.units().collect();
     let equals = u16::from(b'=');
     let end = (1..units.len()).find(|at| units[*at] == equals);

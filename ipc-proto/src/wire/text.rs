@@ -342,12 +342,6 @@ impl From<&str> for TextBuf {
     }
 }
 #[cfg(feature = "alloc")]
-impl From<Text<'_>> for TextBuf {
-    fn from(text: Text<'_>) -> Self {
-        text.to_text_buf()
-    }
-}
-#[cfg(feature = "alloc")]
 impl PartialEq<str> for TextBuf {
     fn eq(&self, other: &str) -> bool {
         self.as_text() == *other
