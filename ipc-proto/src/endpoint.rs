@@ -2,6 +2,8 @@
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
+use crate::sentences::sentences;
+
 /// The name of the Unix socket at which a runtime listens.
 ///
 /// ```text
@@ -121,14 +123,11 @@ impl<const N: usize> AsRef<str> for NameText<N> {
     }
 }
 
-/// The text is not the name of a runtime's socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseSocketNameError;
-
-impl fmt::Display for ParseSocketNameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket, or of dsrouter's")
-    }
+sentences! {
+    /// The text is not the name of a runtime's socket.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ParseSocketNameError =
+        "not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket, or of dsrouter's";
 }
 impl core::error::Error for ParseSocketNameError {}
 
@@ -181,14 +180,10 @@ impl fmt::Display for PipeName {
     }
 }
 
-/// The text is not the name of a runtime's pipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParsePipeNameError;
-
-impl fmt::Display for ParsePipeNameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the name of a runtime's pipe, dotnet-diagnostic-PID")
-    }
+sentences! {
+    /// The text is not the name of a runtime's pipe.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ParsePipeNameError = "not the name of a runtime's pipe, dotnet-diagnostic-PID";
 }
 impl core::error::Error for ParsePipeNameError {}
 

@@ -27,6 +27,7 @@ pub mod legacy;
 mod message;
 pub mod plan;
 pub mod port;
+mod sentences;
 pub mod wire;
 
 pub use advertise::Advertise;

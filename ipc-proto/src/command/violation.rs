@@ -1,22 +1,17 @@
-use core::fmt;
-
 use crate::HResult;
+use crate::sentences::sentences;
 
 /// Declares the rules: name, the runtime's answer, the sentence.
 macro_rules! violations {
     ($($name:ident, $hresult:ident, $sentence:literal;)*) => {
-        /// A rule that runtimes apply to the values of a request, beyond its layout.
-        /// [`InvalidValue`](crate::InvalidValue) adds which value breaks it.
-        ///
-        /// ```
-        /// use ipc_proto::{HResult, Violation};
-        ///
-        /// assert_eq!(Violation::PerfMapType.hresult(), HResult::INVALID_ARG);
-        /// ```
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Violation {
-            $(#[doc = concat!($sentence, ": `", stringify!($hresult), "`.")] $name,)*
+        sentences! {
+            /// A rule that runtimes apply to the values of a request, beyond its layout.
+            /// [`InvalidValue`](crate::InvalidValue) adds which value breaks it.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+            #[non_exhaustive]
+            pub enum Violation {
+                $(#[doc = concat!($sentence, ": `", stringify!($hresult), "`.")] $name = $sentence,)*
+            }
         }
 
         impl Violation {
@@ -27,11 +22,6 @@ macro_rules! violations {
             #[must_use]
             pub const fn hresult(self) -> HResult {
                 match self { $(Self::$name => HResult::$hresult,)* }
-            }
-        }
-        impl fmt::Display for Violation {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$name => $sentence,)* })
             }
         }
     };

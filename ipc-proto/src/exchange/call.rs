@@ -89,59 +89,20 @@ pub type UntypedCall<'b> = Call<'b, Untyped>;
 /// A [`Call`] without its buffer, for a connection that owns the buffer, or to continue in a larger one.
 ///
 /// A struct cannot own a buffer and a call that borrows from it. It can own the buffer and a suspended call, and
-/// [resume](Self::resume) the call whenever the connection is ready:
+/// [resume](Self::resume) the call whenever the connection is ready. The example `owned` is such a connection.
 ///
 /// ```
-/// use ipc_proto::{Call, EncodeError, Exchange, GetProcessInfo2, ProtocolError, Step, SuspendedCall};
-/// use std::io::{self, ErrorKind, Read, Write};
+/// use ipc_proto::{Call, Exchange, GetProcessInfo2, Step, SuspendedCall};
 ///
-/// struct Connection<S> {
-///     stream: S,
-///     buf: Vec<u8>,
-///     call: SuspendedCall<GetProcessInfo2>,
-/// }
-///
-/// impl<S: Read + Write> Connection<S> {
-///     fn new(stream: S) -> Result<Self, EncodeError> {
-///         let mut buf = vec![0; 4096];
-///         let call = Call::new(&GetProcessInfo2 {}, &mut buf)?.suspend();
-///         Ok(Self { stream, buf, call })
-///     }
-///
-///     /// Continues until the stream would block; returns the process id after the answer.
-///     fn ready(&mut self) -> io::Result<Option<u64>> {
-///         let mut call = self.call.resume(&mut self.buf).map_err(io::Error::other)?;
-///         loop {
-///             let moved = match call.step() {
-///                 Step::Send(bytes) => self.stream.write(bytes),
-///                 Step::Receive(space) => self.stream.read(space),
-///                 Step::Done => break,
-///             };
-///             match moved {
-///                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-///                     self.call = call.suspend();
-///                     return Ok(None);
-///                 }
-///                 moved => match call.advance(moved?) {
-///                     // A larger answer than expected: the bytes that have arrived stay in the buffer.
-///                     Err(ProtocolError::BufferTooSmall { needed }) => {
-///                         self.call = call.suspend();
-///                         self.buf.resize(needed, 0);
-///                         call = self.call.resume(&mut self.buf).map_err(io::Error::other)?;
-///                     }
-///                     advanced => advanced.map_err(io::Error::other)?,
-///                 },
-///             }
-///         }
-///         match call.finish().map_err(io::Error::other)? {
-///             ipc_proto::Answer::Ok(info) => Ok(Some(info.process_id)),
-///             ipc_proto::Answer::Refused(error) => Err(io::Error::other(error.hresult.to_string())),
-///         }
-///     }
-/// }
-/// # let mut connection = Connection::new(io::empty())?;
-/// # assert!(connection.ready().is_err());
-/// # Ok::<(), ipc_proto::EncodeError>(())
+/// let mut buf = vec![0; 32];
+/// let mut suspended: SuspendedCall<_> = Call::new(&GetProcessInfo2 {}, &mut buf)?.suspend();
+/// buf.resize(64, 0); // what is in the buffer stays
+/// let mut call = suspended.resume(&mut buf)?;
+/// assert!(matches!(call.step(), Step::Send(bytes) if bytes.len() == 20));
+/// call.advance(20)?;
+/// suspended = call.suspend();
+/// # let _ = suspended;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SuspendedCall<C> {
     progress: Progress,
@@ -153,7 +114,7 @@ pub struct SuspendedCall<C> {
 pub(crate) struct Progress {
     command: Code,
     /// Bytes of the answer that have arrived.
-    received: usize,
+    pub(crate) received: usize,
     state: State,
 }
 
@@ -166,16 +127,6 @@ enum State {
 }
 
 /// A runtime's answer to a command.
-///
-/// ```
-/// use ipc_proto::{Answer, HResult, types::Status};
-///
-/// fn is_unknown(answer: &Answer<'_, Status>) -> bool {
-///     matches!(answer, Answer::Refused(error) if error.hresult == HResult::UNKNOWN_COMMAND)
-/// }
-/// assert!(is_unknown(&Answer::Refused(HResult::UNKNOWN_COMMAND.into())));
-/// assert!(!is_unknown(&Answer::Ok(Status::OK)));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'b, R> {
     /// The command succeeded.
@@ -321,11 +272,6 @@ impl Progress {
             }
             Parsed::Partial { .. } => Err(cut_off),
         }
-    }
-
-    /// Returns how many bytes of the answer have arrived.
-    pub(crate) const fn received(&self) -> usize {
-        self.received
     }
 
     /// Returns the length of the message that is sent or received, as far as it is known yet.

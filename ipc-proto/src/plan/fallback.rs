@@ -212,9 +212,9 @@ impl<S: PlanStep> Fallback<S> {
     /// Reports how many of the lent bytes were written or filled; 0 means that the peer closed.
     pub fn advance(&mut self, n: usize, buf: &[u8]) {
         let State::Calling(mut progress) = self.state else { return };
-        let before = progress.received();
+        let before = progress.received;
         let advanced = progress.advance(n, buf);
-        match progress.received().saturating_sub(before) {
+        match progress.received.saturating_sub(before) {
             0 if before == 0 => self.sent = self.sent.saturating_add(to_u64(n)),
             received => self.received = self.received.saturating_add(to_u64(received)),
         }
