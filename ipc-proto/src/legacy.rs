@@ -250,13 +250,6 @@ wire_enum! {
     /// The payload of an Error answer in the draft, instead of an [`HResult`].
     ///
     /// Erratum: the draft's table gives such an answer 28 bytes; it has 24.
-    ///
-    /// ```
-    /// use ipc_proto::legacy::DraftErrorCode;
-    ///
-    /// assert_eq!(DraftErrorCode::UNKNOWN_MAGIC, DraftErrorCode(3));
-    /// assert_eq!(DraftErrorCode(9).0, 9); // an unknown code is a value too
-    /// ```
     pub struct DraftErrorCode(u32) {
         /// Success.
         OK = 0,
@@ -309,16 +302,6 @@ wire_enum! {
 /// ```
 ///
 /// The layout of the rest is not documented, so it is preserved as bytes.
-///
-/// ```
-/// use ipc_proto::legacy::{OldMessageType, OldRequest};
-///
-/// let bytes = [1, 4, 0, 0, 42, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
-/// let stop: OldRequest<'_> = ipc_proto::wire::decode(&bytes)?;
-/// assert_eq!(stop.message_type, OldMessageType::STOP_EVENT_PIPE_TRACING);
-/// assert_eq!((stop.process_id, stop.rest.len()), (42, 8));
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct OldRequest<'a> {

@@ -12,16 +12,6 @@
 //!
 //! Section "Encoding" of the specification. Its phrase "GUID little-endian" could mean one 128-bit little-endian number; the
 //! wire has .NET's mixed layout.
-//!
-//! ```
-//! use ipc_proto::wire::{Reader, Text, decode_prefix};
-//!
-//! let bytes = [2, 0, 0, 0, b'h', 0, 0, 0, 0xff];
-//! let (text, rest) = decode_prefix::<Text<'_>>(&bytes)?;
-//! assert_eq!(text, "h");
-//! assert_eq!(rest, [0xff]);
-//! # Ok::<(), ipc_proto::wire::WireError>(())
-//! ```
 mod array;
 mod decode;
 mod digits;

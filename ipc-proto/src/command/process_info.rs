@@ -46,23 +46,7 @@ wire_struct! {
     /// A later version of this answer can append fields; it does not change the known ones.
     /// [`decode_prefix`](crate::wire::decode_prefix) returns the bytes after the known fields,
     /// [`Message::inspect`](crate::Message::inspect) visits them, and [`Call::finish`](crate::Call::finish) ignores them.
-    ///
-    /// ```
-    /// use ipc_proto::{Guid, types::ProcessInfo3};
-    ///
-    /// let info = ProcessInfo3 {
-    ///     version: 1,
-    ///     process_id: 4242,
-    ///     runtime_cookie: Guid::NIL,
-    ///     command_line: "dotnet App.dll".into(),
-    ///     os: "Linux".into(),
-    ///     arch: "x64".into(),
-    ///     managed_entrypoint_assembly_name: "App".into(),
-    ///     clr_product_version: "8.0.1".into(),
-    ///     portable_rid: "linux-x64".into(),
-    /// };
-    /// assert_eq!(info.portable_rid, "linux-x64"); // texts compare with strings
-    /// ```
+    /// [`InfoStep`](crate::plan::InfoStep) answers with it.
     pub struct ProcessInfo3<'a> {
         /// The version of this answer, 1 or later.
         version: u32,

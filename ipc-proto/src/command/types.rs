@@ -43,13 +43,6 @@ wire_struct! {
     ///
     /// Erratum: "(length = 0)" suggests that it can be omitted; it has at least 5 bytes. A runtime refuses an id that occurs
     /// twice, or ends.
-    ///
-    /// ```
-    /// use ipc_proto::{Array, types::EventFilter};
-    ///
-    /// let collections_only = EventFilter { enable: true, event_ids: Array::from(&[1, 2]) };
-    /// assert_ne!(collections_only, EventFilter::ALL);
-    /// ```
     pub struct EventFilter<'a> {
         /// Whether the ids select the events to send, or those not to send.
         enable: bool,
@@ -159,8 +152,10 @@ impl<'a> TracepointConfig<'a> {
     /// assert_eq!(config.tracepoint_name(2).unwrap(), "my_app_gc");
     /// ```
     pub fn tracepoint_names(&self) -> impl Iterator<Item = Text<'a>> + Clone + use<'a> {
-        let default = Some(self.default_tracepoint_name).filter(|name| !name.is_null());
-        default.into_iter().chain(self.sets.iter().map(|set| set.tracepoint_name))
+        self.default_tracepoint_name
+            .non_null()
+            .into_iter()
+            .chain(self.sets.iter().map(|set| set.tracepoint_name))
     }
 
     /// Returns the name of the tracepoint for an event: that of the set with its id, otherwise the default one. `None` if the
@@ -171,7 +166,7 @@ impl<'a> TracepointConfig<'a> {
     pub fn tracepoint_name(&self, event_id: u32) -> Option<Text<'a>> {
         let set = self.sets.iter().find(|set| set.event_ids.iter().any(|id| id == event_id));
         let name = set.map_or(self.default_tracepoint_name, |set| set.tracepoint_name);
-        if name.is_null() { None } else { Some(name) }
+        name.non_null()
     }
 }
 
@@ -357,13 +352,6 @@ wire_enum! {
 
 wire_enum! {
     /// The content of a dump.
-    ///
-    /// ```
-    /// use ipc_proto::types::DumpType;
-    ///
-    /// assert_eq!(DumpType::FULL, DumpType(4));
-    /// assert!(DumpType(5) > DumpType::FULL); // an unknown type; runtimes refuse it
-    /// ```
     pub struct DumpType(u32) {
         /// Threads and modules.
         NORMAL = 1,
@@ -409,12 +397,6 @@ wire_enum! {
 /// Bytes for a profiler: a `u32` length and as many bytes, which end the payload.
 ///
 /// Erratum: the specification lists a length and an array with another length; there is one length only.
-///
-/// ```
-/// use ipc_proto::{Encode, types::ClientData};
-///
-/// assert_eq!(ClientData(b"on").encoded_len(), 4 + 2);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct ClientData<'a>(pub &'a [u8]);

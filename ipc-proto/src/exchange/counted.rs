@@ -81,10 +81,8 @@ impl<'b> ReceiveEnvironment<'b> {
     /// continuation.
     pub fn next_entry(&mut self) -> Result<Option<Text<'_>>, ProtocolError> {
         if self.entries.is_none() {
-            self.entries = match self.peek_u32()? {
-                None => return Ok(None),
-                Some(count) => Some(count),
-            };
+            let Some(count) = self.peek_u32()? else { return Ok(None) };
+            self.entries = Some(count);
             self.take(4);
         }
         let Some(entries) = self.entries.filter(|entries| *entries > 0) else {

@@ -103,31 +103,6 @@ impl<'b> Serve<'b> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(self) -> (Result<Request<'b>, RequestError<'b>>, Reply<'b>) {
-        let (message, send) = self.message();
-        let (request, refusal) = match message.and_then(|message| message.request()) {
-            Err(error) => (Err(RequestError::Decode(error)), error.into()),
-            Ok(request) => match request.check() {
-                Err(invalid) => (Err(RequestError::violation(request, invalid)), invalid.into()),
-                Ok(()) if matches!(request, Request::Unknown(_)) => (Ok(request), HResult::UNKNOWN_COMMAND),
-                Ok(()) => (Ok(request), HResult::FAIL),
-            },
-        };
-        // Without a message there is no command that an answer could belong to.
-        let code = message.map_or(Code::ERROR, |message| message.code);
-        (request, Reply::refusing(code, refusal, send))
-    }
-
-    /// Returns the code of the received message, before its payload is decoded: for servers that refuse some commands
-    /// whatever the payload is.
-    #[must_use]
-    pub fn code(&self) -> Option<Code> {
-        match self.state {
-            State::Done(header) => header.check_magic().ok().map(|()| header.code),
-            State::Malformed(_) | State::Receiving { .. } => None,
-        }
-    }
-
-    fn message(self) -> (Result<Message<'b>, DecodeError>, &'b mut [u8]) {
         let Self { receive, send, received, state } = self;
         let bytes: &'b [u8] = receive;
         let message = match state {
@@ -140,7 +115,30 @@ impl<'b> Serve<'b> {
                 Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: received })
             }
         };
-        (message, send)
+        let request = message
+            .map_err(Into::into)
+            .and_then(|message| Ok(message.request()?))
+            .and_then(Request::into_checked);
+        let refusal = match request {
+            Err(error) => error.into(),
+            Ok(Request::Unknown(_)) => HResult::UNKNOWN_COMMAND,
+            Ok(_) => HResult::FAIL,
+        };
+        // Without a message there is no command that an answer could belong to.
+        let code = message.map_or(Code::ERROR, |message| message.code);
+        // A refusal fits: `new` has checked it.
+        let len = encode_refusal(refusal, send).unwrap_or(0);
+        (request, Reply { code, send, sent: 0, len })
+    }
+
+    /// Returns the code of the received message, before its payload is decoded: for servers that refuse some commands
+    /// whatever the payload is.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self.state {
+            State::Done(header) => header.check_magic().ok().map(|()| header.code),
+            State::Malformed(_) | State::Receiving { .. } => None,
+        }
     }
 
     /// Returns whether no byte of a request has arrived.
@@ -253,19 +251,6 @@ impl SuspendedServe {
 ///
 /// It begins as a refusal: of bytes that [`Serve`] could not decode, of a command that is not in the table, else with
 /// [`HResult::FAIL`]. So the peer always receives an answer, and an answer that does not fit is not sent in part.
-///
-/// ```
-/// use ipc_proto::{Exchange, HResult, Serve, Step};
-///
-/// let (mut receive, mut send) = ([0; 64], [0; 64]);
-/// let mut serve = Serve::new(&mut receive, &mut send)?;
-/// serve.advance(0)?; // the peer closed without a request
-/// let (_, mut reply) = serve.finish();
-/// reply.refuse(HResult::FAIL)?; // replaces BAD_ENCODING
-/// let Step::Send(bytes) = reply.step() else { unreachable!() };
-/// assert_eq!(bytes[20..], HResult::FAIL.0.to_le_bytes());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct Reply<'b> {
     /// The code of the request.
@@ -285,13 +270,7 @@ fn encode_refusal(refusal: HResult, send: &mut [u8]) -> Result<usize, EncodeErro
     encode(Code::ERROR, payload, send).map(|bytes| bytes.len())
 }
 
-impl<'b> Reply<'b> {
-    fn refusing(code: Code, refusal: HResult, send: &'b mut [u8]) -> Self {
-        // A refusal fits: `Serve::new` has checked it.
-        let len = encode_refusal(refusal, send).unwrap_or(0);
-        Self { code, send, sent: 0, len }
-    }
-
+impl Reply<'_> {
     /// Answers OK to `request`, whose type determines the type of the response.
     ///
     /// # Errors

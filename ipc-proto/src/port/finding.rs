@@ -175,12 +175,13 @@ impl fmt::Display for Finding<'_> {
                 let (address, bare) = (Quoted(address), Quoted(address.trim()));
                 write!(f, "the blanks around {address} are part of the address: write {bare}")
             }
-            Self::Scheme { address, meant } => write!(
-                f,
-                "{address} is an address for tools; a runtime reads all of it as the path: write {meant}",
-                address = Quoted(address),
-                meant = Quoted(meant)
-            ),
+            Self::Scheme { address, meant } => {
+                let (address, meant) = (Quoted(address), Quoted(meant));
+                write!(
+                    f,
+                    "{address} is an address for tools; a runtime reads all of it as the path: write {meant}"
+                )
+            }
             Self::Relative { address } => write!(
                 f,
                 "{address} is relative to the program's working directory (on Windows it is the name of a pipe): write \

@@ -96,13 +96,6 @@ pub struct MonitorPort<C, P, S> {
 }
 
 /// The limits of a [`MonitorPort`]. All times are in milliseconds.
-///
-/// ```
-/// use ipc_proto::port::MonitorLimits;
-///
-/// let limits = MonitorLimits { max_arriving: 4, ..MonitorLimits::DEFAULT };
-/// assert_eq!(limits.advertise_ms, 250);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MonitorLimits {
     /// How many connections can be arriving at the same time, at least 1. The oldest one is dropped for another.
