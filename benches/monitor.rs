@@ -18,8 +18,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use ipc_std::fake::{FakePort, FakeRuntime, Profile};
 use ipc_std::{Monitor, MonitorEvent};
+use ipc_testkit::{FakePort, FakeRuntime, Profile};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Longer than anything takes.

@@ -1,3 +1,4 @@
+//! The blocking client: a method for every command.
 use core::time::Duration;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -300,7 +301,10 @@ impl Client {
         let first = config.first_step(&Runtime::default());
         let carried = self.carry_out(first, Deadline::after(self.timeouts.dump))?;
         carried.response()?;
-        Ok(DumpOutcome { command: carried.fallback.command().code(), lost: carried.fallback.command().lost() })
+        Ok(DumpOutcome {
+            command: carried.fallback.command().code(),
+            lost: carried.fallback.command().lost(),
+        })
     }
 
     /// Calls a command whose response has no content, within [`Timeouts::call`].

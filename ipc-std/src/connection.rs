@@ -1,9 +1,10 @@
+//! One command over one stream.
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
 use ipc_proto::plan::{Fallback, FallbackStep, PlanStep, Single};
 use ipc_proto::types::ProcessEnvironment;
-use ipc_proto::{Answer, Code, Command, GetProcessEnvironment, ProtocolError, ReceiveEnvironment};
+use ipc_proto::{Answer, Code, Command, Exchange, GetProcessEnvironment, ProtocolError, ReceiveEnvironment};
 
 use crate::drive::{DriveError, drive, is_closed, transferred};
 use crate::environment::Environment;
@@ -90,6 +91,34 @@ impl<S> Connection<S> {
 }
 
 impl<S: Read + Write> Connection<S> {
+    /// Runs an exchange until it is done, as [`drive`] does. The observer sees its bytes as one message in each direction.
+    ///
+    /// # Errors
+    /// As [`drive`].
+    ///
+    /// ```
+    /// use ipc_proto::{Message, Reply, Serve};
+    /// use ipc_std::{Connection, DriveError, Observer};
+    /// use std::io::{Read, Write};
+    ///
+    /// /// Receives a request and refuses it, with both messages shown.
+    /// fn refuse(stream: impl Read + Write) -> Result<(), DriveError> {
+    ///     let observer = Observer::new(|seen| eprintln!("{:?} {:x?}", seen.direction, seen.bytes));
+    ///     let mut connection = Connection::new(stream).with_observer(observer);
+    ///     let (mut receive, mut send) = ([0; Message::MAX_LEN], [0; 64]);
+    ///     let Ok(mut serve) = Serve::new(&mut receive, &mut send) else { return Ok(()) };
+    ///     connection.exchange(&mut serve)?;
+    ///     let (_, mut reply) = serve.finish();
+    ///     connection.exchange(&mut reply) // a reply without an answer is a refusal
+    /// }
+    /// ```
+    pub fn exchange(&mut self, exchange: &mut impl Exchange) -> Result<(), DriveError> {
+        self.tap.begin();
+        let driven = drive(exchange, &mut self.tap);
+        self.tap.end();
+        driven
+    }
+
     /// Sends `command` and receives the response. Data that follows the response stays on the stream.
     ///
     /// The response borrows from the connection; the methods of [`Client`](crate::Client) return owned ones. They also

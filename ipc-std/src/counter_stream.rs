@@ -1,3 +1,4 @@
+//! Counters of a process as samples, live.
 use core::hash::{BuildHasher, Hasher};
 use core::task::Poll;
 use std::hash::RandomState;

@@ -1,3 +1,4 @@
+//! The loops that run an exchange of the core over a stream, blocking and asynchronous.
 use core::future::poll_fn;
 use core::task::{Context, Poll, ready};
 use std::io::{self, ErrorKind, Read, Write};
@@ -96,8 +97,8 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
 /// # Example
 /// A client over tokio. For a stream of `futures-io`, `poll_read(context, space)` is the whole step.
 ///
-#[cfg_attr(all(unix, feature = "fake"), doc = "```")]
-#[cfg_attr(not(all(unix, feature = "fake")), doc = "```ignore")]
+#[cfg_attr(unix, doc = "```")]
+#[cfg_attr(not(unix), doc = "```ignore")]
 /// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, Step};
 /// use std::{path::Path, pin::Pin, task::{Poll, ready}, time::Duration};
 /// use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -128,7 +129,7 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
 ///         Answer::Refused(error) => Err(error.hresult.to_string().into()),
 ///     }
 /// }
-/// # let fake = ipc_std::fake::FakeRuntime::start(ipc_std::fake::Profile::net10())?;
+/// # let fake = ipc_testkit::FakeRuntime::start(ipc_testkit::Profile::net10())?;
 /// # let path = fake.path();
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 ///

@@ -1,3 +1,4 @@
+//! The environment of a process, as its runtime reports it.
 use core::{fmt, iter};
 
 use ipc_proto::types::EnvironmentEntry;

@@ -1,3 +1,4 @@
+//! The error of every call of this package.
 mod check;
 mod context;
 mod denied;

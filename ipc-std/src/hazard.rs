@@ -1,3 +1,4 @@
+//! Whether a request can end the process, asked of the runtime itself.
 use std::path::Path;
 
 use ipc_proto::Request;

@@ -1,3 +1,4 @@
+//! A monitor: the listener of a diagnostic port, for runtimes that connect to it.
 mod event;
 mod monitor_core;
 mod process_checks;
@@ -295,7 +296,7 @@ struct PortConnector {
 impl Connector for PortConnector {
     fn connect(&self, deadline: Instant) -> Result<Stream, ConnectError> {
         match self.core.take(&self.runtime_cookie, deadline) {
-            Ok(Some(channel)) => Ok(Stream::over(channel)),
+            Ok(Some(channel)) => Ok(Stream::sharing(channel)),
             Ok(None) => Err(ConnectError::Failed(Error::Left { peer: self.peer.clone() })),
             Err(e) => Err(e.into()),
         }

@@ -1,3 +1,4 @@
+//! A callback that sees every message.
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io::{self, Read, Write};

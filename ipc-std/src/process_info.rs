@@ -1,3 +1,4 @@
+//! Process information with owned texts.
 use ipc_proto::plan::{self, Runtime};
 use ipc_proto::wire::TextBuf;
 use ipc_proto::{Guid, types};

@@ -1,3 +1,4 @@
+//! Records of a trace from any `Read`.
 use std::io::{self, ErrorKind, Read};
 
 use nettrace::{Limits, ParserBuf, Record, Version};

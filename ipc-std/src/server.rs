@@ -1,3 +1,4 @@
+//! The role of a runtime: its own socket, and connections to monitors.
 use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -396,7 +397,7 @@ impl Port {
             },
             // A runtime also checks this before it reads data.
             Self::Connecting { machine, stream, .. }
-                if stream.as_ref().is_some_and(|stream| stream.channel().has_hung_up()) =>
+                if stream.as_ref().is_some_and(|stream| stream.has_hung_up()) =>
             {
                 close(stream, poller);
                 machine.advance(ConnectEvent::HungUp);

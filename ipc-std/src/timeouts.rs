@@ -1,3 +1,4 @@
+//! The deadlines of a client.
 use core::time::Duration;
 use std::time::Instant;
 

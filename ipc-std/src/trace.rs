@@ -1,3 +1,4 @@
+//! A tracing session that reads as its stream. Its stop is in the folder.
 mod mailbox;
 mod stop_connection;
 

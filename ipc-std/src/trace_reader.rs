@@ -1,3 +1,4 @@
+//! Whole events of a trace from any `Read`.
 use core::task::Poll;
 use core::time::Duration;
 use std::io::{self, Read};

@@ -1,3 +1,4 @@
+//! A session that writes to tracepoints of the kernel.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -94,7 +95,7 @@ impl UserEvents {
     /// else.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.stream.channel().has_hung_up()
+        self.stream.has_hung_up()
     }
 }
 

@@ -1,5 +1,5 @@
 //! The asynchronous client: plans, busy runtimes, slow connects, reads that are dropped, deadlines.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use core::future::poll_fn;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
 use ipc_proto::{Code, ResumeRuntime, SessionEnd, SetEnvironmentVariable, Step};
-use ipc_std::fake::{FakeRuntime, Fault, Profile};
 use ipc_std::{
     AsyncClient, AsyncConnector, AsyncTraceSession, Error, ErrorKind as Kind, Phase, Timeouts, TraceConfig,
 };
+use ipc_testkit::{FakeRuntime, Fault, Profile};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 
@@ -228,7 +228,7 @@ fn a_refused_stop_is_an_error_with_the_code_and_can_be_repeated() {
     let (client, _) = client(&runtime);
     run(async {
         let mut session = start(&client).await;
-        runtime.on(Code(0x0201), |_| ipc_std::fake::Response::Refuse(ipc_proto::HResult::FAIL));
+        runtime.on(Code(0x0201), |_| ipc_testkit::Response::Refuse(ipc_proto::HResult::FAIL));
         session.stop();
         let error = loop {
             if let Err(e) = session.read(&mut [0; 4096]).await {

@@ -1,9 +1,9 @@
 //! The pipes of a child process as a transport. The program is its own relay: `child relay SOCKET`.
 #![allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
-#[cfg(not(all(unix, feature = "fake")))]
+#[cfg(not(unix))]
 fn main() {}
 
-#[cfg(all(unix, feature = "fake"))]
+#[cfg(unix)]
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
@@ -19,7 +19,7 @@ fn main() {
     }
 }
 
-#[cfg(all(unix, feature = "fake"))]
+#[cfg(unix)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 mod unix {
     use core::time::Duration;
@@ -32,8 +32,8 @@ mod unix {
 
     use ipc_proto::SessionEnd;
     use ipc_proto::types::{EventLevel, Provider};
-    use ipc_std::fake::{FakeRuntime, Profile};
     use ipc_std::{Client, Error, Phase, Stream, Timeouts, TraceConfig};
+    use ipc_testkit::{FakeRuntime, Profile};
 
     const HANGS: Duration = Duration::from_secs(60);
 

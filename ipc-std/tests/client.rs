@@ -1,5 +1,4 @@
 //! The client with a fake runtime, and with peers that violate the protocol.
-#![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -20,10 +19,10 @@ use ipc_proto::{
     AttachProfiler, Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime, StopTracing,
     types,
 };
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use ipc_std::{
     Client, Connection, Direction, Environment, Error, ErrorKind, Observer, Phase, Timeouts, TraceConfig,
 };
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 
 use peer::{HANGS, Listener, Place, connect, pair};
 

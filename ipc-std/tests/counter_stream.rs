@@ -1,12 +1,12 @@
 //! `CounterStream` over a fake runtime.
-#![cfg(all(feature = "counters", feature = "fake"))]
+#![cfg(feature = "counters")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 
 use ipc_proto::Code;
-use ipc_std::fake::{FakeRuntime, Profile, Response};
 use ipc_std::{Client, ErrorKind};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use nettrace_analysis::counters::{CounterConfig, CounterEvent};
 
 const RECORDING: &[u8] = include_bytes!("../../testdata/counters/net10-shared.nettrace");
@@ -66,7 +66,7 @@ fn versions_and_failures() {
 }
 
 #[cfg(unix)]
-#[path = "../examples/counter_agent/agent.rs"]
+#[path = "../testkit/examples/counter_agent/agent.rs"]
 mod agent;
 
 /// The event loop of the example reads many processes, and those that end do not end it.

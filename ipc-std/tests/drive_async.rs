@@ -188,7 +188,7 @@ fn a_failed_flush_is_a_failed_send() {
 }
 
 /// tokio and a fake runtime.
-#[cfg(all(unix, feature = "fake"))]
+#[cfg(unix)]
 mod tokio_streams {
     use core::pin::Pin;
     use core::task::{Poll, ready};
@@ -200,8 +200,8 @@ mod tokio_streams {
         Answer, Array, Call, Code, CollectTracing2, Command, Exchange, GetProcessInfo2, HResult, Step,
         StopTracing,
     };
-    use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
     use ipc_std::{DriveError, drive_async};
+    use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
     use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
     use tokio::net::UnixStream;
     use tokio::time::timeout;

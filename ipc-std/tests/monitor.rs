@@ -1,5 +1,4 @@
 //! [`Monitor`] with runtimes, with other peers, and with other monitors.
-#![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -21,10 +20,10 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt, process::Command};
 use ipc_proto::port::Rejection;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_proto::{Advertise, Guid, HResult, ReceiveAdvertise, encode_to_vec};
-use ipc_std::fake::{FakePort, FakeRuntime, Profile};
 use ipc_std::{
     AdvertisedRuntime, Client, Error, ErrorKind, Monitor, MonitorEvent, Phase, Stream, Timeouts, TraceConfig,
 };
+use ipc_testkit::{FakePort, FakeRuntime, Profile};
 
 use peer::{Place, connect, is_ready};
 

@@ -51,11 +51,17 @@ fn types(source: &str) -> Vec<(String, bool)> {
 #[test]
 fn each_type_in_a_readme_has_an_example() {
     let repository = Path::new(REPOSITORY);
-    let readmes = ["README.md", "ipc-proto/README.md", "ipc-std/README.md", "ipc-std/cli/README.md"];
+    let readmes = [
+        "README.md",
+        "ipc-proto/README.md",
+        "ipc-std/README.md",
+        "ipc-std/testkit/README.md",
+        "ipc-std/cli/README.md",
+    ];
     let named: BTreeSet<String> =
         readmes.iter().flat_map(|path| names(&fs::read_to_string(repository.join(path)).unwrap())).collect();
     let mut files = Vec::new();
-    for package in ["ipc-proto/src", "ipc-std/src"] {
+    for package in ["ipc-proto/src", "ipc-std/src", "ipc-std/testkit/src"] {
         sources(&repository.join(package), &mut files);
     }
     let defined: Vec<(String, bool)> =

@@ -1,6 +1,5 @@
 //! Compares the requests of this library with those of Microsoft's client, byte by byte. The tests repeat every
 //! recorded call with the recorded responses. The comments here explain each difference.
-#![cfg(feature = "fake")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -17,8 +16,8 @@ use ipc_proto::types::{
     StreamingProvider,
 };
 use ipc_proto::{Array, Code, Command, GenerateCoreDump, HResult, Text};
-use ipc_std::fake::{FakeRuntime, Profile, Response};
 use ipc_std::{Client, DumpConfig, Error, ErrorKind, TraceConfig};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use serde_json::Value;
 
 struct Recorded {

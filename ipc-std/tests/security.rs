@@ -33,7 +33,15 @@ fn exists(check: &str) -> bool {
     }
     if let Some((file, test)) = check.split_once("::") {
         let (file, test) = (format!("{file}.rs"), format!("fn {test}()"));
-        let packages = ["ipc-proto", "ipc-proto/analysis", "ipc-std", "ipc-std/cli", "fuzz"];
+        let packages = [
+            "ipc-proto",
+            "ipc-proto/nettrace",
+            "ipc-proto/analysis",
+            "ipc-std",
+            "ipc-std/testkit",
+            "ipc-std/cli",
+            "fuzz",
+        ];
         let folders =
             packages.iter().flat_map(|package| [format!("{package}/src"), format!("{package}/tests")]);
         return folders

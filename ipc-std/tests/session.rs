@@ -1,5 +1,4 @@
 //! The end of tracing sessions under all circumstances.
-#![cfg(feature = "fake")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,10 +17,10 @@ use std::time::Instant;
 
 use ipc_proto::types::{EventLevel, Provider, SessionId, Status};
 use ipc_proto::{Code, Command, HResult, Message, Parsed, Request, SessionEnd, StopTracing, encode_to_vec};
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
 use ipc_std::{
     Client, Error, Monitor, MonitorEvent, Phase, Stream, Timeouts, TraceConfig, TraceReader, TraceSession,
 };
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 
 use peer::{HANGS, Listener, Place, is_ready};
 
@@ -419,7 +418,7 @@ fn the_65th_session_fails() {
 fn a_session_at_a_port_can_be_stopped() {
     let place = Place::new();
     let monitor = Monitor::bind(place.path("port")).unwrap();
-    let ports = vec![ipc_std::fake::FakePort { path: monitor.path().unwrap().to_owned(), suspended: false }];
+    let ports = vec![ipc_testkit::FakePort { path: monitor.path().unwrap().to_owned(), suspended: false }];
     let runtime = FakeRuntime::without_listener(Profile { ports, ..Profile::net10() }).unwrap();
     let bytes = stream();
     runtime.on(Code(0x0203), move |_| Response::Trace(bytes.clone()));

@@ -1,6 +1,5 @@
 //! The example `toy_runtime`, which is written by the rules of the README, gives the answers that the conformance kit
 //! expects.
-#![cfg(feature = "conformance")]
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "a test fails by unwrapping")]
 
 use core::time::Duration;
@@ -12,8 +11,8 @@ use std::time::Instant;
 use ipc_proto::plan::Flavour;
 use ipc_proto::types::{EventFilter, EventLevel, ProcessInfo3, StreamingProvider};
 use ipc_proto::{Advertise, Array, Guid, Request};
-use ipc_std::conformance::{State, cases, run};
 use ipc_std::{Client, Server, ServerStopper, Stream, TraceConfig, TraceReader, TraceSession};
+use ipc_testkit::conformance::{State, cases, run};
 use nettrace::End;
 
 mod peer;
@@ -171,7 +170,7 @@ fn start(state: State) -> (Served, Client) {
 #[cfg(unix)]
 #[test]
 fn a_toy_leaves_out_user_events() {
-    use ipc_std::conformance::send;
+    use ipc_testkit::conformance::send;
 
     let (_toy, client) = start(State::Running);
     let case = cases().into_iter().find(|case| case.name == "ct5u/default").unwrap();

@@ -1,5 +1,5 @@
 //! The client, the server and the monitor over transports that the library does not know.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(unix)]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::unwrap_used,
@@ -20,11 +20,11 @@ use std::time::Instant;
 
 use ipc_proto::types::{EventLevel, Provider, SessionBufferMode, Status};
 use ipc_proto::{Advertise, Code, Guid, HResult, Message, Request, Serve, SessionEnd};
-use ipc_std::fake::{FakeRuntime, Fault, Profile};
 use ipc_std::{
     Client, ConnectError, Connector, Error, ErrorKind as Kind, Monitor, MonitorEvent, Phase, Server, Stream,
     Timeouts, TraceConfig, TraceReader, TraceSession, drive,
 };
+use ipc_testkit::{FakeRuntime, Fault, Profile};
 
 /// Waits that must end, end long before.
 const HANGS: Duration = Duration::from_secs(60);
@@ -342,10 +342,9 @@ fn a_server_accepts_what_is_pushed() {
 }
 
 /// The kit tests a server over any transport. What a transport cannot do is not a difference.
-#[cfg(feature = "conformance")]
 #[test]
 fn the_kit_runs_over_any_transport() {
-    use ipc_std::conformance::{self, State};
+    use ipc_testkit::conformance::{self, State};
 
     let runtime = FakeRuntime::start(Profile { version: 11, ..Profile::net10() }).unwrap();
     for (kind, stream) in kinds() {

@@ -1,6 +1,6 @@
 //! The transfer of the descriptor of `user_events`, in both roles and as bytes on the socket. Not every kernel has
 //! `user_events`, so the descriptor is that of a file or a pipe.
-#![cfg(all(unix, feature = "fake"))]
+#![cfg(unix)]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -29,8 +29,8 @@ use ipc_proto::{
     Advertise, Array, CollectTracing5, CollectTracing6, Command as _, Continuation, Guid, HResult, Message,
     Serve, Text,
 };
-use ipc_std::fake::{FakeRuntime, Profile, Response};
 use ipc_std::{Client, Error, Incoming, Server, Stream, UserEvents, drive};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{

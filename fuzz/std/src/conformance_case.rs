@@ -1,4 +1,4 @@
-use ipc_std::conformance::Case;
+use ipc_testkit::conformance::Case;
 use serde_json::Value;
 
 /// Checks that a line is a case exactly if its fields are valid, that a case has the bytes of its line, and that the

@@ -29,15 +29,6 @@ mod output;
 #[allow(dead_code, reason = "the tool uses all of it")]
 mod recording;
 
-/// Modules of `ipc-std`.
-#[cfg(unix)]
-#[allow(dead_code, reason = "ipc-std uses all of it")]
-#[path = "../../../ipc-std/src/discover/procfs/text.rs"]
-mod procfs;
-#[cfg(unix)]
-#[path = "../../../ipc-std/src/sys/unix/stat.rs"]
-mod stat;
-
 pub use analyses::{collections, counters, names, profiles};
 pub use conformance_case::conformance_case;
 pub use options::options;

@@ -6,10 +6,11 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
+use ipc_proto::wire::{to_u32, to_usize};
+
 use crate::StackId;
-use crate::frames::Frames;
-use crate::names::{FrameId, Names};
-use crate::place::{at, at_mut, index};
+use crate::names::{FrameId, Names, Snapshot};
+use crate::place::{at, at_mut};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
 
 /// A node of a [`CallTree`]: a frame with the frames that called it.
@@ -22,8 +23,8 @@ impl NodeId {
 
     /// Returns the number of the node: a caller has a smaller one than its callees.
     #[must_use]
-    pub fn number(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
+    pub const fn number(self) -> usize {
+        to_usize(self.0)
     }
 }
 
@@ -139,7 +140,7 @@ impl CallTree {
         let root = Node::new(FrameId::UNKNOWN, NONE);
         let mut tree = Self { nodes: alloc::vec![root] };
         let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
-        let mut frames = Frames::new(names);
+        let mut frames = Snapshot::new(names);
         // Callers come before their callees.
         let mut places = alloc::vec![0_u32; stacks.len()];
         for (stack, (caller, address)) in (1..).zip(stacks.iter()) {
@@ -157,7 +158,7 @@ impl CallTree {
     }
 
     fn add(&mut self, caller: u32, frame: FrameId) -> u32 {
-        let place = index(self.nodes.len());
+        let place = to_u32(self.nodes.len());
         let mut node = Node::new(frame, caller);
         if let Some(caller) = at_mut(&mut self.nodes, caller) {
             node.next_sibling = core::mem::replace(&mut caller.first_callee, place);
@@ -168,7 +169,7 @@ impl CallTree {
 
     /// Computes what nodes weigh with all that they call.
     fn add_up(&mut self) {
-        for place in (0..index(self.nodes.len())).rev() {
+        for place in (0..to_u32(self.nodes.len())).rev() {
             let Some(node) = at_mut(&mut self.nodes, place) else { continue };
             node.inclusive = node.inclusive.saturating_add(node.exclusive);
             let Node { caller, inclusive, .. } = *node;
@@ -278,7 +279,7 @@ impl CallTree {
         // A name is in many stacks, and searched once.
         let mut plain: Vec<Option<bool>> = Vec::new();
         let mut is_plain = |frame: FrameId, text: &str| {
-            let place = usize::try_from(frame.0).unwrap_or(usize::MAX);
+            let place = to_usize(frame.0);
             if plain.len() <= place {
                 plain.resize(place.saturating_add(1), None);
             }
@@ -320,11 +321,8 @@ impl CallTree {
         for (i, tree, names) in [(0, old, old_names), (1, self, names)] {
             for entry in tree.top(Order::Exclusive) {
                 let name = names.text(entry.frame);
-                let change = { changes.entry(name) }.or_insert_with(|| Change {
-                    name,
-                    exclusive: [0.0; 2],
-                    inclusive: [0.0; 2],
-                });
+                let unchanged = || Change { name, exclusive: [0.0; 2], inclusive: [0.0; 2] };
+                let change = changes.entry(name).or_insert_with(unchanged);
                 if let (Some(exclusive), Some(inclusive)) =
                     (change.exclusive.get_mut(i), change.inclusive.get_mut(i))
                 {
@@ -354,7 +352,7 @@ impl CallTree {
     /// Calls `f` with each node but the root, and whether no caller of it has the same frame. Callers come first.
     fn walk(&self, mut f: impl FnMut(u32, &Node, bool)) {
         let frames = self.nodes.iter().map(|node| node.frame.0).max().unwrap_or_default();
-        let len = usize::try_from(frames).unwrap_or_default().saturating_add(1);
+        let len = to_usize(frames).saturating_add(1);
         // How often each frame is on the path from the root.
         let mut on_path = alloc::vec![0_u32; len];
         let mut place = NodeId::ROOT.0;
@@ -397,10 +395,9 @@ impl ThreadTree {
         let stacks = rows.iter().flatten().map(|(_, stack, _)| *stack);
         let (tree, places) = CallTree::of_stacks(samples, stacks);
         let node = |stack: StackId| NodeId(at(&places, stack.0).copied().unwrap_or_default());
-        let weights = { rows.into_iter() }.map(|rows| {
-            let mut rows: Vec<_> = { rows.into_iter() }
-                .map(|(thread, stack, weight)| (node(stack), thread, weight.total()))
-                .collect();
+        let of_node = |(thread, stack, weight): (_, _, Weight)| (node(stack), thread, weight.total());
+        let weights = rows.into_iter().map(|rows| {
+            let mut rows: Vec<_> = rows.into_iter().map(of_node).collect();
             rows.sort_unstable();
             let sums = rows.chunk_by(|(node, thread, _), (next, other, _)| (node, thread) == (next, other));
             let sum = |rows: &[(NodeId, ThreadNumber, u64)]| {

@@ -85,61 +85,15 @@ impl Durations {
     }
 }
 
+/// Returns the nanoseconds from one time to a later one; 0 if they are not in order.
+pub(crate) fn elapsed(start: i64, end: i64) -> u64 {
+    u64::try_from(end.saturating_sub(start)).unwrap_or_default()
+}
+
 /// Returns the number of the bucket: longer durations have the same or a higher one.
 fn bucket(nanoseconds: u64) -> u16 {
     let shift = (u64::BITS - BITS - 1).saturating_sub(nanoseconds.leading_zeros());
     let high = nanoseconds.checked_shr(shift).unwrap_or_default();
     let number = u64::from(shift).wrapping_shl(BITS).saturating_add(high);
     u16::try_from(number).unwrap_or(u16::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use alloc::vec::Vec;
-
-    use super::*;
-
-    #[test]
-    fn buckets_are_in_order_and_narrow() {
-        let mut values: Vec<u64> =
-            (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();
-        values.extend((0..5_000).chain([u64::MAX, u64::MAX - 1]));
-        values.sort_unstable();
-        for pair in values.windows(2) {
-            let [low, high] = [pair[0], pair[1]];
-            assert!(bucket(low) <= bucket(high), "{low} {high}");
-            if bucket(low) == bucket(high) {
-                assert!((high - low) as f64 <= low as f64 / 128.0, "{low} {high}");
-            }
-        }
-        assert_eq!(bucket(u64::MAX), 7_423);
-    }
-
-    /// Against the definition, on sorted durations.
-    #[test]
-    fn quantiles() {
-        let mut state = 1_u64;
-        for count in [1_usize, 2, 3, 10, 1_000] {
-            let (mut all, mut durations) = (Vec::new(), Durations::default());
-            for _ in 0..count {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let duration = state >> (state & 31) >> 20;
-                all.push(duration);
-                durations.add(duration);
-            }
-            all.sort_unstable();
-            for per_mille in [0, 1, 10, 500, 900, 990, 999, 1_000] {
-                let rank = (count * usize::from(per_mille)).div_ceil(1_000).max(1);
-                let (exact, found) = (all[rank - 1], durations.quantile(per_mille));
-                assert!(
-                    found >= exact && found - exact <= exact / 128,
-                    "{per_mille} of {count}: {exact} {found}"
-                );
-            }
-            assert_eq!(durations.longest(), all[count - 1]);
-            assert_eq!(durations.total(), all.iter().sum::<u64>());
-        }
-        let none = Durations::default();
-        assert_eq!((none.quantile(500), none.mean(), none.longest(), none.count()), (0, 0, 0, 0));
-    }
 }

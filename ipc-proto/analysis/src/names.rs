@@ -38,6 +38,7 @@
 mod code_map;
 mod frames;
 mod modules;
+mod snapshot;
 mod spelling;
 
 use alloc::string::String;
@@ -50,12 +51,13 @@ use self::code_map::CodeMap;
 use self::frames::{Address, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
 use self::modules::{Modules, NO_MODULE, ROWS};
-pub(crate) use self::spelling::push_text;
+pub(crate) use self::snapshot::Snapshot;
 pub use self::spelling::short_name;
-use self::spelling::{MAX_METHOD, cut, is_method, module_name, split_managed, write_name};
+use self::spelling::{MAX_METHOD, cut, is_method, method_name, module_name, split_managed};
 use crate::KnownProvider;
 use crate::event_fields::{number, text};
 use crate::rows::{MethodRow, ModuleRow};
+use crate::text::owned;
 
 /// Names addresses by the events of a trace. The [module](self) has the rules.
 ///
@@ -88,8 +90,6 @@ pub struct Names {
     dropped: u64,
     /// Whether frames are named in short.
     is_short: bool,
-    /// For the text of a row.
-    buffer: String,
 }
 
 impl Names {
@@ -266,13 +266,9 @@ impl Names {
         if row.size == 0 {
             return;
         }
-        let mut text = core::mem::take(&mut self.buffer);
-        write_name(&mut text, row);
         let module = self.modules.of_id(process, row.module);
         let end = row.start.saturating_add(row.size.into());
-        self.insert(process, row.start..end, &text, module);
-        text.clear();
-        self.buffer = text;
+        self.insert(process, row.start..end, &method_name(row), module);
     }
 
     fn unload(&mut self, process: u64, row: &MethodRow<'_>) {
@@ -318,11 +314,7 @@ impl Names {
         }
         let process = process_of(event);
         let module = self.modules.of_mapping(process, number(event, "MappingId"));
-        let mut symbol = core::mem::take(&mut self.buffer);
-        push_text(&mut symbol, name);
-        self.named_range(process, start..last.saturating_add(1), &symbol, module);
-        symbol.clear();
-        self.buffer = symbol;
+        self.named_range(process, start..last.saturating_add(1), &owned(name), module);
     }
 
     /// Adds code that a symbol or a perf map names. Addresses that have a name keep it.
@@ -358,220 +350,4 @@ impl Names {
 /// Returns the process of an event: `0` is the process of the trace, if the trace states one.
 pub(crate) fn process_of(event: &TraceEvent<'_>) -> u64 {
     event.thread().and_then(|thread| thread.process_id()).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use alloc::vec::Vec;
-
-    use nettrace::Str;
-
-    use super::*;
-
-    fn utf16(text: &str) -> Vec<u8> {
-        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
-    }
-
-    /// Calls `f` with the row of a method of module 7.
-    fn with_row(start: u64, size: u32, name: &str, f: impl FnOnce(&MethodRow<'_>)) {
-        let [type_name, name, signature] = ["Shop.Cart", name, "instance void  (int32)"].map(utf16);
-        let [type_name, name, signature] = [&type_name, &name, &signature].map(|units| Str::Utf16(units));
-        f(&MethodRow { module: 7, start, size, type_name, name, signature });
-    }
-
-    fn load(names: &mut Names, start: u64, size: u32, name: &str) {
-        with_row(start, size, name, |row| names.load(0, row));
-    }
-
-    fn load_module(names: &mut Names, path: &str, native_path: &str) {
-        let [path, native_path] = [path, native_path].map(utf16);
-        let [path, native_path] = [&path, &native_path].map(|units| Str::Utf16(units));
-        names.modules.load(0, &ModuleRow { module: 7, path, native_path });
-    }
-
-    fn text(names: &mut Names, address: AddressId) -> String {
-        let frame = names.frame(address);
-        names.text(frame).into()
-    }
-
-    #[test]
-    fn a_module_names_earlier_methods() {
-        let mut names = Names::default();
-        load(&mut names, 0x1000, 0x10, "Add");
-        let address = names.address(0, 0x1008);
-        assert_eq!(text(&mut names, address), "ManagedModule!Shop.Cart.Add(int32)");
-        load_module(&mut names, "C:\\shop\\Shop.App.dll", "");
-        assert_eq!(text(&mut names, address), "Shop.App!Shop.Cart.Add(int32)");
-        let frame = names.frame(address);
-        assert_eq!(names.short(frame), "Shop.Cart.Add");
-        assert!(names.is_named(frame));
-        // The id is used again.
-        load_module(&mut names, "/shop/Other.ni.dll", "/shop/Other.ni.dll");
-        load(&mut names, 0x2000, 0x10, "Add");
-        let other = names.address(0, 0x2000);
-        assert_eq!(text(&mut names, other), "Other!Shop.Cart.Add(int32)");
-        assert_eq!(text(&mut names, address), "Shop.App!Shop.Cart.Add(int32)");
-    }
-
-    #[test]
-    fn an_address_has_the_name_of_its_time() {
-        let mut names = Names::default();
-        load_module(&mut names, "/shop.dll", "");
-        load(&mut names, 0x1000, 0x20, "First");
-        let first = names.address(0, 0x1010);
-        with_row(0x1000, 0x20, "First", |row| names.unload(0, row));
-        // Nothing is there for a while.
-        let nothing = names.address(0, 0x1018);
-        assert_eq!(text(&mut names, nothing), "?!?");
-        load(&mut names, 0x1000, 0x10, "Second");
-        // Replaced without an unload.
-        let second = names.address(0, 0x1008);
-        load(&mut names, 0x1008, 0x10, "Third");
-        let third = names.address(0, 0x1008);
-        let texts = [first, second, third].map(|address| text(&mut names, address));
-        let expected =
-            ["First", "Second", "Third"].map(|name| alloc::format!("shop!Shop.Cart.{name}(int32)"));
-        assert_eq!(texts, expected);
-        assert_ne!(second, third);
-        // The same row again, as the rundown has it, changes nothing.
-        load(&mut names, 0x1008, 0x10, "Third");
-        assert_eq!(names.address(0, 0x1008), third);
-    }
-
-    #[test]
-    fn a_return_address_can_be_the_end_of_the_code() {
-        let mut names = Names::default();
-        load(&mut names, 0x1000, 0x10, "Throw");
-        let [end, after] = [0x1010, 0x1011].map(|ip| names.address(0, ip));
-        assert_eq!(text(&mut names, end), "ManagedModule!Shop.Cart.Throw(int32)");
-        assert_eq!(text(&mut names, after), "?!?");
-        // Unless other code begins there.
-        load(&mut names, 0x1010, 0x10, "Next");
-        assert_eq!(text(&mut names, end), "ManagedModule!Shop.Cart.Next(int32)");
-        let top = names.address(0, u64::MAX);
-        assert_eq!(text(&mut names, top), "?!?");
-        load(&mut names, u64::MAX - 4, 0x10, "Last");
-        assert_eq!(names.address(0, u64::MAX), top);
-    }
-
-    #[test]
-    fn code_that_was_never_seen_takes_no_memory() {
-        let mut names = Names::default();
-        for i in 0..30_000 {
-            load(&mut names, 0x1000, 0x10, &alloc::format!("Dynamic{i}"));
-        }
-        let (methods, bytes) = names.code.memory();
-        assert!(methods == 1 && bytes < 300_000, "{methods} {bytes}");
-        let address = names.address(0, 0x1000);
-        assert_eq!(text(&mut names, address), "ManagedModule!Shop.Cart.Dynamic29999(int32)");
-    }
-
-    #[test]
-    fn addresses_are_forgotten_and_names_remain() {
-        let mut names = Names::default();
-        load(&mut names, 0x1000, 0x10, "Stays");
-        for i in 0..1_000 {
-            load(&mut names, 0x2000, 0x10, &alloc::format!("Dynamic{i}"));
-            // Two addresses of each.
-            for ip in [0x2000, 0x2008] {
-                let address = names.address(0, ip);
-                assert_eq!(
-                    text(&mut names, address),
-                    alloc::format!("ManagedModule!Shop.Cart.Dynamic{i}(int32)")
-                );
-            }
-            if i % 100 == 0 {
-                names.forget_addresses();
-                assert_eq!((names.addresses(), names.frames.texts.len()), (0, 0));
-            }
-        }
-        assert!(names.code.memory().0 < 110, "{:?}", names.code.memory());
-        names.forget_addresses();
-        assert_eq!(names.code.len(), 2);
-        let addresses = [0x1000, 0x2004, 0x3000].map(|ip| names.address(0, ip));
-        let texts = addresses.map(|address| text(&mut names, address));
-        assert_eq!(
-            texts,
-            ["ManagedModule!Shop.Cart.Stays(int32)", "ManagedModule!Shop.Cart.Dynamic999(int32)", "?!?"]
-        );
-    }
-
-    #[test]
-    fn names_have_a_limit() {
-        let mut names = Names::default();
-        load_module(&mut names, &"\u{e9}".repeat(20_000), "");
-        load(&mut names, 0x1000, 0x10, "Add");
-        let long = "m".repeat(20_000);
-        assert!(names.perf_map_line(0, &alloc::format!("1010 10 int32 [{long}] Add()")));
-        load(&mut names, 0x2000, 0x10, &long);
-        let [add, other, method] = [0x1000, 0x1010, 0x2000].map(|ip| names.address(0, ip));
-        let [method, label] = [method, names.label(&long)].map(|address| text(&mut names, address).len());
-        assert_eq!((method, label), ("\u{e9}".len() * 127 + "!".len() + 4096, 4096));
-        let addresses = [add, other];
-        let texts = addresses.map(|address| text(&mut names, address));
-        let expected = [
-            alloc::format!("{}!Shop.Cart.Add(int32)", "\u{e9}".repeat(127)),
-            alloc::format!("{}!Add()", &long[..255]),
-        ];
-        assert_eq!(texts, expected);
-    }
-
-    /// Code that was compiled before the session has no other row.
-    #[test]
-    fn an_unload_names_code() {
-        let mut names = Names::default();
-        let before = names.address(0, 0x1004);
-        with_row(0x1000, 0x10, "Freed", |row| names.unload(0, row));
-        let after = names.address(0, 0x1004);
-        assert_eq!(text(&mut names, before), "ManagedModule!Shop.Cart.Freed(int32)");
-        assert_eq!(text(&mut names, after), "?!?");
-    }
-
-    #[test]
-    fn memory_has_a_limit() {
-        let mut names = Names::default();
-        let long = "m".repeat(MAX_METHOD);
-        let fit = Names::LIMIT / MAX_METHOD;
-        for i in 0..fit + 3 {
-            names.perf_map_line(0, &alloc::format!("{:x} 10 {long}", 0x1000 + i * 0x10));
-        }
-        assert_eq!((names.dropped(), names.code.memory().1), (3, Names::LIMIT));
-        for ip in 0..Names::ADDRESSES as u64 {
-            names.address(0, ip);
-        }
-        for address in [names.address(0, u64::MAX), names.label("EventName: A/B")] {
-            assert_eq!(text(&mut names, address), "?!?");
-        }
-        assert_eq!((names.addresses(), names.frames.texts.len()), (Names::ADDRESSES, 0));
-    }
-
-    #[test]
-    fn perf_maps() {
-        let mut names = Names::default();
-        assert!(names.perf_map_line(0, "1000 10 int32 [app] Shop.Cart::Total(int32[])[OptimizedTier1]\n"));
-        assert!(names.perf_map_line(0, "1010 10 stub<1> GenerateLookupStub"));
-        assert!(names.perf_map_line(0, "1020 10 [app] Shop.Cart::Add()"));
-        for line in ["", "1000", "x 10 name", "1000 10"] {
-            assert!(!names.perf_map_line(0, line), "{line}");
-        }
-        // The trace's own row counts.
-        load(&mut names, 0x1030, 0x10, "Known");
-        assert!(names.perf_map_line(0, "1038 10 other"));
-        let addresses = [0x1001, 0x1011, 0x1021, 0x1039].map(|ip| names.address(0, ip));
-        let texts = addresses.map(|address| text(&mut names, address));
-        let expected =
-            ["app!Shop.Cart::Total(int32[])", "?!stub<1> GenerateLookupStub", "app!Shop.Cart::Add()"];
-        assert_eq!(texts[..3], expected);
-        assert_eq!(texts[3], "ManagedModule!Shop.Cart.Known(int32)");
-        // Only the addresses without a name get one.
-        assert!(names.perf_map_line(0, "1000 80 outer"));
-        let addresses = [0x1001, 0x1039, 0x1040, 0x1047, 0x1050].map(|ip| names.address(0, ip));
-        let texts = addresses.map(|address| text(&mut names, address));
-        let expected = ["app!Shop.Cart::Total(int32[])", "ManagedModule!Shop.Cart.Known(int32)", "?!other"];
-        assert_eq!(texts[..3], expected);
-        assert_eq!(texts[3..], ["?!other", "?!outer"]);
-        // Of another process nothing is known.
-        let other = names.address(1, 0x1001);
-        assert_eq!(text(&mut names, other), "?!?");
-    }
 }

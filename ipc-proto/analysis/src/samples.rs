@@ -42,14 +42,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use ipc_proto::wire::Reader;
+use ipc_proto::wire::{to_u32, to_usize};
 use nettrace::{EventSelector, Metadata, Str, TraceEvent};
 
 pub use self::clock::{Clock, Unit};
+use crate::durations::elapsed;
 use crate::event_fields::{allocated, number};
 use crate::known_provider::is_name;
-use crate::names::{Names, process_of, push_text};
-use crate::place::{at_mut, index};
+use crate::names::{Names, process_of};
+use crate::place::at_mut;
+use crate::rows::ThreadRow;
+use crate::text::push_text;
 use crate::{KnownProvider, StackId, Stacks};
 
 /// What a stack of a thread weighs.
@@ -98,8 +101,8 @@ pub struct ThreadNumber(u32);
 impl ThreadNumber {
     /// Returns the place of the thread in [`Samples::threads`].
     #[must_use]
-    pub fn number(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
+    pub const fn number(self) -> usize {
+        to_usize(self.0)
     }
 }
 
@@ -207,11 +210,6 @@ impl TimeState {
         let (start, stack) = since?;
         Some((start, stack, Weight::new(elapsed(start, time), was_running)))
     }
-}
-
-/// Returns the time between two events; 0 if they are not in order.
-fn elapsed(start: i64, end: i64) -> u64 {
-    u64::try_from(end.saturating_sub(start)).unwrap_or_default()
 }
 
 impl Samples {
@@ -357,22 +355,16 @@ impl Samples {
         if self.threads.len() >= Self::THREADS {
             return None;
         }
-        let number = index(self.threads.len());
+        let number = to_u32(self.threads.len());
         self.threads.push(SampledThread { process: key.0, id: key.1, name: String::new() });
         self.states.push(ThreadState::default());
         self.thread_numbers.insert(key, number);
         Some(number)
     }
 
-    /// ThreadCreated, and the row of the rundown: what the runtime uses a thread for.
-    ///
-    /// ```text
-    /// u64 managed id, u64 domain, u32 flags, u32 index, u32 the operating system's id
-    /// ```
+    /// Names a thread by what the runtime uses it for.
     fn thread_row(&mut self, event: &TraceEvent<'_>) {
-        let mut r = Reader::new(event.header.payload);
-        let _managed_id_and_domain = r.bytes(16);
-        let (Ok(flags), Ok(_), Ok(id)) = (r.read::<u32>(), r.read::<u32>(), r.read::<u32>()) else { return };
+        let Ok(ThreadRow { flags, id }) = ThreadRow::decode(event.header.payload) else { return };
         let name = match flags {
             _ if flags & 2 != 0 => FINALIZER,
             _ if flags & 4 != 0 => ".NET ThreadPool",

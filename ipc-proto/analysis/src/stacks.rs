@@ -2,10 +2,11 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use ipc_proto::wire::{low_u32, to_u32, to_usize};
 use nettrace::TraceEvent;
 
 use crate::names::{AddressId, Names, process_of};
-use crate::place::{at, at_mut, index};
+use crate::place::{at, at_mut};
 
 /// A stack: its innermost address, and the stack of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -99,8 +100,8 @@ impl Stacks {
         }
         let process = process_of(event);
         let generation = u64::from(names.generation()).saturating_add(1);
-        let hash = { &self.ips }.iter().fold(process, |hash, ip| spread(hash ^ ip).rotate_left(29));
-        let slot = usize::try_from(hash >> 40).unwrap_or_default() % Self::RECENT;
+        let hash = self.ips.iter().fold(process, |hash, ip| spread(hash ^ ip).rotate_left(29));
+        let slot = slot(hash) % Self::RECENT;
         if self.recent.is_empty() {
             self.recent.resize(Self::RECENT, Recent::default());
             self.recent_calls.resize(Self::RECENT_CALLS, RecentCall::default());
@@ -203,8 +204,7 @@ impl Stacks {
 
     /// Returns the stack in which `caller` calls the code at an instruction pointer.
     fn called(&mut self, caller: StackId, process: u64, ip: u64, names: &mut Names) -> Option<StackId> {
-        let hash = spread(ip ^ u64::from(caller.0).rotate_left(40));
-        let slot = usize::try_from(hash >> 40).unwrap_or_default() % Self::RECENT_CALLS;
+        let slot = slot(spread(ip ^ u64::from(caller.0).rotate_left(40))) % Self::RECENT_CALLS;
         if let Some(recent) = self.recent_calls.get(slot).filter(|recent| recent.turn == self.turn) {
             let is_call = |node: &Node| node.caller == caller.0 && node.ip == ip;
             if recent.stack != StackId::EMPTY.0 && at(&self.nodes, recent.stack).is_some_and(is_call) {
@@ -226,11 +226,16 @@ impl Stacks {
         if self.nodes.len() >= Self::LIMIT {
             return None;
         }
-        let child = index(self.nodes.len());
+        let child = to_u32(self.nodes.len());
         self.nodes.push(Node { caller: caller.0, address, ip, latest: 0, turn: 0 });
         self.children.insert((caller.0, address.0), child);
         Some(StackId(child))
     }
+}
+
+/// Returns the highest bits of a hash.
+const fn slot(hash: u64) -> usize {
+    to_usize(low_u32(hash >> 40))
 }
 
 /// Returns a number whose first bits differ for most numbers.

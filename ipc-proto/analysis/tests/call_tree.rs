@@ -71,12 +71,11 @@ fn check(trace: &Path, expected: &Path, order: Order) {
     let name = |entry: &Entry| samples.names().text(entry.frame);
     // dotnet-trace drops functions with these parts.
     let is_kept = |entry: &Entry| !["Process", "ROOT"].iter().any(|part| name(entry).contains(part));
-    let top: Vec<_> = { tree.top(order).into_iter().filter(is_kept) }
-        .map(|entry| {
-            let shares = [tree.share(entry.inclusive), tree.share(entry.exclusive)];
-            (spaceless(&shown(name(&entry))), shares)
-        })
-        .collect();
+    let row = |entry: Entry| {
+        let shares = [tree.share(entry.inclusive), tree.share(entry.exclusive)];
+        (spaceless(&shown(name(&entry))), shares)
+    };
+    let top: Vec<_> = tree.top(order).into_iter().filter(is_kept).map(row).collect();
     let expected: Vec<_> = rows(expected).into_iter().filter(|row| !is_other(&row.0)).collect();
     assert!(!expected.is_empty());
     for ((name, inclusive, exclusive), (_, at_place)) in expected.iter().zip(&top) {

@@ -327,15 +327,24 @@ fn versions_of_events() {
 #[test]
 fn numbers_in_texts() {
     let gauge = |number: &str| read(CounterReader::new(), &[meter(5, "g", &[("lastValue", text(number))])]);
-    for (number, expected) in
-        [("1E-05", 1e-5), ("-0", -0.0), ("Infinity", f64::INFINITY), ("NaN", f64::NAN), ("∞", f64::INFINITY)]
-    {
+    for (number, expected) in [
+        ("80", 80.0),
+        ("1E-05", 1e-5),
+        ("1E+20", 1e20),
+        ("-0", -0.0),
+        ("-0.5", -0.5),
+        ("Infinity", f64::INFINITY),
+        ("NaN", f64::NAN),
+        ("∞", f64::INFINITY),
+        ("-∞", f64::NEG_INFINITY),
+    ] {
         let (samples, problems) = gauge(number);
         assert_eq!(problems, [""; 0], "{number}");
         let value = samples[0].measurement.value().unwrap();
         assert_eq!(value.to_bits(), expected.to_bits(), "{number}");
     }
-    for number in ["1,5", "1 000", "1\u{a0}000", "one", " 1", "\u{1b}[31m"] {
+    let long = "1".repeat(65);
+    for number in ["1,5", "1 000", "1\u{a0}000", "one", " 1", "\u{1b}[31m", "٣", &long] {
         let (samples, problems) = gauge(number);
         assert_eq!(samples, []);
         let [problem] = &problems[..] else { panic!("{number}: {problems:?}") };
@@ -349,6 +358,34 @@ fn numbers_in_texts() {
     }
     let (_, problems) = read(CounterReader::new(), &[("Source", 3, vec![("Name", text("n"))])]);
     assert_eq!(problems, ["an event lacks the number Mean"]);
+}
+
+#[test]
+fn time_spans() {
+    for (time_scale, expected) in [
+        ("00:00:01", Some(1.0)),
+        ("00:01:00", Some(60.0)),
+        ("1.02:03:04.5000000", Some(93_784.5)),
+        ("", None),
+        ("00:01", None),
+        ("a:b:c", None),
+        ("00:00:inf", None),
+    ] {
+        let fields =
+            [("Name", text("n")), ("Increment", Double(1.0)), ("DisplayRateTimeScale", text(time_scale))];
+        let sum = Measurement::Sum { increment: 1.0, time_scale: expected };
+        assert_eq!(one(("Source", 3, fields.to_vec())), sum, "{time_scale}");
+    }
+}
+
+#[test]
+fn lists() {
+    for list in ["1,2, 3,", "1, 2, 3"] {
+        let Measurement::ExponentialHistogram(histogram) = one(exponential(0, 0, 9.0, list)) else {
+            panic!()
+        };
+        assert_eq!(histogram.buckets, [1, 2, 3]);
+    }
 }
 
 fn exponential(scale: i32, zero: i64, max: f64, buckets: &str) -> Row {
@@ -396,6 +433,19 @@ fn exponential_histograms() {
     assert_eq!((histogram.sum, histogram.count, histogram.zero_count), (30.0, 6, 1));
     assert_eq!(histogram.quantile(0.5), Some(4.0));
     assert_eq!(histogram.quantile(0.99), Some(9.0));
+    let row = [
+        ("scale", Int(0)),
+        ("sum", Double(20.0)),
+        ("count", Long(10)),
+        ("zeroCount", Long(1)),
+        ("minimum", Double(0.0)),
+        ("maximum", Double(7.0)),
+        ("buckets", text("4, 0, 5")),
+    ];
+    let Measurement::ExponentialHistogram(histogram) = one(meter(19, "e", &row)) else { panic!() };
+    for (share, expected) in [(0.0, 0.0), (0.1, 0.0), (0.5, 2.0), (0.51, 7.0), (1.0, 7.0)] {
+        assert_eq!(histogram.quantile(share), Some(expected), "{share}");
+    }
     for row in
         [exponential(0, 0, f64::MIN, ""), exponential(99, 0, 9.0, "1"), exponential(0, 0, f64::NAN, "1")]
     {

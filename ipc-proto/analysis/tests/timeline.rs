@@ -452,7 +452,8 @@ fn long_stacks_and_names_are_cut() {
     }
     let (mut samples, timeline) = read(&trace.bytes(), &Clock::ThreadTime);
     let file = chromium(&TimeProfile::new(&mut samples, timeline));
-    let calls = { file["traceEvents"].as_array().unwrap().iter() }.filter(|event| event["ph"] == "B");
+    let events = file["traceEvents"].as_array().unwrap();
+    let calls = events.iter().filter(|event| event["ph"] == "B");
     let names: Vec<&str> = calls.map(|event| event["name"].as_str().unwrap()).collect();
     assert_eq!(u64::try_from(names.len()).unwrap(), (EVENTS - 1) * 257, "with the state of the thread");
     assert_eq!(names[0], format!("ManagedModule!{}…", "é".repeat(1_024 - 14)));

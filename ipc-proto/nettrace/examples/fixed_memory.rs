@@ -28,11 +28,14 @@ impl Memory {
     }
 }
 
+/// The lost events of up to 64 threads.
+pub(crate) type Losses<'m> = LossCounter<&'m mut [Slot<Counter>; 64]>;
+
 /// Returns the number of events, the number of events with a stack, the losses and the end.
-pub(crate) fn read_trace<'m>(
+pub(crate) fn read_trace(
     mut source: impl Read,
-    memory: &'m mut Memory,
-) -> std::io::Result<(u64, u64, LossCounter<&'m mut [Slot<Counter>; 64]>, End)> {
+    memory: &mut Memory,
+) -> std::io::Result<(u64, u64, Losses<'_>, End)> {
     let mut stacks = Store::new(&mut memory.stack_slots, &mut memory.stack_bytes);
     let mut loss = LossCounter::new(&mut memory.threads);
     let mut parser = Parser::new(Limits { record: 64 << 10, ..Limits::default() });

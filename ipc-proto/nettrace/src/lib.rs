@@ -42,7 +42,6 @@ pub use join::store::{Place, Store};
 
 pub use parse::block::{Block, BlockKind, TimeRange};
 pub use parse::calendar_time::CalendarTime;
-pub use parse::clock::TraceClock;
 pub use parse::end::{BadBlock, Corruption, End, Truncation};
 pub use parse::event::Event;
 pub use parse::label::{Label, LabelList, Labels};
@@ -52,6 +51,7 @@ pub use parse::stack::{Stack, frames};
 pub use parse::thread::{Thread, ThreadEntries, ThreadEntry};
 pub use parse::time_filter::TimeFilter;
 pub use parse::trace::{InvalidTrace, Pairs, Trace, Version};
+pub use parse::trace_clock::TraceClock;
 pub use rewrite::{
     Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteEnd, RewriteError,
     RewriteOptions, RewriteSpace, ThreadState,

@@ -1,7 +1,6 @@
 //! The records of a stream, and the parser that cuts a stream into them.
 pub(crate) mod block;
 pub(crate) mod calendar_time;
-pub(crate) mod clock;
 pub(crate) mod end;
 pub(crate) mod event;
 pub(crate) mod label;
@@ -11,3 +10,4 @@ pub(crate) mod stack;
 pub(crate) mod thread;
 pub(crate) mod time_filter;
 pub(crate) mod trace;
+pub(crate) mod trace_clock;

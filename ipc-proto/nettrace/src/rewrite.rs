@@ -1,3 +1,4 @@
+//! The filter and converter of streams, from a parser to a writer.
 mod command_line;
 mod error;
 mod options;
@@ -175,7 +176,8 @@ impl<'s> Rewrite<'s> {
         self.now = trace.sync_ticks;
         if self.to == Version::V4 {
             let known = ["ProcessId", "HardwareThreadCount", "ExpectedCPUSamplingRate"];
-            let lost = { trace.pairs }.filter(|(key, _)| known.iter().all(|name| *key != **name)).count();
+            let pairs = trace.pairs;
+            let lost = pairs.filter(|(key, _)| known.iter().all(|name| *key != **name)).count();
             self.counts.pairs = u64::try_from(lost).unwrap_or(u64::MAX);
         }
         Ok(())

@@ -87,7 +87,7 @@ mod extension;
 mod inline_metadata;
 #[cfg(feature = "alloc")]
 mod metadata_cache;
-mod record;
+mod tracepoint_record;
 mod user_reg;
 mod written_kinds;
 
@@ -95,6 +95,6 @@ pub use extension::{Extension, ExtensionItem, ExtensionItems};
 pub use inline_metadata::{InlineLayout, InlineMetadata};
 #[cfg(feature = "alloc")]
 pub use metadata_cache::{MetadataCache, TracepointEvent};
-pub use record::TracepointRecord;
+pub use tracepoint_record::TracepointRecord;
 pub use user_reg::{UserReg, UserUnreg};
 pub use written_kinds::WrittenKinds;

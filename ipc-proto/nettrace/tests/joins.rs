@@ -310,12 +310,12 @@ fn calls_of_a_table_have_a_limit() {
     let mut most = 0;
     for number in numbers {
         table.clear();
-        let mut steps_of = |call: &mut dyn FnMut(&mut IdMap<&mut Vec<Slot<u64>>>)| {
+        let mut steps_of = |call: &mut dyn FnMut(&mut Map<'_>)| {
             let before = steps::counted();
             call(&mut table);
             steps::counted() - before
         };
-        let mut call = |of: &mut dyn FnMut(&mut IdMap<&mut Vec<Slot<u64>>>)| most = most.max(steps_of(of));
+        let mut call = |of: &mut dyn FnMut(&mut Map<'_>)| most = most.max(steps_of(of));
         for n in 1..NUMBERS {
             call(&mut |table| assert_eq!(table.insert(number(n), n), Ok(None)));
         }
@@ -326,7 +326,7 @@ fn calls_of_a_table_have_a_limit() {
         // The first removal may add all values to the tree.
         let first = steps_of(&mut |table| assert_eq!(table.remove(number(1)), Some(1)));
         assert!(first <= LIMIT * NUMBERS, "{first}");
-        let mut call = |of: &mut dyn FnMut(&mut IdMap<&mut Vec<Slot<u64>>>)| most = most.max(steps_of(of));
+        let mut call = |of: &mut dyn FnMut(&mut Map<'_>)| most = most.max(steps_of(of));
         for n in 2..NUMBERS {
             call(&mut |table| assert_eq!(table.remove(number(n)), Some(n)));
             call(&mut |table| assert_eq!(table.get(number(n)), None));
@@ -335,6 +335,8 @@ fn calls_of_a_table_have_a_limit() {
     }
     assert!((65..=LIMIT).contains(&most), "{most}");
 }
+
+type Map<'s> = IdMap<&'s mut Vec<Slot<u64>>>;
 
 /// The time of an iteration depends on the values, not on the slots.
 #[test]

@@ -1,15 +1,15 @@
-//! A library that links only if no function of `ipc-proto` can panic.
+//! A library that links only if no function of `ipc-proto` and `nettrace` can panic.
 //!
 //! The panic handler calls an undefined function. So an optimised build links only if the optimiser can remove every
 //! panic from the functions that the library contains. These are all functions of the public API: exported tables in
 //! the modules have their addresses, so the optimiser knows nothing about the arguments. A function has no address if a
 //! type of its signature has no name; the table has a wrapper instead.
 //!
-//! The same build proves that `ipc-proto` does not need `std` or `alloc`: `std` has its own panic handler, and `alloc`
+//! The same build proves that they do not need `std` or `alloc`: `std` has its own panic handler, and `alloc`
 //! requires an allocator. `../api.py` compares the tables with the documentation, so that no function is missing.
 //!
 //! The proof applies to release builds, which have no overflow checks. Clippy's `arithmetic_side_effects` ensures that
-//! the arithmetic of `ipc-proto` cannot overflow unnoticed.
+//! their arithmetic cannot overflow unnoticed.
 //!
 //! The proof does not cover `Debug`, derived implementations, and the features `alloc` and `arbitrary`.
 #![no_std]

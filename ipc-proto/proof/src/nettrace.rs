@@ -3,6 +3,7 @@ use core::fmt::Display;
 use core::hash::Hash;
 
 use ipc_proto::Decode;
+use ipc_proto::wire::{WireError, WireErrorKind};
 use nettrace::*;
 
 use crate::wire::{Sum, value};
@@ -129,4 +130,6 @@ proves! { NETTRACE_DISPLAY:
     <BadBlock as Display>::fmt, <Corruption as Display>::fmt, <End as Display>::fmt, <Truncation as Display>::fmt,
     <RewriteError as Display>::fmt, <StoreFull as Display>::fmt, <Str<'_> as Display>::fmt, <Version as Display>::fmt,
     <FileTime as Display>::fmt, <InvalidTrace as Display>::fmt, <WriteError as Display>::fmt,
+    <DecodeError as Display>::fmt, <DecodeErrorKind as Display>::fmt,
+    <DecodeError as From<WireError>>::from, <DecodeErrorKind as From<WireErrorKind>>::from,
 }

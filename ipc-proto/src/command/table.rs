@@ -6,12 +6,12 @@
 //!    `, checked rule(fields)`; the rule is a function in `check.rs`. A layout that is not a list of fields, or a new
 //!    response, is a type in `types.rs`.
 //! 2. Run `cargo check --workspace --all-features --all-targets`. The compiler asks for what only a person can decide:
-//!    what the `FakeRuntime` answers (`Respond` in `ipc-std/src/fake/answers.rs`), and for a new type of response which
-//!    numbers the conformance kit compares (`ipc-std/src/conformance.rs`).
+//!    what the `FakeRuntime` answers (`Respond` in `ipc-std/testkit/src/fake/answers.rs`), and for a new type of response
+//!    which numbers the conformance kit compares (`ipc-std/testkit/src/conformance/answer.rs`).
 //! 3. Run `cargo test -p ipc-proto`. The tests ask for a recorded request and response in `testdata/messages/`
 //!    (`BLESS=1` writes the text beside each), and for the command's line in the `README.md` of the repository.
-//! 4. Run `cargo test -p ipc-std --all-features --test conformance`. It asks for the cases of the command in
-//!    `ipc-std/src/conformance/cases.jsonl`.
+//! 4. Run `cargo test -p ipc-testkit --test conformance`. It asks for the cases of the command in
+//!    `ipc-std/testkit/src/conformance/cases.jsonl`.
 //!
 //! Everything else, from the fuzz targets and the proof to the images for bare metal, goes through the rows by
 //! `for_each_command!`, which `define.rs` makes of them.

@@ -4,8 +4,8 @@ use core::{fmt, slice, str::EncodeUtf16};
 
 use byteorder::{ByteOrder, LittleEndian};
 
+use super::convert::{to_u32, to_usize};
 use super::error::{WireError, WireErrorKind};
-use super::int::{to_u32, to_usize};
 use super::{Reader, Writer};
 use crate::Encode;
 

@@ -32,7 +32,7 @@ use std::thread;
 use ipc_proto::types::ProcessInfo3;
 use ipc_proto::{Code, Guid, HResult, Text};
 use ipc_std::Stream;
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -17,7 +17,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Child;
 
 use ipc_proto::{Code, CollectTracing4, HResult};
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

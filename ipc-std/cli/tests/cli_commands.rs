@@ -17,7 +17,7 @@ use std::thread;
 
 use ipc_proto::types::{ClientData, DumpFlags, DumpType, EventFilter, PerfMapType, SessionConfig, Status};
 use ipc_proto::{Code, HResult, Request};
-use ipc_std::fake::{FakeRuntime, Profile, Response};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -10,7 +10,7 @@ use core::str::from_utf8;
 use std::process::{Command, Output};
 
 use ipc_proto::{Command as _, EnablePerfMap, GetProcessInfo3, HResult, types::Status};
-use ipc_std::fake::{FakeRuntime, Profile, Response};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use serde_json::Value;
 
 fn conformance(runtime: &FakeRuntime, args: &[&str]) -> Output {
@@ -89,7 +89,7 @@ fn differences_are_reported() {
 #[test]
 fn a_server_that_hangs_stops_the_comparison() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
-    runtime.set_fault(ipc_std::fake::Fault::Silent);
+    runtime.set_fault(ipc_testkit::Fault::Silent);
     let output = conformance(&runtime, &["--as", "net10", "--timeout", "0.05"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert_eq!(lines(&output).len(), 3);

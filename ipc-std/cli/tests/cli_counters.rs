@@ -18,7 +18,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use ipc_proto::Code;
-use ipc_std::fake::{FakeRuntime, Profile, Response};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use nettrace::{Fields, Metadata, Scalar};
 use serde_json::Value;
 

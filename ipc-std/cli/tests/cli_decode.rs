@@ -12,7 +12,7 @@ mod tool;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_testkit::{FakeRuntime, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -19,7 +19,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_testkit::{FakeRuntime, Profile};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;

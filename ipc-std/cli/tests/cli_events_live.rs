@@ -21,7 +21,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use ipc_proto::{Code, CollectTracing2, CollectTracing4};
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

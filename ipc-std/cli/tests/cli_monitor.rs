@@ -23,7 +23,7 @@ use std::thread;
 
 use ipc_proto::{CollectTracing2, Command as _};
 use ipc_std::Monitor;
-use ipc_std::fake::{FakePort, FakeRuntime, Fault, Profile, Response};
+use ipc_testkit::{FakePort, FakeRuntime, Fault, Profile, Response};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -16,7 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use ipc_std::fake::{FakeRuntime, Fault, Profile};
+use ipc_testkit::{FakeRuntime, Fault, Profile};
 use serde_json::Value;
 use tempfile::TempDir;
 

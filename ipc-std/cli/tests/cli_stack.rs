@@ -17,7 +17,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
 
 use ipc_proto::{Code, CollectTracing4};
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 use serde_json::Value;
 
 use crate::tool::{Ran, finish, run, tool};

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ipc_proto::{Code, Guid};
-use ipc_std::fake::{FakeRuntime, Profile, Response};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use serde_json::Value;
 
@@ -313,7 +313,7 @@ fn sampled(method: &Method, has_collectible: bool, has_module: bool) -> Vec<u8> 
     for (id, provider, event_id, version) in [
         (1, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
         (2, rundown, 144, 1),
-        (3, rundown, 154, 1),
+        (3, rundown, 154, 2),
         (4, rundown, 156, 1),
     ] {
         let mut metadata = Metadata::new(id, provider, event_id, "");

@@ -89,9 +89,7 @@ fn stats_of_invalid_traces() {
     let mut stream = made(&[]);
     stream.pop();
     for _ in 0..2 {
-        stream.extend(b"\x05\x05\x01\x02\0\0\0\0\0\0\0\x05\0\0\0Novel\x06\0\0\0\0");
-        stream.extend(vec![0; stream.len().next_multiple_of(4) - stream.len()]);
-        stream.push(6);
+        stream.extend(b"\x05\x05\x01\x02\0\0\0\0\0\0\0\x05\0\0\0Novel\x06\x0a\0\0\0\0\x06");
     }
     stream.push(1);
     let ran = run_with(&["stats", "-", "--json"], stream).well();

@@ -14,7 +14,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_testkit::{FakeRuntime, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -16,7 +16,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 
 use ipc_proto::Code;
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 use serde_json::{Value, json};
 
 use crate::tool::{Ran, finish, run, tool, until_some};

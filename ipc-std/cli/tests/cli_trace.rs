@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ipc_proto::{Code, HResult};
-use ipc_std::fake::{FakeRuntime, Fault, Profile, Response};
+use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -44,9 +44,8 @@ fn stream() -> Vec<u8> {
     const LEN: u32 = 1_000_000;
     let mut stream = made(&[]);
     let end = stream.pop().unwrap();
-    stream.extend(b"\x05\x05\x01\x02\0\0\0\0\0\0\0\x05\0\0\0Novel\x06");
+    stream.extend(b"\x05\x05\x01\x02\0\0\0\0\0\0\0\x05\0\0\0Novel\x06\x0e");
     stream.extend(LEN.to_le_bytes());
-    stream.resize(stream.len().next_multiple_of(4), 0);
     stream.extend((0..LEN).map(|i| (i ^ (i >> 8)).to_le_bytes()[0]));
     stream.extend([6, end]);
     stream

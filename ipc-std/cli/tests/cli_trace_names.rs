@@ -15,7 +15,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use ipc_proto::{Code, CollectTracing2, CollectTracing4, HResult, Request};
-use ipc_std::fake::{FakeRuntime, Profile, Response};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use nettrace::{Event, Metadata, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 

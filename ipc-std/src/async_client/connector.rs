@@ -1,3 +1,4 @@
+//! The trait of an asynchronous transport.
 use core::future::Future;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;

@@ -1,3 +1,4 @@
+//! A tracing session of the asynchronous client.
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;

@@ -1,3 +1,4 @@
+//! A runtime that was found.
 use std::path::PathBuf;
 
 use crate::client::Client;

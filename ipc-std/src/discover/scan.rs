@@ -1,3 +1,4 @@
+//! The search for all runtimes of a system.
 use core::time::Duration;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError, mpsc};

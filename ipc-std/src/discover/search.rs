@@ -1,3 +1,4 @@
+//! The search for the runtime of one process, step by step.
 use core::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

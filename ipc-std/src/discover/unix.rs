@@ -1,3 +1,4 @@
+//! Discovery on Unix: sockets in the temporary directories of processes.
 mod candidate;
 mod context;
 mod directory;

@@ -1,3 +1,4 @@
+//! Discovery on Windows: named pipes.
 mod candidate;
 mod scan;
 

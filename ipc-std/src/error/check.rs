@@ -1,3 +1,4 @@
+//! The check of a command before it is sent.
 use ipc_proto::InvalidValue;
 use ipc_proto::plan::PlanStep;
 

@@ -1,3 +1,4 @@
+//! What a call knows about itself, for its errors.
 use core::time::Duration;
 use std::io;
 

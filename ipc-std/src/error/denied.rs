@@ -1,3 +1,4 @@
+//! Why access to a file was denied.
 use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+//! Kinds of errors, for programs.
 /// The kinds of [`Error`](crate::Error).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -1,3 +1,4 @@
+//! What a call was doing when it failed.
 use core::fmt;
 
 use ipc_proto::{Message, SessionPhase, SessionTimeout};

@@ -1,3 +1,4 @@
+//! Why a process or a socket cannot be used, with what to do about it.
 use core::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+//! The reasons of a search, the most important first.
 use core::fmt;
 
 use super::{ErrorKind, Reason};

@@ -1,3 +1,4 @@
+//! What happens at the port of a monitor.
 use ipc_proto::Guid;
 use ipc_proto::port::{Rejection, RuntimeEntry};
 

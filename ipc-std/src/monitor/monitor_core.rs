@@ -1,3 +1,4 @@
+//! The loop of a monitor around the machine of the core.
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -27,10 +28,10 @@ pub(super) struct MonitorCore {
     state: Mutex<State>,
 }
 
-type Slot = Option<MonitorSlot<Channel, Option<Credentials>>>;
+type Slot = Option<MonitorSlot<Arc<Channel>, Option<Credentials>>>;
 
 struct State {
-    port: MonitorPort<Channel, Option<Credentials>, Vec<Slot>>,
+    port: MonitorPort<Arc<Channel>, Option<Credentials>, Vec<Slot>>,
     events: VecDeque<MonitorEvent>,
     checks: ProcessChecks,
     /// What the thread waits for that polls, for itself and for the sleeping threads.
@@ -111,7 +112,7 @@ impl MonitorCore {
 
     /// Takes the connection of a runtime as soon as there is one; `None` if the runtime is unknown. Fails with an error
     /// of kind `TimedOut` after `deadline`.
-    pub(super) fn take(&self, cookie: &Guid, deadline: Instant) -> io::Result<Option<Channel>> {
+    pub(super) fn take(&self, cookie: &Guid, deadline: Instant) -> io::Result<Option<Arc<Channel>>> {
         self.wait_for(Some(*cookie), Some(deadline), |state| {
             if let Some((token, socket)) = state.port.idle(cookie) {
                 if socket.has_hung_up() {
@@ -306,16 +307,15 @@ impl MonitorCore {
             let Some(socket) = socket else { continue };
             // Otherwise the next connection would get the low number that is free now, and the reserve would shrink.
             let socket = if is_scarce { socket.with_lowest_descriptor() } else { socket };
-            self.admit(state, socket.into());
+            self.admit(state, Arc::new(socket.into()));
         }
         Ok(())
     }
 
     /// Takes a connection that the caller has accepted.
     pub(super) fn push(&self, stream: Stream) {
-        let Some(channel) = stream.into_channel() else { return };
         let mut state = self.state();
-        self.admit(&mut state, channel);
+        self.admit(&mut state, Arc::clone(stream.channel()));
         if !state.events.is_empty() {
             self.hub().raise();
         }
@@ -326,7 +326,7 @@ impl MonitorCore {
     }
 
     /// Waits for the frame on a new connection.
-    fn admit(&self, state: &mut State, channel: Channel) {
+    fn admit(&self, state: &mut State, channel: Arc<Channel>) {
         let credentials = channel.credentials();
         let mut accepted = state.port.accept(channel, credentials, self.now());
         while let Err(MonitorFull { connection, peer }) = accepted {
@@ -336,7 +336,7 @@ impl MonitorCore {
         let Ok(accepted) = accepted else { return };
         self.apply(state, accepted.evicted);
         let watched = state.port.receive(accepted.token);
-        if watched.is_some_and(|(channel, _)| self.hub().watch(channel, accepted.token).is_ok()) {
+        if watched.is_some_and(|(channel, _)| self.hub().watch(&**channel, accepted.token).is_ok()) {
             // Runtimes send their frame immediately.
             self.read(state, accepted.token);
         } else {
@@ -360,7 +360,7 @@ impl MonitorCore {
     }
 
     /// Closes the connections that `change` returns, and reports it to the waiting threads.
-    fn apply(&self, state: &mut State, change: Option<MonitorChange<Channel, Option<Credentials>>>) {
+    fn apply(&self, state: &mut State, change: Option<MonitorChange<Arc<Channel>, Option<Credentials>>>) {
         match change {
             Some(MonitorChange::Arrived { runtime_cookie, first, stale }) => {
                 stale.iter().for_each(|stale| self.unwatch(stale));

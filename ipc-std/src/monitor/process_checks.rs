@@ -1,3 +1,4 @@
+//! Recent checks of processes that connected.
 use std::collections::HashMap;
 
 use ipc_proto::port::{MonitorLimits, RuntimeEntry};

@@ -1,3 +1,4 @@
+//! The process at the other end of a socket.
 use core::fmt;
 
 /// The process at the other end of a socket, as the operating system reports it.

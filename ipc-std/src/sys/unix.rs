@@ -1,3 +1,4 @@
+//! The parts of this package that call Unix.
 mod address;
 mod command_line;
 mod descriptor;
@@ -9,9 +10,7 @@ mod path;
 mod poller;
 mod process;
 mod socket;
-mod stat;
-#[cfg(feature = "fake")]
-mod tracepoint;
+pub(crate) mod stat;
 mod wait;
 
 pub(crate) use address::{LONGEST_PATH, Pinned, is_too_long, open_directory};
@@ -29,5 +28,3 @@ pub(crate) use process::{
     ProcessEntry, own_user, process_entry, process_exists, process_has_ended, seconds_of,
 };
 pub(crate) use socket::{Address, Socket};
-#[cfg(feature = "fake")]
-pub(crate) use tracepoint::Tracepoint;

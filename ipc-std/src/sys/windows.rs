@@ -1,3 +1,4 @@
+//! The parts of this package that call Windows.
 #![allow(unsafe_code, reason = "the system's functions take pointers")]
 mod address;
 mod error;

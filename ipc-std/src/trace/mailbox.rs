@@ -1,3 +1,4 @@
+//! Requests to stop a session, from any thread.
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

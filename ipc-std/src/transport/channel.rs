@@ -1,4 +1,6 @@
+//! A connection whose waits have deadlines, whatever the transport is.
 use std::io;
+use std::net::Shutdown;
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
@@ -65,21 +67,15 @@ impl Channel {
         }
     }
 
-    /// Closes the direction to the peer, which can still send; fails with `Unsupported` if the transport cannot.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn finish(&self) -> io::Result<()> {
+    /// Closes one direction or both; fails with `Unsupported` if the transport cannot close one alone.
+    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         match self {
-            Self::Socket(socket) => socket.finish(),
+            Self::Socket(socket) => socket.shutdown(how),
+            Self::Worker(worker) if how == Shutdown::Both => {
+                worker.close();
+                Ok(())
+            }
             Self::Worker(_) => Err(io::ErrorKind::Unsupported.into()),
-        }
-    }
-
-    /// Closes both directions. A thread that reads or writes returns immediately, and the peer sees the end.
-    #[cfg(feature = "fake")]
-    pub(crate) fn shut_down(&self) {
-        match self {
-            Self::Socket(socket) => socket.shut_down(),
-            Self::Worker(worker) => worker.close(),
         }
     }
 

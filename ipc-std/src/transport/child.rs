@@ -1,3 +1,4 @@
+//! The pipes of a child process as a connection.
 use core::time::Duration;
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

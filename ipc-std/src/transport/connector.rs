@@ -1,3 +1,4 @@
+//! The trait that opens connections to a runtime.
 use core::fmt;
 use std::io;
 use std::path::Path;

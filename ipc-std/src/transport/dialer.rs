@@ -1,3 +1,4 @@
+//! Connecting on a thread, for connectors that cannot be interrupted.
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;

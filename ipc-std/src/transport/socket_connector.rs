@@ -1,3 +1,4 @@
+//! Connecting to a socket, again while its runtime is busy.
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};

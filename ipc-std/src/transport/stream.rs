@@ -1,6 +1,7 @@
+//! A stream over any transport, with a deadline for every wait.
 use core::time::Duration;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[cfg(windows)]
@@ -31,7 +32,10 @@ use crate::timeouts::Deadline;
 /// | the same, with a way to interrupt it | [`interruptible`](Self::interruptible) | a thread | ends the wait; the operation is interrupted |
 ///
 /// A thread does one operation at a time: it reads when bytes are wanted, and cannot write while it waits for them. The
-/// protocol never needs both. The connection is closed when the `Stream` is dropped.
+/// protocol never needs both.
+///
+/// A clone is the same connection with a deadline of its own. The connection is closed when the last clone is dropped, or
+/// earlier by [`shutdown`](Self::shutdown).
 ///
 /// ```no_run
 /// use std::{io::Read, path::Path, time::{Duration, Instant}};
@@ -41,9 +45,9 @@ use crate::timeouts::Deadline;
 /// stream.read(&mut [0])?; // no request was sent, so this fails after one second
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stream {
-    /// Shared, because a session polls it and a fake runtime closes it from another thread.
+    /// Shared by the clones.
     channel: Arc<Channel>,
     deadline: Instant,
 }
@@ -87,7 +91,7 @@ impl Stream {
         {
             let closer = tcp.try_clone()?;
             Self::interruptible(tcp, move || {
-                let _ = closer.shutdown(std::net::Shutdown::Both);
+                let _ = closer.shutdown(Shutdown::Both);
             })
         }
     }
@@ -148,7 +152,11 @@ impl Stream {
     }
 
     pub(crate) fn over(channel: impl Into<Channel>) -> Self {
-        Self { channel: Arc::new(channel.into()), deadline: Deadline::after(Duration::MAX).end }
+        Self::sharing(Arc::new(channel.into()))
+    }
+
+    pub(crate) fn sharing(channel: Arc<Channel>) -> Self {
+        Self { channel, deadline: Deadline::after(Duration::MAX).end }
     }
 
     /// Returns the deadline.
@@ -169,9 +177,39 @@ impl Stream {
         self.deadline = deadline;
     }
 
-    /// Returns the connection, if nothing else uses it.
-    pub(crate) fn into_channel(self) -> Option<Channel> {
-        Arc::into_inner(self.channel)
+    /// Returns whether the peer has closed the connection, as far as that can be known without reading: on Windows only
+    /// after its last bytes are read, and for a transport with a thread after a read.
+    ///
+    /// A server that has nothing to write notices so that its client has ended.
+    #[must_use]
+    pub fn has_hung_up(&self) -> bool {
+        self.channel.has_hung_up()
+    }
+
+    /// Closes one direction of the connection or both, for all clones. A thread that reads or writes then returns
+    /// immediately, and the peer sees the end.
+    ///
+    /// The pipes of Windows close both directions for this process only. Their peer sees the end when the last clone is
+    /// dropped.
+    ///
+    /// # Errors
+    /// `Unsupported` for one direction of a pipe or of a transport with a thread; an error of the operating system, for
+    /// example if the peer has closed the connection.
+    ///
+    /// ```
+    /// use std::{io::Read, net::Shutdown};
+    /// # #[cfg(unix)] {
+    /// let (ours, _theirs) = std::os::unix::net::UnixStream::pair()?;
+    /// let mut stream = ipc_std::Stream::new(ours)?;
+    /// let closer = stream.clone();
+    /// let reader = std::thread::spawn(move || stream.read(&mut [0])); // no bytes arrive
+    /// closer.shutdown(Shutdown::Both)?;
+    /// assert_eq!(reader.join().expect("it does not panic")?, 0);
+    /// # }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.channel.shutdown(how)
     }
 
     /// Returns the connection, which does not block.

@@ -1,3 +1,4 @@
+//! The thread of a transport that can only block.
 use core::fmt;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};

@@ -11,6 +11,12 @@ pub(crate) struct Graph {
     pub(crate) uses: BTreeMap<PathBuf, BTreeMap<PathBuf, String>>,
 }
 
+/// Returns the name of the file or of the folder beside the root that a file is, or is in.
+pub(crate) fn room(file: &Path) -> &str {
+    let first = file.components().next().unwrap().as_os_str().to_str().unwrap();
+    first.strip_suffix(".rs").unwrap_or(first)
+}
+
 /// What a path leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
@@ -36,6 +42,17 @@ impl Graph {
             }
         }
         graph
+    }
+
+    /// Returns the rooms that each room uses.
+    pub(crate) fn of_rooms(&self) -> Self {
+        let mut rooms = Self { uses: BTreeMap::new() };
+        for (file, uses) in &self.uses {
+            let others = uses.iter().filter(|(used, _)| room(used) != room(file));
+            let others = others.map(|(used, path)| (room(used).into(), path.clone()));
+            rooms.uses.entry(room(file).into()).or_default().extend(others);
+        }
+        rooms
     }
 
     /// Returns a circle of files, the first of which is also the last, if there is one.
@@ -174,7 +191,8 @@ impl Crate {
         if let Some(target) = named.find_map(|import| self.resolve(at, &import.path, depth + 1)) {
             return Some(target);
         }
-        let all = module.imports.iter().filter(|import| import.name == "*");
+        // What leads to the names cannot be one of them.
+        let all = module.imports.iter().filter(|import| import.name == "*" && import.path[0] != name);
         let mut all = all.filter_map(|import| match self.resolve(at, &import.path, depth + 1) {
             Some(Target::Module(from)) if from != *at => self.member(&from, name, depth + 1),
             _ => None,

@@ -1,4 +1,5 @@
-//! Files of a package do not import each other in a circle, and import only from their own layer and from those below.
+//! Files of a package do not import each other in a circle, nor do its rooms: the files and folders beside its root. A file
+//! imports only from its own layer and from those below.
 //!
 //! A name that a module exports again counts for the file that defines it: `use crate::Error` is an import of
 //! `error.rs`. Modules under `#[cfg(test)]` do not count.
@@ -12,77 +13,22 @@
 
 mod graph;
 mod modules;
+mod packages;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::graph::Graph;
-
-/// The packages, by the roots of their sources, and the layers of those that have some: files and folders beside the root,
-/// the lowest first. A file imports from its own layer and from those above it in the list.
-const IPC_PROTO: (&str, &[&[&str]]) = ("ipc-proto/src/lib.rs", &[]);
-const IPC_STD: (&str, &[&[&str]]) = (
-    "ipc-std/src/lib.rs",
-    &[
-        &["sys", "drive"],
-        &["timeouts", "error", "observer", "environment", "process_info"],
-        &["transport"],
-        &["connection"],
-        &["client"],
-        &[
-            "async_client",
-            "hazard",
-            "trace",
-            "user_events",
-            "discover",
-            "monitor",
-            "server",
-            "record_reader",
-            "trace_reader",
-        ],
-        &["counter_stream"],
-        &["fake", "conformance"],
-        &["lib"],
-    ],
-);
-const ANALYSIS: (&str, &[&[&str]]) = (
-    "ipc-proto/analysis/src/lib.rs",
-    &[
-        &["durations", "event_fields", "known_provider", "place", "rows"],
-        &["names"],
-        &["frames", "stacks"],
-        &["samples"],
-        &["call_tree", "counters", "gc", "jit"],
-        &["formats", "live"],
-        &["lib"],
-    ],
-);
-const TOOL: (&str, &[&[&str]]) = (
-    "ipc-std/cli/src/main.rs",
-    &[
-        &["output"],
-        &["input"],
-        &["args"],
-        &["process"],
-        &["recording"],
-        &["stacks"],
-        &["events", "counters"],
-        &["commands"],
-        &["main"],
-    ],
-);
+use crate::graph::{Graph, room};
+use crate::packages::{PACKAGES, TOOL};
 
 /// Returns the imports of the package with this root.
 fn graph(root: &str) -> Graph {
-    let graph = Graph::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(root));
-    assert!(graph.uses.len() > 20, "{root} has {} files", graph.uses.len());
-    graph
+    Graph::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(root))
 }
 
-/// Returns the circles of a package; empty if there is none.
-fn circles(root: &str) -> String {
+/// Describes all circles; empty if there is none.
+fn circles(mut graph: Graph) -> String {
     let mut circles = String::new();
-    let mut graph = graph(root);
     while let Some(circle) = graph.circle() {
         circles += &format!("{}\n", graph.describe(&circle));
         // There may be others without its last step.
@@ -93,27 +39,20 @@ fn circles(root: &str) -> String {
 
 #[test]
 fn no_package_has_a_circle() {
-    for (root, _) in [IPC_PROTO, IPC_STD, ANALYSIS, TOOL] {
-        assert_eq!(circles(root), "", "{root}");
+    for (root, _) in PACKAGES {
+        let files = graph(root);
+        assert_eq!(circles(files.of_rooms()), "", "the rooms of {root}");
+        assert_eq!(circles(files), "", "the files of {root}");
     }
-}
-
-/// Returns the name of the file or of the folder beside the root that a file is, or is in.
-fn room(file: &Path) -> &str {
-    let first = file.components().next().unwrap().as_os_str().to_str().unwrap();
-    first.strip_suffix(".rs").unwrap_or(first)
 }
 
 #[test]
 fn no_import_leads_up() {
-    for (root, layers) in [IPC_STD, ANALYSIS, TOOL] {
+    for (root, layers) in PACKAGES.iter().filter(|(_, layers)| !layers.is_empty()) {
         let graph = graph(root);
         let rooms: BTreeSet<&str> = graph.uses.keys().map(|file| room(file)).collect();
-        assert_eq!(
-            rooms,
-            layers.iter().copied().flatten().copied().collect(),
-            "{root}: the files, and the layers"
-        );
+        let listed: BTreeSet<&str> = layers.concat().into_iter().collect();
+        assert_eq!(rooms, listed, "{root}: the files and folders, and those in its layers");
         let layer = |file: &Path| layers.iter().position(|layer| layer.contains(&room(file)));
         let mut up = String::new();
         for (file, uses) in &graph.uses {
@@ -127,23 +66,14 @@ fn no_import_leads_up() {
 
 #[test]
 fn no_file_of_the_tool_imports_the_hub_above_it() {
-    for (file, uses) in &graph(TOOL.0).uses {
-        let is_above = |used: &PathBuf| used.ends_with("mod.rs") && file.starts_with(used.parent().unwrap());
+    for (file, uses) in &graph(TOOL).uses {
+        let is_above = |used: &PathBuf| {
+            let folder =
+                if used.ends_with("mod.rs") { used.parent().unwrap() } else { &used.with_extension("") };
+            file != used && file.starts_with(folder)
+        };
         assert_eq!(uses.keys().find(|used| is_above(used)), None, "{}", file.display());
     }
-}
-
-/// A room of the tool that uses another one is not used by it.
-#[test]
-fn no_rooms_of_the_tool_have_a_circle() {
-    let mut rooms: BTreeMap<PathBuf, BTreeMap<PathBuf, String>> = BTreeMap::new();
-    for (file, uses) in graph(TOOL.0).uses {
-        let other = uses.into_iter().filter(|(used, _)| room(used) != room(&file));
-        let other = other.map(|(used, path)| (room(&used).into(), path));
-        rooms.entry(room(&file).into()).or_default().extend(other);
-    }
-    let rooms = Graph { uses: rooms };
-    assert_eq!(rooms.circle().map(|circle| rooms.describe(&circle)), None);
 }
 
 /// The test itself notices each way to import from another file.

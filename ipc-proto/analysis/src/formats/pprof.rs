@@ -3,6 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use ipc_proto::wire::to_u64;
 use prost::Message;
 
 use super::Profile;
@@ -106,7 +107,7 @@ impl Written {
             return *id;
         }
         // 0 is no number of a location.
-        let id = u64::try_from(self.frames.len()).unwrap_or(u64::MAX).saturating_add(1);
+        let id = to_u64(self.frames.len()).saturating_add(1);
         self.frames.insert(frame, id);
         let module = name.split_once('!').map_or("", |(module, _)| module);
         let filename = match self.modules.get(module) {

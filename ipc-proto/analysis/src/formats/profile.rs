@@ -47,9 +47,9 @@ impl<'s> Profile<'s> {
         mut weigh: impl FnMut(ThreadNumber, Weight) -> u64,
     ) -> Self {
         let stacks = StackFrames::new(samples);
-        let weights = { stacks.samples.weights(clock) }
-            .map(|(thread, stack, weight)| (thread, stack, weigh(thread, weight)));
-        let mut rows: Vec<_> = weights.filter(|(_, _, weight)| *weight > 0).collect();
+        let weigh = |(thread, stack, weight)| (thread, stack, weigh(thread, weight));
+        let rows = stacks.samples.weights(clock).map(weigh);
+        let mut rows: Vec<_> = rows.filter(|(_, _, weight)| *weight > 0).collect();
         rows.sort_unstable_by_key(|(thread, stack, _)| (*thread, *stack));
         Self { stacks, unit: clock.unit(), rows }
     }

@@ -1,5 +1,7 @@
 use core::fmt;
 
+use crate::place::at;
+
 /// A garbage collection. Times are nanoseconds from the start of the trace, durations nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -111,7 +113,7 @@ impl Reason {
     /// Returns the name that TraceEvent uses, if the reason is known.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
-        Self::NAMES.get(usize::try_from(self.0).ok()?).copied()
+        at(&Self::NAMES, self.0).copied()
     }
 
     /// Returns whether the program requested the collection, by `GC.Collect` for example.

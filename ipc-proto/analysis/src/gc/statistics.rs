@@ -1,5 +1,6 @@
 use super::Collection;
 use crate::Durations;
+use crate::place::at_mut;
 
 /// Sums and quantiles over complete collections.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,8 +24,7 @@ impl GcStatistics {
 
     pub(super) fn add(&mut self, collection: &Collection) {
         self.all.add(collection);
-        let generation = usize::try_from(collection.generation).unwrap_or(usize::MAX);
-        if let Some(generation) = self.generations.get_mut(generation) {
+        if let Some(generation) = at_mut(&mut self.generations, collection.generation) {
             generation.add(collection);
         }
     }

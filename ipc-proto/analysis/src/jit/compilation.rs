@@ -1,6 +1,8 @@
 use alloc::string::String;
 use core::fmt;
 
+use ipc_proto::wire::low_u8;
+
 /// The compilation of a version of a method. Times are nanoseconds from the start of the trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -61,8 +63,8 @@ impl Tier {
     ];
 
     /// Returns the tier in the flags of a load event of a compiled method.
-    pub(super) fn from_flags(flags: u64) -> Self {
-        Self(u8::try_from(flags.wrapping_shr(7) & 7).unwrap_or_default())
+    pub(super) const fn from_flags(flags: u64) -> Self {
+        Self(low_u8(flags.wrapping_shr(7) & 7))
     }
 
     /// Returns the name that TraceEvent uses, if the tier is known.

@@ -4,9 +4,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use ipc_proto::wire::{to_u32, to_usize};
+
 use super::frames::FrameId;
 use super::modules::ROWS;
-use crate::place::{at, at_mut, index};
+use crate::place::{at, at_mut};
 
 /// The methods of processes by their addresses.
 #[derive(Debug, Default)]
@@ -56,7 +58,8 @@ impl CodeMap {
         let first = match self.range_at(process, range.start) {
             Some(_) => range.start,
             None => {
-                { self.ranges.range((process, range.start)..).next() }.map_or(range.start, |(key, _)| key.1)
+                let next = self.ranges.range((process, range.start)..).next();
+                next.map_or(range.start, |(key, _)| key.1)
             }
         };
         let end = self.ranges.get(&(process, last)).map_or(range.end, |last| last.end);
@@ -80,9 +83,9 @@ impl CodeMap {
         if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 {
             self.compact();
         }
-        let start = index(self.arena.len());
+        let start = to_u32(self.arena.len());
         self.arena.push_str(text);
-        let method = Method { start, len: index(text.len()), module, frame: None };
+        let method = Method { start, len: to_u32(text.len()), module, frame: None };
         let place = match self.vacant.pop() {
             Some(place) => {
                 if let Some(slot) = at_mut(&mut self.methods, place) {
@@ -92,7 +95,7 @@ impl CodeMap {
             }
             None => {
                 self.methods.push(method);
-                index(self.methods.len().saturating_sub(1))
+                to_u32(self.methods.len().saturating_sub(1))
             }
         };
         self.ranges.insert((process, range.start), CodeRange { end: range.end, method: place });
@@ -108,8 +111,7 @@ impl CodeMap {
     /// Removes a method without a range.
     pub(super) fn free(&mut self, place: u32) {
         let Some(method) = at_mut(&mut self.methods, place) else { return };
-        let len = usize::try_from(core::mem::take(&mut method.len)).unwrap_or_default();
-        self.garbage = self.garbage.saturating_add(len);
+        self.garbage = self.garbage.saturating_add(to_usize(core::mem::take(&mut method.len)));
         self.vacant.push(place);
     }
 
@@ -118,7 +120,7 @@ impl CodeMap {
         let mut arena = String::with_capacity(self.arena.len().saturating_sub(self.garbage));
         let mut methods = core::mem::take(&mut self.methods);
         for method in &mut methods {
-            let start = index(arena.len());
+            let start = to_u32(arena.len());
             arena.push_str(self.text(method));
             method.start = start;
         }
@@ -142,9 +144,8 @@ impl CodeMap {
 
     /// Returns `Type.Method(args)`.
     pub(super) fn text(&self, method: &Method) -> &str {
-        let start = usize::try_from(method.start).unwrap_or(usize::MAX);
-        let len = usize::try_from(method.len).unwrap_or(usize::MAX);
-        self.arena.get(start..start.saturating_add(len)).unwrap_or_default()
+        let start = to_usize(method.start);
+        self.arena.get(start..start.saturating_add(to_usize(method.len))).unwrap_or_default()
     }
 
     /// Returns the method of an address.
@@ -159,13 +160,7 @@ impl CodeMap {
     }
 
     /// Returns the number of methods.
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.methods.len().saturating_sub(self.vacant.len())
-    }
-
-    /// Returns the places for methods, and the bytes of the arena.
-    #[cfg(test)]
-    pub(super) fn memory(&self) -> (usize, usize) {
-        (self.methods.len(), self.arena.len())
     }
 }

@@ -4,7 +4,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::place::{at, at_mut, index};
+use ipc_proto::wire::to_u32;
+
+use crate::place::{at, at_mut};
 
 /// An address of a process during the lifetime of the code there, or a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,7 +49,7 @@ pub(super) struct FrameTable {
     open: BTreeMap<(u64, u64), AddressId>,
     labels: BTreeMap<Arc<str>, AddressId>,
     /// The texts of the frames after [`FrameId::UNKNOWN`].
-    pub(super) texts: Vec<Arc<str>>,
+    texts: Vec<Arc<str>>,
     ids: BTreeMap<Arc<str>, FrameId>,
     /// How often addresses were bound.
     generation: u32,
@@ -93,7 +95,7 @@ impl FrameTable {
             return Self::NONE;
         }
         self.addresses.push(Address { process, ip, state });
-        AddressId(index(self.addresses.len().saturating_sub(1)))
+        AddressId(to_u32(self.addresses.len().saturating_sub(1)))
     }
 
     /// Binds the addresses of a range to the method that was there. Returns whether there were some.
@@ -123,7 +125,7 @@ impl FrameTable {
         }
         let text: Arc<str> = text.into();
         self.texts.push(text.clone());
-        let id = FrameId(index(self.texts.len()));
+        let id = FrameId(to_u32(self.texts.len()));
         self.ids.insert(text, id);
         id
     }

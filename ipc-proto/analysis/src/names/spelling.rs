@@ -1,9 +1,8 @@
 //! How a name is spelled: from the rows of the runtime, the paths of files and the symbols of compiled code.
 use alloc::string::String;
 
-use nettrace::Str;
-
 use crate::rows::MethodRow;
+use crate::text::{owned, push_text, split_once};
 
 /// Returns a full name without module and arguments. What is unknown stays as it is.
 ///
@@ -28,43 +27,19 @@ pub(super) fn is_method(text: &str) -> bool {
     !text.ends_with("!?")
 }
 
-/// Writes `Type.Method(args)`.
-pub(super) fn write_name(to: &mut String, row: &MethodRow<'_>) {
-    if !row.type_name.is_empty() {
-        push_text(to, row.type_name);
+/// Returns `Type.Method(args)`.
+pub(super) fn method_name(row: &MethodRow<'_>) -> String {
+    let mut to = owned(row.type_name);
+    if !to.is_empty() {
         to.push('.');
     }
-    push_text(to, row.name);
+    push_text(&mut to, row.name);
     // The return type, and what describes the call, come before the arguments.
-    if let Str::Utf16(units) = row.signature {
-        let from = units.chunks_exact(2).position(|unit| unit == [b'(', 0]);
-        let from = from.map_or(units.len(), |units| units.saturating_mul(2));
-        push_text(to, Str::Utf16(units.get(from..).unwrap_or_default()));
+    if let (_, Some(arguments)) = split_once(row.signature, b"(") {
+        to.push('(');
+        push_text(&mut to, arguments);
     }
-}
-
-/// Appends a text, most of which is ASCII.
-pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
-    match text {
-        Str::Utf16(units) if units.chunks_exact(2).all(|unit| matches!(unit, [0..=0x7f, 0])) => {
-            const PIECE: usize = 64;
-            // Pieces, because a character at a time takes several times as long.
-            let mut piece = [0; PIECE];
-            for units in units.chunks(2 * PIECE) {
-                let units = units.chunks_exact(2);
-                let len = units.len();
-                let bytes = units.filter_map(|unit| unit.first());
-                piece.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-                let ascii = piece.get(..len).and_then(|piece| core::str::from_utf8(piece).ok());
-                to.push_str(ascii.unwrap_or_default());
-            }
-        }
-        Str::Utf8(bytes) => match core::str::from_utf8(bytes) {
-            Ok(text) => to.push_str(text),
-            Err(_) => to.extend(text.chars()),
-        },
-        Str::Utf16(_) => to.extend(text.chars()),
-    }
+    to
 }
 
 /// The longest name of a module: that of a file. Every method of a module repeats it.
@@ -115,43 +90,4 @@ pub(super) fn split_managed(name: &str) -> Option<(&str, &str)> {
         None => method,
     };
     (!module.is_empty() && !method.is_empty()).then_some((module, method))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn symbols_of_compiled_code() {
-        for (name, split) in [
-            ("void [Shop] Shop.Cart::Add(int32[])[Tier0]", Some(("Shop", "Shop.Cart::Add(int32[])"))),
-            ("class [System.Runtime]System.String [Shop] Cart::Name()", Some(("Shop", "Cart::Name()"))),
-            ("value class List`1<class [A]B> [Shop] Cart::All()[PreJIT]", Some(("Shop", "Cart::All()"))),
-            ("[Shop] Cart::New()[Optimized Tier1]", Some(("Shop", "Cart::New()"))),
-            ("void [Shop, Version=1.0] Cart::New()", Some(("Shop, Version=1.0", "Cart::New()"))),
-            ("foo(int) [clone .cold.1]", None),
-            ("operator new[] (unsigned long)", None),
-            ("void [] Cart::New()[Tier0]", None),
-            ("void [Shop] [Tier0]", None),
-            ("void [Shop] ", None),
-        ] {
-            assert_eq!(split_managed(name), split, "{name}");
-        }
-    }
-
-    #[test]
-    fn file_names() {
-        for (path, stem) in [
-            ("/a/b.dll", "b"),
-            ("C:\\x\\y.z.EXE", "y.z"),
-            ("name", "name"),
-            // The name of a dynamic assembly is no file.
-            ("Dynamic.Proxy", "Dynamic.Proxy"),
-            ("/a/libc.so.6", "libc.so.6"),
-            ("[kernel.kallsyms]", "[kernel.kallsyms]"),
-            ("", ""),
-        ] {
-            assert_eq!(module_name(path), stem);
-        }
-    }
 }

@@ -1,3 +1,4 @@
+//! What the events of a stream refer to: descriptions, stacks, labels and threads, in limited memory.
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -6,7 +7,6 @@ use ipc_proto::wire::steps;
 
 use crate::assemble::metadata_buf::MetadataBuf;
 use crate::join::id_map::{IdMap, Slot};
-use crate::parse::clock::TraceClock;
 use crate::parse::event::Event;
 use crate::parse::label::{Label, LabelList, Labels};
 use crate::parse::parser::Record;
@@ -14,6 +14,7 @@ use crate::parse::sequence_point::SequencePoint;
 use crate::parse::stack::Stack;
 use crate::parse::thread::{Thread, ThreadEntries};
 use crate::parse::trace::{Pairs, Trace, Version};
+use crate::parse::trace_clock::TraceClock;
 
 /// The bytes that stacks and label lists may take together; descriptions may take as much, and threads.
 const MAX_BYTES: usize = 32 << 20;

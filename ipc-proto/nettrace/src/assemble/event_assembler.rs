@@ -1,3 +1,4 @@
+//! Whole events from bytes that arrive in pieces, in the order of the stream or of time.
 use alloc::vec::Vec;
 use core::ops::Range;
 

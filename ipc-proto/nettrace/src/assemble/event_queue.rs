@@ -1,3 +1,4 @@
+//! Copies of events that wait for older ones, in limited memory.
 use alloc::vec::Vec;
 
 use ipc_proto::Guid;

@@ -1,3 +1,4 @@
+//! The description of an event, with its own copy of the texts and fields.
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;

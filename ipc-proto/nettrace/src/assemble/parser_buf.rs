@@ -1,3 +1,4 @@
+//! The parser with a window of its own, which grows. It joins nothing.
 use alloc::vec::Vec;
 use core::ops::Range;
 

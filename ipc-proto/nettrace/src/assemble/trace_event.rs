@@ -1,3 +1,4 @@
+//! One event with what it refers to, as `EventAssembler` returns it.
 use core::fmt;
 
 use ipc_proto::Guid;
@@ -5,11 +6,11 @@ use ipc_proto::Guid;
 use crate::assemble::context::{References, StreamContext};
 use crate::describe::field::Fields;
 use crate::describe::metadata::Metadata;
-use crate::parse::clock::TraceClock;
 use crate::parse::event::Event;
 use crate::parse::label::Labels;
 use crate::parse::stack::frames;
 use crate::parse::thread::Thread;
+use crate::parse::trace_clock::TraceClock;
 use crate::values::Values;
 use crate::values::value::Value;
 

@@ -1,3 +1,4 @@
+//! A row of the table of the runtime's events.
 /// An event of the runtime.
 pub(crate) struct Row {
     pub(crate) id: u16,

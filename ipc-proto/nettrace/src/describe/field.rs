@@ -1,3 +1,4 @@
+//! Fields: names and types, decoded lazily from each layout of a description.
 use core::fmt;
 
 use ipc_proto::wire::{Reader, to_usize};
@@ -226,7 +227,9 @@ impl<'a> Fields<'a> {
 
     /// Returns the bytes of the fields, without those of other parts of the record.
     pub(crate) fn own_bytes(&self) -> &'a [u8] {
-        let following = { *self }.check().map_or(0, |r| r.rest().len());
+        // On an error, the check removes fields: of the copy here.
+        let mut fields = *self;
+        let following = fields.check().map_or(0, |r| r.rest().len());
         self.bytes.get(..self.bytes.len().saturating_sub(following)).unwrap_or_default()
     }
 

@@ -1,3 +1,4 @@
+//! Metadata records: provider, id, names and fields of a kind of event, in every version.
 use core::fmt;
 
 use ipc_proto::Guid;

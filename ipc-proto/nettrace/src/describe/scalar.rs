@@ -1,3 +1,4 @@
+//! The types of single values, with their codes.
 /// The type of a single value, with its type code and its layout in a payload.
 ///
 /// ```

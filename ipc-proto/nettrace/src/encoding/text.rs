@@ -1,3 +1,4 @@
+//! Strings in the bytes of a stream: UTF-16 and UTF-8, read without a copy.
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};

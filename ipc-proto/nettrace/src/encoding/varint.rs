@@ -1,3 +1,4 @@
+//! Integers of variable length: LEB128 and zigzag.
 use ipc_proto::wire::{Reader, WireError, WireErrorKind, Writer, low_u8, low_u32};
 use ipc_proto::{Decode, Encode};
 

@@ -1,3 +1,4 @@
+//! Where the slots of `IdMap`, `LossCounter` and `Order` are.
 /// The memory of a collection: slots of a slice or an array that the caller owns, or a `Vec`.
 ///
 /// A collection uses slots from the first on, and overwrites what they contain. A `Vec` (feature `alloc`) grows when it is

@@ -1,3 +1,4 @@
+//! Values by id: the map that every join uses.
 use core::fmt;
 
 use ipc_proto::wire::{steps, to_u32, to_u64, to_usize};

@@ -1,3 +1,4 @@
+//! Lost events, counted by the gaps in the sequence numbers of threads.
 use crate::join::backing::Backing;
 use crate::join::id_map::{IdMap, Slot, StoreFull};
 use crate::parse::event::Event;

@@ -1,3 +1,4 @@
+//! Events sorted by time, with a bound on what waits.
 use ipc_proto::wire::steps;
 
 use crate::join::backing::Backing;
@@ -43,6 +44,15 @@ pub struct Order<B> {
 }
 
 /// Room for one event in an [`Order`].
+///
+/// The slots contain two lists that have nothing to do with each other but their memory:
+///
+/// ```text
+/// slot          0    1    2    3    4
+/// event time    2    4    1    3    5
+/// begins        yes       yes            the runs 2 4 and 1 3 5, each in the order of time
+/// run           2    0                   a heap of runs, by their first slots: that of time 1 first, then that of time 2
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Held<T> {
     timestamp: u64,

@@ -1,3 +1,4 @@
+//! Copies of records by id, for streams that do not stay in memory.
 use ipc_proto::wire::copy;
 
 use crate::join::id_map::{IdMap, Slot, StoreFull};

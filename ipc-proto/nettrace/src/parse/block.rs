@@ -1,3 +1,4 @@
+//! The header of a block, its kind, and the range of its times.
 use crate::parse::trace::Version;
 
 /// The kind of a block.

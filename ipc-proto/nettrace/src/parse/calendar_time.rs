@@ -1,3 +1,4 @@
+//! The start time of a trace in the layout of the stream, and its conversion to Unix time.
 use core::time::Duration;
 
 use ipc_proto::Decode;

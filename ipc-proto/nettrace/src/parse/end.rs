@@ -1,3 +1,4 @@
+//! How a stream ended: complete, truncated where, or corrupt why.
 use core::fmt;
 
 use crate::error::DecodeErrorKind;

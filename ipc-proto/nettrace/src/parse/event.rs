@@ -1,3 +1,4 @@
+//! Events, and the blobs of V3, V4 and V6 that contain them, compressed or not.
 #[cfg(feature = "alloc")]
 use core::ops::Range;
 

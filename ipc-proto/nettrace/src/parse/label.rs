@@ -1,3 +1,4 @@
+//! Label lists of V6.
 use ipc_proto::Guid;
 use ipc_proto::wire::Reader;
 

@@ -1,3 +1,4 @@
+//! The parser: its state, and the loop that returns record after record. Its parts are in the folder.
 mod body;
 mod header;
 mod object;

@@ -1,3 +1,4 @@
+//! Sequence points, and the numbers of threads that follow them.
 /// A point that no event of the stream crosses: events before it are older than events after it, and ids of stacks and
 /// label lists start again.
 ///

@@ -1,3 +1,4 @@
+//! Stacks, and their instruction pointers.
 /// A call stack that events refer to by its id.
 ///
 /// Ids count from 1, and start again at each sequence point. Runtimes give the empty stack an id too.

@@ -1,3 +1,4 @@
+//! Threads of V6.
 use ipc_proto::wire::Reader;
 
 use crate::encoding::text::{Str, utf8};
@@ -27,14 +28,15 @@ impl<'a> Thread<'a> {
     /// Returns the id of its process, if that is not the process of the trace.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {
-        { self.entries }
-            .find_map(|entry| if let ThreadEntry::ProcessId(id) = entry { Some(id) } else { None })
+        let mut entries = self.entries;
+        entries.find_map(|entry| if let ThreadEntry::ProcessId(id) = entry { Some(id) } else { None })
     }
 
     /// Returns the operating system's id of the thread.
     #[must_use]
     pub fn thread_id(&self) -> Option<u64> {
-        { self.entries }.find_map(|entry| if let ThreadEntry::ThreadId(id) = entry { Some(id) } else { None })
+        let mut entries = self.entries;
+        entries.find_map(|entry| if let ThreadEntry::ThreadId(id) = entry { Some(id) } else { None })
     }
 
     /// Reads a row without its size.

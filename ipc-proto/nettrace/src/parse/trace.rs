@@ -1,3 +1,4 @@
+//! The first record of a stream, and the version of the stream.
 use core::fmt;
 
 use ipc_proto::wire;

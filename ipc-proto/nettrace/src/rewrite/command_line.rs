@@ -1,3 +1,4 @@
+//! Where the payload of an event has the command line of the process.
 use ipc_proto::wire::steps;
 
 use crate::describe::field::{FieldIter, FieldType, Fields, MAX_DEPTH};

@@ -1,3 +1,4 @@
+//! The errors and the end of a rewrite.
 use core::fmt;
 
 use crate::write::error::WriteError;

@@ -1,3 +1,4 @@
+//! Which events a rewrite keeps, and in which version it writes them.
 use crate::describe::metadata::Metadata;
 use crate::parse::trace::Version;
 

@@ -1,3 +1,4 @@
+//! What a rewrite has counted.
 /// Counts of the records that [`Rewrite`](crate::Rewrite) has processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,3 +1,4 @@
+//! The memory that the caller lends to a rewrite.
 use ipc_proto::Guid;
 
 use crate::join::id_map::Slot;

@@ -1,3 +1,4 @@
+//! The numbers of one thread before and after a rewrite.
 use crate::parse::event::Event;
 use crate::parse::sequence_point::ThreadSequence;
 use crate::parse::trace::Version;
@@ -148,7 +149,8 @@ impl ThreadState {
 
     /// Returns the thread's last number in the result, with all losses included.
     pub(super) fn last(&self, to: Version) -> u32 {
-        { *self }.settle(0, to)
+        let mut copy = *self; // this one has still to settle
+        copy.settle(0, to)
     }
 
     fn settle(&mut self, gap: u32, to: Version) -> u32 {

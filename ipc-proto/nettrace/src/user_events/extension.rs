@@ -1,3 +1,4 @@
+//! The extension of a record: its items, read and built.
 use core::iter::FusedIterator;
 
 use ipc_proto::wire::{Reader, Writer};

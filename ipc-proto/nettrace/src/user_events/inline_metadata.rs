@@ -1,3 +1,4 @@
+//! Metadata that is sent with an event, in the three layouts of runtimes.
 use ipc_proto::wire::Writer;
 
 use crate::describe::metadata::Metadata;

@@ -1,3 +1,4 @@
+//! A reader's memory of metadata, by session and event.
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use crate::describe::metadata::Metadata;
 use crate::error::DecodeError;
 use crate::user_events::extension::ExtensionItem;
 use crate::user_events::inline_metadata::InlineMetadata;
-use crate::user_events::record::TracepointRecord;
+use crate::user_events::tracepoint_record::TracepointRecord;
 
 /// A reader's memory of metadata: it joins records with the metadata of earlier records.
 ///

@@ -1,3 +1,4 @@
+//! The arguments of the kernel's ioctls for tracepoints.
 use ipc_proto::wire::Writer;
 
 /// The registration of a tracepoint: `struct user_reg` of the kernel, the argument of the ioctl [`UserReg::IOCTL`].

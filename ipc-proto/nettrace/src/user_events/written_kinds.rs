@@ -1,3 +1,4 @@
+//! Which metadata a session has written.
 /// The kinds of events that a session has written: their metadata is not written again.
 ///
 /// A session of a runtime has one. It needs a bit for each kind of event, in a buffer of the caller's. Kinds have numbers

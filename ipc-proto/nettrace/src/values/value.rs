@@ -1,3 +1,4 @@
+//! One value, and its conversions to types of Rust.
 use core::fmt;
 
 use ipc_proto::Guid;

@@ -1,3 +1,4 @@
+//! The errors of writers.
 use core::fmt;
 
 use crate::parse::trace::Version;

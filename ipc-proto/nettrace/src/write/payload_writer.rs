@@ -1,3 +1,4 @@
+//! The payload of one event, value by value.
 use ipc_proto::{Encode, Guid, wire};
 
 use crate::encoding::text::Str;

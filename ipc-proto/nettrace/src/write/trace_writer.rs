@@ -1,3 +1,4 @@
+//! The writer: its buffer, and one method for each record. Its parts are in the folder.
 mod blob;
 mod block;
 pub(crate) mod layout;

@@ -1,4 +1,5 @@
 //! Arguments that several commands have, and their parsers.
+pub(crate) mod comparison;
 pub(crate) mod durations;
 pub(crate) mod only_arg;
 pub(crate) mod socket_path;

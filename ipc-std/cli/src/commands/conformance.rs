@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use ipc_proto::plan::Flavour;
 use ipc_proto::{Code, HResult};
 use ipc_std::Client;
-use ipc_std::conformance::{self, Against, Case, Difference, ReceivedAnswer, Seen, State};
+use ipc_testkit::conformance::{self, Against, Case, Difference, ReceivedAnswer, Seen, State};
 use serde_json::json;
 
 use crate::output::failure::{Failure, Kind};

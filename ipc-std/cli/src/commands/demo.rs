@@ -9,8 +9,8 @@ use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_proto::wire::Part;
 use ipc_proto::{GenerateCoreDump3, Message, Parsed};
 use ipc_std::discover::{self, ScanConfig};
-use ipc_std::fake::{FakeRuntime, Fault, Profile};
 use ipc_std::{Client, Direction, Error, ErrorKind, Observer, Timeouts, TraceConfig};
+use ipc_testkit::{FakeRuntime, Fault, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -33,22 +33,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (client, wire_log) = args.connection.client(args.target.target())?;
-    let environment = client.environment()?;
-    // Entries are written one by one, because an environment can have millions.
-    if globals.json {
-        to_stdout(|out| write_json(&environment, out))?;
-    } else {
+    args.connection.call(args.target.target(), |client| {
+        let environment = client.environment()?;
         // Other programs read the values unchanged.
         let is_terminal = io::stdout().is_terminal();
-        to_stdout(|out| {
-            environment.entries().try_for_each(|entry| match is_terminal {
+        // Entries are written one by one, because an environment can have millions.
+        to_stdout(|out| match globals.json {
+            true => write_json(&environment, out),
+            false => environment.entries().try_for_each(|entry| match is_terminal {
                 true => writeln!(out, "{}", printable(&entry.to_string())),
                 false => writeln!(out, "{entry}"),
-            })
-        })?;
-    }
-    wire_log.check()
+            }),
+        })
+    })
 }
 
 /// Writes the variables by name, and the other entries.

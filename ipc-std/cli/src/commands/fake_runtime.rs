@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use clap::ValueEnum;
 use ipc_proto::Advertise;
 use ipc_proto::port::{Config, Finding, Port, PortType, Variable};
-use ipc_std::fake::{FakePort, FakeRuntime, Profile};
 use ipc_std::{Server, discover};
+use ipc_testkit::{FakePort, FakeRuntime, Profile};
 use serde_json::json;
 
 use crate::args::socket_path;

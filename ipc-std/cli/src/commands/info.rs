@@ -25,19 +25,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (client, wire_log) = args.connection.client(args.target.target())?;
-    let info = client.process_info()?;
-    let fields = process_fields(&info);
-    if globals.json {
-        json_to_stdout(&fields.into())?;
-    } else {
+    args.connection.call(args.target.target(), |client| {
+        let fields = process_fields(&client.process_info()?);
+        if globals.json {
+            return json_to_stdout(&fields.into());
+        }
         let shown = |value: &Value| match value {
             Value::Null => "(not reported)".to_owned(),
             Value::String(text) => printable(text).into_owned(),
             other => other.to_string(),
         };
         let rows: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), shown(value))).collect();
-        to_stdout(|out| write_fields(&rows, out))?;
-    }
-    wire_log.check()
+        to_stdout(|out| write_fields(&rows, out))
+    })
 }

@@ -45,20 +45,20 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             return Err(Failure::new(Kind::Usage, message));
         }
     };
-    let (client, wire_log) = args.connection.client(target)?;
-    let sentence = match enabled {
-        Some((perf_map_type, kind)) => {
-            let request = Request::EnablePerfMap(EnablePerfMap { perf_map_type });
-            let client = args.force.check(client, &request)?;
-            client.enable_perf_map(perf_map_type)?;
-            format!("perf map on: {kind}")
-        }
-        None => {
-            client.disable_perf_map()?;
-            "perf map off".to_owned()
-        }
-    };
-    let kind = enabled.map(|(_, kind)| kind);
-    done(globals, &sentence, &json!({ "enabled": enabled.is_some(), "perf_map_type": kind }))?;
-    wire_log.check()
+    args.connection.call(target, |client| {
+        let sentence = match enabled {
+            Some((perf_map_type, kind)) => {
+                let request = Request::EnablePerfMap(EnablePerfMap { perf_map_type });
+                let client = args.force.check(client, &request)?;
+                client.enable_perf_map(perf_map_type)?;
+                format!("perf map on: {kind}")
+            }
+            None => {
+                client.disable_perf_map()?;
+                "perf map off".to_owned()
+            }
+        };
+        let kind = enabled.map(|(_, kind)| kind);
+        done(globals, &sentence, &json!({ "enabled": enabled.is_some(), "perf_map_type": kind }))
+    })
 }

@@ -95,28 +95,30 @@ impl Data {
 pub(crate) fn attach(args: &AttachArgs, globals: &Globals) -> Result<(), Failure> {
     let data = args.data.as_ref().map(Data::read).transpose()?.unwrap_or_default();
     let (target, clsid, path) = profiler(&args.operands)?;
-    let (client, wire_log) = args.connection.client(target)?;
-    client.attach_profiler(args.attach_timeout, clsid, path, &data)?;
-    report("attached", clsid, path, globals)?;
-    wire_log.check()
+    args.connection.call(target, |client| {
+        client.attach_profiler(args.attach_timeout, clsid, path, &data)?;
+        report("attached", clsid, path, globals)
+    })
 }
 
 pub(crate) fn startup(args: &StartupArgs, globals: &Globals) -> Result<(), Failure> {
     let (target, clsid, path) = profiler(&args.operands)?;
-    let (client, wire_log) = args.connection.client(target)?;
-    let suspended = client.may_be_suspended();
-    if suspended == Some(false) && !args.force {
-        let message = "the runtime is not suspended at startup: it would accept the profiler and ignore it";
-        return Err(Failure::new(Kind::Danger, message)
-            .with_hint("use attach-profiler for a running process, or pass --force to send it anyway"));
-    }
-    client.set_startup_profiler(clsid, path)?;
-    if suspended.is_none() {
-        globals
-            .note("a runtime that is not suspended ignores the profiler, which its response does not show");
-    }
-    report("set", clsid, path, globals)?;
-    wire_log.check()
+    args.connection.call(target, |client| {
+        let suspended = client.may_be_suspended();
+        if suspended == Some(false) && !args.force {
+            let message =
+                "the runtime is not suspended at startup: it would accept the profiler and ignore it";
+            return Err(Failure::new(Kind::Danger, message)
+                .with_hint("use attach-profiler for a running process, or pass --force to send it anyway"));
+        }
+        client.set_startup_profiler(clsid, path)?;
+        if suspended.is_none() {
+            globals.note(
+                "a runtime that is not suspended ignores the profiler, which its response does not show",
+            );
+        }
+        report("set", clsid, path, globals)
+    })
 }
 
 /// Returns the runtime, the profiler's CLSID and its path.

@@ -190,7 +190,7 @@ impl Report<'_> {
             self.threads(samples).into_iter().map(row).collect::<Value>()
         });
         let names = samples.names();
-        let top = { self.tree.top(self.order()).into_iter() }.take(self.args.top);
+        let top = self.tree.top(self.order()).into_iter().take(self.args.top);
         let frame = |name: &str, exclusive, inclusive| json!({ "name": name, "exclusive": share(exclusive), "inclusive": share(inclusive) });
         let frames = top.map(|entry| frame(names.text(entry.frame), entry.exclusive, entry.inclusive));
         let frames = match &self.old {

@@ -22,8 +22,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (client, wire_log) = args.connection.client(args.target.target())?;
-    client.resume()?;
-    done(globals, "resumed", &json!({ "resumed": true }))?;
-    wire_log.check()
+    args.connection.call(args.target.target(), |client| {
+        client.resume()?;
+        done(globals, "resumed", &json!({ "resumed": true }))
+    })
 }

@@ -40,14 +40,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (target, operands) = args.operands.read(&["VARIABLE", "VALUE"], 1)?;
     let mut operands = operands.into_iter();
     let (name, value) = (operands.next().unwrap_or_default(), operands.next());
-    let (client, wire_log) = args.connection.client(target)?;
-    let request = SetEnvironmentVariable { name: name.into(), value: value.into() };
-    let client = args.force.check(client, &Request::SetEnvironmentVariable(request))?;
-    client.set_environment_variable(name, value)?;
-    let sentence = match value {
-        Some(value) => printable(&format!("{name}={value}")).into_owned(),
-        None => format!("{} is removed", printable(name)),
-    };
-    done(globals, &sentence, &json!({ "name": name, "value": value }))?;
-    wire_log.check()
+    args.connection.call(target, |client| {
+        let request = SetEnvironmentVariable { name: name.into(), value: value.into() };
+        let client = args.force.check(client, &Request::SetEnvironmentVariable(request))?;
+        client.set_environment_variable(name, value)?;
+        let sentence = match value {
+            Some(value) => printable(&format!("{name}={value}")).into_owned(),
+            None => format!("{} is removed", printable(name)),
+        };
+        done(globals, &sentence, &json!({ "name": name, "value": value }))
+    })
 }

@@ -35,11 +35,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (target, operands) = args.operands.read(&["HOOK"], 1)?;
     let path = operands.first().copied().unwrap_or_default();
-    let (client, wire_log) = args.connection.client(target)?;
-    let request = ApplyStartupHook { startup_hook_path: path.into() };
-    let client = args.force.check(client, &Request::ApplyStartupHook(request))?;
-    client.apply_startup_hook(path)?;
-    let sentence = format!("startup hook {} applied", printable(path));
-    done(globals, &sentence, &json!({ "startup_hook_path": path }))?;
-    wire_log.check()
+    args.connection.call(target, |client| {
+        let request = ApplyStartupHook { startup_hook_path: path.into() };
+        let client = args.force.check(client, &Request::ApplyStartupHook(request))?;
+        client.apply_startup_hook(path)?;
+        let sentence = format!("startup hook {} applied", printable(path));
+        done(globals, &sentence, &json!({ "startup_hook_path": path }))
+    })
 }

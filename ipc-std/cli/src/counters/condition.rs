@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nettrace_analysis::counters::{Measurement, OwnedSample, Selection};
 
 use super::feed::Process;
+use crate::args::comparison::Comparison;
 use crate::args::durations;
 
 /// Comparisons that all hold in one process.
@@ -39,25 +40,6 @@ enum Part {
     Quantile(f64),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Above,
-    AtLeast,
-    Below,
-    AtMost,
-    Equal,
-    NotEqual,
-}
-
-const COMPARISONS: [(&str, Comparison); 6] = [
-    (">=", Comparison::AtLeast),
-    ("<=", Comparison::AtMost),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    (">", Comparison::Above),
-    ("<", Comparison::Below),
-];
-
 /// Parses `[PART(]PROVIDER/NAME[TAGS][)] OP NUMBER [for DURATION]`, several joined by ` and `.
 pub(crate) fn parse(text: &str) -> Result<Condition, String> {
     let terms = text.split(" and ").map(term).collect::<Option<Vec<_>>>();
@@ -74,9 +56,8 @@ fn term(text: &str) -> Option<Term> {
     let operators = text.get(start..)?;
     let place = operators.find(['<', '>', '=', '!'])?.checked_add(start)?;
     let (name, rest) = text.split_at_checked(place)?;
-    let (operator, comparison) = COMPARISONS.iter().find(|(operator, _)| rest.starts_with(operator))?;
-    let rest = rest.strip_prefix(operator)?.trim();
-    let (number, hold) = match rest.split_once(" for ") {
+    let (comparison, rest) = Comparison::split(rest)?;
+    let (number, hold) = match rest.trim().split_once(" for ") {
         Some((number, hold)) => (number, durations::parse(hold.trim()).ok()?),
         None => (rest, Duration::ZERO),
     };
@@ -99,7 +80,7 @@ fn term(text: &str) -> Option<Term> {
         None => (name, Vec::new()),
     };
     let selection = name.parse::<Selection>().ok().filter(|selection| selection.name.is_some())?;
-    Some(Term { part, selection, tags, comparison: *comparison, number, hold })
+    Some(Term { part, selection, tags, comparison, number, hold })
 }
 
 fn parse_part(text: &str) -> Option<Part> {
@@ -189,22 +170,18 @@ impl Part {
     }
 }
 
-impl Comparison {
-    fn holds(self, left: f64, right: f64) -> bool {
-        match self {
-            Self::Above => left > right,
-            Self::AtLeast => left >= right,
-            Self::Below => left < right,
-            Self::AtMost => left <= right,
-            Self::Equal => left.total_cmp(&right).is_eq() || left - right == 0.0,
-            Self::NotEqual => !Self::Equal.holds(left, right),
-        }
-    }
-}
-
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+impl Term {
+    /// Returns whether the comparison holds for a number. NaN differs from every number.
+    fn holds(&self, number: f64) -> bool {
+        number
+            .partial_cmp(&self.number)
+            .map_or(self.comparison == Comparison::NotEqual, |ordering| self.comparison.accepts(ordering))
     }
 }
 
@@ -269,8 +246,7 @@ impl Watch {
                 continue;
             }
             is_about = true;
-            let is_satisfied =
-                term.part.of(sample).is_some_and(|number| term.comparison.holds(number, term.number));
+            let is_satisfied = term.part.of(sample).is_some_and(|number| term.holds(number));
             let series = self.holding.entry((n, process.clone())).or_default();
             if !is_satisfied {
                 series.remove(&sample.tag_text);

@@ -4,6 +4,8 @@ use core::cmp::Ordering;
 use ipc_proto::Guid;
 use nettrace::{Metadata, Str, TraceEvent, Value};
 
+use crate::args::comparison::Comparison;
+
 /// Returns the field of an event, by its name or by a path of names. Without such a field, the name can be that of a
 /// property that every event has.
 pub(crate) fn value<'e>(
@@ -41,63 +43,27 @@ fn fold_case(text: impl Iterator<Item = char>) -> String {
 #[derive(Debug, Clone)]
 pub(crate) struct Condition {
     field: String,
-    operator: Operator,
+    /// `None` is `~`: whether the field contains the value.
+    comparison: Option<Comparison>,
     text: String,
-    /// The value as [`fold_case`] returns it, for [`Operator::Contains`] and GUIDs.
+    /// The value as [`fold_case`] returns it, for `~` and GUIDs.
     folded: String,
     integer: Option<i128>,
     number: Option<f64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    Contains,
-}
-
-impl Operator {
-    /// Those of two characters first.
-    const ALL: [(&'static str, Self); 8] = [
-        ("==", Self::Equal),
-        ("!=", Self::NotEqual),
-        ("<=", Self::LessOrEqual),
-        (">=", Self::GreaterOrEqual),
-        ("=", Self::Equal),
-        ("<", Self::Less),
-        (">", Self::Greater),
-        ("~", Self::Contains),
-    ];
-
-    /// Returns whether this compares sizes.
-    const fn is_order(self) -> bool {
-        matches!(self, Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
-    }
-
-    const fn accepts(self, ordering: Ordering) -> bool {
-        match self {
-            Self::Equal => ordering.is_eq(),
-            Self::NotEqual => ordering.is_ne(),
-            Self::Less => ordering.is_lt(),
-            Self::LessOrEqual => ordering.is_le(),
-            Self::Greater => ordering.is_gt(),
-            Self::GreaterOrEqual => ordering.is_ge(),
-            Self::Contains => false,
-        }
-    }
 }
 
 impl Condition {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let at = text.find(['=', '!', '<', '>', '~']).unwrap_or(text.len());
         let (field, rest) = text.split_at(at);
-        let found =
-            Operator::ALL.iter().find_map(|(name, operator)| Some((*operator, rest.strip_prefix(name)?)));
-        let Some((operator, value)) = found else {
+        let comparison = Comparison::split(rest);
+        let (comparison, value) = if let Some((comparison, value)) = comparison {
+            (Some(comparison), value)
+        } else if let Some(value) = rest.strip_prefix('=') {
+            (Some(Comparison::Equal), value)
+        } else if let Some(value) = rest.strip_prefix('~') {
+            (None, value)
+        } else {
             return Err("the operator is missing: use = != < <= > >= or ~ (contains)".to_owned());
         };
         let (symbol, field, value) = (rest.strip_suffix(value).unwrap_or(rest), field.trim(), value.trim());
@@ -112,12 +78,12 @@ impl Condition {
         let is_text = quoted.is_some();
         let value = quoted.unwrap_or(value);
         let number = value.parse().ok().filter(|number: &f64| !number.is_nan());
-        if operator.is_order() && !is_text && integer.is_none() && number.is_none() {
+        if comparison.is_some_and(Comparison::is_order) && !is_text && integer.is_none() && number.is_none() {
             return Err(format!("{symbol} needs a number, or a text or time in quotes: {symbol} \"abc\""));
         }
         Ok(Self {
             field: field.to_owned(),
-            operator,
+            comparison,
             text: value.to_owned(),
             folded: fold_case(value.chars()),
             integer,
@@ -138,9 +104,12 @@ impl Condition {
 
     /// Returns whether the condition is true for a value.
     fn accepts(&self, value: Value<'_>) -> bool {
-        match (self.operator, value) {
-            (Operator::Contains, Value::Text(text)) => fold_case(text.chars()).contains(&self.folded),
-            (operator, value) => self.compare(value).is_some_and(|ordering| operator.accepts(ordering)),
+        match (self.comparison, value) {
+            (Some(comparison), value) => {
+                self.compare(value).is_some_and(|ordering| comparison.accepts(ordering))
+            }
+            (None, Value::Text(text)) => fold_case(text.chars()).contains(&self.folded),
+            (None, _) => false,
         }
     }
 

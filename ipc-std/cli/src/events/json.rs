@@ -119,36 +119,11 @@ pub(super) fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends numbers as `"0x2a","0x0"`: digits without leading zeros, at least one.
+/// Appends numbers as `"0x2a","0x0"`.
 pub(super) fn push_hexadecimal(numbers: &[u64], out: &mut Vec<u8>) {
-    /// So many numbers are converted at once.
-    const CHUNK: usize = 16;
-    for (n, numbers) in numbers.chunks(CHUNK).enumerate() {
-        let (mut bytes, mut digits) = ([[0; 8]; CHUNK], [0; CHUNK * 16]);
-        for (number, bytes) in numbers.iter().zip(&mut bytes) {
-            let shifted = number.checked_shl(zeros(*number).saturating_mul(4)).unwrap_or_default();
-            *bytes = shifted.to_be_bytes();
-        }
-        // Only so many as there are: names of frames have one number between them.
-        let bytes = bytes.get(..numbers.len()).unwrap_or_default().as_flattened();
-        // There are two digits for each byte.
-        let digits = digits.get_mut(..bytes.len().saturating_mul(2)).unwrap_or_default();
-        let _ = const_hex::encode_to_slice(bytes, digits);
-        for (i, (number, digits)) in numbers.iter().zip(digits.chunks_exact(16)).enumerate() {
-            out.extend_from_slice(if n == 0 && i == 0 { b"\"0x" } else { b",\"0x" });
-            // All digits are copied, which is faster than some, and those of the leading zeros are removed. They are
-            // last, because the number is shifted.
-            out.extend_from_slice(digits);
-            let end = out.len().saturating_sub(usize::try_from(zeros(*number)).unwrap_or_default());
-            out.truncate(end);
-            out.push(b'"');
-        }
+    for (n, number) in numbers.iter().enumerate() {
+        let _ = write!(out, "{}\"{number:#x}\"", if n == 0 { "" } else { "," });
     }
-}
-
-/// Returns the number of leading zeros among the 16 digits of a number. The last digit is none of them.
-fn zeros(number: u64) -> u32 {
-    (number.leading_zeros() / 4).min(15)
 }
 
 #[cfg(test)]

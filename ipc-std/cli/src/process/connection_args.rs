@@ -27,6 +27,17 @@ impl ConnectionArgs {
         Ok((target.client(self.timeout.timeouts(), &wire_log)?, wire_log))
     }
 
+    /// Passes a client for the runtime to `call`, and then checks the log.
+    pub(crate) fn call(
+        &self,
+        target: Target<'_>,
+        call: impl FnOnce(Client) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (client, wire_log) = self.client(target)?;
+        call(client)?;
+        wire_log.check()
+    }
+
     /// Returns a client for a session of the runtime, and its log.
     pub(crate) fn session_client(&self, target: Target<'_>) -> Result<(Client, WireLog), Failure> {
         let wire_log = self.wire_log.open()?;

@@ -132,8 +132,9 @@ impl LiveArgs {
     }
 }
 
-/// The events that name the methods that are compiled during a session: Loader and Jit.
-pub(super) const NAMES: ProviderSpec = ProviderSpec::new(RUNTIME_PROVIDER, 0x18, EventLevel::VERBOSE, "");
+/// The events that name the methods that are compiled during a session.
+pub(super) const NAMES: ProviderSpec =
+    ProviderSpec::new(RUNTIME_PROVIDER, keywords::LOADER | keywords::JIT, EventLevel::VERBOSE, "");
 
 impl SessionArgs {
     /// Returns whether there is an option that says what to record.

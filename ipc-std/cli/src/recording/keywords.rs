@@ -6,33 +6,44 @@ pub(crate) const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// Garbage collections; allocations at level verbose.
 pub(crate) const GC: u64 = 0x1;
+pub(crate) const GC_HANDLE: u64 = 0x2;
+pub(crate) const ASSEMBLY_LOADER: u64 = 0x4;
+/// Modules.
+pub(crate) const LOADER: u64 = 0x8;
 /// Compilations; their starts at level verbose.
 pub(crate) const JIT: u64 = 0x10;
+/// Precompiled methods.
+pub(crate) const NGEN: u64 = 0x20;
+/// Of the rundown only: without the maps of instructions.
+pub(crate) const FORCE_END_RUNDOWN: u64 = 0x100;
 pub(crate) const CONTENTION: u64 = 0x4000;
 pub(crate) const EXCEPTION: u64 = 0x8000;
+pub(crate) const THREADING: u64 = 0x1_0000;
+pub(crate) const JITTED_METHOD_IL_TO_NATIVE_MAP: u64 = 0x2_0000;
+pub(crate) const COMPILATION: u64 = 0x10_0000_0000;
 /// All keywords but those that make the runtime walk its heap or its methods, or report each allocation.
 pub(crate) const MODERATE: u64 = !0x3f0_00c0;
 
 /// Names and values of the runtime's keywords. The names are those of dotnet-trace's `--clrevents`, the values those of
 /// the runtime's manifest (ClrEtwAll.man). `fusion` and `managedheadcollect` are older names that dotnet-trace accepts.
 pub(crate) const CLR_KEYWORDS: [(&str, u64); 42] = [
-    ("gc", 0x1),
-    ("gchandle", 0x2),
-    ("assemblyloader", 0x4),
-    ("fusion", 0x4),
-    ("loader", 0x8),
-    ("jit", 0x10),
-    ("ngen", 0x20),
+    ("gc", GC),
+    ("gchandle", GC_HANDLE),
+    ("assemblyloader", ASSEMBLY_LOADER),
+    ("fusion", ASSEMBLY_LOADER),
+    ("loader", LOADER),
+    ("jit", JIT),
+    ("ngen", NGEN),
     ("startenumeration", 0x40),
     ("endenumeration", 0x80),
     ("security", 0x400),
     ("appdomainresourcemanagement", 0x800),
     ("jittracing", 0x1000),
     ("interop", 0x2000),
-    ("contention", 0x4000),
-    ("exception", 0x8000),
-    ("threading", 0x1_0000),
-    ("jittedmethodiltonativemap", 0x2_0000),
+    ("contention", CONTENTION),
+    ("exception", EXCEPTION),
+    ("threading", THREADING),
+    ("jittedmethodiltonativemap", JITTED_METHOD_IL_TO_NATIVE_MAP),
     ("overrideandsuppressngenevents", 0x4_0000),
     ("type", 0x8_0000),
     ("gcheapdump", 0x10_0000),
@@ -50,7 +61,7 @@ pub(crate) const CLR_KEYWORDS: [(&str, u64); 42] = [
     ("monitoring", 0x2_0000_0000),
     ("codesymbols", 0x4_0000_0000),
     ("eventsource", 0x8_0000_0000),
-    ("compilation", 0x10_0000_0000),
+    ("compilation", COMPILATION),
     ("compilationdiagnostic", 0x20_0000_0000),
     ("methoddiagnostic", 0x40_0000_0000),
     ("typediagnostic", 0x80_0000_0000),

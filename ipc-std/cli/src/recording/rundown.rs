@@ -3,12 +3,14 @@ use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::TraceEvent;
 
+use super::keywords;
 use super::session_failure::{check_stream, read_failure};
 use crate::output::failure::Failure;
 
-/// The keywords Loader, Jit, NGen and ForceEndRundown: methods and modules without maps of their instructions. Runtimes
-/// before .NET 9 send the default rundown, which has the maps.
-pub(crate) const KEYWORDS: u64 = 0x138;
+/// Methods and modules without maps of their instructions. Runtimes before .NET 9 send the default rundown, which has the
+/// maps.
+pub(crate) const KEYWORDS: u64 =
+    keywords::LOADER | keywords::JIT | keywords::NGEN | keywords::FORCE_END_RUNDOWN;
 
 /// Starts a session that records only the rundown, and stops it: its stream has the names of all methods and modules.
 pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {

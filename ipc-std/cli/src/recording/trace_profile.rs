@@ -2,7 +2,10 @@
 use clap::ValueEnum;
 use ipc_proto::types::EventLevel;
 
-use super::keywords::RUNTIME_PROVIDER;
+use super::keywords::{
+    ASSEMBLY_LOADER, COMPILATION, EXCEPTION, GC, GC_HANDLE, JIT, JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER,
+    RUNTIME_PROVIDER, THREADING,
+};
 use super::provider::{self, ProviderSpec};
 
 /// Profiles of dotnet-trace, with the same names and providers.
@@ -19,6 +22,16 @@ pub(crate) enum TraceProfile {
     /// Commands of ADO.NET and Entity Framework
     Database,
 }
+
+/// The keywords of the profile dotnet-common.
+const COMMON: u64 = GC
+    | ASSEMBLY_LOADER
+    | LOADER
+    | JIT
+    | EXCEPTION
+    | THREADING
+    | JITTED_METHOD_IL_TO_NATIVE_MAP
+    | COMPILATION;
 
 /// Argument of the bridge from `DiagnosticSource` to EventPipe: the database commands and their properties.
 const DATABASE: &str = "FilterAndPayloadSpecs=\"\
@@ -43,9 +56,7 @@ impl TraceProfile {
         const INFORMATIONAL: EventLevel = EventLevel::INFORMATIONAL;
         const VERBOSE: EventLevel = EventLevel::VERBOSE;
         match self {
-            Self::DotnetCommon => {
-                const { &[ProviderSpec::new(RUNTIME_PROVIDER, 0x10_0003_801d, INFORMATIONAL, "")] }
-            }
+            Self::DotnetCommon => const { &[ProviderSpec::new(RUNTIME_PROVIDER, COMMON, INFORMATIONAL, "")] },
             Self::DotnetSampledThreadTime => {
                 const {
                     &[ProviderSpec::new(
@@ -56,12 +67,14 @@ impl TraceProfile {
                     )]
                 }
             }
-            Self::GcVerbose => const { &[ProviderSpec::new(RUNTIME_PROVIDER, 0x8003, VERBOSE, "")] },
+            Self::GcVerbose => {
+                const { &[ProviderSpec::new(RUNTIME_PROVIDER, GC | GC_HANDLE | EXCEPTION, VERBOSE, "")] }
+            }
             Self::GcCollect => {
                 const {
                     &[
-                        ProviderSpec::new(RUNTIME_PROVIDER, 1, INFORMATIONAL, ""),
-                        ProviderSpec::new("Microsoft-Windows-DotNETRuntimePrivate", 1, INFORMATIONAL, ""),
+                        ProviderSpec::new(RUNTIME_PROVIDER, GC, INFORMATIONAL, ""),
+                        ProviderSpec::new("Microsoft-Windows-DotNETRuntimePrivate", GC, INFORMATIONAL, ""),
                     ]
                 }
             }
@@ -79,7 +92,7 @@ impl TraceProfile {
     /// Returns the keywords of the rundown that the profile needs.
     pub(crate) const fn rundown_keyword(self) -> u64 {
         match self {
-            Self::GcCollect => 1,
+            Self::GcCollect => GC,
             _ => ipc_proto::plan::DEFAULT_RUNDOWN,
         }
     }

@@ -348,8 +348,7 @@ fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
     let tree = CallTree::new(samples, clock, |_, weight| weight.total());
     let (mut lines, mut path) = (String::new(), String::new());
     // Calls, each with the length of the path of its caller, and its depth.
-    let mut next: Vec<_> =
-        { tree.children(NodeId::ROOT).into_iter() }.map(|call| (call, 0, 1_usize)).collect();
+    let mut next: Vec<_> = tree.children(NodeId::ROOT).into_iter().map(|call| (call, 0, 1_usize)).collect();
     while let Some(((node, entry), len, depth)) = next.pop() {
         path.truncate(len);
         path.push_str(if len > 0 { ";" } else { "" });

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ipc_proto::plan::Flavour;
 use ipc_proto::{Code, HResult, Message, Parsed, Request, RequestError, Violation};
 use ipc_std::Client;
-use ipc_std::fake::{FakeRuntime, Profile};
+use ipc_testkit::{FakeRuntime, Profile};
 
 use crate::runtime::{Runtime, each_runtime};
 

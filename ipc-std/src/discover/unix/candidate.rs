@@ -1,3 +1,4 @@
+//! A socket that may belong to a process, and the check that it does.
 use core::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+//! What the searches of one scan share, so that nothing is read twice.
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+//! The directories in which runtimes make their sockets.
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;

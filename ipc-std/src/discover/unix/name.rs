@@ -1,3 +1,4 @@
+//! Names of sockets, by process and start time.
 use std::ffi::{OsStr, OsString};
 
 use ipc_proto::{RouterSocketName, SocketName};

@@ -1,3 +1,4 @@
+//! The search for one process on Unix.
 use super::candidate::{Candidate, ProcessKey, ScannedDirectory, sort_by_likelihood};
 use super::context::{SearchContext, SearchLocation};
 use super::directory::Directory;

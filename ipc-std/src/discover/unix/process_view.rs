@@ -1,3 +1,4 @@
+//! What the system shows of a process: its namespaces, its root, its environment.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::path::{Path, PathBuf};
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -1,3 +1,4 @@
+//! The search for all runtimes on Unix.
 use std::collections::HashSet;
 use std::path::Path;
 

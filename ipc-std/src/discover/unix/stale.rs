@@ -1,3 +1,4 @@
+//! Sockets that are proven to be left over.
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -1,3 +1,4 @@
+//! The temporary directory of another process.
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

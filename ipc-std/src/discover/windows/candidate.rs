@@ -1,3 +1,4 @@
+//! A pipe that may belong to a process.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

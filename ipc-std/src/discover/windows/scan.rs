@@ -1,3 +1,4 @@
+//! The searches on Windows, for one process and for all.
 use std::path::Path;
 
 use ipc_proto::PipeName;

@@ -1,3 +1,4 @@
+//! The command line of a process.
 /// Returns the arguments with which a process was started, separated by spaces, if the system shows them.
 pub(crate) fn command_line(process_id: u32) -> Option<String> {
     let arguments = arguments(process_id)?;

@@ -1,3 +1,4 @@
+//! Several threads that wait for the same sources.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;

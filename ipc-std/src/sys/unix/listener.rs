@@ -1,3 +1,4 @@
+//! A listening socket with the permissions of a runtime's.
 use core::time::Duration;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -1,3 +1,4 @@
+//! Paths of sockets.
 use std::io;
 use std::path::{Path, PathBuf};
 

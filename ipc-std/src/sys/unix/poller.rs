@@ -1,3 +1,4 @@
+//! Descriptors with tokens, watched until one is ready.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;

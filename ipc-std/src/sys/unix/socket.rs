@@ -1,6 +1,8 @@
+//! A connected socket whose every wait has a deadline.
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -155,17 +157,9 @@ impl Socket {
         poll(&mut fds, Some(&now)).is_ok_and(|n| n > 0)
     }
 
-    /// Closes the direction to the peer, which can still send.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn finish(&self) -> io::Result<()> {
-        self.stream.shutdown(std::net::Shutdown::Write)
-    }
-
-    /// Closes both directions. A thread that reads or writes returns immediately, and the peer sees the end.
-    #[cfg(feature = "fake")]
-    pub(crate) fn shut_down(&self) {
-        // It fails if the peer has closed the connection.
-        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    /// Closes one direction or both. A thread that reads or writes returns immediately, and the peer sees the end.
+    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.stream.shutdown(how)
     }
 
     /// Returns whether it is a Unix socket.

@@ -1,3 +1,4 @@
+//! `poll` with a deadline.
 use core::time::Duration;
 use std::io;
 use std::time::Instant;

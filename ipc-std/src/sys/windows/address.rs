@@ -1,3 +1,4 @@
+//! Names of pipes.
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::os::windows::ffi::{OsStrExt, OsStringExt};

@@ -1,3 +1,4 @@
+//! Error codes of Windows as `io::Error`.
 use std::io::{self, ErrorKind};
 
 use windows_sys::Win32::Foundation::{

@@ -1,3 +1,4 @@
+//! Events of the system.
 use core::ptr;
 use core::time::Duration;
 use std::io;

@@ -1,3 +1,4 @@
+//! Several threads that wait for the same sources.
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind};

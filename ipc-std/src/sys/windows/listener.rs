@@ -1,3 +1,4 @@
+//! A listening pipe for this machine only.
 use core::ptr;
 use std::io::{self, ErrorKind};
 use std::os::windows::io::{FromRawHandle, OwnedHandle};

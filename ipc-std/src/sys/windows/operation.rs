@@ -1,3 +1,4 @@
+//! Overlapped operations, which are cancelled when they are dropped.
 use core::cell::UnsafeCell;
 use core::fmt;
 use std::io;

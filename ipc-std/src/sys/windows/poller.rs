@@ -1,3 +1,4 @@
+//! Sources with tokens, watched until one is ready.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::windows::io::{AsHandle, BorrowedHandle};

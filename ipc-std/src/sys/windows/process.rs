@@ -1,3 +1,4 @@
+//! Processes: whether they run, since when, and as whom.
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 
 use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessCommandLineInformation};

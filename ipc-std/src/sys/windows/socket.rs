@@ -1,7 +1,9 @@
+//! A connected pipe whose every wait has a deadline.
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,9 +17,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_FLAG_OVERLAPPED, OPEN_EXISTING, ReadFile, SECURITY_IDENTIFICATION,
     SECURITY_SQOS_PRESENT, WriteFile,
 };
-#[cfg(feature = "fake")]
-use windows_sys::Win32::System::IO::CancelIoEx;
-use windows_sys::Win32::System::IO::OVERLAPPED;
+use windows_sys::Win32::System::IO::{CancelIoEx, OVERLAPPED};
 use windows_sys::Win32::System::Pipes::{
     GetNamedPipeClientProcessId, GetNamedPipeInfo, GetNamedPipeServerProcessId, PIPE_SERVER_END,
     PeekNamedPipe, WaitNamedPipeW,
@@ -160,7 +160,7 @@ impl Socket {
             // SAFETY: the operation ends before this returns.
             let operation = unsafe { Operation::start(&self.0.handle, event, start)? };
             let mut waited = Ok(());
-            // `shut_down` cancels operations that were started before it; later ones see `has_ended`.
+            // `shutdown` cancels operations that were started before it; later ones see `has_ended`.
             while operation.result().is_none() && waited.is_ok() && !self.has_ended() {
                 waited = wait(&[event], deadline);
             }
@@ -197,19 +197,16 @@ impl Socket {
         self.available().is_err()
     }
 
-    /// Closes the direction to the peer, which pipes do not support.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn finish(&self) -> io::Result<()> {
-        Err(ErrorKind::Unsupported.into())
-    }
-
-    /// Closes both directions. A thread that reads or writes returns immediately. The peer sees the end when all of
-    /// them have dropped the socket.
-    #[cfg(feature = "fake")]
-    pub(crate) fn shut_down(&self) {
+    /// Closes both directions; pipes cannot close one. A thread that reads or writes returns immediately. The peer sees
+    /// the end when all of them have dropped the socket.
+    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        if how != Shutdown::Both {
+            return Err(ErrorKind::Unsupported.into());
+        }
         self.0.ended.store(true, Ordering::SeqCst);
         // SAFETY: the handle is open. The thread that started an operation handles its cancellation.
         unsafe { CancelIoEx(self.0.raw(), ptr::null()) };
+        Ok(())
     }
 
     /// Returns the process at the other end, if the system reports it.
@@ -324,7 +321,7 @@ impl Watched for Pipe {
     }
 }
 
-#[cfg(all(test, feature = "fake"))]
+#[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
@@ -332,13 +329,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_written_after_shut_down() {
+    fn nothing_is_written_after_a_shutdown() {
         let path = PathBuf::from(format!("dotnet-ipc-shut-down-{}", std::process::id()));
         let _listener = Listener::bind(&path).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         let socket = Socket::connect(&path, deadline).unwrap();
         assert_eq!(socket.write_by(b"before", deadline).unwrap(), 6);
-        socket.shut_down();
+        socket.shutdown(Shutdown::Both).unwrap();
         // The buffer has room, so the system would accept it immediately.
         for _ in 0..100 {
             assert_eq!(socket.write_by(b"after ", deadline).unwrap_err().kind(), ErrorKind::BrokenPipe);

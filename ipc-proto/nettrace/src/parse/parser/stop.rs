@@ -1,3 +1,4 @@
+//! The reasons of the parser for not returning a record.
 use ipc_proto::wire::WireError;
 
 use crate::error::{DecodeError, DecodeErrorKind};

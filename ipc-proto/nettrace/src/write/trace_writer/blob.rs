@@ -1,3 +1,4 @@
+//! Blobs of events and metadata, compressed against the one before.
 use ipc_proto::{Encode, wire};
 
 use crate::encoding::varint::{Varint32, Varint64};

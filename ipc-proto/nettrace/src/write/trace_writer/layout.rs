@@ -1,3 +1,4 @@
+//! The bytes around records: headers of objects and blocks, texts, pairs.
 use ipc_proto::wire::{low_u8, to_u32, to_u64};
 use ipc_proto::{Encode, wire};
 
@@ -91,7 +92,8 @@ pub(super) fn pairs(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
         ("ExpectedCPUSamplingRate", trace.sampling_interval),
     ];
     for (key, value) in known {
-        if let Some(value) = value.filter(|_| { trace.pairs }.all(|(there, _)| there != key)) {
+        let mut pairs = trace.pairs;
+        if let Some(value) = value.filter(|_| pairs.all(|(there, _)| there != key)) {
             utf8(key.into(), w);
             decimal(value, w);
             count = count.saturating_add(1);

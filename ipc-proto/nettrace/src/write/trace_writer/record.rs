@@ -1,3 +1,4 @@
+//! Metadata records and fields, in each form.
 use ipc_proto::wire::{low_u8, low_u16, to_u32};
 use ipc_proto::{Encode, wire};
 

@@ -1,3 +1,4 @@
+//! The bytes that a writer returns to its caller.
 use core::ops::Deref;
 
 /// Bytes of a stream that the caller of a [`TraceWriter`](crate::TraceWriter) or a [`Rewrite`](crate::Rewrite)

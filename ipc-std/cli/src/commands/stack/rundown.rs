@@ -1,8 +1,6 @@
 //! The names of a process, for later stacks too.
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipc_proto::DecodeError;
-use ipc_proto::wire::Reader;
 use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::names::{FrameId, Names};
@@ -47,8 +45,6 @@ impl Rundown {
     /// Methods beyond this number have no names that last, and neither have those of more modules. With more assemblies
     /// that can be unloaded, no method has one.
     const MAX_ROWS: usize = 1 << 20;
-    /// The flag of an assembly that can be unloaded.
-    const COLLECTIBLE: u32 = 8;
 
     /// Takes an event of the trace.
     pub(super) fn event(&mut self, event: &TraceEvent<'_>) {
@@ -57,17 +53,19 @@ impl Rundown {
         if KnownProvider::of(metadata.provider) != Some(KnownProvider::Rundown) {
             return;
         }
-        self.add_row(metadata.event_id, event.header.payload);
+        if let Some(row) = Row::of(event, metadata.event_id) {
+            self.add(row);
+        }
     }
 
-    /// Takes a row of the rundown by its event ID.
-    fn add_row(&mut self, id: u32, row: &[u8]) {
-        match id {
-            143 | 144 if self.methods.len() < Self::MAX_ROWS => self.methods.extend(Method::decode(row).ok()),
-            153 | 154 if self.assemblies.len() < Self::MAX_ROWS => self.assemblies.extend(module(row).ok()),
-            155 | 156 if self.collectible.len() < Self::MAX_ROWS => {
-                let assembly = assembly(row).ok().filter(|(_, flags)| flags & Self::COLLECTIBLE != 0);
-                self.collectible.extend(assembly.map(|(id, _)| id));
+    fn add(&mut self, row: Row) {
+        match row {
+            Row::Method(method) if self.methods.len() < Self::MAX_ROWS => self.methods.push(method),
+            Row::Module { id, assembly } if self.assemblies.len() < Self::MAX_ROWS => {
+                self.assemblies.insert(id, assembly);
+            }
+            Row::Collectible { assembly } if self.collectible.len() < Self::MAX_ROWS => {
+                self.collectible.insert(assembly);
             }
             _ => {}
         }
@@ -117,48 +115,60 @@ impl Rundown {
     }
 }
 
+/// A row of the rundown.
+enum Row {
+    Method(Method),
+    Module {
+        id: u64,
+        assembly: u64,
+    },
+    /// An assembly that can be unloaded.
+    Collectible {
+        assembly: u64,
+    },
+}
+
+impl Row {
+    /// The flag of an assembly that can be unloaded.
+    const COLLECTIBLE: u64 = 8;
+
+    /// Returns what an event of the rundown with this id states; `None` for events that state something else.
+    fn of(event: &TraceEvent<'_>, id: u32) -> Option<Self> {
+        let number = |field| event.field(field)?.as_u64();
+        match id {
+            143 | 144 => Method::of(event).map(Self::Method),
+            153 | 154 => Some(Self::Module { id: number("ModuleID")?, assembly: number("AssemblyID")? }),
+            155 | 156 if number("AssemblyFlags")? & Self::COLLECTIBLE != 0 => {
+                Some(Self::Collectible { assembly: number("AssemblyID")? })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Method {
     /// The flag of a dynamic method.
-    const DYNAMIC: u32 = 1;
+    const DYNAMIC: u64 = 1;
     /// The flags of a generic method, and of code that several instances share.
-    const GENERIC: u32 = 6;
+    const GENERIC: u64 = 6;
 
-    /// Decodes the first fields of a row.
-    ///
-    /// ```text
-    /// u64 method, u64 module, u64 start, u32 size, u32 token, u32 flags, type, name, …      strings UTF-16 and NUL
-    /// ```
-    fn decode(row: &[u8]) -> Result<Self, DecodeError> {
-        let mut r = Reader::new(row);
-        let [_method, module, start]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
-        let [size, _token, flags]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
-        let mut strings = r.rest().chunks_exact(2).map(|unit| unit == [0, 0]);
-        let name = strings
-            .position(|is_nul| is_nul)
-            .and_then(|units| r.rest().get(units.checked_add(1)?.checked_mul(2)?..));
-        let is_stub = name.is_some_and(|name| name.starts_with(b"I\0L\0_\0S\0T\0U\0B\0"));
+    fn of(event: &TraceEvent<'_>) -> Option<Self> {
+        const STUB: &str = "IL_STUB";
+        let number = |field| event.field(field)?.as_u64();
+        let (start, flags) = (number("MethodStartAddress")?, number("MethodFlags")?);
+        let name = event.field("MethodName").and_then(|name| name.as_str());
         let kind = match flags {
             // The runtime's own stubs are dynamic too, but stay.
-            _ if is_stub => MethodKind::Shared,
+            _ if name.is_some_and(|name| name.chars().take(STUB.len()).eq(STUB.chars())) => {
+                MethodKind::Shared
+            }
             _ if flags & Self::DYNAMIC != 0 => MethodKind::Dynamic,
             _ if flags & Self::GENERIC != 0 => MethodKind::Shared,
             _ => MethodKind::Plain,
         };
-        Ok(Self { start, end: start.saturating_add(size.into()), module, kind })
+        let end = start.saturating_add(number("MethodSize")?);
+        Some(Self { start, end, module: number("ModuleID")?, kind })
     }
-}
-
-/// Decodes the ids of a module and of its assembly, which begin a row.
-fn module(row: &[u8]) -> Result<(u64, u64), DecodeError> {
-    let mut r = Reader::new(row);
-    Ok((r.read()?, r.read()?))
-}
-
-/// Decodes the id and the flags of an assembly: `u64 assembly, u64 domain, u64 binding, u32 flags, …`.
-fn assembly(row: &[u8]) -> Result<(u64, u32), DecodeError> {
-    let mut r = Reader::new(row);
-    let [id, _domain, _binding]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
-    Ok((id, r.read()?))
 }
 
 #[cfg(test)]
@@ -167,12 +177,12 @@ mod tests {
 
     #[test]
     fn the_memory_has_a_limit() {
-        let long = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
         let mut rundown = Rundown::default();
-        rundown.add_row(144, &[long(&[1, 7, 0x1000]), vec![0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat());
-        rundown.add_row(154, &long(&[7, 70]));
-        for id in 100..103 + u64::try_from(Rundown::MAX_ROWS).unwrap() {
-            rundown.add_row(156, &[long(&[id, 0, 0]), vec![8, 0, 0, 0]].concat());
+        let method = Method { start: 0x1000, end: 0x1010, module: 7, kind: MethodKind::Plain };
+        rundown.add(Row::Method(method));
+        rundown.add(Row::Module { id: 7, assembly: 70 });
+        for assembly in 100..103 + u64::try_from(Rundown::MAX_ROWS).unwrap() {
+            rundown.add(Row::Collectible { assembly });
         }
         assert_eq!(rundown.collectible.len(), Rundown::MAX_ROWS);
         // The assembly of the method can be one of those that were not stored.

@@ -13,6 +13,7 @@ use super::message::{Message, Period};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::threads::spawn;
+use crate::recording::keywords;
 use crate::recording::rundown;
 use crate::recording::session_failure::{check_stream, exited, read_failure, suspended};
 
@@ -20,9 +21,6 @@ use crate::recording::session_failure::{check_stream, exited, read_failure, susp
 const PERIOD: Duration = Duration::from_secs(1);
 /// The last period can be as short as this. Of the sums since the start, the last ones count all events.
 const HALF: Duration = Duration::from_millis(500);
-
-/// The keywords GC, Loader, Jit, NGen and Exception.
-const KEYWORDS: u64 = 0x8039;
 
 /// Starts the session.
 ///
@@ -35,10 +33,11 @@ pub(super) fn start(client: &Client) -> Result<TraceSession, Failure> {
         name: provider.name().into(),
         arguments: "".into(),
     };
+    let keywords = keywords::GC | keywords::LOADER | keywords::JIT | keywords::NGEN | keywords::EXCEPTION;
     let providers = [
         provider(KnownProvider::SampleProfiler, 0, EventLevel::INFORMATIONAL),
         // .NET 10 sends names of methods only at this level, and allocations have it on all runtimes.
-        provider(KnownProvider::Runtime, KEYWORDS, EventLevel::VERBOSE),
+        provider(KnownProvider::Runtime, keywords, EventLevel::VERBOSE),
     ];
     let config = TraceConfig { rundown_keyword: 0, ..TraceConfig::new(&providers) };
     Ok(client.start_tracing(&config)?)

@@ -1,0 +1,26 @@
+use alloc::vec::Vec;
+
+use super::{AddressId, FrameId, Names};
+use crate::place::at_mut;
+
+/// The frames of addresses at one moment, each of which is searched once.
+#[derive(Debug)]
+pub(crate) struct Snapshot<'n> {
+    names: &'n mut Names,
+    known: Vec<Option<FrameId>>,
+}
+
+impl<'n> Snapshot<'n> {
+    pub(crate) fn new(names: &'n mut Names) -> Self {
+        let known = alloc::vec![None; names.addresses()];
+        Self { names, known }
+    }
+
+    /// Returns what [`Names::frame`] returns.
+    pub(crate) fn of(&mut self, address: AddressId) -> FrameId {
+        match at_mut(&mut self.known, address.0) {
+            Some(known) => *known.get_or_insert_with(|| self.names.frame(address)),
+            None => self.names.frame(address),
+        }
+    }
+}

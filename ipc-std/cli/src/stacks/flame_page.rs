@@ -1,0 +1,387 @@
+//! A flame graph as one page of HTML: it loads nothing and sends nothing, so that it works from a file.
+//!
+//! The page has the calls of all clocks in one tree. What a thread weighs at a call stands in rows by clock, and a script
+//! adds up those that the reader chooses. A large trace is cut: see [`CALLS`] and [`THREADS`].
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use indicatif::HumanCount;
+use nettrace_analysis::StackId;
+use nettrace_analysis::call_tree::ThreadTree;
+use nettrace_analysis::samples::{Clock, Samples};
+use sha2::{Digest, Sha256};
+
+use crate::output::printable::printable;
+
+/// The number of calls that a page has at most, the heaviest. A call that has no place counts for its caller.
+const CALLS: usize = 50_000;
+/// The number of threads that a page has at most, the heaviest. The others are one.
+const THREADS: usize = 1_000;
+
+const PAGE: &str = include_str!("flame_page/page.html");
+const SCRIPT: &str = include_str!("flame_page/page.js");
+
+/// A recording to show.
+pub(crate) struct Recording<'a> {
+    pub(crate) name: String,
+    pub(crate) samples: &'a mut Samples,
+    /// The number of events that the runtime dropped; 0 for an older recording.
+    pub(crate) lost: u64,
+}
+
+/// Returns the clocks of a page: those that need no choice, and the chosen one.
+pub(crate) fn clocks(chosen: &Clock) -> Vec<Clock> {
+    let mut clocks = vec![
+        Clock::Cpu,
+        Clock::Wall,
+        Clock::ThreadTime,
+        Clock::Allocations,
+        Clock::Exceptions,
+        Clock::Contention,
+    ];
+    if !clocks.contains(chosen) {
+        clocks.push(chosen.clone());
+    }
+    clocks
+}
+
+/// Returns whether a stack weighs something by a clock.
+pub(crate) fn has_weights(samples: &Samples, clock: &Clock) -> bool {
+    samples.weights(clock).any(|(_, stack, weight)| stack != StackId::EMPTY && weight.total() > 0)
+}
+
+/// Writes the page of a recording, or of how it differs from an older one. It shows `first` at first, and the others of
+/// [`clocks`] that have data, in both recordings.
+pub(crate) fn write(
+    recording: &mut Recording<'_>,
+    old: Option<&mut Recording<'_>>,
+    first: &Clock,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut clocks = clocks(first);
+    clocks.retain(|clock| has_weights(recording.samples, clock));
+    if let Some(old) = &old {
+        clocks.retain(|clock| has_weights(old.samples, clock));
+    }
+    let mut graph = Graph::default();
+    let rows = graph.add(recording.samples, &clocks);
+    let old = old.map(|old| (old.name.as_str(), graph.add(old.samples, &clocks)));
+    let old_rows = old.as_ref().map(|(_, rows)| rows.as_slice());
+    let dropped = |recording: &Recording<'_>| {
+        recording.samples.dropped().saturating_add(recording.samples.stacks().cut())
+    };
+    let mut notes = Vec::new();
+    if let lost @ 1.. = recording.lost {
+        notes.push(format!("{} events lost.", HumanCount(lost)));
+    }
+    if let dropped @ 1.. = dropped(recording) {
+        notes.push(format!("{} events have more different stacks than a page counts.", HumanCount(dropped)));
+    }
+    let places = graph.cut(rows.iter().chain(old_rows.unwrap_or_default()), &mut notes);
+    let (threads, thread_places) = threads(recording.samples, &rows);
+
+    // A browser reads the line ends of a checkout on Windows as those of the hash.
+    let script = SCRIPT.replace("\r\n", "\n");
+    let script_hash = BASE64_STANDARD.encode(Sha256::digest(&script));
+    let title = html(&recording.name);
+    // The parts of the page between what differs from page to page.
+    let mut page = PAGE;
+    let mut next = |mark| {
+        let (before, after) = page.split_once(mark).unwrap_or((page, ""));
+        page = after;
+        before
+    };
+    write!(out, "{}{script_hash}{}{title}{}", next("{HASH}"), next("{TITLE}"), next("{DATA}"))?;
+    write!(out, "{{\"title\":{},\"old\":", json(&recording.name))?;
+    match &old {
+        Some((name, _)) => write!(out, "{}", json(name))?,
+        None => write!(out, "null")?,
+    }
+    write!(out, ",\"clock\":{}", clocks.iter().position(|clock| clock == first).unwrap_or_default())?;
+    graph.write(&places, out)?;
+    write!(out, ",\n\"threads\":")?;
+    list(out, threads.iter().map(|name| json(name)))?;
+    write!(out, ",\"notes\":")?;
+    list(out, notes.iter().map(|note| json(note)))?;
+    write!(out, ",\n\"clocks\":[")?;
+    for (number, (clock, rows)) in clocks.iter().zip(&rows).enumerate() {
+        let (label, what) = describe(clock);
+        let unit = clock.unit().name();
+        let comma = if number == 0 { "" } else { "," };
+        write!(
+            out,
+            "{comma}{{\"label\":{},\"what\":{},\"unit\":\"{unit}\",\"rows\":",
+            json(&label),
+            json(&what)
+        )?;
+        let place = |thread: usize| thread_places.get(thread).copied().unwrap_or_default();
+        write_rows(rows, &places, |row| Some(place(row.thread)), out)?;
+        write!(out, ",\"old\":")?;
+        match old_rows.and_then(|rows| rows.get(number)) {
+            Some(rows) => write_rows(rows, &places, |_| None, out)?,
+            None => write!(out, "null")?,
+        }
+        write!(out, "}}")?;
+    }
+    write!(out, "]}}{}{script}{}", next("{SCRIPT}"), next("\0"))
+}
+
+/// The calls of one recording or two.
+struct Graph {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+    /// The caller and the name of each call. The first is the root, which is its own caller and has no name. A caller
+    /// comes before its callees.
+    calls: Vec<(u32, u32)>,
+    places: HashMap<(u32, u32), u32>,
+}
+
+/// What a thread weighs at a call.
+struct Row {
+    call: u32,
+    thread: usize,
+    weight: u64,
+}
+
+impl Default for Graph {
+    fn default() -> Self {
+        Self { names: Vec::new(), numbers: HashMap::new(), calls: vec![(0, 0)], places: HashMap::new() }
+    }
+}
+
+impl Graph {
+    /// Adds the calls of a recording. Returns its rows by each clock.
+    fn add(&mut self, samples: &mut Samples, clocks: &[Clock]) -> Vec<Vec<Row>> {
+        let tree = ThreadTree::new(samples, clocks);
+        let names = samples.names();
+        // The call of each node.
+        let mut calls = vec![0_u32];
+        // A frame is in many calls, and its name is searched once.
+        let mut frames = HashMap::new();
+        for (caller, frame) in tree.calls() {
+            let name = *frames.entry(frame).or_insert_with(|| self.name(names.text(frame)));
+            let caller = calls.get(caller.number()).copied().unwrap_or_default();
+            let call = *self.places.entry((caller, name)).or_insert_with(|| {
+                self.calls.push((caller, name));
+                number(self.calls.len().saturating_sub(1))
+            });
+            calls.push(call);
+        }
+        let rows = |clock| {
+            let rows = tree.weights(clock).iter().map(|row| Row {
+                call: calls.get(row.node.number()).copied().unwrap_or_default(),
+                thread: row.thread.number(),
+                weight: row.exclusive,
+            });
+            rows.collect()
+        };
+        (0..clocks.len()).map(rows).collect()
+    }
+
+    /// Returns the number of a name.
+    fn name(&mut self, text: &str) -> u32 {
+        let text = printable(text);
+        if let Some(name) = self.numbers.get(text.as_ref()) {
+            return *name;
+        }
+        let name = number(self.names.len());
+        self.names.push(text.clone().into_owned());
+        self.numbers.insert(text.into_owned(), name);
+        name
+    }
+
+    /// Chooses the calls that have a place on the page. Returns the place of each call: its own, or that of the
+    /// innermost caller that has one.
+    fn cut<'r>(&self, all_rows: impl Iterator<Item = &'r Vec<Row>>, notes: &mut Vec<String>) -> Places {
+        let mut largest = vec![0.0_f64; self.calls.len()];
+        for rows in all_rows {
+            let mut totals = vec![0_u64; self.calls.len()];
+            for row in rows {
+                if let Some(total) = totals.get_mut(place(row.call)) {
+                    *total = total.saturating_add(row.weight);
+                }
+            }
+            for (call, (caller, _)) in self.calls.iter().enumerate().skip(1).rev() {
+                let weight = totals.get(call).copied().unwrap_or_default();
+                if let Some(total) = totals.get_mut(place(*caller)) {
+                    *total = total.saturating_add(weight);
+                }
+            }
+            let sum = totals.first().copied().unwrap_or_default().max(1) as f64;
+            for (largest, total) in largest.iter_mut().zip(totals) {
+                *largest = largest.max(total as f64 / sum);
+            }
+        }
+        let mut order: Vec<_> = largest.iter().copied().enumerate().collect();
+        // A call weighs at most what its caller weighs, so that no caller is missing.
+        order.sort_by(|(a, a_share), (b, b_share)| b_share.total_cmp(a_share).then(a.cmp(b)));
+        if let Some((_, share)) = order.get(CALLS) {
+            let share = 100.0 * share;
+            notes.push(format!(
+                "Calls of {share:.4} % and less count for their callers: only the heaviest are shown."
+            ));
+        }
+        let mut is_shown = vec![false; self.calls.len()];
+        for (call, _) in order.into_iter().take(CALLS) {
+            if let Some(is_shown) = is_shown.get_mut(call) {
+                *is_shown = true;
+            }
+        }
+        let (mut of_call, mut shown) = (Vec::new(), Vec::new());
+        for (call, ((caller, _), is_shown)) in self.calls.iter().zip(is_shown).enumerate() {
+            let place = if is_shown {
+                shown.push(call);
+                number(shown.len().saturating_sub(1))
+            } else {
+                of_call.get(place(*caller)).copied().unwrap_or_default()
+            };
+            of_call.push(place);
+        }
+        Places { of_call, shown }
+    }
+
+    /// Writes the names and the calls: for each, the number of its name, and how far back its caller is.
+    fn write(&self, places: &Places, out: &mut impl Write) -> io::Result<()> {
+        let mut numbers = HashMap::new();
+        let (mut names, mut frames, mut callers) = (Vec::new(), vec![-1], vec![0]);
+        for (number, call) in places.shown.iter().enumerate().skip(1) {
+            let Some((caller, name)) = self.calls.get(*call) else { continue };
+            frames.push(*numbers.entry(name).or_insert_with(|| {
+                names.extend(self.names.get(place(*name)));
+                i64::try_from(names.len().saturating_sub(1)).unwrap_or(i64::MAX)
+            }));
+            callers.push(number.saturating_sub(place(places.of(*caller))));
+        }
+        write!(out, ",\n\"names\":")?;
+        list(out, names.into_iter().map(|name| json(name)))?;
+        write!(out, ",\n\"frames\":")?;
+        list(out, frames)?;
+        write!(out, ",\n\"callers\":")?;
+        list(out, callers)
+    }
+}
+
+/// Where the calls are on the page.
+struct Places {
+    of_call: Vec<u32>,
+    /// The calls that have a place, in order.
+    shown: Vec<usize>,
+}
+
+impl Places {
+    fn of(&self, call: u32) -> u32 {
+        self.of_call.get(place(call)).copied().unwrap_or_default()
+    }
+}
+
+/// Writes rows in the order of calls: how far the call is from that of the row before, the thread, and the weight.
+/// Without threads, rows have none.
+fn write_rows(
+    rows: &[Row],
+    places: &Places,
+    thread: impl Fn(&Row) -> Option<usize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut sums: Vec<_> = rows.iter().map(|row| (places.of(row.call), thread(row), row.weight)).collect();
+    sums.sort_unstable();
+    let sums = sums.chunk_by(|(a, a_thread, _), (b, b_thread, _)| (a, a_thread) == (b, b_thread));
+    let mut last = 0;
+    write!(out, "[")?;
+    for (number, equal) in sums.enumerate() {
+        let Some((call, thread, _)) = equal.first() else { continue };
+        let weight = equal.iter().fold(0_u64, |sum, (_, _, weight)| sum.saturating_add(*weight));
+        let comma = if number == 0 { "" } else { "," };
+        write!(out, "{comma}{}", call.saturating_sub(last))?;
+        if let Some(thread) = thread {
+            write!(out, ",{thread}")?;
+        }
+        write!(out, ",{weight}")?;
+        last = *call;
+    }
+    write!(out, "]")
+}
+
+/// Returns the names of the threads on the page, and the place of each thread among them.
+fn threads(samples: &Samples, all_rows: &[Vec<Row>]) -> (Vec<String>, Vec<usize>) {
+    let mut largest = vec![0.0_f64; samples.threads().len()];
+    for rows in all_rows {
+        let sum = rows.iter().fold(0.0, |sum, row| sum + row.weight as f64);
+        let mut totals = vec![0.0; largest.len()];
+        for row in rows {
+            if let Some(total) = totals.get_mut(row.thread) {
+                *total += row.weight as f64;
+            }
+        }
+        for (largest, total) in largest.iter_mut().zip(totals) {
+            *largest = largest.max(total / sum);
+        }
+    }
+    let mut order: Vec<_> = (0..).zip(largest).filter(|(_, share)| *share > 0.0).collect();
+    order.sort_by(|(a, a_share): &(usize, f64), (b, b_share)| b_share.total_cmp(a_share).then(a.cmp(b)));
+    let mut names = Vec::new();
+    // The place after the last one is that of all other threads.
+    let mut places = vec![THREADS; samples.threads().len()];
+    for (number, _) in order.iter().take(THREADS) {
+        if let (Some(thread), Some(place)) = (samples.threads().get(*number), places.get_mut(*number)) {
+            *place = names.len();
+            let process = if thread.process == 0 { String::new() } else { format!("{}/", thread.process) };
+            let name =
+                if thread.name.is_empty() { String::new() } else { format!(" {}", printable(&thread.name)) };
+            names.push(format!("{process}{}{name}", thread.id));
+        }
+    }
+    if let others @ 1.. = order.len().saturating_sub(THREADS) {
+        names.push(format!("{others} other threads"));
+    }
+    (names, places)
+}
+
+/// Returns a label of a clock, and what it counts.
+fn describe(clock: &Clock) -> (String, String) {
+    let (label, what) = match clock {
+        Clock::Cpu => ("CPU", "samples of threads in managed code"),
+        Clock::Wall => ("Wall clock", "samples of all threads, also of those that wait or run native code"),
+        Clock::ThreadTime => ("Thread time", "time from sample to sample, waiting included"),
+        Clock::Allocations => ("Allocations", "allocated bytes, by sampled allocations"),
+        Clock::Exceptions => ("Exceptions", "thrown exceptions"),
+        Clock::Contention => ("Contention", "time of waiting for locks"),
+        Clock::Events { provider, event_id } => {
+            let id = event_id.map_or_else(String::new, |id| format!("/{id}"));
+            let label = format!("{}{id}", printable(provider));
+            let what = format!("events {label}");
+            return (label, what);
+        }
+        _ => ("Events", "all events with a stack"),
+    };
+    (label.to_owned(), what.to_owned())
+}
+
+/// Writes a list of JSON.
+fn list<T: core::fmt::Display>(out: &mut impl Write, items: impl IntoIterator<Item = T>) -> io::Result<()> {
+    write!(out, "[")?;
+    for (number, item) in items.into_iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        write!(out, "{comma}{item}")?;
+    }
+    write!(out, "]")
+}
+
+/// Returns a string of JSON that does not end the element of the page that it is in.
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('<', "\\u003c")
+}
+
+/// Returns text of HTML.
+fn html(text: &str) -> String {
+    printable(text).replace('&', "&amp;").replace('<', "&lt;")
+}
+
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+fn place(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,26 @@
+//! Tries the conformance kit on a server, as the tests of a server would: `test_a_server [SOCKET]`. Without an argument
+//! the server is a fake runtime.
+#![allow(clippy::arithmetic_side_effects, reason = "an example is short")]
+use core::time::Duration;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use ipc_std::Stream;
+use ipc_testkit::conformance::{self, State};
+use ipc_testkit::{FakeRuntime, Profile};
+
+fn main() -> Result<(), Box<dyn core::error::Error>> {
+    // Of a version that knows every command.
+    let fake = FakeRuntime::start(Profile { version: 11, ..Profile::net10() })?;
+    let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);
+    let connect = || Stream::connect(&path, Instant::now() + Duration::from_secs(10));
+    let (mut tried, mut differences) = (0, Vec::new());
+    // Some cases end a real runtime. Your own server should survive them: try those, too.
+    for case in conformance::cases().iter().filter(|case| case.state == State::Running && !case.is_deadly()) {
+        tried += 1;
+        differences.extend(conformance::run(case, connect).err());
+    }
+    differences.iter().for_each(|difference| println!("{difference}"));
+    println!("{tried} cases, {} differences", differences.len());
+    if differences.is_empty() { Ok(()) } else { Err("the server differs".into()) }
+}

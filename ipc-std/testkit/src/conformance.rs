@@ -1,0 +1,46 @@
+//! Requests and the answers that a server of the protocol must give: a test for servers of any origin.
+//!
+//! The cases are data: `conformance/cases.jsonl` in the repository's folder `testdata/`, whose README describes them.
+//! This module has them as types. `run` tries one on a server; a [`CaseExchange`] does it over a transport of yours.
+//!
+//! Some cases end real runtimes: [`Case::is_deadly`]. Some have [effects](Case::effects) if the answer is OK. Their
+//! order matters: one sets a variable that the next one removes, and those that resume the runtime come last.
+//!
+#![cfg_attr(feature = "io", doc = "```")]
+#![cfg_attr(not(feature = "io"), doc = "```ignore")]
+//! use std::time::{Duration, Instant};
+//! use ipc_std::Stream;
+//! use ipc_testkit::conformance::{self, State};
+//! use ipc_testkit::{FakeRuntime, Profile};
+//!
+//! let server = FakeRuntime::start(Profile { version: 11, ..Profile::net10() })?; // in your tests: your server
+//! let connect = || Stream::connect(server.path(), Instant::now() + Duration::from_secs(10));
+//! for case in conformance::cases().iter().filter(|case| case.state == State::Running).take(20) {
+//!     if let Err(difference) = conformance::run(case, connect) {
+//!         panic!("{difference}");
+//!     }
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+mod answer;
+mod case;
+mod case_exchange;
+mod difference;
+#[cfg(feature = "io")]
+mod run;
+
+pub use answer::{ExpectedAnswer, ReceivedAnswer, Seen};
+pub use case::{Case, InvalidCase, State};
+pub use case_exchange::CaseExchange;
+pub use difference::{Against, Difference};
+#[cfg(feature = "io")]
+pub use run::{run, send};
+
+/// The data. `testdata/conformance/cases.jsonl` is a link to this file, because a copy would become outdated.
+const CASES: &str = include_str!("conformance/cases.jsonl");
+
+/// Returns all cases, in the order in which to try them.
+#[must_use]
+pub fn cases() -> Vec<Case> {
+    CASES.lines().filter_map(|line| line.parse().ok()).collect()
+}

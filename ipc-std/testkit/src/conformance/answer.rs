@@ -1,0 +1,293 @@
+//! Expected answers, received answers, and those of real runtimes.
+use core::fmt;
+use std::collections::BTreeMap;
+
+use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
+use ipc_proto::wire::decode_prefix;
+use ipc_proto::{Code, CommandInfo, Decode, HResult, Message, Parsed, Request};
+use serde_json::Value;
+
+/// The expected answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExpectedAnswer {
+    /// Exactly these bytes.
+    Bytes(Vec<u8>),
+    /// An Error answer with this code, with or without a message.
+    HResult(HResult),
+    /// An OK answer to this command with these numbers. Fields that are not listed can have any value.
+    Ok {
+        /// The command.
+        command: &'static CommandInfo,
+        /// Fields of its answer.
+        fields: BTreeMap<String, u64>,
+    },
+}
+
+/// What a real runtime did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Seen {
+    /// It answered OK.
+    Ok {
+        /// The length of the whole message, if it is always the same.
+        len: Option<usize>,
+    },
+    /// It refused.
+    Refused(HResult),
+    /// It sent bytes that are not an answer.
+    Garbage,
+    /// It closed the connection without an answer.
+    Closes,
+    /// It did not answer.
+    Waits,
+    /// The process ended.
+    Dies,
+}
+
+/// The received answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReceivedAnswer {
+    /// A whole message of any code.
+    Message(Vec<u8>),
+    /// Bytes that are not a message, or not a whole one.
+    Garbage(Vec<u8>),
+    /// The end of the connection.
+    Closed,
+    /// Nothing until the deadline.
+    Silence,
+}
+
+/// Decodes the value if the bytes have nothing else.
+fn exactly<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Option<T> {
+    decode_prefix(bytes).ok().and_then(|(value, rest)| rest.is_empty().then_some(value))
+}
+
+/// Returns the code of an Error answer, with or without a message.
+fn refusal(message: &Message<'_>) -> Option<HResult> {
+    // The bytes after the code need not be a valid message.
+    (message.code == Code::ERROR).then(|| message.decode().ok())?
+}
+
+/// A response whose payload has numbers.
+trait Numbers {
+    /// Returns the numbers in the payload; `None` for a payload that servers do not send.
+    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>>;
+}
+
+impl Numbers for Status {
+    /// A client also accepts an answer without a payload, but a server sends one.
+    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
+        Some(vec![("status", exactly::<HResult>(payload)?.0.into())])
+    }
+}
+impl Numbers for SessionId {
+    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
+        Some(vec![("session_id", exactly::<Self>(payload)?.session_id)])
+    }
+}
+impl Numbers for ProcessInfo<'_> {
+    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
+        Some(vec![("process_id", exactly::<ProcessInfo<'_>>(payload)?.process_id)])
+    }
+}
+impl Numbers for ProcessInfo2<'_> {
+    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
+        Some(vec![("process_id", exactly::<ProcessInfo2<'_>>(payload)?.process_id)])
+    }
+}
+impl Numbers for ProcessInfo3<'_> {
+    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
+        let (info, rest) = decode_prefix::<ProcessInfo3<'_>>(payload).ok()?;
+        // A later version can append fields.
+        if info.version <= 1 && !rest.is_empty() {
+            return None;
+        }
+        Some(vec![("version", info.version.into()), ("process_id", info.process_id)])
+    }
+}
+impl Numbers for ProcessEnvironment {
+    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
+        let announced: Self = exactly(payload)?;
+        Some(vec![("incoming_bytes", announced.incoming_bytes.into()), ("future", announced.future.into())])
+    }
+}
+
+/// Returns the numbers in an OK answer to a command; `None` if it is not an answer that servers send.
+fn numbers(command: &CommandInfo, message: &Message<'_>) -> Option<Vec<(&'static str, u64)>> {
+    macro_rules! numbers {
+        ($([
+            $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
+            { $($field:ident: $ty:ty,)* }
+            -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        ])*) => {
+            fn of<'r>(code: Code, payload: &'r [u8]) -> Option<Vec<(&'static str, u64)>> {
+                match code.0 {
+                    $($code => <$response $(<$r>)? as Numbers>::numbers(payload),)*
+                    _ => None,
+                }
+            }
+        };
+    }
+    ipc_proto::for_each_command!(numbers);
+    let Message { code: Code::OK, payload } = *message else { return None };
+    of(command.code, payload)
+}
+
+impl ReceivedAnswer {
+    /// Returns the message, if it is one.
+    #[must_use]
+    pub fn message(&self) -> Option<Message<'_>> {
+        let Self::Message(bytes) = self else { return None };
+        match Message::parse(bytes) {
+            Ok(Parsed::Complete { value, .. }) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the command can have this answer.
+    pub(super) fn is_possible_for(&self, command: Option<&CommandInfo>) -> bool {
+        self.message().is_some_and(|message| {
+            let ok = command.and_then(|command| numbers(command, &message));
+            ok.is_some() || refusal(&message).is_some()
+        })
+    }
+
+    /// Returns the id of the session that an OK answer of 28 bytes starts, if the command
+    /// [starts sessions](super::Case::starts_sessions).
+    #[must_use]
+    pub fn session_id(&self) -> Option<u64> {
+        let Message { payload, .. } = self.message().filter(|message| message.code == Code::OK)?;
+        let SessionId { session_id } = exactly(payload)?;
+        Some(session_id)
+    }
+}
+
+/// `OK, 28 bytes`, `0x80131384 DS_IPC_E_BAD_ENCODING`, …
+impl fmt::Display for ReceivedAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, self.message()) {
+            (Self::Message(bytes), Some(message)) => match (refusal(&message), message.code) {
+                (Some(hresult), _) => write!(f, "{hresult:?}"),
+                (None, Code::OK) => write!(f, "OK, {} bytes", bytes.len()),
+                (None, Code::ERROR) => write!(f, "an Error without a code, {} bytes", bytes.len()),
+                (None, code) => write!(f, "a message of code {code}, {} bytes", bytes.len()),
+            },
+            (Self::Closed, _) => f.write_str("the end of the connection"),
+            (Self::Silence, _) => f.write_str("no answer in time"),
+            (Self::Message(bytes) | Self::Garbage(bytes), _) => {
+                write!(f, "{} bytes that are not a message:", bytes.len())?;
+                bytes.iter().take(24).try_for_each(|byte| write!(f, " {byte:02x}"))?;
+                f.write_str(if bytes.len() > 24 { " …" } else { "" })
+            }
+        }
+    }
+}
+
+impl fmt::Display for ExpectedAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "exactly {}", ReceivedAnswer::Message(bytes.clone())),
+            Self::HResult(hresult) => write!(f, "{hresult:?}"),
+            Self::Ok { command, fields } => {
+                write!(f, "OK to {}", command.name)?;
+                for (i, (name, value)) in fields.iter().enumerate() {
+                    write!(f, "{} {name} {value:#x}", if i == 0 { " with" } else { "," })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Seen {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "OK" => Self::Ok { len: None },
+            "garbage" => Self::Garbage,
+            "closes" => Self::Closes,
+            "waits" => Self::Waits,
+            "dies" => Self::Dies,
+            _ => match text.strip_prefix("OK ") {
+                // `parse` accepts a sign.
+                Some(len) if len.starts_with('+') => return None,
+                Some(len) => Self::Ok { len: Some(len.parse().ok()?) },
+                None => Self::Refused(parse_hresult(text)?),
+            },
+        })
+    }
+
+    pub(super) fn matches(&self, answer: &ReceivedAnswer) -> bool {
+        let message = answer.message();
+        match (*self, answer) {
+            (Self::Ok { len }, ReceivedAnswer::Message(bytes)) => {
+                message.is_some_and(|message| message.code == Code::OK)
+                    && len.is_none_or(|len| len == bytes.len())
+            }
+            (Self::Refused(hresult), _) => message.is_some_and(|message| refusal(&message) == Some(hresult)),
+            (Self::Garbage, ReceivedAnswer::Garbage(_))
+            | (Self::Closes | Self::Dies, ReceivedAnswer::Closed)
+            | (Self::Waits, ReceivedAnswer::Silence) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Formatted as in the data, with the names of codes.
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ok { len: Some(len) } => write!(f, "OK, {len} bytes"),
+            Self::Ok { len: None } => f.write_str("OK"),
+            Self::Refused(hresult) => write!(f, "{hresult:?}"),
+            Self::Garbage => f.write_str("bytes that are not a message"),
+            Self::Closes => f.write_str("the end of the connection"),
+            Self::Waits => f.write_str("no answer"),
+            Self::Dies => f.write_str("the end of the process"),
+        }
+    }
+}
+
+impl ExpectedAnswer {
+    pub(super) fn parse(json: &Value) -> Option<Self> {
+        if let Some(bytes) = json.get("bytes") {
+            return unhex(bytes.as_str()?).map(Self::Bytes);
+        }
+        if let Some(hresult) = json.get("hresult") {
+            return parse_hresult(hresult.as_str()?).map(Self::HResult);
+        }
+        let name = json.get("ok")?.as_str()?;
+        let command = Request::ALL.iter().find(|row| row.name == name)?;
+        let fields = json.get("fields")?.as_object()?.iter();
+        let fields = fields.map(|(name, value)| Some((name.clone(), value.as_u64()?)));
+        Some(Self::Ok { command, fields: fields.collect::<Option<_>>()? })
+    }
+
+    pub(super) fn matches(&self, answer: &ReceivedAnswer) -> bool {
+        let Some(message) = answer.message() else { return false };
+        match self {
+            Self::Bytes(bytes) => *answer == ReceivedAnswer::Message(bytes.clone()),
+            Self::HResult(hresult) => refusal(&message) == Some(*hresult),
+            Self::Ok { command, fields } => numbers(command, &message).is_some_and(|numbers| {
+                fields.iter().all(|(name, value)| numbers.contains(&(name.as_str(), *value)))
+            }),
+        }
+    }
+}
+
+fn parse_hresult(text: &str) -> Option<HResult> {
+    let digits = text.strip_prefix("0x").filter(|digits| digits.len() <= 8 && is_hex(digits))?;
+    u32::from_str_radix(digits, 16).ok().map(HResult)
+}
+
+pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let text = Some(text).filter(|text| text.len() % 2 == 0 && is_hex(text))?;
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// Returns whether a text is digits only: `from_str_radix` also accepts a sign.
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

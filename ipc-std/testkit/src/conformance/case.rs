@@ -1,0 +1,275 @@
+//! One request with the answers that a server may give.
+use core::fmt;
+use core::str::FromStr;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipc_proto::plan::{self, Flavour, Runtime};
+use ipc_proto::{ApplyStartupHook, Code, Command, CommandInfo, HResult, Message, Parsed};
+use serde_json::Value;
+
+use super::answer::{ExpectedAnswer, ReceivedAnswer, Seen, unhex};
+use super::difference::{Against, Difference};
+
+/// A request and its expected answer.
+///
+/// ```
+/// use ipc_testkit::conformance::{self, Against, ReceivedAnswer};
+///
+/// let cases = conformance::cases();
+/// let case = cases.iter().find(|case| case.name == "hdr/ok-empty-info").ok_or("it has another name")?;
+/// assert_eq!(case.command().map(|command| command.name), Some("GetProcessInfo"));
+/// let difference = case.judge(Against::Expected, &ReceivedAnswer::Silence).unwrap_err();
+/// println!("{difference}");
+/// assert!(case.judge(Against::Observed("net10"), &ReceivedAnswer::Silence).is_err());
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Case {
+    /// The name: the group and the special feature, with slashes between them.
+    pub name: String,
+    /// The bytes to send, in one write: .NET Core 3.1 rejects a message that arrives in two pieces as malformed.
+    pub request: Vec<u8>,
+    /// Whether the sending side is shut down afterwards. Otherwise the server would wait for more bytes.
+    pub half_close: bool,
+    /// The state of the server.
+    pub state: State,
+    /// The answer of a careful server that knows every command, on Linux. [`for_server`](Self::for_server) adapts it to
+    /// others. `None` if the answer depends on the system; any answer that the command can have is right then.
+    pub expect: Option<ExpectedAnswer>,
+    /// The effect if the answer is OK: `dump`, `environment`, `hook`, `perf_map`, `profiler`, `resume` or `session`.
+    pub effects: Option<String>,
+    /// All answers of real runtimes, by kind.
+    pub observed: BTreeMap<String, BTreeSet<Seen>>,
+    /// The kinds that it ended, immediately or when they were resumed, or that stopped answering.
+    pub kills: BTreeSet<String>,
+    /// The kinds that read past the end of the request. The bytes there decide what they answer, and whether they end.
+    pub over_reads: BTreeSet<String>,
+}
+
+/// The state of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// The server runs.
+    Running,
+    /// The server is suspended at startup until ResumeRuntime.
+    Suspended,
+}
+
+impl Case {
+    /// Returns the command, if the request has a code that is known.
+    #[must_use]
+    pub fn command(&self) -> Option<&'static CommandInfo> {
+        CommandInfo::find(self.code()?)
+    }
+
+    fn code(&self) -> Option<Code> {
+        let code = self.request.get(16..18)?.try_into().ok()?;
+        Some(Code(u16::from_be_bytes(code)))
+    }
+
+    /// Returns whether this system can send the request: a Windows pipe has no [half](Self::half_close) that can be
+    /// closed.
+    #[must_use]
+    pub const fn can_be_sent(&self) -> bool {
+        cfg!(unix) || !self.half_close
+    }
+
+    /// Adapts the expected answer to a server of this version and kind: it refuses a command that it does not know, or
+    /// does not support, before it decodes the payload.
+    #[must_use]
+    pub fn for_server(self, version: u8, flavour: Flavour) -> Self {
+        let whole = matches!(Message::parse(&self.request), Ok(Parsed::Complete { .. }));
+        let Some(code) = self.code().filter(|_| whole) else { return self };
+        let linux = Some(true);
+        let runtime = Runtime { version: Some(version), flavour: Some(flavour), linux, suspended: None };
+        let hresult = plan::refusal(code, &runtime);
+        let hresult = hresult.or_else(|| {
+            // These decode the payload first.
+            let read = self.expect != Some(ExpectedAnswer::HResult(HResult::BAD_ENCODING));
+            match code {
+                ApplyStartupHook::CODE if read && flavour != Flavour::CoreClr => Some(HResult::NOT_SUPPORTED),
+                _ => None,
+            }
+        });
+        match hresult {
+            Some(hresult) => Self { expect: Some(ExpectedAnswer::HResult(hresult)), effects: None, ..self },
+            None => self,
+        }
+    }
+
+    /// Returns what runtimes of this kind did, including those of single-file programs. Empty if none was tested.
+    #[must_use]
+    pub fn seen(&self, kind: &str) -> BTreeSet<Seen> {
+        let observed = self.observed.iter().filter(|(name, _)| is_kind(name, kind));
+        observed.flat_map(|(_, seen)| seen.iter().copied()).collect()
+    }
+
+    /// Returns whether it ended a runtime of this kind, or can end one because that reads past the end of the request.
+    #[must_use]
+    pub fn is_deadly_for(&self, kind: &str) -> bool {
+        self.kills.iter().any(|name| is_kind(name, kind)) || self.is_unpredictable_for(kind)
+    }
+
+    /// Returns whether the answer of a runtime of this kind depends on bytes after the request.
+    #[must_use]
+    pub fn is_unpredictable_for(&self, kind: &str) -> bool {
+        self.over_reads.iter().any(|name| is_kind(name, kind))
+    }
+
+    /// Returns whether it can end a real runtime of any kind.
+    #[must_use]
+    pub fn is_deadly(&self) -> bool {
+        !self.kills.is_empty() || !self.over_reads.is_empty()
+    }
+
+    /// Returns whether an OK answer starts a session, which the sender of the request should stop.
+    #[must_use]
+    pub fn starts_sessions(&self) -> bool {
+        macro_rules! starts_sessions {
+            (@then Nothing) => { false };
+            (@then Counted) => { false };
+            // A stream, or a choice between a stream and `user_events`.
+            (@then $then:ident) => { true };
+            ($([
+                $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
+                { $($field:ident: $ty:ty,)* }
+                -> $response:ident $(<$r:lifetime>)?, then $then:ident
+            ])*) => {
+                match self.code() {
+                    $(Some(Code($code)) => starts_sessions!(@then $then),)*
+                    _ => false,
+                }
+            };
+        }
+        ipc_proto::for_each_command!(starts_sessions)
+    }
+
+    /// Compares the answer to the case with the right one.
+    ///
+    /// # Errors
+    /// If they differ.
+    pub fn judge(&self, against: Against<'_>, answer: &ReceivedAnswer) -> Result<(), Difference> {
+        let right = match against {
+            Against::Expected => match &self.expect {
+                Some(expected) => expected.matches(answer),
+                None => answer.is_possible_for(self.command()),
+            },
+            Against::Observed(kind) => {
+                self.is_unpredictable_for(kind) || self.seen(kind).iter().any(|seen| seen.matches(answer))
+            }
+        };
+        if right { Ok(()) } else { Err(self.difference(against, answer.to_string())) }
+    }
+
+    pub(super) fn difference(&self, against: Against<'_>, answered: String) -> Difference {
+        let expected = match (against, &self.expect) {
+            (Against::Expected, Some(ExpectedAnswer::HResult(refusal))) => match self.fault(*refusal) {
+                Some(fault) => format!("{refusal:?} ({fault})"),
+                None => format!("{refusal:?}"),
+            },
+            (Against::Expected, Some(expected)) => expected.to_string(),
+            (Against::Expected, None) => "any answer that the command can have".to_owned(),
+            (Against::Observed(kind), _) => {
+                let seen: Vec<_> = self.seen(kind).iter().map(Seen::to_string).collect();
+                if seen.is_empty() {
+                    "an answer that no test has recorded yet".to_owned()
+                } else {
+                    seen.join(" or ")
+                }
+            }
+        };
+        Difference { case: self.name.clone(), expected, answered }
+    }
+
+    /// Returns what is wrong with the request, and in which field; `None` if that is not the reason for this refusal.
+    fn fault(&self, refusal: HResult) -> Option<String> {
+        if let Err(error) = Message::inspect(&self.request, None, &mut |_| {}) {
+            let field = Message::field_at(&self.request, None, error.offset)?;
+            return (HResult::from(error) == refusal).then(|| format!("{field}: {error}"));
+        }
+        let Ok(Parsed::Complete { value, .. }) = Message::parse(&self.request) else { return None };
+        let invalid = value.request().ok()?.check().err()?;
+        (invalid.violation.hresult() == refusal).then(|| invalid.to_string())
+    }
+}
+
+/// The reason why a line is no case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InvalidCase {
+    /// The field that is missing or malformed; empty if the line is not JSON.
+    pub field: &'static str,
+}
+
+impl fmt::Display for InvalidCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field {
+            "" => f.write_str("the case is not JSON"),
+            field => write!(f, "the case has no valid {field:?}"),
+        }
+    }
+}
+impl core::error::Error for InvalidCase {}
+
+impl FromStr for Case {
+    type Err = InvalidCase;
+
+    /// Parses a line of the data.
+    ///
+    /// ```
+    /// use ipc_testkit::conformance::Case;
+    ///
+    /// for request in ["44f", "+4", "0x44"] {
+    ///     let line = format!("{{\"name\": \"mine\", \"request\": \"{request}\"}}");
+    ///     assert_eq!(line.parse::<Case>().unwrap_err().field, "request");
+    /// }
+    /// ```
+    fn from_str(line: &str) -> Result<Self, InvalidCase> {
+        let json: Value = serde_json::from_str(line).map_err(|_| InvalidCase { field: "" })?;
+        let text = |field| json.get(field)?.as_str();
+        let strings = |value: &Value| -> Option<Vec<String>> {
+            value.as_array()?.iter().map(|value| value.as_str().map(str::to_owned)).collect()
+        };
+        let set = |field| Some(strings(json.get(field)?)?.into_iter().collect());
+        let observed = || {
+            let observed = json.get("observed")?.as_object()?.iter();
+            let observed = observed.map(|(kind, seen)| {
+                let seen = strings(seen)?.iter().map(|seen| Seen::parse(seen)).collect::<Option<_>>()?;
+                Some((kind.clone(), seen))
+            });
+            observed.collect::<Option<_>>()
+        };
+        let state = || match text("state")? {
+            "running" => Some(State::Running),
+            "suspended" => Some(State::Suspended),
+            _ => None,
+        };
+        let expect = || match json.get("expect")? {
+            Value::Null => Some(None),
+            expect => ExpectedAnswer::parse(expect).map(Some),
+        };
+        let effects = || match json.get("effects") {
+            None => Some(None),
+            Some(effects) => Some(Some(effects.as_str()?.to_owned())),
+        };
+        let half_close = || json.get("half_close")?.as_bool();
+        let invalid = |field| move || InvalidCase { field };
+        Ok(Self {
+            name: text("name").ok_or_else(invalid("name"))?.to_owned(),
+            request: text("request").and_then(unhex).ok_or_else(invalid("request"))?,
+            half_close: half_close().ok_or_else(invalid("half_close"))?,
+            state: state().ok_or_else(invalid("state"))?,
+            expect: expect().ok_or_else(invalid("expect"))?,
+            effects: effects().ok_or_else(invalid("effects"))?,
+            observed: observed().ok_or_else(invalid("observed"))?,
+            kills: set("kills").ok_or_else(invalid("kills"))?,
+            over_reads: set("over_reads").ok_or_else(invalid("over_reads"))?,
+        })
+    }
+}
+
+/// Returns whether a name in the data is of this kind of runtime.
+fn is_kind(name: &str, kind: &str) -> bool {
+    name.strip_suffix("-single-file").unwrap_or(name) == kind || name == kind
+}

@@ -1,0 +1,136 @@
+//! The exchange of a case, without I/O.
+use ipc_proto::{Exchange, Message, Parsed, ProtocolError, Step};
+
+use super::answer::ReceivedAnswer;
+use super::case::Case;
+
+/// The exchange of a case: sends the request and receives the answer, over any transport.
+///
+/// It is not a [`Call`](ipc_proto::Call), which sends only valid requests and does not return invalid answers. If the
+/// transport fails by a timeout, [`finish`](Self::finish) has the answer too.
+///
+/// ```
+/// use ipc_proto::{Exchange, Step};
+/// use ipc_testkit::conformance::{self, Against, CaseExchange};
+///
+/// let cases = conformance::cases();
+/// let case = cases.iter().find(|case| case.name == "hdr/ok-empty-info").ok_or("it has another name")?;
+/// let mut exchange = CaseExchange::new(case);
+/// let Step::Send(request) = exchange.step() else { unreachable!() };
+/// let sent = request.len(); // written to the transport
+/// exchange.advance(sent)?;
+/// assert!(matches!(exchange.step(), Step::Receive(_)));
+/// exchange.advance(0)?; // the server has closed the connection
+/// assert!(matches!(exchange.step(), Step::Done));
+/// assert!(case.judge(Against::Expected, &exchange.finish()).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct CaseExchange<'c> {
+    /// The bytes that are not sent yet.
+    request: &'c [u8],
+    half_close: bool,
+    phase: Phase,
+    /// The received bytes, and the space for those that are needed next.
+    buffer: Vec<u8>,
+    received: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Sending,
+    HalfClosing,
+    Receiving,
+    Received,
+    Closed,
+}
+
+impl<'c> CaseExchange<'c> {
+    /// Creates the exchange.
+    #[must_use]
+    pub fn new(case: &'c Case) -> Self {
+        let (request, half_close) = (case.request.as_slice(), case.half_close);
+        let mut exchange =
+            Self { request, half_close, phase: Phase::Sending, buffer: Vec::new(), received: 0 };
+        exchange.sent(0);
+        exchange
+    }
+
+    /// Returns whether the request is sent and the case has a [half-close](Case::half_close). Close the sending direction
+    /// of the transport then, and call [`receive`](Self::receive).
+    #[must_use]
+    pub fn awaits_half_close(&self) -> bool {
+        self.phase == Phase::HalfClosing
+    }
+
+    /// Sends nothing more, and receives the answer: after a half-close, or if the server does not read the whole request.
+    pub fn receive(&mut self) {
+        self.phase = Phase::Receiving;
+        self.make_space();
+    }
+
+    /// Returns what was received.
+    #[must_use]
+    pub fn finish(mut self) -> ReceivedAnswer {
+        self.buffer.truncate(self.received);
+        match self.phase {
+            _ if matches!(Message::parse(&self.buffer), Ok(Parsed::Complete { .. })) => {
+                ReceivedAnswer::Message(self.buffer)
+            }
+            _ if !self.buffer.is_empty() => ReceivedAnswer::Garbage(self.buffer),
+            Phase::Closed => ReceivedAnswer::Closed,
+            _ => ReceivedAnswer::Silence,
+        }
+    }
+
+    fn sent(&mut self, n: usize) {
+        self.request = self.request.get(n..).unwrap_or_default();
+        match self.request {
+            [] if self.half_close => self.phase = Phase::HalfClosing,
+            [] => self.receive(),
+            _ => {}
+        }
+    }
+
+    /// Makes space for the bytes that are needed next; ends the exchange if there are none.
+    fn make_space(&mut self) {
+        match Message::parse(self.buffer.get(..self.received).unwrap_or_default()) {
+            Ok(Parsed::Partial { needed }) => self.buffer.resize(needed, 0),
+            Ok(Parsed::Complete { .. }) | Err(_) => self.phase = Phase::Received,
+        }
+    }
+}
+
+impl Exchange for CaseExchange<'_> {
+    fn step(&mut self) -> Step<'_> {
+        match self.phase {
+            Phase::Sending => Step::Send(self.request),
+            Phase::Receiving => Step::Receive(self.buffer.get_mut(self.received..).unwrap_or_default()),
+            Phase::HalfClosing | Phase::Received | Phase::Closed => Step::Done,
+        }
+    }
+
+    fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
+        let lent = match self.step() {
+            Step::Send(bytes) => bytes.len(),
+            Step::Receive(space) => space.len(),
+            Step::Done => 0,
+        };
+        if n > lent {
+            self.phase = Phase::Received;
+            return Err(ProtocolError::Overrun { advanced: n, lent });
+        }
+        match self.phase {
+            // What the server sent before it closed can still be read.
+            Phase::Sending if n == 0 => self.receive(),
+            Phase::Sending => self.sent(n),
+            Phase::Receiving if n == 0 => self.phase = Phase::Closed,
+            Phase::Receiving => {
+                self.received = self.received.saturating_add(n);
+                self.make_space();
+            }
+            Phase::HalfClosing | Phase::Received | Phase::Closed => {}
+        }
+        Ok(())
+    }
+}

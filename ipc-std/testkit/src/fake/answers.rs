@@ -1,0 +1,234 @@
+//! The answers of the fake runtime to each command.
+use ipc_proto::plan::{Flavour, InfoStep};
+use ipc_proto::types::{ProcessInfo3, SessionId, Status};
+use ipc_proto::{
+    ApplyStartupHook, AttachProfiler, Code, CollectTracing, CollectTracing2, CollectTracing3,
+    CollectTracing4, CollectTracing5, CollectTracing6, Command, Continuation, DisablePerfMap, EnablePerfMap,
+    GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, GetProcessEnvironment, GetProcessInfo,
+    GetProcessInfo2, GetProcessInfo3, HResult, Request, ResumeRuntime, SetEnvironmentVariable,
+    StartupProfiler, StopTracing, Text,
+};
+
+use super::fake_core::FakeCore;
+use super::response::Response;
+use crate::profile::Profile;
+
+/// The events of the fake program, repeated: a second of a program on .NET 10 with the events of its own sources,
+/// collections, exceptions, counters, one in twenty samples, and the rundown of its modules.
+const RECORDING: &[u8] = include_bytes!("program.nettrace");
+const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
+
+/// A command with its default response. Every command of the table must implement it.
+trait Respond {
+    /// Returns the response to a request that arrived at this port.
+    fn respond(&self, runtime: &FakeCore, port: usize) -> Response;
+}
+
+impl FakeCore {
+    /// Returns the response of this profile's runtime at this port.
+    pub(super) fn default_response(&self, request: &Request<'_>, port: usize) -> Response {
+        macro_rules! respond {
+            ($([$code:literal $name:ident $($rest:tt)*])*) => {
+                match request {
+                    $(Request::$name(command) => command.respond(self, port),)*
+                    _ => Response::Refuse(HResult::UNKNOWN_COMMAND),
+                }
+            };
+        }
+        ipc_proto::for_each_command!(respond)
+    }
+
+    fn is_coreclr(&self) -> bool {
+        self.profile.flavour == Flavour::CoreClr
+    }
+
+    /// Sets or removes a variable.
+    fn set_environment_variable(&self, set: &SetEnvironmentVariable<'_>) -> Response {
+        /// The return value of `setenv`, sent in place of an HRESULT.
+        const SETENV_FAILED: HResult = HResult(0xffff_ffff);
+        /// ERROR_NOT_ENOUGH_MEMORY, the answer of CoreCLR to a name that begins with an equals sign.
+        const NOT_ENOUGH_MEMORY: HResult = HResult::from_win32(8);
+        // A runtime reads up to the first NUL. CoreCLR accepts a name that is empty then, and does nothing.
+        let read = |text: Text<'_>| text.chars().take_while(|c| *c != '\0').collect::<String>();
+        let name = read(set.name);
+        if self.profile.flavour == Flavour::NativeAot && (name.is_empty() || name.contains('=')) {
+            return Response::Refuse(SETENV_FAILED);
+        }
+        if name.is_empty() {
+            return Response::ok(&Status::OK);
+        }
+        if name.starts_with('=') && !set.value.is_null() {
+            return Response::Refuse(NOT_ENOUGH_MEMORY);
+        }
+        let prefix = format!("{name}=");
+        let environment = &mut self.state().environment;
+        let before = environment.len();
+        environment.retain(|entry| !entry.starts_with(&prefix));
+        if !set.value.is_null() {
+            environment.push(prefix + &read(set.value));
+        } else if environment.len() == before {
+            return Response::Refuse(HResult::ENVVAR_NOT_FOUND);
+        }
+        Response::ok(&Status::OK)
+    }
+
+    /// Stops a session, and answers after its stream is written, as a runtime does.
+    fn stop(&self, session_id: u64) -> Response {
+        if let Some(session) = self.state().sessions.get_mut(&session_id) {
+            session.stopped = true;
+        }
+        self.notify();
+        self.wait_until(None, |state| !state.sessions.contains_key(&session_id));
+        Response::ok(&SessionId { session_id })
+    }
+}
+
+fn ok() -> Response {
+    Response::ok(&Status::OK)
+}
+
+fn start_session() -> Response {
+    Response::Replay(RECORDING.to_vec())
+}
+
+/// Starts a session that streams, or one that writes to `user_events`.
+fn start_any_session(runtime: &FakeCore, continuation: Continuation) -> Response {
+    match continuation {
+        Continuation::UserEvents if runtime.is_coreclr() => Response::UserEvents(RECORDING.to_vec()),
+        Continuation::UserEvents => Response::Refuse(HResult::FAIL),
+        _ => start_session(),
+    }
+}
+
+impl Respond for GenerateCoreDump<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        Response::Refuse(HResult::FAIL)
+    }
+}
+impl Respond for GenerateCoreDump2<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        Response::Refuse(HResult::FAIL)
+    }
+}
+impl Respond for GenerateCoreDump3<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        if runtime.is_coreclr() {
+            Response::RefuseWith(HResult::FAIL, NO_DUMP.to_owned())
+        } else {
+            Response::Refuse(HResult::FAIL)
+        }
+    }
+}
+impl Respond for StopTracing {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        runtime.stop(self.session_id)
+    }
+}
+impl Respond for CollectTracing<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_session()
+    }
+}
+impl Respond for CollectTracing2<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_session()
+    }
+}
+impl Respond for CollectTracing3<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_session()
+    }
+}
+impl Respond for CollectTracing4<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_session()
+    }
+}
+impl Respond for CollectTracing5<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        start_any_session(runtime, self.continuation())
+    }
+}
+impl Respond for CollectTracing6<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        start_any_session(runtime, self.continuation())
+    }
+}
+impl Respond for AttachProfiler<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        Response::Refuse(HResult::MOD_NOT_FOUND)
+    }
+}
+impl Respond for StartupProfiler<'_> {
+    /// Answers OK also in a runtime that was never suspended.
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        if runtime.state().resumed { Response::Refuse(HResult::INVALID_ARG) } else { ok() }
+    }
+}
+impl Respond for GetProcessInfo {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        info(Self::CODE, &runtime.profile)
+    }
+}
+impl Respond for ResumeRuntime {
+    fn respond(&self, runtime: &FakeCore, port: usize) -> Response {
+        let mut state = runtime.state();
+        state.resumed |= state.suspension.resume(port) && !state.suspension.is_suspended();
+        runtime.notify();
+        ok()
+    }
+}
+impl Respond for GetProcessEnvironment {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        Response::Environment(runtime.state().environment.clone())
+    }
+}
+impl Respond for SetEnvironmentVariable<'_> {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        runtime.set_environment_variable(self)
+    }
+}
+impl Respond for GetProcessInfo2 {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        info(Self::CODE, &runtime.profile)
+    }
+}
+impl Respond for EnablePerfMap {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        ok()
+    }
+}
+impl Respond for DisablePerfMap {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        ok()
+    }
+}
+impl Respond for ApplyStartupHook<'_> {
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        ok()
+    }
+}
+impl Respond for GetProcessInfo3 {
+    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+        info(Self::CODE, &runtime.profile)
+    }
+}
+
+/// Returns the answer to a command that describes the process.
+fn info(command: Code, profile: &Profile) -> Response {
+    let info = ProcessInfo3 {
+        version: 1,
+        process_id: profile.process_id.into(),
+        runtime_cookie: profile.runtime_cookie,
+        command_line: profile.command_line.as_str().into(),
+        os: profile.os.as_str().into(),
+        arch: profile.arch.as_str().into(),
+        managed_entrypoint_assembly_name: profile.managed_entrypoint_assembly_name.as_str().into(),
+        clr_product_version: profile.clr_product_version.as_str().into(),
+        portable_rid: profile.portable_rid.as_str().into(),
+    };
+    match InfoStep::of(command) {
+        Some(step) => Response::ok(&step.answer(&info)),
+        None => Response::Refuse(HResult::UNKNOWN_COMMAND),
+    }
+}

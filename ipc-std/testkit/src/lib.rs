@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+pub mod conformance;
+#[cfg(feature = "io")]
+mod fake;
+mod profile;
+mod replay;
+#[cfg(all(feature = "io", unix))]
+mod sys;
+
+#[cfg(feature = "io")]
+pub use fake::{FakeRuntime, Fault, LoggedRequest, Response};
+pub use profile::{FakePort, Profile};
+pub use replay::{Recording, Replay};

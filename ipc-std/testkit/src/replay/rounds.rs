@@ -1,0 +1,50 @@
+//! The repetition of a recording, with new times.
+use super::recording::{Recorded, Recording};
+
+/// The position in a recording that is replayed again and again. Times are in nanoseconds.
+#[derive(Debug)]
+pub(crate) struct Rounds {
+    /// The start of this round.
+    start: u64,
+    /// The number of its events that are processed.
+    done: usize,
+}
+
+/// The events to send now.
+pub(crate) struct Due<'r> {
+    /// The events, whose times are relative to `start`.
+    pub(crate) events: &'r [Recorded<'r>],
+    /// The start of their round.
+    pub(crate) start: u64,
+    /// The end of the round, if these are its last events. There can be more to send then.
+    pub(crate) end: Option<u64>,
+}
+
+impl Rounds {
+    /// The length of the shortest round: 100 ms.
+    const SHORTEST: u64 = 100_000_000;
+    /// If a round ended longer ago than this, no client reads, and the next round begins at the next read: 1 s.
+    const LATE: u64 = 1_000_000_000;
+
+    pub(crate) const fn new(now: u64) -> Self {
+        Self { start: now, done: 0 }
+    }
+
+    /// Returns the next events up to now, of one round.
+    pub(crate) fn due<'r>(&mut self, recording: &'r Recording<'r>, now: u64) -> Due<'r> {
+        let since = now.saturating_sub(self.start);
+        let left = recording.events.get(self.done..).unwrap_or_default();
+        let due = left.partition_point(|recorded| recorded.at <= since);
+        let (events, left) = left.split_at_checked(due).unwrap_or_default();
+        self.done = self.done.saturating_add(events.len());
+        let length = recording.length.saturating_add(1).max(Self::SHORTEST);
+        let start = self.start;
+        if !left.is_empty() || since < length {
+            return Due { events, start, end: None };
+        }
+        let end = start.saturating_add(length);
+        self.start = if now.saturating_sub(end) > Self::LATE { now } else { end };
+        self.done = 0;
+        Due { events, start, end: Some(end) }
+    }
+}

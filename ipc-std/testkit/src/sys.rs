@@ -1,0 +1,4 @@
+//! Functions of the operating system that the standard library does not offer.
+mod tracepoint;
+
+pub(crate) use tracepoint::Tracepoint;

@@ -1,0 +1,248 @@
+//! Tests of the conformance kit, and of the fake runtime with it.
+#![cfg(feature = "io")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use ipc_proto::plan::Flavour;
+use ipc_proto::{HResult, Message, Parsed, Request};
+use ipc_std::Stream;
+use ipc_testkit::conformance::{
+    Against, Case, ExpectedAnswer, ReceivedAnswer, Seen, State, cases, run, send,
+};
+use ipc_testkit::{FakeRuntime, Profile};
+
+fn connect(path: &Path) -> impl Fn() -> io::Result<Stream> {
+    move || Stream::connect(path, soon(Duration::from_secs(60)))
+}
+
+fn soon(after: Duration) -> Instant {
+    Instant::now().checked_add(after).unwrap()
+}
+
+/// Tries every case in its state.
+fn every_case(profile: &Profile) {
+    let (version, flavour) = (profile.version, profile.flavour);
+    let mut differences = Vec::new();
+    for state in [State::Running, State::Suspended] {
+        let profile = Profile { suspended: state == State::Suspended, ..profile.clone() };
+        let runtime = FakeRuntime::start(profile).unwrap();
+        for case in cases().into_iter().filter(|case| case.state == state && case.can_be_sent()) {
+            let case = case.for_server(version, flavour);
+            if let Err(difference) = run(&case, connect(runtime.path())) {
+                differences.push(difference.to_string());
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
+
+#[test]
+fn a_fake_runtime_knows_every_command() {
+    every_case(&Profile { version: 11, ..Profile::net10() });
+}
+
+#[test]
+fn a_fake_net10_gives_the_expected_answers() {
+    every_case(&Profile::net10());
+}
+
+#[test]
+fn a_fake_net9_gives_the_expected_answers() {
+    every_case(&Profile::net9());
+}
+
+#[test]
+fn a_fake_net31_gives_the_expected_answers() {
+    every_case(&Profile::net31());
+}
+
+#[test]
+fn a_fake_net8_gives_the_expected_answers() {
+    every_case(&Profile::net8());
+}
+
+#[test]
+fn a_fake_native_aot_gives_the_expected_answers() {
+    every_case(&Profile::net9_aot());
+}
+
+/// `cases` skips lines that it cannot parse.
+#[test]
+fn every_line_is_a_case() {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance/cases.jsonl");
+    let lines = std::fs::read_to_string(data).unwrap();
+    let cases = cases();
+    assert_eq!(cases.len(), lines.lines().count());
+    let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names.len(), cases.len());
+}
+
+#[test]
+fn the_size_of_an_observed_answer_is_a_number_without_a_sign() {
+    let data = include_str!("../src/conformance/cases.jsonl");
+    let line = data.lines().find(|line| line.contains("OK 28")).unwrap();
+    assert!(line.parse::<Case>().is_ok());
+    for size in ["+28", "-28", "", "0x1c"] {
+        let line = line.replace("OK 28", &format!("OK {size}"));
+        assert_eq!(line.parse::<Case>().unwrap_err().field, "observed", "{size}");
+    }
+}
+
+/// A case that ended a runtime once is not sent without `--deadly` again.
+#[test]
+fn a_case_that_ended_a_runtime_is_deadly() {
+    for case in cases() {
+        for (kind, observed) in &case.observed {
+            let died = observed.contains(&Seen::Dies);
+            assert!(!died || case.kills.contains(kind), "{} ended {kind}", case.name);
+        }
+        assert!(case.observed.contains_key("net8-aot"), "{}: not sent to NativeAOT 8", case.name);
+    }
+    // The name is empty, or null: NativeAOT 9 refuses it.
+    for name in ["setenv/emptyname", "suspended/SetEnvironmentVariable/null-name"] {
+        let case = cases().into_iter().find(|case| case.name == name).unwrap();
+        assert!(case.is_deadly() && case.is_deadly_for("net8-aot") && !case.is_deadly_for("net9-aot"));
+    }
+}
+
+/// `testdata` has a link to the file in the package.
+#[test]
+fn testdata_has_the_same_cases() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let testdata = here.join("../../testdata/conformance/cases.jsonl");
+    assert_eq!(
+        testdata.canonicalize().unwrap(),
+        here.join("src/conformance/cases.jsonl").canonicalize().unwrap()
+    );
+}
+
+/// The decoder and the checks of `ipc-proto` do not use the data.
+#[test]
+fn the_expected_answers_agree_with_the_core() {
+    for case in cases() {
+        let refusal = match Message::parse(&case.request) {
+            Ok(Parsed::Complete { value, .. }) => match value.request() {
+                Err(e) => Some(HResult::from(e)),
+                Ok(Request::Unknown(_)) => Some(HResult::UNKNOWN_COMMAND),
+                Ok(request) => request.check().err().map(HResult::from),
+            },
+            _ => continue,
+        };
+        let expected = match &case.expect {
+            Some(ExpectedAnswer::HResult(hresult)) => Some(*hresult),
+            _ => None,
+        };
+        // These depend on more than the request, so the core does not know them.
+        let of_the_state = [
+            HResult::NOT_YET_AVAILABLE,
+            HResult::MOD_NOT_FOUND,
+            HResult::ENVVAR_NOT_FOUND,
+            HResult::FAIL, // no such directory for a dump
+        ];
+        match refusal {
+            Some(refusal) => assert_eq!(expected, Some(refusal), "{}", case.name),
+            None => {
+                assert!(expected.is_none_or(|e| of_the_state.contains(&e)), "{}: {expected:?}", case.name)
+            }
+        }
+    }
+}
+
+#[test]
+fn every_command_has_cases() {
+    macro_rules! field_counts {
+        ($([
+            $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
+            { $($field:ident: $ty:ty,)* }
+            -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        ])*) => { [$([$(stringify!($field)),*].as_slice() as &[&str]),*].map(<[&str]>::len) };
+    }
+    let field_counts = ipc_proto::for_each_command!(field_counts);
+    let cases = cases();
+    for (row, fields) in Request::ALL.iter().zip(field_counts) {
+        let of_command = || cases.iter().filter(|case| case.command() == Some(row));
+        assert!(of_command().count() > 1, "{}", row.name);
+        // A request with several fields is cut at each of them.
+        let cut = of_command().filter(|case| case.name.starts_with("cut/")).count();
+        assert!(fields > 0 || cut == 0, "{}", row.name);
+        assert!(fields < 2 || cut > 0, "{}", row.name);
+    }
+}
+
+#[test]
+fn a_difference_is_one_line() {
+    let case = cases().into_iter().find(|case| case.name == "ct1/mb0").unwrap();
+    assert_eq!(case.expect, Some(ExpectedAnswer::HResult(HResult::BAD_ENCODING)));
+    let difference = case.judge(Against::Expected, &ReceivedAnswer::Closed).unwrap_err();
+    assert_eq!(
+        difference.to_string(),
+        "ct1/mb0: expected 0x80131384 DS_IPC_E_BAD_ENCODING (buffer_mb: the buffer has 0 MB), got the end of the connection"
+    );
+    let case_with = |name: &str| cases().into_iter().find(|case| case.name == name).unwrap();
+    let difference = case_with("cut/CollectTracing2/8").judge(Against::Expected, &ReceivedAnswer::Closed);
+    let fault = "(rundown: a field extends past the end (at byte 28))";
+    assert!(difference.unwrap_err().to_string().contains(fault));
+    assert!(case.is_deadly_for("net9") && !case.is_deadly_for("net10") && case.is_deadly());
+    assert_eq!(case.seen("net9"), BTreeSet::from([Seen::Dies]));
+    assert_eq!(case.judge(Against::Observed("net9"), &ReceivedAnswer::Closed), Ok(()));
+    let garbage = case.judge(Against::Observed("net10"), &ReceivedAnswer::Garbage(vec![1; 30])).unwrap_err();
+    assert!(garbage.to_string().contains("got 30 bytes that are not a message: 01 01"), "{garbage}");
+    let unseen = case.judge(Against::Observed("net5"), &ReceivedAnswer::Silence).unwrap_err();
+    assert_eq!(
+        unseen.to_string(),
+        "ct1/mb0: expected an answer that no test has recorded yet, got no answer in time"
+    );
+}
+
+/// The bytes after the code need not be a valid message.
+#[test]
+fn a_refusal_is_compared_by_its_code() {
+    let case = cases().into_iter().find(|case| case.name == "ct1/mb0").unwrap();
+    let refusal = b"DOTNET_IPC_V1\0\x1c\0\xff\xff\0\0\x84\x13\x13\x80\xff\xff\xff\xff";
+    let answer = ReceivedAnswer::Message(refusal.to_vec());
+    assert_eq!(case.judge(Against::Expected, &answer), Ok(()));
+    assert_eq!(answer.to_string(), "0x80131384 DS_IPC_E_BAD_ENCODING");
+}
+
+#[test]
+fn older_servers_refuse_by_the_code() {
+    let named = |name: &str| cases().into_iter().find(|case| case.name == name).unwrap();
+    let expect = |name: &str, version, flavour| named(name).for_server(version, flavour).expect;
+    let refused = |hresult| Some(ExpectedAnswer::HResult(hresult));
+    let unknown = refused(HResult::UNKNOWN_COMMAND);
+    assert_eq!(expect("cut/CollectTracing6/4", 10, Flavour::CoreClr), unknown);
+    assert_eq!(expect("empty/0408", 6, Flavour::CoreClr), unknown);
+    assert_eq!(expect("empty/0302", 9, Flavour::NativeAot), refused(HResult::NOT_SUPPORTED));
+    assert_eq!(expect("dump1/type0", 9, Flavour::Mono), refused(HResult::NOT_SUPPORTED));
+    assert_eq!(expect("hook/empty", 9, Flavour::NativeAot), refused(HResult::NOT_SUPPORTED));
+    assert_eq!(expect("hook/trunc", 9, Flavour::NativeAot), refused(HResult::BAD_ENCODING));
+    assert_eq!(expect("hdr/bad-magic", 3, Flavour::CoreClr), named("hdr/bad-magic").expect);
+}
+
+/// The kit stops the sessions that a case starts.
+#[test]
+fn sessions_are_stopped() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let case = cases().into_iter().find(|case| case.name == "ct2/ok").unwrap();
+    let answer = send(&case, None, connect(runtime.path())).unwrap();
+    assert_eq!(case.judge(Against::Expected, &answer), Ok(()));
+    let received: Vec<_> = runtime.requests().iter().map(|request| request.code().unwrap().0).collect();
+    assert_eq!(received, [0x0203, 0x0201]);
+}
+
+/// The kit waits for a silent server until the deadline.
+#[test]
+fn the_wait_for_a_silent_server_has_a_limit() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    runtime.set_fault(ipc_testkit::Fault::Silent);
+    let case = cases().remove(0);
+    let connect = || Stream::connect(runtime.path(), soon(Duration::from_millis(50)));
+    assert_eq!(send(&case, None, connect).unwrap(), ReceivedAnswer::Silence);
+    let difference = run(&case, connect).unwrap_err();
+    assert!(difference.to_string().ends_with("got no answer in time"), "{difference}");
+}

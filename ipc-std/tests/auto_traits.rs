@@ -1,0 +1,94 @@
+//! The public types can be sent to another thread, shared with it, and moved after they were pinned. The compiler derives
+//! that from private fields, so that a new field could take it away.
+use core::error::Error;
+use std::fs::File;
+
+use ipc_std::discover::{Denied, Found, Scan, Search, SearchError, Stale};
+use ipc_std::{
+    AdvertisedRuntime, AsyncClient, AsyncConnector, AsyncTraceSession, Client, Connection, Connector,
+    Credentials, DriveError, DumpOutcome, Environment, Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker,
+    Observer, ProcessInfo, RecordReader, Server, ServerStopper, Stopper, Stream, Timeouts, TraceReader,
+    TraceSession, Turn,
+};
+
+fn crosses_threads<T: Send + Sync + Unpin + 'static>() {}
+
+/// An error can be returned from a thread, and stored as `Box<dyn Error + Send + Sync>`.
+fn is_error<T: Error + Send + Sync + Unpin + 'static>() {}
+
+/// Fails to compile if a type is `Sync`: then two implementations of the trait could be meant.
+macro_rules! is_not_sync {
+    ($type:ty) => {{
+        trait OneIfNotSync<Which> {
+            fn check() {}
+        }
+        impl<T> OneIfNotSync<()> for T {}
+        impl<T: Sync> OneIfNotSync<u8> for T {}
+        <$type as OneIfNotSync<_>>::check();
+    }};
+}
+
+#[test]
+fn clients_cross_threads() {
+    crosses_threads::<Client>();
+    crosses_threads::<Connection<Stream>>();
+    crosses_threads::<Stream>();
+    crosses_threads::<Box<dyn Connector>>();
+    crosses_threads::<Environment>();
+    crosses_threads::<TraceSession>();
+    crosses_threads::<Stopper>();
+    crosses_threads::<Observer>();
+    crosses_threads::<Timeouts>();
+    crosses_threads::<ProcessInfo>();
+    crosses_threads::<DumpOutcome>();
+}
+
+#[expect(dead_code, reason = "the compiler checks it for every connector")]
+fn asynchronous_clients_cross_threads<A: AsyncConnector<Stream: Unpin>>() {
+    fn is_sent<T: Send + Unpin + 'static>() {}
+    crosses_threads::<AsyncClient<A>>();
+    is_sent::<AsyncTraceSession<A>>();
+    // It stores a future of the connector, which only one task polls.
+    is_not_sync!(AsyncTraceSession<A>);
+}
+
+#[test]
+fn owners_of_ports_cross_threads() {
+    crosses_threads::<Monitor>();
+    crosses_threads::<MonitorWaker>();
+    crosses_threads::<MonitorEvent>();
+    crosses_threads::<AdvertisedRuntime>();
+    crosses_threads::<Server>();
+    crosses_threads::<ServerStopper>();
+    crosses_threads::<Incoming>();
+    crosses_threads::<Inlet>();
+    crosses_threads::<Turn>();
+}
+
+#[test]
+fn readers_cross_threads() {
+    crosses_threads::<TraceReader<File>>();
+    crosses_threads::<TraceReader<TraceSession>>();
+    crosses_threads::<RecordReader<TraceSession>>();
+    #[cfg(unix)]
+    crosses_threads::<ipc_std::UserEvents>();
+    #[cfg(feature = "counters")]
+    crosses_threads::<ipc_std::CounterStream>();
+}
+
+#[test]
+fn discovery_crosses_threads() {
+    crosses_threads::<Search>();
+    crosses_threads::<Scan>();
+    crosses_threads::<Found>();
+    crosses_threads::<Denied>();
+    crosses_threads::<Stale>();
+    crosses_threads::<Credentials>();
+}
+
+#[test]
+fn errors_cross_threads() {
+    is_error::<ipc_std::Error>();
+    is_error::<DriveError>();
+    is_error::<SearchError>();
+}

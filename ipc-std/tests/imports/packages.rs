@@ -1,0 +1,95 @@
+//! The packages whose imports are checked.
+
+/// Files and folders beside the root of a package, the lowest first. A file imports from its own layer and from those
+/// before it in the list.
+pub(crate) type Layers = &'static [&'static [&'static str]];
+
+/// Every package and program, by the root of its sources, with its layers if it has some.
+pub(crate) const PACKAGES: &[(&str, Layers)] = &[
+    ("ipc-proto/src/lib.rs", IPC_PROTO),
+    ("ipc-proto/nettrace/src/lib.rs", NETTRACE),
+    ("ipc-proto/analysis/src/lib.rs", ANALYSIS),
+    ("ipc-proto/c/src/lib.rs", &[]),
+    ("ipc-proto/wasm/rust/lib.rs", &[]),
+    ("ipc-proto/proof/src/lib.rs", &[]),
+    ("ipc-proto/proof/src/bin/image/main.rs", &[]),
+    ("ipc-std/src/lib.rs", IPC_STD),
+    ("ipc-std/testkit/src/lib.rs", TESTKIT),
+    (TOOL, TOOL_LAYERS),
+    ("fuzz/src/lib.rs", &[]),
+    ("fuzz/c/src/lib.rs", &[]),
+    ("benches/lib.rs", &[]),
+];
+
+const IPC_PROTO: Layers = &[
+    // `wire` reads and writes an `HResult`; a tracepoint's name is split as a socket's is.
+    &["wire", "hresult", "endpoint"],
+    &["code"],
+    &["error"],
+    &["message"],
+    &["command"],
+    &["advertise", "busy_backoff"],
+    &["exchange"],
+    &["plan"],
+    &["port", "legacy"],
+    &["lib"],
+];
+
+const NETTRACE: Layers = &[
+    &["error"],
+    &["encoding"],
+    &["parse"],
+    &["describe", "join"],
+    &["values", "clr"],
+    &["write"],
+    &["assemble", "rewrite"],
+    &["user_events"],
+    &["lib"],
+];
+
+const ANALYSIS: Layers = &[
+    &["durations", "event_fields", "known_provider", "place", "rows", "text"],
+    &["names"],
+    &["frames", "stacks"],
+    &["samples"],
+    &["call_tree", "counters", "gc", "jit"],
+    &["formats", "live"],
+    &["lib"],
+];
+
+const IPC_STD: Layers = &[
+    &["sys", "drive"],
+    &["timeouts", "error", "observer", "environment", "process_info"],
+    &["transport"],
+    &["connection"],
+    &["client"],
+    &[
+        "async_client",
+        "hazard",
+        "trace",
+        "user_events",
+        "discover",
+        "monitor",
+        "server",
+        "record_reader",
+        "trace_reader",
+    ],
+    &["counter_stream"],
+    &["lib"],
+];
+
+const TESTKIT: Layers = &[&["profile", "sys"], &["replay"], &["fake", "conformance"], &["lib"]];
+
+pub(crate) const TOOL: &str = "ipc-std/cli/src/main.rs";
+
+const TOOL_LAYERS: Layers = &[
+    &["output"],
+    &["input"],
+    &["args"],
+    &["process"],
+    &["recording"],
+    &["stacks"],
+    &["events", "counters"],
+    &["commands"],
+    &["main"],
+];
