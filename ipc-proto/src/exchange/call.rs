@@ -101,7 +101,6 @@ pub type UntypedCall<'b> = Call<'b, Untyped>;
 /// assert!(matches!(call.step(), Step::Send(bytes) if bytes.len() == 20));
 /// call.advance(20)?;
 /// suspended = call.suspend();
-/// # let _ = suspended;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SuspendedCall<C> {

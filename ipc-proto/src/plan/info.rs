@@ -3,8 +3,7 @@ use super::step::{PlanStep, first_known};
 use crate::types::{ProcessInfo, ProcessInfo3};
 use crate::wire::{Reader, Writer};
 use crate::{
-    Code, Command, DecodeError, Encode, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, InvalidValue,
-    Message, Text,
+    Code, Command, DecodeError, Encode, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Message, Text,
 };
 
 /// The wish for the description of a process. It has nothing to configure.
@@ -122,10 +121,6 @@ impl PlanStep for InfoStep {
 
     fn code(&self) -> Code {
         self.code
-    }
-
-    fn check(&self) -> Result<(), InvalidValue> {
-        Ok(())
     }
 
     fn older(&self) -> Option<Self> {

@@ -47,11 +47,13 @@ pub trait PlanStep: Encode + Sized {
     /// Returns the code of the command.
     fn code(&self) -> Code;
 
-    /// Checks the values of the command, as [`Command::check`] does.
+    /// Checks the values of the command, as [`Command::check`] does. By default, a step breaks no rule.
     ///
     /// # Errors
     /// The first rule that a value breaks.
-    fn check(&self) -> Result<(), InvalidValue>;
+    fn check(&self) -> Result<(), InvalidValue> {
+        Ok(())
+    }
 
     /// Returns the parts of the wish that the command does not carry.
     fn lost(&self) -> LostFeatures {
