@@ -1,7 +1,7 @@
-use dotnet_ipc::event_ids::EventIds;
-use dotnet_ipc::only_arg::OnlyArg;
-use dotnet_ipc::provider::{self, ProviderList, ProviderSpec};
-use dotnet_ipc::{durations, hex, keywords};
+use dotnet_ipc_syntax::event_ids::EventIds;
+use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};
+use dotnet_ipc_syntax::{durations, hex, keywords};
 
 /// Checks the little languages of the tool's options: durations, `--only`, `--provider`, `--event-ids`, keywords,
 /// levels and hexadecimal digits. Accepted text has the same meaning when it is written from what it means. Refusals

@@ -1,4 +1,4 @@
-use dotnet_ipc::decode_input::{Input, log_line};
+use dotnet_ipc_syntax::decode_input::{Input, log_line};
 use serde_json::Value;
 
 /// Checks the input of `decode`: any bytes are harmless, a refusal of a log states a line of it, and the messages of a

@@ -2,7 +2,7 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::time::SystemTime;
 
-use dotnet_ipc::durations;
+use dotnet_ipc_syntax::durations;
 use ipc_std::system_time;
 use nettrace::{TimeFilter, TraceClock};
 

@@ -1,5 +1,5 @@
 //! `--until`: whether its event has arrived.
-use dotnet_ipc::only_arg::OnlyArg;
+use dotnet_ipc_syntax::only_arg::OnlyArg;
 
 use crate::output::failure::{Failure, Kind};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use dotnet_ipc::durations;
+use dotnet_ipc_syntax::durations;
 use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample, Selection, System};
 
 use crate::args::socket_path;

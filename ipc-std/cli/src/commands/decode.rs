@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use dotnet_ipc::decode_input::{Input, Piece};
-use dotnet_ipc::hex;
-use dotnet_ipc::unsigned::unsigned;
+use dotnet_ipc_syntax::decode_input::{Input, Piece};
+use dotnet_ipc_syntax::hex;
+use dotnet_ipc_syntax::unsigned::unsigned;
 use ipc_proto::types::ProcessEnvironment;
 use ipc_proto::{Code, Command, CommandInfo, GetProcessEnvironment, Message, Request};
 

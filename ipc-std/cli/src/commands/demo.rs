@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{fs, io, thread};
 
-use dotnet_ipc::hex;
-use dotnet_ipc::provider::ProviderSpec;
+use dotnet_ipc_syntax::hex;
+use dotnet_ipc_syntax::provider::ProviderSpec;
 use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_proto::wire::Part;
 use ipc_proto::{GenerateCoreDump3, Message, Parsed};

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-use dotnet_ipc::only_arg::OnlyArg;
+use dotnet_ipc_syntax::only_arg::OnlyArg;
 use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use nettrace_analysis::names::Names;

@@ -2,8 +2,8 @@
 use std::io::Write;
 
 use clap::ValueEnum;
-use dotnet_ipc::keywords::CLR_KEYWORDS;
-use dotnet_ipc::provider::ProviderSpec;
+use dotnet_ipc_syntax::keywords::CLR_KEYWORDS;
+use dotnet_ipc_syntax::provider::ProviderSpec;
 use serde_json::{Map, Value, json};
 
 use crate::output::failure::Failure;

@@ -3,8 +3,8 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::fs;
 
-use dotnet_ipc::durations;
-use dotnet_ipc::hex;
+use dotnet_ipc_syntax::durations;
+use dotnet_ipc_syntax::hex;
 use ipc_proto::Guid;
 use serde_json::json;
 

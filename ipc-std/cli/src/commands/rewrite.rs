@@ -1,7 +1,7 @@
 //! `rewrite`: copies a trace with fewer events, or in another format.
 use std::path::PathBuf;
 
-use dotnet_ipc::only_arg::OnlyArg;
+use dotnet_ipc_syntax::only_arg::OnlyArg;
 use indicatif::{DecimalBytes, HumanCount};
 use ipc_std::RecordReader;
 use nettrace::{

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
-use dotnet_ipc::durations;
+use dotnet_ipc_syntax::durations;
 use ipc_std::Stopper;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dotnet_ipc::only_arg::OnlyArg;
+use dotnet_ipc_syntax::only_arg::OnlyArg;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::TextBuf;
 use ipc_std::{Client, TraceSession};

@@ -3,7 +3,7 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dotnet_ipc::durations;
+use dotnet_ipc_syntax::durations;
 use nettrace_analysis::counters::{Measurement, OwnedSample, Selection};
 
 use super::feed::Process;

@@ -2,7 +2,7 @@
 use core::ops::ControlFlow;
 use std::io;
 
-use dotnet_ipc::hex::hex;
+use dotnet_ipc_syntax::hex::hex;
 use nettrace::Event;
 use sha2::{Digest, Sha256};
 

@@ -2,7 +2,7 @@
 use core::fmt;
 use std::io::{self, Write};
 
-use dotnet_ipc::hex;
+use dotnet_ipc_syntax::hex;
 use ipc_proto::wire::{Part, PartValue};
 use serde_json::json;
 

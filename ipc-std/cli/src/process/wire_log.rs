@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use dotnet_ipc::decode_input::log_line;
+use dotnet_ipc_syntax::decode_input::log_line;
 use ipc_std::{Direction, Observed, Observer};
 
 use crate::output::failure::Failure;

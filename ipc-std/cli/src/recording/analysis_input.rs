@@ -3,8 +3,8 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::io;
 
-use dotnet_ipc::keywords::{self, RUNTIME_PROVIDER};
-use dotnet_ipc::provider::{self, ProviderSpec};
+use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
+use dotnet_ipc_syntax::provider::{self, ProviderSpec};
 use ipc_proto::types::EventLevel;
 use ipc_std::{TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, TraceEvent};

@@ -2,11 +2,11 @@
 use core::time::Duration;
 
 use clap::ValueEnum;
-use dotnet_ipc::durations;
-use dotnet_ipc::event_ids::{self, EventIds};
-use dotnet_ipc::keywords::{self, RUNTIME_PROVIDER};
-use dotnet_ipc::only_arg::OnlyArg;
-use dotnet_ipc::provider::{self, ProviderList, ProviderSpec};
+use dotnet_ipc_syntax::durations;
+use dotnet_ipc_syntax::event_ids::{self, EventIds};
+use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
+use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};
 use ipc_proto::plan::LostFeature;
 use ipc_proto::types::{EventLevel, SessionBufferMode, StreamingProvider};
 use ipc_std::{Client, TraceConfig, TraceSession};

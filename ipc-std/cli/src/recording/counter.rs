@@ -1,7 +1,7 @@
 //! Counts the events in a trace while it is recorded.
 use std::collections::BTreeSet;
 
-use dotnet_ipc::only_arg::OnlyArg;
+use dotnet_ipc_syntax::only_arg::OnlyArg;
 use nettrace::{Counter, End, Limits, LossCounter, Metadata, Parser, Record, Slot, Version};
 
 /// Counts the events in a trace, and those that the runtime lost, from the bytes as they arrive.

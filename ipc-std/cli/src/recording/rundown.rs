@@ -1,5 +1,5 @@
 //! The names of a process: its rundown, without any event.
-use dotnet_ipc::keywords;
+use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::TraceEvent;

@@ -1,10 +1,10 @@
 //! Profiles: providers under a name, as in dotnet-trace.
 use clap::ValueEnum;
-use dotnet_ipc::keywords::{
+use dotnet_ipc_syntax::keywords::{
     ASSEMBLY_LOADER, COMPILATION, EXCEPTION, GC, GC_HANDLE, JIT, JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER,
     RUNTIME_PROVIDER, THREADING,
 };
-use dotnet_ipc::provider::{self, ProviderSpec};
+use dotnet_ipc_syntax::provider::{self, ProviderSpec};
 use ipc_proto::types::EventLevel;
 
 /// Profiles of dotnet-trace, with the same names and providers.

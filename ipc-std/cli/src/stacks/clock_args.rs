@@ -2,7 +2,7 @@
 use core::ops::ControlFlow;
 use std::path::Path;
 
-use dotnet_ipc::only_arg::OnlyArg;
+use dotnet_ipc_syntax::only_arg::OnlyArg;
 use nettrace_analysis::samples::{Clock, Samples};
 
 use crate::input::trace_file;

@@ -2,8 +2,8 @@
 use core::fmt;
 use std::io::{self, Write};
 
-use dotnet_ipc::decode_input::{ADVERTISE, Logged};
-use dotnet_ipc::hex;
+use dotnet_ipc_syntax::decode_input::{ADVERTISE, Logged};
+use dotnet_ipc_syntax::hex;
 use ipc_proto::legacy::{self, Legacy};
 use ipc_proto::types::EnvironmentEntries;
 use ipc_proto::wire::{Part, PartValue, Path, Reader, Visitor, WireError, WireErrorKind};

@@ -3,7 +3,7 @@ use core::time::Duration;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Instant;
 
-use dotnet_ipc::keywords;
+use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler};
