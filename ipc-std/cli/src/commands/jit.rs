@@ -3,6 +3,7 @@ use core::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
@@ -15,6 +16,7 @@ use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{Analysis, FindingsArgs, add_largest};
+use crate::recording::keywords;
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]
@@ -49,7 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    args.findings.run::<7, JitAnalysis>(Needs::of_compilations(), globals)
+    args.findings.run::<7, JitAnalysis>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
 }
 
 #[derive(Default)]
