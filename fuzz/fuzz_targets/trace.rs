@@ -1,8 +1,3 @@
 //! Fuzz target of the property of the same name.
 #![cfg_attr(fuzzing, no_main)]
-
-#[cfg(fuzzing)]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ipc_fuzz::trace(bytes));
-
-#[cfg(not(fuzzing))]
-fn main() {}
+ipc_fuzz::target!(ipc_fuzz::trace);

@@ -1,3 +1,4 @@
+use ipc_proto::wire::to_u32;
 use nettrace::{
     Event, EventAssembler, Item, Limits, Parser, Progress, Record, Str, TimeFilter, TraceEvent, Value, Values,
 };
@@ -145,7 +146,7 @@ fn seen_event(event: &TraceEvent<'_>) -> SeenEvent {
             add(text);
         }
         add(&metadata.keywords.to_le_bytes());
-        let fields = u32::try_from(metadata.fields.len()).unwrap_or(u32::MAX);
+        let fields = to_u32(metadata.fields.len());
         let numbers = [metadata.event_id, metadata.version, metadata.level, fields];
         numbers.iter().for_each(|number| add(&number.to_le_bytes()));
         add(&[metadata.opcode.unwrap_or(0xff)]);

@@ -1,6 +1,6 @@
 use arbitrary::{Arbitrary, Unstructured};
 use ipc_proto::types::{EnvironmentEntries, ProcessEnvironment};
-use ipc_proto::wire::Writer;
+use ipc_proto::wire::{Writer, to_usize};
 use ipc_proto::{
     Answer, Array, Call, Code, Command, Continuation, Encode, EncodeError, HResult, InvalidValue, Message,
     ProtocolError, Request, RequestError, SendEnvironment, Serve, ServerError, Text, encode_to_vec,
@@ -175,7 +175,7 @@ impl Scene<'_> {
     ) {
         let mut sizes = sizes(self.pieces.iter());
         let sent = take(send, &mut sizes, usize::MAX);
-        assert_eq!(sent.len(), usize::try_from(announced.incoming_bytes).expect("32 bits"));
+        assert_eq!(sent.len(), to_usize(announced.incoming_bytes));
         let (received, outcome) = environment(&sent, sizes, 4 + usize::from(self.client_room));
         assert_eq!(outcome, Ok(()));
         assert!(received.iter().map(|entry| entry.as_text()).eq(EnvironmentEntries::from(entries)));

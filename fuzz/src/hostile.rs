@@ -2,6 +2,7 @@ use core::iter;
 
 use arbitrary::{Arbitrary, Unstructured};
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
+use ipc_proto::wire::to_u32;
 use ipc_proto::{
     Advertise, Code, Command, DecodeError, DecodeErrorKind, Encode, GenerateCoreDump3, HResult, Message,
     Parsed, ProtocolError, ReceiveAdvertise, Request, ServerError, Text, encode_to_vec,
@@ -77,7 +78,7 @@ fn hostile_bytes(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
             Action::Refusal(error) => push_message(&mut stream, Code::ERROR, &error),
             Action::Advertise(advertise) => stream.extend(encoded(&advertise)),
             Action::Environment(entries) => {
-                stream.extend(u32::try_from(entries.len()).unwrap_or(0).to_le_bytes());
+                stream.extend(to_u32(entries.len()).to_le_bytes());
                 entries.iter().for_each(|entry| stream.extend(encoded(entry)));
             }
             Action::Long { code, letters } => {

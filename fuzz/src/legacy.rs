@@ -119,53 +119,28 @@ fn made_up(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 
 /// Checks that a text is at most one of these names, and that the name has the parts of the text.
 fn names(text: &str) {
-    let parts: Vec<&str> = text.split('-').collect();
-    let socket = name(
-        text,
-        match parts[..] {
-            ["dotnet", "diagnostic", id, key, "socket"] => numbers(id, key),
-            _ => None,
-        },
-        |(process_id, disambiguation_key)| SocketName { process_id, disambiguation_key },
-    );
-    let router = name(
-        text,
-        match parts[..] {
-            ["dotnet", "diagnostic", "dsrouter", id, key, "socket"] => numbers(id, key),
-            _ => None,
-        },
-        |(process_id, start_seconds)| RouterSocketName { process_id, start_seconds },
-    );
-    let then = name(
-        text,
-        match parts[..] {
-            ["dotnetcore", "diagnostic", id, key, "socket"] => numbers(id, key),
-            _ => None,
-        },
-        |(process_id, disambiguation_key)| {
+    let id = |start: &str| numbers(text.strip_prefix(start)?, "0");
+    let id_and_key = |start: &str| {
+        let (id, key) = text.strip_prefix(start)?.strip_suffix("-socket")?.split_once('-')?;
+        numbers(id, key)
+    };
+    let names = [
+        name(text, id_and_key("dotnet-diagnostic-"), |(process_id, disambiguation_key)| SocketName {
+            process_id,
+            disambiguation_key,
+        }),
+        name(text, id_and_key("dotnet-diagnostic-dsrouter-"), |(process_id, start_seconds)| {
+            RouterSocketName { process_id, start_seconds }
+        }),
+        name(text, id_and_key("dotnetcore-diagnostic-"), |(process_id, disambiguation_key)| {
             legacy::DraftSocketName(SocketName { process_id, disambiguation_key })
-        },
-    );
-    let pipe_then = name(
-        text,
-        match parts[..] {
-            ["dotnetcore", "diagnostic", id] => numbers(id, "0"),
-            _ => None,
-        },
-        |(process_id, _)| legacy::DraftPipeName(PipeName { process_id }),
-    );
-    let pipe = name(
-        text,
-        match parts[..] {
-            ["dotnet", "diagnostic", id] => numbers(id, "0"),
-            _ => None,
-        },
-        |(process_id, _)| PipeName { process_id },
-    );
-    assert!(
-        [socket, router, then, pipe, pipe_then].iter().filter(|is| **is).count() <= 1,
-        "{text:?} is more than one name"
-    );
+        }),
+        name(text, id("dotnet-diagnostic-"), |(process_id, _)| PipeName { process_id }),
+        name(text, id("dotnetcore-diagnostic-"), |(process_id, _)| {
+            legacy::DraftPipeName(PipeName { process_id })
+        }),
+    ];
+    assert!(names.iter().filter(|is| **is).count() <= 1, "{text:?} is more than one name");
 
     let bare = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
     let groups: Vec<&str> = bare.split('-').collect();

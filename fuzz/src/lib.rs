@@ -62,30 +62,16 @@ pub use work::work;
 /// A property: what must hold for these bytes.
 pub type Property = fn(&[u8]);
 
-/// Every property by its name, which is that of its fuzz target too.
-pub const PROPERTIES: [(&str, Property); 21] = [
-    ("assemble", assemble),
-    ("connect_port", connect_port),
-    ("conversation", conversation),
-    ("events", events),
-    ("fallback", fallback),
-    ("hostile", hostile),
-    ("legacy", legacy),
-    ("message", message),
-    ("metadata", metadata),
-    ("monitor", monitor),
-    ("nettrace", nettrace),
-    ("payload", payload),
-    ("plan", plan),
-    ("port_config", port_config),
-    ("rewrite", rewrite),
-    ("session", session),
-    ("split", split),
-    ("stores", stores),
-    ("trace", trace),
-    ("user_events", user_events),
-    ("work", work),
-];
+macro_rules! properties {
+    ($($name:ident)*) => {
+        /// Every property by its name, which is that of its fuzz target too.
+        pub const PROPERTIES: &[(&str, Property)] = &[$((stringify!($name), $name)),*];
+    };
+}
+properties! {
+    assemble connect_port conversation events fallback hostile legacy message metadata monitor nettrace payload plan
+    port_config rewrite session split stores trace user_events work
+}
 
 /// A file of `testdata/`.
 #[derive(Debug)]

@@ -1,21 +1,18 @@
 //! Generates streams from the bytes of a fuzzer.
-use arbitrary::{Result, Unstructured};
+use arbitrary::Unstructured;
 use ipc_proto::Guid;
 use nettrace::{
-    Event, Label, Metadata, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace, TraceWriter, Version,
+    Event, Label, Metadata, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace, TraceBytes,
+    TraceWriter, Version, WriteError,
 };
 
 use crate::reading::{Plain, RecordBytes, of_event};
 use crate::unknown::unknown;
 
-/// Writes a record.
-macro_rules! put {
-    ($out:expr, $writer:ident.$method:ident($($arg:expr),*)) => {
-        $writer.$method($($arg),*).map(|bytes| $out.extend_from_slice(&bytes))
-    };
+/// Appends a record that was written.
+pub(crate) fn put(out: &mut Vec<u8>, written: Result<TraceBytes<'_>, WriteError>) {
+    out.extend_from_slice(&written.expect("there is room"));
 }
-
-pub(crate) use put;
 
 /// A generated stream and its events.
 #[derive(Debug, Default)]
@@ -26,7 +23,7 @@ pub(crate) struct MadeUp {
 }
 
 /// Generates a number: small, a limit of an encoding, or arbitrary.
-fn odd(u: &mut Unstructured<'_>) -> Result<u64> {
+fn odd(u: &mut Unstructured<'_>) -> arbitrary::Result<u64> {
     const ODD: [u64; 8] = [0, 1, 0x7f, 0x80, 0xffff_ffff, 0x1_0000_0000, 1 << 63, u64::MAX];
     Ok(match u.arbitrary::<u8>()? {
         n @ 0..=99 => n.into(),
@@ -36,7 +33,7 @@ fn odd(u: &mut Unstructured<'_>) -> Result<u64> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
-fn odd32(u: &mut Unstructured<'_>) -> Result<u32> {
+fn odd32(u: &mut Unstructured<'_>) -> arbitrary::Result<u32> {
     odd(u).map(|n| n as u32)
 }
 
@@ -49,20 +46,20 @@ pub(crate) fn made_up(
     version: Version,
     makes_sense: bool,
     len: usize,
-) -> Result<MadeUp> {
+) -> arbitrary::Result<MadeUp> {
     let v6 = version == Version::V6;
     let mut buf = vec![0xa5; usize::from(u.int_in_range(1u8..=16)?) * 1024 + 1000];
     let mut writer = TraceWriter::new(&Trace::new(version), &mut buf).expect("a version that can be written");
     let mut made = MadeUp::default();
     let out = &mut made.stream;
     for id in 0..4u32 {
-        put!(out, writer.describe(&Metadata::new(id + 1, "p", id, ""))).expect("there is room");
+        put(out, writer.describe(&Metadata::new(id + 1, "p", id, "")));
     }
     // The sequence number of each thread; zero if a new thread has its id.
     let mut threads = [0u32; 4];
     if v6 {
         for thread in 0..4 {
-            put!(out, writer.thread(thread, [ThreadEntry::ThreadId(thread + 100)])).expect("there is room");
+            put(out, writer.thread(thread, [ThreadEntry::ThreadId(thread + 100)]));
         }
     }
     let mut now = 1000u64;
@@ -75,35 +72,32 @@ pub(crate) fn made_up(
         let number = u64::from(what >> 6);
         match what & 0x3f {
             0 => {
-                put!(out, writer.sequence_point(&SequencePoint { timestamp: now, flags: 0, threads: 0 }))
-                    .expect("there is room");
+                put(out, writer.sequence_point(&SequencePoint { timestamp: now, flags: 0, threads: 0 }));
                 for (thread, last) in threads.iter_mut().enumerate() {
                     let known = *last != 0 || v6;
                     if known && u.arbitrary::<bool>()? {
                         *last += u32::from(u.arbitrary::<u8>()? & 3);
                         let row = ThreadSequence { thread: thread as u64, sequence: *last };
-                        put!(out, writer.thread_sequence(&row)).expect("there is room");
+                        put(out, writer.thread_sequence(&row));
                     }
                 }
             }
             1 => {
                 let stack =
                     Stack { id: odd32(u)?, bytes: &[7; 64][..usize::from(u.arbitrary::<u8>()? & 63)] };
-                put!(out, writer.stack(&stack)).expect("there is room");
+                put(out, writer.stack(&stack));
             }
             2 if v6 => {
                 let labels =
                     [Label::ActivityId(Guid([7; 16])), Label::Number("n".into(), -5), Label::Opcode(3)];
                 let some = labels.into_iter().take(usize::from(u.arbitrary::<u8>()? & 3));
                 let id = odd32(u)?;
-                put!(out, writer.label_list(id, some.clone())).expect("there is room");
+                put(out, writer.label_list(id, some.clone()));
             }
             3 if v6 && makes_sense => {
                 let sequence = threads[thread] + u32::from(u.arbitrary::<u8>()? & 3);
-                put!(out, writer.remove_thread(&ThreadSequence { thread: number, sequence }))
-                    .expect("there is room");
-                put!(out, writer.thread(number, [ThreadEntry::ThreadId(number + 100)]))
-                    .expect("there is room");
+                put(out, writer.remove_thread(&ThreadSequence { thread: number, sequence }));
+                put(out, writer.thread(number, [ThreadEntry::ThreadId(number + 100)]));
                 threads[thread] = 0;
             }
             // A new thread has the id.
@@ -115,7 +109,7 @@ pub(crate) fn made_up(
             4 => {
                 let mut metadata = Metadata::default();
                 metadata.id = u.int_in_range(10..=50)?;
-                put!(out, writer.describe(&metadata)).expect("there is room");
+                put(out, writer.describe(&metadata));
             }
             5 => {
                 out.extend_from_slice(&writer.flush());
@@ -145,7 +139,7 @@ pub(crate) fn made_up(
                         event.related_activity_id = Guid([len >> 7; 16]);
                     }
                 }
-                put!(out, writer.event(&event)).expect("there is room");
+                put(out, writer.event(&event));
                 made.events.push(&of_event(&event));
                 let plain = (event.metadata_id, event.timestamp, payload.clone());
                 made.plain.push(plain);

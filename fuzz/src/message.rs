@@ -1,5 +1,5 @@
 use core::fmt::Debug;
-use core::hash::{Hash, Hasher};
+use core::hash::{BuildHasher, BuildHasherDefault, Hash};
 use std::hash::DefaultHasher;
 
 use arbitrary::Unstructured;
@@ -253,7 +253,5 @@ impl Forms {
 }
 
 fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }

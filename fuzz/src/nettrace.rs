@@ -142,25 +142,21 @@ fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
         }
     };
     loop {
-        let written = match parser.next(bytes) {
-            Record::Block(_) => {
-                out.extend_from_slice(&writer.flush());
-                Ok(())
-            }
+        match parser.next(bytes) {
+            Record::Block(_) => out.extend_from_slice(&writer.flush()),
             // Rows that were cut off from their point, and a second trace.
             Record::Trace(_) => return None,
-            Record::Metadata(record) => put!(out, writer.metadata(&record)),
-            Record::Event(event) => put!(out, writer.event(&event)),
-            Record::Stack(stack) => put!(out, writer.stack(&stack)),
-            Record::SequencePoint(point) => put!(out, writer.sequence_point(&point)),
-            Record::ThreadSequence(row) => put!(out, writer.thread_sequence(&row)),
-            Record::Thread(thread) => put!(out, writer.thread(thread.index, thread.entries)),
-            Record::RemoveThread(row) => put!(out, writer.remove_thread(&row)),
-            Record::LabelList(list) => put!(out, writer.label_list(list.id, list.labels)),
-            Record::TimeRange(_) | Record::BadBlock(_) => Ok(()),
+            Record::Metadata(record) => put(&mut out, writer.metadata(&record)),
+            Record::Event(event) => put(&mut out, writer.event(&event)),
+            Record::Stack(stack) => put(&mut out, writer.stack(&stack)),
+            Record::SequencePoint(point) => put(&mut out, writer.sequence_point(&point)),
+            Record::ThreadSequence(row) => put(&mut out, writer.thread_sequence(&row)),
+            Record::Thread(thread) => put(&mut out, writer.thread(thread.index, thread.entries)),
+            Record::RemoveThread(row) => put(&mut out, writer.remove_thread(&row)),
+            Record::LabelList(list) => put(&mut out, writer.label_list(list.id, list.labels)),
+            Record::TimeRange(_) | Record::BadBlock(_) => {}
             Record::More { .. } | Record::End(_) => break,
-        };
-        written.expect("there is room");
+        }
     }
     out.extend_from_slice(&writer.finish());
     Some(out)
@@ -194,8 +190,8 @@ fn described(metadata: &Metadata<'_>, len: usize, version: Version, check: impl 
     let mut buf = vec![0xa5; len * 16 + 1000];
     let mut writer = TraceWriter::new(&Trace::new(version), &mut buf).expect("a version that can be written");
     let mut stream = Vec::new();
-    match put!(stream, writer.describe(metadata)) {
-        Ok(()) => {}
+    match writer.describe(metadata) {
+        Ok(bytes) => stream.extend_from_slice(&bytes),
         Err(WriteError::Version(_) | WriteError::TooLong { .. }) => return,
         Err(error) => panic!("{error}"),
     }

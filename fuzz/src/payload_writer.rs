@@ -11,7 +11,7 @@ enum Written {
 
 /// The value of a scalar.
 #[derive(Clone)]
-enum One {
+pub(crate) enum One {
     Boolean(bool),
     Unit(u16),
     Int(i64),
@@ -48,7 +48,7 @@ const SCALARS: [Scalar; 21] = [
 
 #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
 impl One {
-    fn arbitrary(scalar: Scalar, u: &mut Unstructured<'_>) -> Result<Self> {
+    pub(crate) fn arbitrary(scalar: Scalar, u: &mut Unstructured<'_>) -> Result<Self> {
         Ok(match scalar {
             Scalar::Boolean32 | Scalar::Boolean8 => Self::Boolean(u.arbitrary()?),
             Scalar::Utf16CodeUnit => Self::Unit(u.arbitrary()?),
@@ -71,7 +71,12 @@ impl One {
         })
     }
 
-    fn write<'b>(&self, scalar: Scalar, w: PayloadWriter<'b>) -> PayloadWriter<'b> {
+    /// Returns the value; a text of it has no NUL, which would end it.
+    pub(crate) fn without_nul(self) -> Self {
+        if let Self::Text(text) = self { Self::Text(text.replace('\0', "")) } else { self }
+    }
+
+    pub(crate) fn write<'b>(&self, scalar: Scalar, w: PayloadWriter<'b>) -> PayloadWriter<'b> {
         match (scalar, self) {
             (Scalar::Boolean32, Self::Boolean(value)) => w.boolean32(*value),
             (Scalar::Boolean8, Self::Boolean(value)) => w.boolean8(*value),
@@ -99,7 +104,7 @@ impl One {
     }
 
     /// The text of the value that a reader must find.
-    fn expected(&self, scalar: Scalar) -> String {
+    pub(crate) fn expected(&self, scalar: Scalar) -> String {
         let value = match (scalar, self) {
             (_, Self::Boolean(value)) => Value::Boolean(*value),
             (_, Self::Unit(unit)) => Value::CodeUnit(*unit),

@@ -160,15 +160,7 @@ impl Naive {
 }
 
 fn strtok(text: &str, separator: char) -> Vec<String> {
-    let (mut tokens, mut token) = (Vec::new(), String::new());
-    for c in text.chars().chain([separator]) {
-        if c != separator {
-            token.push(c);
-        } else if !token.is_empty() {
-            tokens.push(core::mem::take(&mut token));
-        }
-    }
-    tokens
+    text.split(separator).filter(|token| !token.is_empty()).map(str::to_owned).collect()
 }
 
 fn naive_number(flavour: Flavour, text: &str) -> Option<u64> {

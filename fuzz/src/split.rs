@@ -1,7 +1,7 @@
 use core::iter;
 
 use ipc_proto::types::{DumpFlags, DumpType, EnvironmentEntries, EnvironmentEntry, ProcessEnvironment};
-use ipc_proto::wire::{Reader, TextBuf, WireError, Writer, decode_prefix};
+use ipc_proto::wire::{Reader, TextBuf, WireError, Writer, decode_prefix, to_u32};
 use ipc_proto::{
     Answer, Code, Command, Decode, DecodeError, Encode, Exchange, GenerateCoreDump3, Message, Parsed,
     ProtocolError, ReceiveEnvironment, Reply, Request, RequestError, Serve, Step, Text, UntypedCall,
@@ -142,8 +142,7 @@ fn environments(bytes: &[u8]) {
         Ok(_) | Err(_) => assert!(whole.1.is_err()),
     }
     // The environment is shorter than announced.
-    let longer =
-        ProcessEnvironment { incoming_bytes: u32::try_from(bytes.len()).unwrap_or(0) + 1, future: 0 };
+    let longer = ProcessEnvironment { incoming_bytes: to_u32(bytes.len()) + 1, future: 0 };
     let mut buf = vec![0xa5; bytes.len() + 4];
     let mut receive = ReceiveEnvironment::new(&longer, u32::MAX, &mut buf).expect("no limit");
     let received = bytes.len();
@@ -156,7 +155,7 @@ pub(crate) fn environment(
     mut sizes: impl Iterator<Item = usize>,
     mut room: usize,
 ) -> (Vec<TextBuf>, Result<(), ProtocolError>) {
-    let incoming_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let incoming_bytes = to_u32(bytes.len());
     let announced = ProcessEnvironment { incoming_bytes, future: 0 };
     let wire = [bytes, b"next message"].concat();
     loop {
@@ -188,7 +187,7 @@ pub(crate) fn environment(
 
 /// Copies an entry. It is split into name and value as a naive reading splits it, whatever the form of the text is.
 fn owned_entry(entry: Text<'_>) -> TextBuf {
-    let owned = TextBuf::from(entry);
+    let owned = entry.to_text_buf();
     let units: Vec<u16> = entry.units().collect();
     let equals = u16::from(b'=');
     let end = (1..units.len()).find(|at| units[*at] == equals);

@@ -2,8 +2,8 @@ use std::collections::{HashMap, HashSet};
 
 use arbitrary::{Result, Unstructured};
 use nettrace::{
-    Block, BlockKind, Event, Held, IdMap, LossCounter, Order, Record, SequencePoint, Slot, Store, StoreFull,
-    ThreadSequence, Trace, Version,
+    Backing, Block, BlockKind, Counter, Event, Held, IdMap, LossCounter, Order, Record, SequencePoint, Slot,
+    Store, StoreFull, ThreadSequence, Trace, Version,
 };
 
 /// Tables, stores, the order of time and losses, in memory of the caller, equal maps and sorted lists without a limit
@@ -238,6 +238,10 @@ impl Losses {
     }
 }
 
+fn counts_of<S: Backing<Slot = Slot<Counter>>>(loss: &LossCounter<S>) -> [u64; 5] {
+    [loss.lost(), loss.lost_at_start(), loss.gaps(), loss.went_back(), loss.untracked()]
+}
+
 fn loss(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Slot::default(); 1024];
     let (mut loss, mut growing, mut model) =
@@ -290,20 +294,7 @@ fn loss(u: &mut Unstructured<'_>) -> Result<()> {
         assert_eq!((loss.record(&step), growing.record(&step)), (expected, expected), "{step:?}");
         cramped.record(&step);
         let counts = [model.lost, model.lost_at_start, model.gaps, model.went_back, 0];
-        assert_eq!(
-            [loss.lost(), loss.lost_at_start(), loss.gaps(), loss.went_back(), loss.untracked()],
-            counts
-        );
-        assert_eq!(
-            [
-                growing.lost(),
-                growing.lost_at_start(),
-                growing.gaps(),
-                growing.went_back(),
-                growing.untracked()
-            ],
-            counts
-        );
+        assert_eq!((counts_of(&loss), counts_of(&growing)), (counts, counts));
         let threads: HashMap<u64, u64> = loss.threads().collect();
         assert!(threads == model.threads.iter().map(|(thread, counted)| (*thread, counted.lost)).collect());
         assert!(seen.len() <= 4 || cramped.untracked() > 0 || cramped.threads().count() <= 4);

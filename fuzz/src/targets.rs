@@ -3,6 +3,18 @@ use std::{fs, panic, thread};
 
 use crate::{Property, corpus, regressions};
 
+/// Makes a program the fuzz target of a property. Without `cfg(fuzzing)`, the program does nothing.
+#[macro_export]
+macro_rules! target {
+    ($property:path) => {
+        #[cfg(fuzzing)]
+        libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $property(bytes));
+
+        #[cfg(not(fuzzing))]
+        fn main() {}
+    };
+}
+
 /// Returns whether the property holds for these bytes.
 #[must_use]
 pub fn holds(property: Property, bytes: &[u8]) -> bool {
@@ -38,6 +50,6 @@ pub fn assert_targets_are(properties: &[(&str, Property)], folder: &str, library
     let files = properties.iter().map(|(name, _)| format!("fuzz_targets/{name}.rs"));
     assert_eq!(targets, files.clone().map(|file| format!("{file:?}")).collect::<Vec<_>>());
     for ((name, _), file) in properties.iter().zip(files) {
-        assert!(read(&file).contains(&format!("|bytes: &[u8]| {library}::{name}(bytes)")), "{file}");
+        assert!(read(&file).contains(&format!("target!({library}::{name})")), "{file}");
     }
 }

@@ -2,12 +2,13 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use ipc_proto::Guid;
 use nettrace::{
     BlockKind, Event, Fields, FileTime, Item, Label, Labels, Limits, Metadata, MetadataBuf, Pairs, Parser,
-    Record, Scalar, SequencePoint, Stack, ThreadEntries, ThreadEntry, ThreadSequence, Trace, TraceWriter,
-    Version, clr, frames,
+    PayloadWriter, Record, Scalar, SequencePoint, Stack, ThreadEntries, ThreadEntry, ThreadSequence, Trace,
+    TraceWriter, Version, clr, frames,
 };
 
 use crate::made_up::put;
 use crate::nettrace::{balanced, nettrace};
+use crate::payload_writer::One;
 use crate::reading::{RecordBytes, debug_bytes, of_event, read};
 use crate::rewrite::rewrite_any;
 use crate::unknown::unknown;
@@ -178,7 +179,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
         }
         (metadata.event_id, metadata.version) = (u.int_in_range(0..=300)?, u.int_in_range(0..=3)?);
         (metadata.keywords, metadata.level) = (u.arbitrary()?, u.int_in_range(0..=6)?);
-        put!(out, writer.describe(&metadata)).expect("there is room");
+        put(out, writer.describe(&metadata));
         made.kinds.push(kind);
     }
     for _ in 0..u.int_in_range(0..=60)? {
@@ -188,15 +189,15 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                     id: u.arbitrary()?,
                     bytes: &[7; 80][..usize::from(u.int_in_range(0u8..=10)?) * 8],
                 };
-                put!(out, writer.stack(&stack)).expect("there is room");
+                put(out, writer.stack(&stack));
                 made.stacks.push(&debug_bytes(&Record::Stack(stack), [(); 0]));
             }
             1 => {
                 let point = SequencePoint { timestamp: u.arbitrary()?, flags: 0, threads: 0 };
-                put!(out, writer.sequence_point(&point)).expect("there is room");
+                put(out, writer.sequence_point(&point));
                 for _ in 0..u.int_in_range(0..=3)? {
                     let row = ThreadSequence { thread: u.arbitrary()?, sequence: u.arbitrary()? };
-                    put!(out, writer.thread_sequence(&row)).expect("there is room");
+                    put(out, writer.thread_sequence(&row));
                     made.others.push(&debug_bytes(&Record::ThreadSequence(row), [(); 0]));
                 }
             }
@@ -204,7 +205,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 let name = short_text(u)?;
                 let index: u64 = u.arbitrary()?;
                 let entries = [ThreadEntry::Name(name.into()), ThreadEntry::ThreadId(u.arbitrary()?)];
-                put!(out, writer.thread(index, entries)).expect("there is room");
+                put(out, writer.thread(index, entries));
                 made.others.push(&debug_bytes(&index, entries));
             }
             3 if v6 => {
@@ -214,7 +215,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                     Label::Text(text.into(), "v".into()),
                     Label::Number("n".into(), u.arbitrary()?),
                 ];
-                put!(out, writer.label_list(u.arbitrary()?, labels)).expect("there is room");
+                put(out, writer.label_list(u.arbitrary()?, labels));
             }
             4 => {
                 out.extend_from_slice(&writer.flush());
@@ -230,7 +231,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 if !v6 {
                     event.activity_id = Guid(if u.arbitrary()? { u.arbitrary()? } else { [0; 16] });
                 }
-                put!(out, writer.event(&event)).expect("there is room");
+                put(out, writer.event(&event));
                 made.events.push(&of_event(&event));
             }
         }
@@ -247,54 +248,29 @@ fn short_text<'a>(u: &mut Unstructured<'a>) -> Result<&'a str> {
 
 /// Generates the fields of an event and a value for each.
 fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar)>)> {
+    const SCALARS: [Scalar; 8] = [
+        Scalar::Int32,
+        Scalar::UInt64,
+        Scalar::Double,
+        Scalar::Guid,
+        Scalar::DateTime,
+        Scalar::Utf16CodeUnit,
+        Scalar::Utf16String,
+        // Only V6 has it.
+        Scalar::Boolean8,
+    ];
     let mut kind = Kind { values: Vec::new(), payload: Vec::new() };
     let mut fields = Vec::new();
     for at in 0..u.int_in_range(0..=6)? {
-        let payload = &mut kind.payload;
-        let (scalar, value) = match u.int_in_range(0..=if v6 { 7 } else { 6 })? {
-            0 => {
-                let n: i32 = u.arbitrary()?;
-                payload.extend(n.to_le_bytes());
-                (Scalar::Int32, format!("Int({n})"))
-            }
-            1 => {
-                let n: u64 = u.arbitrary()?;
-                payload.extend(n.to_le_bytes());
-                (Scalar::UInt64, format!("UInt({n})"))
-            }
-            2 => {
-                let n: f64 = u.arbitrary()?;
-                payload.extend(n.to_le_bytes());
-                (Scalar::Double, format!("Double({n:?})"))
-            }
-            3 => {
-                let id: Guid = u.arbitrary()?;
-                payload.extend(id.0);
-                (Scalar::Guid, format!("Guid({id})"))
-            }
-            4 => {
-                let n: u64 = u.arbitrary()?;
-                payload.extend(n.to_le_bytes());
-                time(n);
-                (Scalar::DateTime, format!("DateTime({:?})", FileTime(n)))
-            }
-            5 => {
-                let n: u16 = u.arbitrary()?;
-                payload.extend(n.to_le_bytes());
-                (Scalar::Utf16CodeUnit, format!("CodeUnit({n})"))
-            }
-            6 => {
-                let text = short_text(u)?.replace('\0', "");
-                payload.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
-                (Scalar::Utf16String, format!("Text({:?})", nettrace::Str::from(&text[..])))
-            }
-            _ => {
-                let is: bool = u.arbitrary()?;
-                payload.push(is.into());
-                (Scalar::Boolean8, format!("Boolean({is})"))
-            }
-        };
-        kind.values.push(value);
+        let scalar = SCALARS[u.int_in_range(0..=if v6 { 7 } else { 6 })?];
+        let value = One::arbitrary(scalar, u)?.without_nul();
+        if let (Scalar::DateTime, One::UInt(ticks)) = (scalar, &value) {
+            time(*ticks);
+        }
+        let mut buf = [0; 256];
+        let payload = value.write(scalar, PayloadWriter::new(&mut buf)).finish();
+        kind.payload.extend_from_slice(payload.expect("there is room"));
+        kind.values.push(value.expected(scalar));
         fields.push((format!("f{at}"), scalar));
     }
     if fields.is_empty() {

@@ -18,13 +18,13 @@ use nettrace::{Limits, Metadata, Parser, Record, Version};
 /// The inputs that fuzzing has found, and those that once failed.
 #[test]
 fn stored_inputs_hold() {
-    ipc_fuzz::assert_stored_inputs_hold(&PROPERTIES);
+    ipc_fuzz::assert_stored_inputs_hold(PROPERTIES);
 }
 
 /// Each property is a fuzz target, and each fuzz target is a property.
 #[test]
 fn every_property_is_a_target() {
-    ipc_fuzz::assert_targets_are(&PROPERTIES, env!("CARGO_MANIFEST_DIR"), "ipc_fuzz");
+    ipc_fuzz::assert_targets_are(PROPERTIES, env!("CARGO_MANIFEST_DIR"), "ipc_fuzz");
 }
 
 fn each_input(property: Property) {

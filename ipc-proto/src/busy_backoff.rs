@@ -9,14 +9,6 @@
 /// short command delays the client little.
 ///
 /// It is the rule of a client. A runtime that finds no monitor waits longer: see [`port::Backoff`](crate::port::Backoff).
-///
-/// ```
-/// use ipc_proto::BusyBackoff;
-///
-/// let mut backoff = BusyBackoff::new();
-/// let pauses: Vec<_> = (0..8).map(|_| backoff.next()).collect();
-/// assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 50, 50]);
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusyBackoff {
     /// The next pause.

@@ -2,6 +2,8 @@
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
+use crate::sentences::sentences;
+
 /// The name of the Unix socket at which a runtime listens.
 ///
 /// ```text
@@ -42,7 +44,8 @@ impl SocketName {
     /// Returns the name as text. It does not allocate.
     #[must_use]
     pub fn to_text(&self) -> SocketNameText {
-        SocketNameText::of(PREFIX, self.process_id, self.disambiguation_key)
+        let Self { process_id, disambiguation_key } = self;
+        NameText::of(format_args!("{PREFIX}{process_id}-{disambiguation_key}{SUFFIX}"))
     }
 }
 impl fmt::Display for SocketName {
@@ -81,7 +84,8 @@ impl RouterSocketName {
     /// Returns the name as text. It does not allocate.
     #[must_use]
     pub fn to_text(&self) -> SocketNameText {
-        SocketNameText::of(ROUTER_PREFIX, self.process_id, self.start_seconds)
+        let Self { process_id, start_seconds } = self;
+        NameText::of(format_args!("{ROUTER_PREFIX}{process_id}-{start_seconds}{SUFFIX}"))
     }
 }
 impl fmt::Display for RouterSocketName {
@@ -90,15 +94,20 @@ impl fmt::Display for RouterSocketName {
     }
 }
 
-/// The text of a [`SocketName`] or a [`RouterSocketName`], on the stack.
+/// The text of a name of at most `N` bytes, on the stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SocketNameText(heapless::String<MAX_LEN>);
+pub struct NameText<const N: usize>(heapless::String<N>);
 
-impl SocketNameText {
-    fn of(prefix: &str, process_id: u32, second: u64) -> Self {
+/// The text of a [`SocketName`] or a [`RouterSocketName`].
+pub type SocketNameText = NameText<MAX_LEN>;
+/// The text of a [`PipeName`].
+pub type PipeNameText = NameText<PIPE_MAX_LEN>;
+
+impl<const N: usize> NameText<N> {
+    fn of(name: fmt::Arguments<'_>) -> Self {
         let mut text = heapless::String::new();
-        // It fits: MAX_LEN is the length of the longest name.
-        let _ = write!(text, "{prefix}{process_id}-{second}{SUFFIX}");
+        // It fits: N is the length of the longest name.
+        let _ = text.write_fmt(name);
         Self(text)
     }
 
@@ -108,20 +117,17 @@ impl SocketNameText {
         &self.0
     }
 }
-impl AsRef<str> for SocketNameText {
+impl<const N: usize> AsRef<str> for NameText<N> {
     fn as_ref(&self) -> &str {
         self.as_str()
     }
 }
 
-/// The text is not the name of a runtime's socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseSocketNameError;
-
-impl fmt::Display for ParseSocketNameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket, or of dsrouter's")
-    }
+sentences! {
+    /// The text is not the name of a runtime's socket.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ParseSocketNameError =
+        "not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket, or of dsrouter's";
 }
 impl core::error::Error for ParseSocketNameError {}
 
@@ -165,10 +171,7 @@ impl PipeName {
     /// Returns the name as text. It does not allocate.
     #[must_use]
     pub fn to_text(&self) -> PipeNameText {
-        let mut text = heapless::String::new();
-        // It fits: PIPE_MAX_LEN is the length of the longest name.
-        let _ = write!(text, "{PREFIX}{}", self.process_id);
-        PipeNameText(text)
+        NameText::of(format_args!("{PREFIX}{}", self.process_id))
     }
 }
 impl fmt::Display for PipeName {
@@ -177,31 +180,10 @@ impl fmt::Display for PipeName {
     }
 }
 
-/// The text of a [`PipeName`], on the stack.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct PipeNameText(heapless::String<PIPE_MAX_LEN>);
-
-impl PipeNameText {
-    /// Returns the text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-impl AsRef<str> for PipeNameText {
-    fn as_ref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-/// The text is not the name of a runtime's pipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParsePipeNameError;
-
-impl fmt::Display for ParsePipeNameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the name of a runtime's pipe, dotnet-diagnostic-PID")
-    }
+sentences! {
+    /// The text is not the name of a runtime's pipe.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ParsePipeNameError = "not the name of a runtime's pipe, dotnet-diagnostic-PID";
 }
 impl core::error::Error for ParsePipeNameError {}
 

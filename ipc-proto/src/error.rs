@@ -5,13 +5,6 @@ use crate::wire::{BufferTooSmall, WireError, WireErrorKind};
 use crate::{Code, HResult};
 
 /// An error in the bytes of a message, and its place.
-///
-/// ```
-/// use ipc_proto::{DecodeErrorKind, Message};
-///
-/// let error = Message::parse(b"DOTNET_IPC_V2\0").unwrap_err();
-/// assert_eq!((error.kind, error.offset), (DecodeErrorKind::BadMagic, 12));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
     /// The kind of error.
@@ -89,14 +82,6 @@ impl From<DecodeError> for HResult {
 }
 
 /// An error of encoding a value, or of an answer.
-///
-/// ```
-/// use ipc_proto::{EncodeError, GetProcessInfo2, Command, encode};
-///
-/// let mut small = [0; 8];
-/// let error = encode(GetProcessInfo2::CODE, &GetProcessInfo2 {}, &mut small).unwrap_err();
-/// assert_eq!(error, EncodeError::BufferTooSmall { needed: 20 });
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {

@@ -19,23 +19,7 @@
 //! | [`SendEnvironment`] | server: the environment after its answer to `GetProcessEnvironment` | nothing |
 //!
 //! A [`Session`] has two connections and steps of its own. The same loop drives every other exchange, over any transport; for
-//! `async fn`s it has two `.await`s, and for a transport that is polled it is [`poll_exchange`]:
-//!
-//! ```
-//! use ipc_proto::{Exchange, Step};
-//! use std::io::{self, Read, Write};
-//!
-//! fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> io::Result<()> {
-//!     loop {
-//!         let n = match exchange.step() {
-//!             Step::Send(bytes) => stream.write(bytes)?,
-//!             Step::Receive(space) => stream.read(space)?,
-//!             Step::Done => return Ok(()),
-//!         };
-//!         exchange.advance(n).map_err(io::Error::other)?;
-//!     }
-//! }
-//! ```
+//! `async fn`s it has two `.await`s, and for a transport that is polled it is [`poll_exchange`]. See [`Exchange`].
 mod advertise;
 mod call;
 mod counted;
@@ -71,16 +55,18 @@ pub enum Step<'m> {
 ///
 /// ```
 /// use ipc_proto::{Exchange, Step};
+/// use std::io::{self, Read, Write};
 ///
-/// /// Returns the number of bytes that can be moved now, without moving them.
-/// fn pending(exchange: &mut impl Exchange) -> usize {
-///     match exchange.step() {
-///         Step::Send(bytes) => bytes.len(),
-///         Step::Receive(space) => space.len(),
-///         Step::Done => 0,
+/// fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> io::Result<()> {
+///     loop {
+///         let n = match exchange.step() {
+///             Step::Send(bytes) => stream.write(bytes)?,
+///             Step::Receive(space) => stream.read(space)?,
+///             Step::Done => return Ok(()),
+///         };
+///         exchange.advance(n).map_err(io::Error::other)?;
 ///     }
 /// }
-/// assert_eq!(pending(&mut ipc_proto::ReceiveAdvertise::new()), 34);
 /// ```
 pub trait Exchange {
     /// Returns the next action. Without [`advance`](Self::advance) in between, it stays the same.

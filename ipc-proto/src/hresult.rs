@@ -13,7 +13,7 @@ use core::fmt;
 /// assert_eq!(refused, HResult::UNKNOWN_COMMAND);
 /// assert_eq!(refused.to_string(), "0x80131385");
 /// assert_eq!(refused.name(), Some("DS_IPC_E_UNKNOWN_COMMAND"));
-/// assert_eq!(HResult::from_win32(126), HResult(0x8007_007e));
+/// assert_eq!(HResult::from_win32(126), HResult::MOD_NOT_FOUND);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -24,10 +24,6 @@ impl HResult {
     pub const OK: Self = Self(0);
 
     /// Returns the result code of an error number of the operating system: `HRESULT_FROM_WIN32`.
-    ///
-    /// ```
-    /// assert_eq!(ipc_proto::HResult::from_win32(203), ipc_proto::HResult::ENVVAR_NOT_FOUND);
-    /// ```
     #[must_use]
     pub const fn from_win32(error: u16) -> Self {
         Self(0x8007_0000 | error as u32)

@@ -42,7 +42,9 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 
 use crate::types::{EventLevel, SessionId};
-use crate::wire::{Path, Reader, Visitor, WireError, Writer, decode_prefix, to_u32, wire_enum};
+use crate::wire::{
+    Path, Reader, Visitor, WireError, Writer, decode, decode_prefix, to_u32, wire_enum, wire_struct,
+};
 use crate::{
     Array, Code, Command, Continuation, Decode, Encode, HResult, Message, ParsePipeNameError,
     ParseSocketNameError, Parsed, PipeName, SocketName, Text,
@@ -66,20 +68,6 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DraftSocketName(pub SocketName);
 
-impl fmt::Display for DraftSocketName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        then(self.0.to_text().as_str(), f)
-    }
-}
-impl FromStr for DraftSocketName {
-    type Err = ParseSocketNameError;
-
-    /// Parses a name as strictly as today's names are parsed.
-    fn from_str(s: &str) -> Result<Self, ParseSocketNameError> {
-        now(s).map(Self).ok_or(ParseSocketNameError)
-    }
-}
-
 /// The name of a pipe in the draft, on Windows, without its prefix `\\.\pipe\`.
 ///
 /// ```text
@@ -98,28 +86,29 @@ impl FromStr for DraftSocketName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DraftPipeName(pub PipeName);
 
-impl fmt::Display for DraftPipeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        then(self.0.to_text().as_str(), f)
-    }
-}
-impl FromStr for DraftPipeName {
-    type Err = ParsePipeNameError;
-
-    /// Parses a name as strictly as today's names are parsed.
-    fn from_str(s: &str) -> Result<Self, ParsePipeNameError> {
-        now(s).map(Self).ok_or(ParsePipeNameError)
-    }
-}
-
 /// The prefixes of names in the draft and today. The rest is the same.
 const THEN: &str = "dotnetcore-";
 const NOW: &str = "dotnet-";
 
-/// Writes a name of today with the prefix of the draft.
-fn then(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{THEN}{}", name.strip_prefix(NOW).unwrap_or_default())
+macro_rules! draft_name {
+    ($name:ident, $error:ident) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{THEN}{}", self.0.to_text().as_str().strip_prefix(NOW).unwrap_or_default())
+            }
+        }
+        impl FromStr for $name {
+            type Err = $error;
+
+            /// Parses a name as strictly as today's names are parsed.
+            fn from_str(s: &str) -> Result<Self, $error> {
+                now(s).map(Self).ok_or($error)
+            }
+        }
+    };
 }
+draft_name!(DraftSocketName, ParseSocketNameError);
+draft_name!(DraftPipeName, ParsePipeNameError);
 
 /// Parses a name of the draft as the name of today with the same parts.
 fn now<N: FromStr>(s: &str) -> Option<N> {
@@ -186,19 +175,11 @@ impl Encode for DraftCollectTracing<'_> {
         }
     }
 }
-impl<'a> Decode<'a> for DraftCollectTracing<'a> {
-    const MIN_LEN: usize = 12;
-
-    fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
-        Ok(Self { circular_buffer_mb: r.read()?, output_path: r.read()?, providers: r.read()? })
-    }
-
-    fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
-        u32::inspect(r, &Path::Field(path, "circular_buffer_mb"), visitor)?;
-        Text::inspect(r, &Path::Field(path, "output_path"), visitor)?;
-        Array::<DraftProvider<'a>>::inspect(r, &Path::Field(path, "providers"), visitor)
-    }
-}
+wire_struct!(@decode ['a] DraftCollectTracing {
+    circular_buffer_mb: u32,
+    output_path: Text<'a>,
+    providers: Array<'a, DraftProvider<'a>>,
+});
 impl Command for DraftCollectTracing<'_> {
     const CODE: Code = Code(0x0202);
     const NAME: &'static str = "CollectTracing";
@@ -269,13 +250,6 @@ wire_enum! {
     /// The payload of an Error answer in the draft, instead of an [`HResult`].
     ///
     /// Erratum: the draft's table gives such an answer 28 bytes; it has 24.
-    ///
-    /// ```
-    /// use ipc_proto::legacy::DraftErrorCode;
-    ///
-    /// assert_eq!(DraftErrorCode::UNKNOWN_MAGIC, DraftErrorCode(3));
-    /// assert_eq!(DraftErrorCode(9).0, 9); // an unknown code is a value too
-    /// ```
     pub struct DraftErrorCode(u32) {
         /// Success.
         OK = 0,
@@ -328,16 +302,6 @@ wire_enum! {
 /// ```
 ///
 /// The layout of the rest is not documented, so it is preserved as bytes.
-///
-/// ```
-/// use ipc_proto::legacy::{OldMessageType, OldRequest};
-///
-/// let bytes = [1, 4, 0, 0, 42, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
-/// let stop: OldRequest<'_> = ipc_proto::wire::decode(&bytes)?;
-/// assert_eq!(stop.message_type, OldMessageType::STOP_EVENT_PIPE_TRACING);
-/// assert_eq!((stop.process_id, stop.rest.len()), (42, 8));
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct OldRequest<'a> {
@@ -397,38 +361,26 @@ pub enum Legacy<'a> {
 /// ```
 #[must_use]
 pub fn recognise(bytes: &[u8]) -> Option<Legacy<'_>> {
-    let Ok(parsed) = Message::parse(bytes) else { return old(bytes) };
-    match parsed {
-        Parsed::Complete { value, used } if used == bytes.len() => match value.code {
-            DraftCollectTracing::CODE => collect_tracing(&value),
-            Code::ERROR => error(&value),
-            _ => None,
-        },
-        Parsed::Complete { .. } | Parsed::Partial { .. } => None,
+    let Ok(parsed) = Message::parse(bytes) else {
+        let known = |old: &OldRequest<'_>| old.message_type.name().is_some() && old.process_id > 0;
+        return decode(bytes).ok().filter(known).map(Legacy::Old);
+    };
+    let Parsed::Complete { value: message, used } = parsed else { return None };
+    match message.code {
+        _ if used < bytes.len() => None,
+        // A request that today's rules refuse is still a request of today.
+        DraftCollectTracing::CODE if all_of::<crate::CollectTracing<'_>>(&message).is_some() => None,
+        DraftCollectTracing::CODE => all_of(&message).map(Legacy::CollectTracing),
+        Code::ERROR => {
+            let small = DraftErrorCode::BAD_ENCODING..=DraftErrorCode::BAD_INPUT;
+            all_of(&message).filter(|code| small.contains(code)).map(Legacy::Error)
+        }
+        _ => None,
     }
-}
-
-fn collect_tracing<'a>(message: &Message<'a>) -> Option<Legacy<'a>> {
-    // A request that today's rules refuse is still a request of today.
-    if all_of::<crate::CollectTracing<'_>>(message).is_some() {
-        return None;
-    }
-    all_of(message).map(Legacy::CollectTracing)
 }
 
 /// Decodes the whole payload as a `T`.
 fn all_of<'a, T: Decode<'a>>(message: &Message<'a>) -> Option<T> {
     let (value, rest) = decode_prefix(message.payload).ok()?;
     rest.is_empty().then_some(value)
-}
-
-fn error<'a>(message: &Message<'a>) -> Option<Legacy<'a>> {
-    let small = DraftErrorCode::BAD_ENCODING..=DraftErrorCode::BAD_INPUT;
-    all_of(message).filter(|code| small.contains(code)).map(Legacy::Error)
-}
-
-fn old(bytes: &[u8]) -> Option<Legacy<'_>> {
-    let request: OldRequest<'_> = Reader::new(bytes).read().ok()?;
-    let known = request.message_type.name().is_some() && request.process_id > 0;
-    known.then_some(Legacy::Old(request))
 }

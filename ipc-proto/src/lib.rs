@@ -27,6 +27,7 @@ pub mod legacy;
 mod message;
 pub mod plan;
 pub mod port;
+mod sentences;
 pub mod wire;
 
 pub use advertise::Advertise;
@@ -40,7 +41,7 @@ pub use command::table::*;
 pub use command::violation::Violation;
 pub use command::{Command, CommandInfo, Continuation, types};
 pub use endpoint::{
-    ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
+    NameText, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
     SocketNameText,
 };
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};

@@ -95,17 +95,7 @@ pub(crate) fn check_magic(bytes: &[u8]) -> Result<(), DecodeError> {
     }
 }
 
-/// A message: a code, and a payload whose layout depends on the code.
-///
-/// ```
-/// use ipc_proto::{Code, Message, Parsed};
-///
-/// let bytes = b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0 and what follows";
-/// assert_eq!(Message::parse(&bytes[..19])?, Parsed::Partial { needed: 20 });
-/// let message = Message { code: Code(0x0408), payload: &[] };
-/// assert_eq!(Message::parse(bytes)?, Parsed::Complete { value: message, used: 20 });
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
+/// A message: a code, and a payload whose layout depends on the code. [`Parsed`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Message<'a> {

@@ -12,17 +12,8 @@
 //!
 //! Section "Encoding" of the specification. Its phrase "GUID little-endian" could mean one 128-bit little-endian number; the
 //! wire has .NET's mixed layout.
-//!
-//! ```
-//! use ipc_proto::wire::{Reader, Text, decode_prefix};
-//!
-//! let bytes = [2, 0, 0, 0, b'h', 0, 0, 0, 0xff];
-//! let (text, rest) = decode_prefix::<Text<'_>>(&bytes)?;
-//! assert_eq!(text, "h");
-//! assert_eq!(rest, [0xff]);
-//! # Ok::<(), ipc_proto::wire::WireError>(())
-//! ```
 mod array;
+mod convert;
 mod decode;
 mod digits;
 mod encode;
@@ -36,6 +27,7 @@ mod text;
 mod writer;
 
 pub use array::{Array, Iter};
+pub use convert::{low_u8, low_u16, low_u32, to_u32, to_u64, to_usize};
 pub use decode::{Decode, decode, decode_prefix};
 pub(crate) use digits::hex_digit;
 pub use digits::number;
@@ -43,7 +35,6 @@ pub use encode::Encode;
 pub use error::{BufferTooSmall, WireError, WireErrorKind};
 pub use guid::{Guid, ParseGuidError};
 pub use inspect::{Part, PartValue, Path, Visitor};
-pub use int::{low_u8, low_u16, low_u32, to_u32, to_u64, to_usize};
 pub use reader::Reader;
 #[cfg(feature = "alloc")]
 pub use text::TextBuf;

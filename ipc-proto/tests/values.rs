@@ -97,13 +97,13 @@ fn an_owned_text_is_the_text() {
 
     let owned = TextBuf::from("Grüße");
     assert_eq!(owned.as_text(), Text::from("Grüße"));
-    assert_eq!(TextBuf::from(owned.as_text()), owned);
+    assert_eq!(owned.as_text().to_text_buf(), owned);
     assert_eq!((owned == *"Grüße", owned == "Grüße"), (true, true));
     assert_eq!((owned == *"Gruß", owned == "Gruß"), (false, false));
     assert_eq!((owned.to_string(), format!("{owned:?}")), ("Grüße".to_owned(), "\"Grüße\"".to_owned()));
     assert!(!owned.is_empty());
-    assert!(TextBuf::from("").is_empty() && TextBuf::from(Text::NULL).is_empty());
-    assert_ne!(TextBuf::from(""), TextBuf::from(Text::NULL));
+    assert!(TextBuf::from("").is_empty() && Text::NULL.to_text_buf().is_empty());
+    assert_ne!(TextBuf::from(""), Text::NULL.to_text_buf());
 }
 
 #[test]

@@ -52,6 +52,14 @@ pub use transport::{ConnectError, Connector, Stream};
 #[cfg(unix)]
 pub use user_events::UserEvents;
 
+/// Parsers of the files in `/proc`, for the fuzz targets of the repository. They are no part of the API.
+#[cfg(unix)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::discover::procfs::{Environ, Mounts, Status};
+    pub use crate::sys::unix::stat::start_and_end;
+}
+
 /// The README of the repository: its examples run as tests.
 #[cfg(all(doctest, unix))]
 #[doc = include_str!("../../README.md")]

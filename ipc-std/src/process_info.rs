@@ -42,12 +42,12 @@ impl From<types::ProcessInfo3<'_>> for ProcessInfo {
         Self {
             process_id: info.process_id,
             runtime_cookie: info.runtime_cookie,
-            command_line: info.command_line.into(),
-            os: info.os.into(),
-            arch: info.arch.into(),
-            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name.into(),
-            clr_product_version: info.clr_product_version.into(),
-            portable_rid: info.portable_rid.into(),
+            command_line: info.command_line.to_text_buf(),
+            os: info.os.to_text_buf(),
+            arch: info.arch.to_text_buf(),
+            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name.to_text_buf(),
+            clr_product_version: info.clr_product_version.to_text_buf(),
+            portable_rid: info.portable_rid.to_text_buf(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Functions of the operating system that the standard library does not offer, with the same names on every system.
 mod credentials;
 #[cfg(unix)]
-mod unix;
+pub(crate) mod unix;
 #[cfg(windows)]
 mod windows;
 

@@ -69,62 +69,31 @@ impl CHalf {
 fn describe(bytes: &[u8]) -> String {
     let mut out = Out { text: String::new(), pick: bytes.iter().copied().map(usize::from).sum() };
     let parsed = Message::parse(bytes);
-    match &parsed {
-        Ok(Parsed::Complete { value, used }) => {
-            out.ok("parse");
-            out.line(format_args!("{} {} {used}", value.code.0, value.payload.len()));
-        }
-        Ok(Parsed::Partial { needed }) => out.line(format_args!("parse: more, {needed}")),
-        Err(e) => out.error("parse", e),
+    if let Some((value, used)) = out.complete("parse", &parsed) {
+        out.ok("parse");
+        out.line(format_args!("{} {} {used}", value.code.0, value.payload.len()));
     }
     out.inspect(bytes, None);
     out.inspect(bytes, Some(Request::ALL[out.pick % Request::ALL.len()].code));
     out.check(bytes, &parsed);
 
     // The payload of an OK answer, or what the C functions return without one.
-    let answer = |out: &mut Out, what: &str| match &parsed {
-        Ok(Parsed::Complete { value, .. }) if value.code == Code::OK => Some(value.payload),
-        Ok(Parsed::Complete { value, .. }) => {
+    let answer = |out: &mut Out, what: &str| {
+        let (value, _) = out.complete(what, &parsed)?;
+        if value.code != Code::OK {
             out.error(what, &ProtocolError::Unexpected(value.code));
-            None
+            return None;
         }
-        Ok(Parsed::Partial { needed }) => {
-            out.line(format_args!("{what}: more, {needed}"));
-            None
-        }
-        Err(e) => {
-            out.error(what, e);
-            None
-        }
+        Some(value.payload)
     };
-    if let Some(payload) = answer(&mut out, "process info") {
-        out.process_info(decode(payload).map(|info: ProcessInfo<'_>| ProcessInfo3 {
-            version: 0,
-            process_id: info.process_id,
-            runtime_cookie: info.runtime_cookie,
-            command_line: info.command_line,
-            os: info.os,
-            arch: info.arch,
-            managed_entrypoint_assembly_name: Text::NULL,
-            clr_product_version: Text::NULL,
-            portable_rid: Text::NULL,
-        }));
-    }
-    if let Some(payload) = answer(&mut out, "process info") {
-        out.process_info(decode(payload).map(|info: ProcessInfo2<'_>| ProcessInfo3 {
-            version: 0,
-            process_id: info.process_id,
-            runtime_cookie: info.runtime_cookie,
-            command_line: info.command_line,
-            os: info.os,
-            arch: info.arch,
-            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
-            clr_product_version: info.clr_product_version,
-            portable_rid: Text::NULL,
-        }));
-    }
-    if let Some(payload) = answer(&mut out, "process info") {
-        out.process_info(decode(payload));
+    for version in 1..=3 {
+        if let Some(payload) = answer(&mut out, "process info") {
+            out.process_info(match version {
+                1 => decode(payload).map(|info: ProcessInfo<'_>| info.into()),
+                2 => decode(payload).map(|info: ProcessInfo2<'_>| info.into()),
+                _ => decode(payload),
+            });
+        }
     }
     if let Some(payload) = answer(&mut out, "session") {
         match decode::<SessionId>(payload) {
@@ -135,13 +104,9 @@ fn describe(bytes: &[u8]) -> String {
             Err(e) => out.error("session", &e),
         }
     }
-    match Advertise::parse(bytes) {
-        Ok(Parsed::Complete { value, .. }) => {
-            out.ok("advertise");
-            out.line(format_args!("{} {} {}", value.process_id, value.future, hex(&value.runtime_cookie.0)));
-        }
-        Ok(Parsed::Partial { needed }) => out.line(format_args!("advertise: more, {needed}")),
-        Err(e) => out.error("advertise", &e),
+    if let Some((value, _)) = out.complete("advertise", &Advertise::parse(bytes)) {
+        out.ok("advertise");
+        out.line(format_args!("{} {} {}", value.process_id, value.future, hex(&value.runtime_cookie.0)));
     }
     out.serve(bytes);
     out.call(bytes);
@@ -200,6 +165,20 @@ impl Out {
             Ok(_) => self.ok(what),
             Err(e) => self.error(what, e),
         }
+    }
+
+    /// Returns a complete value and its length, or writes why there is none.
+    fn complete<'p, T>(
+        &mut self,
+        what: &str,
+        parsed: &'p Result<Parsed<T>, DecodeError>,
+    ) -> Option<(&'p T, usize)> {
+        match parsed {
+            Ok(Parsed::Complete { value, used }) => return Some((value, *used)),
+            Ok(Parsed::Partial { needed }) => self.line(format_args!("{what}: more, {needed}")),
+            Err(e) => self.error(what, e),
+        }
+        None
     }
 
     fn inspect(&mut self, bytes: &[u8], answer_to: Option<Code>) {

@@ -1,8 +1,8 @@
 //! Properties of the analyses, and of the parsers of `ipc-std` and of the tool, that hold for all bytes.
 //!
 //! Each property is a function of any bytes that panics where it does not hold. It runs as a fuzz target, with random
-//! input (`tests/properties.rs`), and over stored inputs (`tests/smoke.rs`). Parsers that are private to their package
-//! are compiled here once more from their files, so that no package exports them.
+//! input (`tests/properties.rs`), and over stored inputs (`tests/smoke.rs`). The parsers of `ipc-std` are in its hidden
+//! module `fuzzing`, those of the tool in its library.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -19,24 +19,6 @@ mod proc_files;
 mod socket_names;
 mod trace_reader;
 mod wire_log;
-
-/// Modules of the tool, in its folders.
-#[allow(dead_code, reason = "the tool uses all of it")]
-mod args;
-#[allow(dead_code, reason = "the tool uses all of it")]
-mod input;
-mod output;
-#[allow(dead_code, reason = "the tool uses all of it")]
-mod recording;
-
-/// Modules of `ipc-std`.
-#[cfg(unix)]
-#[allow(dead_code, reason = "ipc-std uses all of it")]
-#[path = "../../../ipc-std/src/discover/procfs/text.rs"]
-mod procfs;
-#[cfg(unix)]
-#[path = "../../../ipc-std/src/sys/unix/stat.rs"]
-mod stat;
 
 pub use analyses::{collections, counters, names, profiles};
 pub use conformance_case::conformance_case;

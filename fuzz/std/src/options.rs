@@ -1,9 +1,7 @@
-use crate::args::durations;
-use crate::args::only_arg::OnlyArg;
-use crate::output::hex;
-use crate::recording::event_ids::EventIds;
-use crate::recording::keywords;
-use crate::recording::provider::{self, ProviderList, ProviderSpec};
+use dotnet_ipc::event_ids::EventIds;
+use dotnet_ipc::only_arg::OnlyArg;
+use dotnet_ipc::provider::{self, ProviderList, ProviderSpec};
+use dotnet_ipc::{durations, hex, keywords};
 
 /// Checks the little languages of the tool's options: durations, `--only`, `--provider`, `--event-ids`, keywords,
 /// levels and hexadecimal digits. Accepted text has the same meaning when it is written from what it means. Refusals

@@ -2,8 +2,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::procfs::{Environ, Mounts, Status};
-use crate::stat::start_and_end;
+use ipc_std::fuzzing::{Environ, Mounts, Status, start_and_end};
 
 /// Checks the files of `/proc`: any bytes as each of them are harmless, and what a kernel writes for any name, path, or
 /// variable is read as it was.

@@ -1,6 +1,5 @@
+use dotnet_ipc::decode_input::{Input, log_line};
 use serde_json::Value;
-
-use crate::input::decode_input::{Input, log_line};
 
 /// Checks the input of `decode`: any bytes are harmless, a refusal of a log states a line of it, and the messages of a
 /// log are read as they were written.

@@ -9,8 +9,7 @@ use core::fmt;
 use ipc_proto::wire::{to_u32, to_usize};
 
 use crate::StackId;
-use crate::frames::Frames;
-use crate::names::{FrameId, Names};
+use crate::names::{FrameId, Names, Snapshot};
 use crate::place::{at, at_mut};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
 
@@ -141,7 +140,7 @@ impl CallTree {
         let root = Node::new(FrameId::UNKNOWN, NONE);
         let mut tree = Self { nodes: alloc::vec![root] };
         let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
-        let mut frames = Frames::new(names);
+        let mut frames = Snapshot::new(names);
         // Callers come before their callees.
         let mut places = alloc::vec![0_u32; stacks.len()];
         for (stack, (caller, address)) in (1..).zip(stacks.iter()) {

@@ -15,7 +15,7 @@ mod counter_event;
 mod counter_plan;
 mod counter_reader;
 mod exponential_histogram;
-mod fields;
+mod field_values;
 mod latest_samples;
 mod sample;
 mod selection;

@@ -1,5 +1,14 @@
-//! Fields of single events by their names.
+//! Single events: their ids, and their fields by name.
 use nettrace::{Str, TraceEvent};
+
+use crate::KnownProvider;
+
+/// Returns the id of an event of the runtime's provider; `None` for events of others.
+pub(crate) fn runtime_event_id(event: &TraceEvent<'_>) -> Option<u32> {
+    let metadata = event.metadata()?;
+    let is_runtime = KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime);
+    is_runtime.then_some(metadata.event_id)
+}
 
 pub(crate) fn number(event: &TraceEvent<'_>, field: &str) -> Option<u64> {
     event.field(field)?.as_u64()

@@ -10,7 +10,6 @@ pub mod counters;
 mod durations;
 mod event_fields;
 pub mod formats;
-mod frames;
 pub mod gc;
 pub mod jit;
 mod known_provider;
@@ -20,6 +19,7 @@ mod place;
 mod rows;
 pub mod samples;
 mod stacks;
+mod text;
 
 pub use durations::Durations;
 pub use known_provider::KnownProvider;

@@ -28,10 +28,9 @@ use alloc::vec::Vec;
 
 use nettrace::TraceEvent;
 
-use crate::KnownProvider;
 use crate::call_tree::{CallTree, Order};
 use crate::durations::elapsed;
-use crate::event_fields::allocated;
+use crate::event_fields::{allocated, runtime_event_id};
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
@@ -192,17 +191,14 @@ impl Live {
         self.start.get_or_insert(time);
         self.has_events = true;
         self.samples.event(event);
-        let Some(metadata) = event.metadata() else { return };
-        if KnownProvider::of(metadata.provider) != Some(KnownProvider::Runtime) {
-            return;
-        }
-        match metadata.event_id {
-            ALLOCATION_TICK => {
+        match runtime_event_id(event) {
+            None => {}
+            Some(ALLOCATION_TICK) => {
                 let amount = allocated(event);
                 self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
             }
-            EXCEPTION_THROWN => self.counts.exceptions = self.counts.exceptions.saturating_add(1),
-            id => {
+            Some(EXCEPTION_THROWN) => self.counts.exceptions = self.counts.exceptions.saturating_add(1),
+            Some(id) => {
                 self.collections.runtime_event(event, id);
                 while let Some(collection) = self.collections.pop() {
                     self.counts.collections = self.counts.collections.saturating_add(1);
@@ -357,49 +353,5 @@ impl Total {
                 sum.name.clone_from(&thread.name);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use ipc_proto::wire::to_u64;
-
-    use super::*;
-
-    #[test]
-    fn many_addresses_do_not_remain() {
-        let mut live = Live::default();
-        assert!(live.names_mut().perf_map_line(0, "1000 10 int32 [app] Shop.Cart::Total()"));
-        for (count, remaining) in [(10, 10), (1 << 17, 0)] {
-            for ip in 0..count {
-                live.names_mut().address(0, ip);
-            }
-            live.next_period();
-            assert_eq!(live.samples.names().addresses(), remaining);
-        }
-        let names = live.names_mut();
-        let address = names.address(0, 0x1008);
-        let frame = names.frame(address);
-        assert_eq!(names.text(frame), "app!Shop.Cart::Total()");
-    }
-
-    #[test]
-    fn the_sums_have_a_limit() {
-        let mut total = Total::default();
-        let mut period = Activity::default();
-        for i in 0..Live::FUNCTIONS + 3 {
-            let name = alloc::format!("function{i}").into();
-            let weight = Weight::new(1, true);
-            period.functions.push(FunctionActivity { name, exclusive: weight, inclusive: weight });
-        }
-        for id in 0..5 + to_u64(Live::THREADS) {
-            period.threads.push(ThreadActivity { id, samples: Weight::new(1, false), ..Default::default() });
-        }
-        total.add(&period);
-        total.add(&period);
-        assert_eq!((total.functions.len(), total.threads.len()), (Live::FUNCTIONS, Live::THREADS));
-        assert_eq!(total.numbers.omitted, 2 * (3 + 5));
-        assert_eq!(total.functions.get("function7"), Some(&(Weight::new(2, true), Weight::new(2, true))));
-        assert_eq!(total.threads.get(&7).map(|thread| thread.samples), Some(Weight::new(2, false)));
     }
 }

@@ -38,6 +38,7 @@
 mod code_map;
 mod frames;
 mod modules;
+mod snapshot;
 mod spelling;
 
 use alloc::string::String;
@@ -50,12 +51,13 @@ use self::code_map::CodeMap;
 use self::frames::{Address, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
 use self::modules::{Modules, NO_MODULE, ROWS};
-pub(crate) use self::spelling::push_text;
+pub(crate) use self::snapshot::Snapshot;
 pub use self::spelling::short_name;
-use self::spelling::{MAX_METHOD, cut, is_method, module_name, split_managed, write_name};
+use self::spelling::{MAX_METHOD, cut, is_method, method_name, module_name, split_managed};
 use crate::KnownProvider;
 use crate::event_fields::{number, text};
 use crate::rows::{MethodRow, ModuleRow};
+use crate::text::owned;
 
 /// Names addresses by the events of a trace. The [module](self) has the rules.
 ///
@@ -88,8 +90,6 @@ pub struct Names {
     dropped: u64,
     /// Whether frames are named in short.
     is_short: bool,
-    /// For the text of a row.
-    buffer: String,
 }
 
 impl Names {
@@ -266,13 +266,9 @@ impl Names {
         if row.size == 0 {
             return;
         }
-        let mut text = core::mem::take(&mut self.buffer);
-        write_name(&mut text, row);
         let module = self.modules.of_id(process, row.module);
         let end = row.start.saturating_add(row.size.into());
-        self.insert(process, row.start..end, &text, module);
-        text.clear();
-        self.buffer = text;
+        self.insert(process, row.start..end, &method_name(row), module);
     }
 
     fn unload(&mut self, process: u64, row: &MethodRow<'_>) {
@@ -318,11 +314,7 @@ impl Names {
         }
         let process = process_of(event);
         let module = self.modules.of_mapping(process, number(event, "MappingId"));
-        let mut symbol = core::mem::take(&mut self.buffer);
-        push_text(&mut symbol, name);
-        self.named_range(process, start..last.saturating_add(1), &symbol, module);
-        symbol.clear();
-        self.buffer = symbol;
+        self.named_range(process, start..last.saturating_add(1), &owned(name), module);
     }
 
     /// Adds code that a symbol or a perf map names. Addresses that have a name keep it.
@@ -358,27 +350,4 @@ impl Names {
 /// Returns the process of an event: `0` is the process of the trace, if the trace states one.
 pub(crate) fn process_of(event: &TraceEvent<'_>) -> u64 {
     event.thread().and_then(|thread| thread.process_id()).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn freed_code_takes_no_memory() {
-        let mut names = Names::default();
-        for i in 0..30_000 {
-            names.insert(0, 0x1000..0x1010, &alloc::format!("Dynamic{i}"), NO_MODULE);
-            if i % 10 == 0 {
-                let addresses = [0x1000, 0x1008].map(|ip| names.address(0, ip));
-                let _ = addresses.map(|address| names.frame(address));
-            }
-            if i % 1_000 == 0 {
-                names.forget_addresses();
-                assert_eq!((names.addresses(), names.frames.texts.len()), (0, 0));
-            }
-        }
-        let (methods, bytes) = names.code.memory();
-        assert!(methods < 110 && bytes < 300_000, "{methods} {bytes}");
-    }
 }

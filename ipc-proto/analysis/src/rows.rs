@@ -1,4 +1,4 @@
-//! The rows that name code, by their fixed layouts: later versions append fields, and a reader of the first fields
+//! The rows that name code and threads, by their fixed layouts: later versions append fields, and a reader of the first fields
 //! reads them too.
 use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
@@ -47,6 +47,26 @@ impl<'a> ModuleRow<'a> {
         let [module, _assembly]: [u64; 2] = [r.read()?, r.read()?];
         let [_flags, _reserved]: [u32; 2] = [r.read()?, r.read()?];
         Ok(Self { module, path: text(&mut r), native_path: text(&mut r) })
+    }
+}
+
+/// A thread: ThreadCreated, and the row of the rundown.
+///
+/// ```text
+/// u64 managed id, u64 domain, u32 flags, u32 index, u32 the operating system's id
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadRow {
+    pub(crate) flags: u32,
+    pub(crate) id: u32,
+}
+
+impl ThreadRow {
+    pub(crate) fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [_managed_id, _domain]: [u64; 2] = [r.read()?, r.read()?];
+        let [flags, _index, id]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+        Ok(Self { flags, id })
     }
 }
 

@@ -42,15 +42,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use ipc_proto::wire::{Reader, to_u32, to_usize};
+use ipc_proto::wire::{to_u32, to_usize};
 use nettrace::{EventSelector, Metadata, Str, TraceEvent};
 
 pub use self::clock::{Clock, Unit};
 use crate::durations::elapsed;
 use crate::event_fields::{allocated, number};
 use crate::known_provider::is_name;
-use crate::names::{Names, process_of, push_text};
+use crate::names::{Names, process_of};
 use crate::place::at_mut;
+use crate::rows::ThreadRow;
+use crate::text::push_text;
 use crate::{KnownProvider, StackId, Stacks};
 
 /// What a stack of a thread weighs.
@@ -360,15 +362,9 @@ impl Samples {
         Some(number)
     }
 
-    /// ThreadCreated, and the row of the rundown: what the runtime uses a thread for.
-    ///
-    /// ```text
-    /// u64 managed id, u64 domain, u32 flags, u32 index, u32 the operating system's id
-    /// ```
+    /// Names a thread by what the runtime uses it for.
     fn thread_row(&mut self, event: &TraceEvent<'_>) {
-        let mut r = Reader::new(event.header.payload);
-        let _managed_id_and_domain = r.bytes(16);
-        let (Ok(flags), Ok(_), Ok(id)) = (r.read::<u32>(), r.read::<u32>(), r.read::<u32>()) else { return };
+        let Ok(ThreadRow { flags, id }) = ThreadRow::decode(event.header.payload) else { return };
         let name = match flags {
             _ if flags & 2 != 0 => FINALIZER,
             _ if flags & 4 != 0 => ".NET ThreadPool",

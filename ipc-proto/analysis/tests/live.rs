@@ -15,6 +15,7 @@ use nettrace_analysis::KnownProvider;
 use nettrace_analysis::call_tree::{CallTree, Order};
 use nettrace_analysis::gc::Collections;
 use nettrace_analysis::live::{Activity, Live};
+use nettrace_analysis::names::Names;
 use nettrace_analysis::samples::{Clock, Samples, Weight};
 
 use crate::runtime_events::{Written, each_event, path};
@@ -180,4 +181,55 @@ fn allocations_and_exceptions_of_a_period() {
     assert_eq!((empty.allocated, empty.exceptions, empty.span), (0, 0, 0));
     assert_eq!((empty.per_second(1), empty.paused_share(), empty.running_threads()), (0.0, 0.0, 0.0));
     assert_eq!(live.total().allocated, 200_000);
+}
+
+/// The addresses of a period with few of them remain for the next one. Those of many periods exceed the limit of names.
+#[test]
+fn many_addresses_do_not_remain() {
+    let mut live = Live::default();
+    assert!(live.names_mut().perf_map_line(0, "1000 10 int32 [app] Shop.Cart::Total()"));
+    let few = [1, 2, 3].map(|ip| live.names_mut().address(0, ip));
+    live.next_period();
+    assert_eq!([1, 2, 3].map(|ip| live.names_mut().address(0, ip)), few);
+    for _ in 0..=Names::ADDRESSES >> 17 {
+        for ip in 0..1 << 17 {
+            live.names_mut().address(0, ip << 20);
+        }
+        live.next_period();
+    }
+    let names = live.names_mut();
+    let address = names.address(0, 0x1008);
+    let frame = names.frame(address);
+    assert_eq!(names.text(frame), "app!Shop.Cart::Total()");
+}
+
+#[test]
+fn the_sums_have_a_limit() {
+    const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+    const FRAMES: u64 = 100;
+    let (functions, threads) = (Live::FUNCTIONS as u64 + 16, Live::THREADS as u64 + 5);
+    assert_eq!(functions % FRAMES, 0);
+    let running = 2_u32.to_le_bytes();
+    let mut trace = Written::new();
+    for thread in 0..threads {
+        trace.event_of(SAMPLER, thread, thread, (0, 0), &running);
+        if thread < functions / FRAMES {
+            let frames = (0..FRAMES).map(|frame| 0x1000 + 0x10 * (thread * FRAMES + frame));
+            trace.stack(&frames.collect::<Vec<_>>());
+        }
+    }
+    let (trace, mut live) = (trace.bytes(), Live::default());
+    for function in 0..functions {
+        let line = format!("{:x} 10 [app] function{function}", 0x1000 + 0x10 * function);
+        assert!(live.names_mut().perf_map_line(0, &line));
+    }
+    for _ in 0..2 {
+        each_event(&trace, |event| live.event(event));
+        assert_eq!(live.next_period().omitted, 0);
+    }
+    let total = live.total();
+    assert_eq!((total.functions.len(), total.threads.len()), (Live::FUNCTIONS, Live::THREADS));
+    assert_eq!(total.omitted, 2 * (16 + 5));
+    assert!(total.threads.iter().all(|thread| thread.samples.running == 2));
+    assert!(total.functions.iter().all(|function| function.inclusive.running == 2));
 }

@@ -14,10 +14,10 @@ use nettrace::{
     Event, EventAssembler, Fields, Limits, Metadata, Progress, Scalar, Trace, TraceEvent, TraceWriter,
     Version,
 };
-use nettrace_analysis::names::{AddressId, Names};
+use nettrace_analysis::names::Names;
 use nettrace_analysis::{KnownProvider, StackId, Stacks};
 
-use crate::runtime_events::{Written, each_event};
+use crate::runtime_events::Written;
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/analysis").join(name)
@@ -118,17 +118,20 @@ fn short_names() {
     assert_eq!(names.text(label), "EventName: a!b(c)/d");
 }
 
-const LOAD: (u32, u32) = (143, 1);
-const UNLOAD: (u32, u32) = (144, 1);
-
 /// Returns the row of a method.
 fn method(start: u64, name: &str) -> Vec<u8> {
-    row(&[1, 7, start], &[0x10, 0, 8], &["", name, "void ()"])
+    let mut payload: Vec<u8> = [1, 7, start].iter().flat_map(|number: &u64| number.to_le_bytes()).collect();
+    payload.extend([0x10_u32, 0, 8].iter().flat_map(|number| number.to_le_bytes()));
+    let texts = ["", name, "void ()"].map(|text| text.encode_utf16().chain([0]).collect::<Vec<u16>>());
+    payload.extend(texts.concat().iter().flat_map(|unit| unit.to_le_bytes()));
+    payload
 }
 
 /// Dynamic methods: the addresses of one are used again for another one.
 #[test]
 fn equal_stacks_of_different_code() {
+    const LOAD: (u32, u32) = (143, 1);
+    const UNLOAD: (u32, u32) = (144, 1);
     const THROWN: (u32, u32) = (80, 1);
     let mut trace = Written::new();
     trace.event(1, 1, LOAD, &method(0x1000, "First"));
@@ -212,7 +215,9 @@ fn mappings_and_symbols() {
 #[test]
 fn a_rundown_names_methods_and_modules() {
     const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-    let module = row(&[7, 1], &[0, 0], &["/shop/Shop.dll", ""]);
+    let mut module: Vec<u8> = [7_u64, 1].iter().flat_map(|number| number.to_le_bytes()).collect();
+    module.extend([0; 8]);
+    module.extend("/shop/Shop.dll".encode_utf16().chain([0, 0]).flat_map(u16::to_le_bytes));
     for (methods, modules) in [((143, 1), (153, 2)), ((144, 1), (154, 2))] {
         let mut trace = Written::new();
         trace.event(1, 1, (80, 1), &[]).stack(&[0x1004]);
@@ -220,229 +225,5 @@ fn a_rundown_names_methods_and_modules() {
         trace.event_of(RUNDOWN, 3, 1, modules, &module);
         let named = named_stacks(&trace.bytes(), true);
         assert_eq!(named, [("shop!Total()".to_owned(), 1)].into(), "{methods:?}");
-    }
-}
-
-/// Returns a payload of numbers, and of texts as UTF-16 with NUL.
-fn row(ids: &[u64], numbers: &[u32], texts: &[&str]) -> Vec<u8> {
-    let ids = ids.iter().flat_map(|id| id.to_le_bytes());
-    let numbers = numbers.iter().flat_map(|number| number.to_le_bytes());
-    let units = texts.iter().flat_map(|text| text.encode_utf16().chain([0]));
-    ids.chain(numbers).chain(units.flat_map(u16::to_le_bytes)).collect()
-}
-
-/// Returns the row of a method of module 7.
-fn cart_method(start: u64, size: u32, name: &str) -> Vec<u8> {
-    row(&[1, 7, start], &[size, 0, 8], &["Shop.Cart", name, "instance void  (int32)"])
-}
-
-/// Takes an event of the runtime.
-fn take(names: &mut Names, id: (u32, u32), payload: &[u8]) {
-    each_event(&Written::new().event(1, 1, id, payload).bytes(), |event| names.event(event));
-}
-
-fn load(names: &mut Names, start: u64, size: u32, name: &str) {
-    take(names, LOAD, &cart_method(start, size, name));
-}
-
-fn unload(names: &mut Names, start: u64, size: u32, name: &str) {
-    take(names, UNLOAD, &cart_method(start, size, name));
-}
-
-fn load_module(names: &mut Names, path: &str, native_path: &str) {
-    take(names, (152, 2), &row(&[7, 1], &[0, 0], &[path, native_path]));
-}
-
-fn text(names: &mut Names, address: AddressId) -> String {
-    let frame = names.frame(address);
-    names.text(frame).into()
-}
-
-/// Returns the name of what is at an address now.
-fn text_at(names: &mut Names, ip: u64) -> String {
-    let address = names.address(0, ip);
-    text(names, address)
-}
-
-#[test]
-fn a_module_names_earlier_methods() {
-    let mut names = Names::default();
-    load(&mut names, 0x1000, 0x10, "Add");
-    let address = names.address(0, 0x1008);
-    assert_eq!(text(&mut names, address), "ManagedModule!Shop.Cart.Add(int32)");
-    load_module(&mut names, "C:\\shop\\Shop.App.dll", "");
-    assert_eq!(text(&mut names, address), "Shop.App!Shop.Cart.Add(int32)");
-    let frame = names.frame(address);
-    assert_eq!(names.short(frame), "Shop.Cart.Add");
-    assert!(names.is_named(frame));
-    // The id is used again.
-    load_module(&mut names, "/shop/Other.ni.dll", "/shop/Other.ni.dll");
-    load(&mut names, 0x2000, 0x10, "Add");
-    assert_eq!(text_at(&mut names, 0x2000), "Other!Shop.Cart.Add(int32)");
-    assert_eq!(text(&mut names, address), "Shop.App!Shop.Cart.Add(int32)");
-}
-
-#[test]
-fn an_address_has_the_name_of_its_time() {
-    let mut names = Names::default();
-    load_module(&mut names, "/shop.dll", "");
-    load(&mut names, 0x1000, 0x20, "First");
-    let first = names.address(0, 0x1010);
-    unload(&mut names, 0x1000, 0x20, "First");
-    // Nothing is there for a while.
-    assert_eq!(text_at(&mut names, 0x1018), "?!?");
-    load(&mut names, 0x1000, 0x10, "Second");
-    // Replaced without an unload.
-    let second = names.address(0, 0x1008);
-    load(&mut names, 0x1008, 0x10, "Third");
-    let third = names.address(0, 0x1008);
-    let texts = [first, second, third].map(|address| text(&mut names, address));
-    assert_eq!(texts, ["First", "Second", "Third"].map(|name| format!("shop!Shop.Cart.{name}(int32)")));
-    assert_ne!(second, third);
-    // The same row again, as the rundown has it, changes nothing.
-    load(&mut names, 0x1008, 0x10, "Third");
-    assert_eq!(names.address(0, 0x1008), third);
-}
-
-#[test]
-fn a_return_address_can_be_the_end_of_the_code() {
-    let mut names = Names::default();
-    load(&mut names, 0x1000, 0x10, "Throw");
-    assert_eq!(text_at(&mut names, 0x1010), "ManagedModule!Shop.Cart.Throw(int32)");
-    assert_eq!(text_at(&mut names, 0x1011), "?!?");
-    // Unless other code begins there.
-    load(&mut names, 0x1010, 0x10, "Next");
-    assert_eq!(text_at(&mut names, 0x1010), "ManagedModule!Shop.Cart.Next(int32)");
-    let top = names.address(0, u64::MAX);
-    assert_eq!(text(&mut names, top), "?!?");
-    load(&mut names, u64::MAX - 4, 0x10, "Last");
-    assert_eq!(names.address(0, u64::MAX), top);
-}
-
-/// Code that was compiled before the session has no other row.
-#[test]
-fn an_unload_names_code() {
-    let mut names = Names::default();
-    let before = names.address(0, 0x1004);
-    unload(&mut names, 0x1000, 0x10, "Freed");
-    assert_eq!(text_at(&mut names, 0x1004), "?!?");
-    assert_eq!(text(&mut names, before), "ManagedModule!Shop.Cart.Freed(int32)");
-}
-
-#[test]
-fn names_have_a_limit() {
-    let mut names = Names::default();
-    load_module(&mut names, &"\u{e9}".repeat(10_000), "");
-    load(&mut names, 0x1000, 0x10, "Add");
-    let long = "m".repeat(20_000);
-    assert!(names.perf_map_line(0, &format!("1010 10 int32 [{long}] Add()")));
-    load(&mut names, 0x2000, 0x10, &long);
-    assert_eq!(text_at(&mut names, 0x2000).len(), "\u{e9}".len() * 127 + "!".len() + 4096);
-    let label = names.label(&long);
-    assert_eq!(text(&mut names, label).len(), 4096);
-    assert_eq!(text_at(&mut names, 0x1000), format!("{}!Shop.Cart.Add(int32)", "\u{e9}".repeat(127)));
-    assert_eq!(text_at(&mut names, 0x1010), format!("{}!Add()", &long[..255]));
-}
-
-#[test]
-fn addresses_are_forgotten_and_names_remain() {
-    let mut names = Names::default();
-    load(&mut names, 0x1000, 0x10, "Stays");
-    for i in 0..300 {
-        load(&mut names, 0x2000, 0x10, &format!("Dynamic{i}"));
-        for ip in [0x2000, 0x2008] {
-            assert_eq!(text_at(&mut names, ip), format!("ManagedModule!Shop.Cart.Dynamic{i}(int32)"));
-        }
-        if i % 100 == 0 {
-            names.forget_addresses();
-        }
-    }
-    names.forget_addresses();
-    let texts = [0x1000, 0x2004, 0x3000].map(|ip| text_at(&mut names, ip));
-    let [stays, last] = ["Stays", "Dynamic299"].map(|name| format!("ManagedModule!Shop.Cart.{name}(int32)"));
-    assert_eq!(texts, [stays, last, "?!?".to_owned()]);
-}
-
-#[test]
-fn memory_has_a_limit() {
-    let mut names = Names::default();
-    let long = "m".repeat(4096);
-    for i in 0..Names::LIMIT / long.len() + 3 {
-        names.perf_map_line(0, &format!("{:x} 10 {long}", 0x1000 + i * 0x10));
-    }
-    assert_eq!(names.dropped(), 3);
-    for ip in 0..Names::ADDRESSES as u64 {
-        names.address(0, ip);
-    }
-    let mut label = || {
-        let label = names.label("EventName: A/B");
-        let text = text(&mut names, label);
-        names.forget_addresses();
-        text
-    };
-    assert_eq!([label(), label()], ["?!?", "EventName: A/B"]);
-}
-
-#[test]
-fn perf_maps() {
-    let mut names = Names::default();
-    assert!(names.perf_map_line(0, "1000 10 int32 [app] Shop.Cart::Total(int32[])[OptimizedTier1]\n"));
-    assert!(names.perf_map_line(0, "1010 10 stub<1> GenerateLookupStub"));
-    assert!(names.perf_map_line(0, "1020 10 [app] Shop.Cart::Add()"));
-    for line in ["", "1000", "x 10 name", "1000 10"] {
-        assert!(!names.perf_map_line(0, line), "{line}");
-    }
-    // The trace's own row counts.
-    load(&mut names, 0x1030, 0x10, "Known");
-    assert!(names.perf_map_line(0, "1038 10 other"));
-    let texts = [0x1001, 0x1011, 0x1021, 0x1039].map(|ip| text_at(&mut names, ip));
-    let expected = ["app!Shop.Cart::Total(int32[])", "?!stub<1> GenerateLookupStub", "app!Shop.Cart::Add()"];
-    assert_eq!(texts[..3], expected);
-    assert_eq!(texts[3], "ManagedModule!Shop.Cart.Known(int32)");
-    // Only the addresses without a name get one.
-    assert!(names.perf_map_line(0, "1000 80 outer"));
-    let texts = [0x1001, 0x1039, 0x1040, 0x1047, 0x1050].map(|ip| text_at(&mut names, ip));
-    let expected = ["app!Shop.Cart::Total(int32[])", "ManagedModule!Shop.Cart.Known(int32)", "?!other"];
-    assert_eq!(texts[..3], expected);
-    assert_eq!(texts[3..], ["?!other", "?!outer"]);
-    // Of another process nothing is known.
-    let other = names.address(1, 0x1001);
-    assert_eq!(text(&mut names, other), "?!?");
-}
-
-#[test]
-fn symbols_of_compiled_code() {
-    for (symbol, name) in [
-        ("void [Shop] Shop.Cart::Add(int32[])[Tier0]", "Shop!Shop.Cart::Add(int32[])"),
-        ("class [System.Runtime]System.String [Shop] Cart::Name()", "Shop!Cart::Name()"),
-        ("value class List`1<class [A]B> [Shop] Cart::All()[PreJIT]", "Shop!Cart::All()"),
-        ("[Shop] Cart::New()[Optimized Tier1]", "Shop!Cart::New()"),
-        ("void [Shop, Version=1.0] Cart::New()", "Shop, Version=1.0!Cart::New()"),
-        ("foo(int) [clone .cold.1]", "?!foo(int) [clone .cold.1]"),
-        ("operator new[] (unsigned long)", "?!operator new[] (unsigned long)"),
-        ("void [] Cart::New()[Tier0]", "?!void [] Cart::New()[Tier0]"),
-        ("void [Shop] [Tier0]", "?!void [Shop] [Tier0]"),
-    ] {
-        let mut names = Names::default();
-        assert!(names.perf_map_line(0, &format!("1000 10 {symbol}")));
-        assert_eq!(text_at(&mut names, 0x1000), name);
-    }
-}
-
-#[test]
-fn modules_have_the_names_of_their_files() {
-    for (path, module) in [
-        ("/a/b.dll", "b"),
-        ("C:\\x\\y.z.EXE", "y.z"),
-        ("name", "name"),
-        // The name of a dynamic assembly is no file.
-        ("Dynamic.Proxy", "Dynamic.Proxy"),
-        ("/a/libc.so.6", "libc.so.6"),
-        ("[kernel.kallsyms]", "[kernel.kallsyms]"),
-    ] {
-        let mut names = Names::default();
-        load_module(&mut names, path, "");
-        load(&mut names, 0x1000, 0x10, "Add");
-        assert_eq!(text_at(&mut names, 0x1000), format!("{module}!Shop.Cart.Add(int32)"));
     }
 }

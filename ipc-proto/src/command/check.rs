@@ -9,7 +9,7 @@ use super::types::{
 };
 use super::violation::Violation;
 use crate::wire::Iter;
-use crate::{Array, Decode, Text};
+use crate::{Array, Text};
 
 fn require(condition: bool, violation: Violation) -> Result<(), Violation> {
     if condition { Ok(()) } else { Err(violation) }
@@ -22,13 +22,9 @@ pub(crate) fn check(rules: impl FnOnce(&mut Place) -> Result<(), Violation>) -> 
         .map_err(|violation| InvalidValue { violation, place: FieldPath::known(violation, place) })
 }
 
-/// Returns whether a runtime reads an empty string: it reads up to the first NUL.
-fn reads_empty(text: Text<'_>) -> bool {
-    text.units().next().is_none_or(|unit| unit == 0)
-}
-
+/// Requires a text that is not empty for a runtime, which reads it up to the first NUL.
 fn named(text: Text<'_>, violation: Violation) -> Result<(), Violation> {
-    require(!reads_empty(text), violation)
+    require(text.units().next().is_some_and(|unit| unit != 0), violation)
 }
 
 pub(super) fn dump_type(dump_type: DumpType, _: &mut Place) -> Result<(), Violation> {
@@ -58,60 +54,32 @@ pub(super) fn session(
     list: Array<'_, Provider<'_>>,
     place: &mut Place,
 ) -> Result<(), Violation> {
-    unfiltered_session(buffer_mb, format, SessionBufferMode::DROP, list, place)
+    let providers = list.iter().map(StreamingProvider::from);
+    streaming(buffer_mb, format, SessionBufferMode::DROP, list.len(), providers, place)
 }
 
-/// Applies the rules of a session whose providers have no filters, or filters that are not sent.
-pub(crate) fn unfiltered_session<'a>(
+/// Applies the rules of a session that streams, with this number of providers.
+pub(crate) fn streaming<'a>(
     buffer_mb: u32,
     format: Format,
     mode: SessionBufferMode,
-    list: Array<'a, impl Enabled<'a>>,
+    len: usize,
+    list: impl Iterator<Item = StreamingProvider<'a>> + Clone,
     place: &mut Place,
 ) -> Result<(), Violation> {
     require(buffer_mb > 0, Violation::BufferSize)?;
     require(format <= Format::NET_TRACE, Violation::Format)?;
     require(mode <= SessionBufferMode::BLOCK, Violation::SessionBufferMode)?;
-    providers(list, place)
-}
-
-/// Applies the rules of a session whose providers have filters.
-pub(crate) fn filtered_session(
-    buffer_mb: u32,
-    format: Format,
-    mode: SessionBufferMode,
-    list: Array<'_, StreamingProvider<'_>>,
-    place: &mut Place,
-) -> Result<(), Violation> {
-    unfiltered_session(buffer_mb, format, mode, list, place)?;
+    count(len)?;
+    each(list.clone(), place, |provider, _| level_and_name(provider.level, provider.name))?;
     each(list, place, |provider, place| filter(&provider.filter, place))
-}
-
-/// A provider of any kind of session.
-pub(crate) trait Enabled<'a>: Decode<'a> + Copy {
-    /// Returns the values that the rules for all kinds are about.
-    fn level_and_name(&self) -> (EventLevel, Text<'a>);
-}
-impl<'a> Enabled<'a> for Provider<'a> {
-    fn level_and_name(&self) -> (EventLevel, Text<'a>) {
-        (self.level, self.name)
-    }
-}
-impl<'a> Enabled<'a> for StreamingProvider<'a> {
-    fn level_and_name(&self) -> (EventLevel, Text<'a>) {
-        (self.level, self.name)
-    }
-}
-impl<'a> Enabled<'a> for UserEventsProvider<'a> {
-    fn level_and_name(&self) -> (EventLevel, Text<'a>) {
-        (self.level, self.name)
-    }
 }
 
 pub(super) fn session_config(config: SessionConfig<'_>, place: &mut Place) -> Result<(), Violation> {
     match config {
         SessionConfig::Streaming(s) => {
-            filtered_session(s.buffer_mb, s.format, SessionBufferMode::DROP, s.providers, place)
+            let providers = s.providers.iter();
+            streaming(s.buffer_mb, s.format, SessionBufferMode::DROP, providers.len(), providers, place)
         }
         SessionConfig::UserEvents(session) => user_events(&session, place),
         SessionConfig::Unknown { .. } => Err(Violation::SessionType),
@@ -121,7 +89,8 @@ pub(super) fn session_config(config: SessionConfig<'_>, place: &mut Place) -> Re
 pub(super) fn session_config6(config: SessionConfig6<'_>, place: &mut Place) -> Result<(), Violation> {
     match config {
         SessionConfig6::Streaming(s) => {
-            filtered_session(s.buffer_mb, s.format, s.session_buffer_mode, s.providers, place)
+            let providers = s.providers.iter();
+            streaming(s.buffer_mb, s.format, s.session_buffer_mode, providers.len(), providers, place)
         }
         SessionConfig6::UserEvents(session) => user_events(&session, place),
         SessionConfig6::Unknown { .. } => Err(Violation::SessionType),
@@ -129,8 +98,8 @@ pub(super) fn session_config6(config: SessionConfig6<'_>, place: &mut Place) -> 
 }
 
 /// Applies a rule to each provider.
-fn each<'a, T: Decode<'a> + Copy>(
-    providers: Array<'a, T>,
+fn each<T>(
+    providers: impl IntoIterator<Item = T>,
     place: &mut Place,
     rule: impl Fn(T, &mut Place) -> Result<(), Violation>,
 ) -> Result<(), Violation> {
@@ -156,17 +125,18 @@ fn each_set<'a>(
     Ok(())
 }
 
-fn providers<'a>(providers: Array<'a, impl Enabled<'a>>, place: &mut Place) -> Result<(), Violation> {
-    require((1..=1000).contains(&providers.len()), Violation::ProviderCount)?;
-    each(providers, place, |provider, _| {
-        let (level, name) = provider.level_and_name();
-        require(level <= EventLevel::VERBOSE, Violation::ProviderLevel)?;
-        named(name, Violation::ProviderName)
-    })
+fn count(providers: usize) -> Result<(), Violation> {
+    require((1..=1000).contains(&providers), Violation::ProviderCount)
+}
+
+fn level_and_name(level: EventLevel, name: Text<'_>) -> Result<(), Violation> {
+    require(level <= EventLevel::VERBOSE, Violation::ProviderLevel)?;
+    named(name, Violation::ProviderName)
 }
 
 fn user_events(session: &UserEventsSession<'_>, place: &mut Place) -> Result<(), Violation> {
-    providers(session.providers, place)?;
+    count(session.providers.len())?;
+    each(session.providers, place, |provider, _| level_and_name(provider.level, provider.name))?;
     each(session.providers, place, |provider, place| parse_tracepoints(&provider.tracepoints, place))?;
     each(session.providers, place, |UserEventsProvider { filter: ids, tracepoints, .. }, place| {
         filter(&ids, place)?;

@@ -76,35 +76,18 @@ macro_rules! commands {
                 since: $since,
             },)*];
 
-            /// Inspects the parts of a request's payload.
-            pub(crate) fn inspect(
-                code: $crate::Code,
-                r: &mut $crate::wire::Reader<'a>,
-                visitor: &mut dyn $crate::wire::Visitor,
-            ) -> Result<(), $crate::wire::WireError> {
-                match code.0 {
-                    $($code => <$name $(<$lt>)? as $crate::Decode<'_>>::inspect(
-                        r,
-                        &$crate::wire::Path::Root,
-                        visitor,
-                    ),)*
-                    _ => Ok(()),
-                }
-            }
-
-            /// Inspects the parts of the payload of an OK answer to a command.
-            pub(crate) fn inspect_response<'r>(
-                command: $crate::Code,
-                r: &mut $crate::wire::Reader<'r>,
-                visitor: &mut dyn $crate::wire::Visitor,
-            ) -> Result<(), $crate::wire::WireError> {
+            /// Returns the functions that inspect the payloads of a request and of the OK answer to it.
+            pub(crate) fn inspectors<'r>(command: $crate::Code) -> Option<[super::inspect::Inspect<'r>; 2]>
+            where
+                'r: 'a,
+                'a: 'r,
+            {
                 match command.0 {
-                    $($code => <$response $(<$response_lt>)? as $crate::Decode<'_>>::inspect(
-                        r,
-                        &$crate::wire::Path::Root,
-                        visitor,
-                    ),)*
-                    _ => Ok(()),
+                    $($code => Some([
+                        <$name $(<$lt>)? as $crate::Decode<'r>>::inspect,
+                        <$response $(<$response_lt>)? as $crate::Decode<'r>>::inspect,
+                    ]),)*
+                    _ => None,
                 }
             }
 

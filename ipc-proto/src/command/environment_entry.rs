@@ -43,8 +43,6 @@ impl<'a> EnvironmentEntry<'a> {
 /// Writes the entry, with U+FFFD for each lone surrogate.
 impl fmt::Display for EnvironmentEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.name, f)?;
-        f.write_str("=")?;
-        fmt::Display::fmt(&self.value, f)
+        write!(f, "{}={}", self.name, self.value)
     }
 }

@@ -83,7 +83,7 @@ impl FieldPath {
     pub fn new(names: &'static [&'static str], indexes: &[usize]) -> Self {
         let (mut stored, mut len) = ([0; Self::MAX_INDEXES], 0u8);
         for (slot, index) in stored.iter_mut().zip(indexes) {
-            *slot = index_u16(*index);
+            *slot = u16::try_from(*index).unwrap_or(u16::MAX);
             len = len.saturating_add(1);
         }
         Self(Repr::Other { names, indexes: stored, len })
@@ -106,11 +106,6 @@ impl FieldPath {
         let indexes = indexes.into_iter().take(len).map(Some).chain(core::iter::repeat(None));
         names.iter().copied().zip(indexes)
     }
-}
-
-/// Returns an index as a path has it.
-fn index_u16(index: usize) -> u16 {
-    u16::try_from(index).unwrap_or(u16::MAX)
 }
 
 impl PartialEq for FieldPath {

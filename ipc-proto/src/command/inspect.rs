@@ -44,6 +44,9 @@ impl Message<'_> {
     }
 }
 
+/// Inspects a value: [`Decode::inspect`].
+pub(super) type Inspect<'a> = fn(&mut Reader<'a>, &Path<'_>, &mut dyn Visitor) -> Result<(), WireError>;
+
 /// Inspects the payload of the message at the front of `bytes`, which has this size and this code.
 pub(super) fn inspect_payload(
     bytes: &[u8],
@@ -56,13 +59,14 @@ pub(super) fn inspect_payload(
     let whole = bytes.get(..size);
     let payload = whole.unwrap_or(bytes).get(Message::HEADER_LEN..).unwrap_or_default();
     let mut r = Reader::at(payload, Message::HEADER_LEN);
-    let known = |code: Code| CommandInfo::find(code).is_some();
     let mut last = field("rest");
-    let inspected = match (code, answer_to) {
-        (Code::OK, Some(command)) if known(command) => Request::inspect_response(command, &mut r, visitor),
-        (Code::ERROR, Some(GenerateCoreDump3::CODE)) => ServerError::inspect(&mut r, &Path::Root, visitor),
-        (Code::ERROR, _) => HResult::inspect(&mut r, &field("hresult"), visitor),
-        (code, _) if known(code) => Request::inspect(code, &mut r, visitor),
+    let inspected = match (code, answer_to.and_then(Request::inspectors), Request::inspectors(code)) {
+        (Code::OK, Some([_, response]), _) => response(&mut r, &Path::Root, visitor),
+        (Code::ERROR, ..) if answer_to == Some(GenerateCoreDump3::CODE) => {
+            ServerError::inspect(&mut r, &Path::Root, visitor)
+        }
+        (Code::ERROR, ..) => HResult::inspect(&mut r, &field("hresult"), visitor),
+        (_, _, Some([request, _])) => request(&mut r, &Path::Root, visitor),
         _ => {
             last = field("payload");
             r.show_rest(last, visitor)

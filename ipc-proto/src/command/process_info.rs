@@ -6,19 +6,6 @@ wire_struct! {
     /// The description of a process.
     ///
     /// Erratum: the specification's struct puts the cookie last; its list, and the wire, have it second.
-    ///
-    /// ```
-    /// use ipc_proto::{Guid, types::ProcessInfo};
-    ///
-    /// let info = ProcessInfo {
-    ///     process_id: 4242,
-    ///     runtime_cookie: Guid::NIL,
-    ///     command_line: "dotnet App.dll".into(),
-    ///     os: "Linux".into(),
-    ///     arch: "x64".into(),
-    /// };
-    /// assert_eq!(info.os, "Linux"); // texts compare with strings
-    /// ```
     pub struct ProcessInfo<'a> {
         /// The process id, in the PID namespace of the process.
         process_id: u64,
@@ -35,21 +22,6 @@ wire_struct! {
 
 wire_struct! {
     /// The description of a process, with its entry point and the runtime's version.
-    ///
-    /// ```
-    /// use ipc_proto::{Guid, types::ProcessInfo2};
-    ///
-    /// let info = ProcessInfo2 {
-    ///     process_id: 4242,
-    ///     runtime_cookie: Guid::NIL,
-    ///     command_line: "dotnet App.dll".into(),
-    ///     os: "Linux".into(),
-    ///     arch: "x64".into(),
-    ///     managed_entrypoint_assembly_name: "App".into(),
-    ///     clr_product_version: "8.0.1".into(),
-    /// };
-    /// assert!(info.clr_product_version.to_string().starts_with("8."));
-    /// ```
     pub struct ProcessInfo2<'a> {
         /// The process id, in the PID namespace of the process.
         process_id: u64,
@@ -74,23 +46,7 @@ wire_struct! {
     /// A later version of this answer can append fields; it does not change the known ones.
     /// [`decode_prefix`](crate::wire::decode_prefix) returns the bytes after the known fields,
     /// [`Message::inspect`](crate::Message::inspect) visits them, and [`Call::finish`](crate::Call::finish) ignores them.
-    ///
-    /// ```
-    /// use ipc_proto::{Guid, types::ProcessInfo3};
-    ///
-    /// let info = ProcessInfo3 {
-    ///     version: 1,
-    ///     process_id: 4242,
-    ///     runtime_cookie: Guid::NIL,
-    ///     command_line: "dotnet App.dll".into(),
-    ///     os: "Linux".into(),
-    ///     arch: "x64".into(),
-    ///     managed_entrypoint_assembly_name: "App".into(),
-    ///     clr_product_version: "8.0.1".into(),
-    ///     portable_rid: "linux-x64".into(),
-    /// };
-    /// assert_eq!((info.version, info.portable_rid.to_string()), (1, "linux-x64".to_owned()));
-    /// ```
+    /// [`InfoStep`](crate::plan::InfoStep) answers with it.
     pub struct ProcessInfo3<'a> {
         /// The version of this answer, 1 or later.
         version: u32,

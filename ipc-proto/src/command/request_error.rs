@@ -7,19 +7,6 @@ use super::violation::Violation;
 use crate::{DecodeError, HResult};
 
 /// Why a runtime refuses a message before it carries out a command.
-///
-/// ```
-/// use ipc_proto::{Code, HResult, Message, RequestError, Violation};
-///
-/// // EnablePerfMap with an unknown type
-/// let message = Message { code: Code(0x0405), payload: &[4, 0, 0, 0] };
-/// let error = message.request()?.into_checked().unwrap_err();
-/// assert_eq!(error.to_string(), "perf_map_type: the perf map type is not 1, 2 or 3");
-/// let RequestError::Violation { request, violation, .. } = error else { unreachable!() };
-/// assert_eq!((request, violation), (message.request()?, Violation::PerfMapType));
-/// assert_eq!(HResult::from(error), HResult::INVALID_ARG);
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError<'a> {
@@ -73,15 +60,6 @@ impl From<RequestError<'_>> for HResult {
     }
 }
 
-impl<'a> RequestError<'a> {
-    pub(crate) const fn violation(
-        request: Request<'a>,
-        InvalidValue { violation, place }: InvalidValue,
-    ) -> Self {
-        Self::Violation { request, violation, place }
-    }
-}
-
 impl<'a> Request<'a> {
     /// Returns the request if its values pass [`check`](Self::check).
     ///
@@ -90,7 +68,9 @@ impl<'a> Request<'a> {
     pub fn into_checked(self) -> Result<Self, RequestError<'a>> {
         match self.check() {
             Ok(()) => Ok(self),
-            Err(invalid) => Err(RequestError::violation(self, invalid)),
+            Err(InvalidValue { violation, place }) => {
+                Err(RequestError::Violation { request: self, violation, place })
+            }
         }
     }
 }

@@ -43,13 +43,6 @@ wire_struct! {
     ///
     /// Erratum: "(length = 0)" suggests that it can be omitted; it has at least 5 bytes. A runtime refuses an id that occurs
     /// twice, or ends.
-    ///
-    /// ```
-    /// use ipc_proto::{Array, types::EventFilter};
-    ///
-    /// let collections_only = EventFilter { enable: true, event_ids: Array::from(&[1, 2]) };
-    /// assert_ne!(collections_only, EventFilter::ALL);
-    /// ```
     pub struct EventFilter<'a> {
         /// Whether the ids select the events to send, or those not to send.
         enable: bool,
@@ -107,6 +100,13 @@ wire_struct! {
     }
 }
 
+impl<'a> From<Provider<'a>> for StreamingProvider<'a> {
+    fn from(provider: Provider<'a>) -> Self {
+        let Provider { keywords, level, name, arguments } = provider;
+        Self { keywords, level, name, arguments, filter: EventFilter::ALL }
+    }
+}
+
 wire_struct! {
     /// A provider whose events are written to `user_events`: `user_events_provider_config` in the specification.
     pub struct UserEventsProvider<'a> {
@@ -130,13 +130,6 @@ wire_struct! {
     /// null or empty.
     ///
     /// Erratum: both examples in the specification count "MyTracepoint" as 14 units; it has 13 with its NUL.
-    ///
-    /// ```
-    /// use ipc_proto::{Array, types::TracepointConfig};
-    ///
-    /// let one_for_all = TracepointConfig { default_tracepoint_name: "my_app".into(), sets: Array::EMPTY };
-    /// assert!(!one_for_all.default_tracepoint_name.is_null());
-    /// ```
     pub struct TracepointConfig<'a> {
         /// The tracepoint for events that are in no set; if it is null, those events are not written.
         default_tracepoint_name: Text<'a>,
@@ -159,8 +152,10 @@ impl<'a> TracepointConfig<'a> {
     /// assert_eq!(config.tracepoint_name(2).unwrap(), "my_app_gc");
     /// ```
     pub fn tracepoint_names(&self) -> impl Iterator<Item = Text<'a>> + Clone + use<'a> {
-        let default = Some(self.default_tracepoint_name).filter(|name| !name.is_null());
-        default.into_iter().chain(self.sets.iter().map(|set| set.tracepoint_name))
+        self.default_tracepoint_name
+            .non_null()
+            .into_iter()
+            .chain(self.sets.iter().map(|set| set.tracepoint_name))
     }
 
     /// Returns the name of the tracepoint for an event: that of the set with its id, otherwise the default one. `None` if the
@@ -171,7 +166,7 @@ impl<'a> TracepointConfig<'a> {
     pub fn tracepoint_name(&self, event_id: u32) -> Option<Text<'a>> {
         let set = self.sets.iter().find(|set| set.event_ids.iter().any(|id| id == event_id));
         let name = set.map_or(self.default_tracepoint_name, |set| set.tracepoint_name);
-        if name.is_null() { None } else { Some(name) }
+        name.non_null()
     }
 }
 
@@ -357,13 +352,6 @@ wire_enum! {
 
 wire_enum! {
     /// The content of a dump.
-    ///
-    /// ```
-    /// use ipc_proto::types::DumpType;
-    ///
-    /// assert_eq!(DumpType::FULL, DumpType(4));
-    /// assert!(DumpType(5) > DumpType::FULL); // an unknown type; runtimes refuse it
-    /// ```
     pub struct DumpType(u32) {
         /// Threads and modules.
         NORMAL = 1,
@@ -394,13 +382,6 @@ wire_enum! {
 
 wire_enum! {
     /// The files to write for `perf`.
-    ///
-    /// ```
-    /// use ipc_proto::{Command, EnablePerfMap, types::PerfMapType};
-    ///
-    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::JIT_DUMP }.check().is_ok());
-    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::DISABLED }.check().is_err());
-    /// ```
     pub struct PerfMapType(u32) {
         /// No files; runtimes refuse it.
         DISABLED = 0,
@@ -416,12 +397,6 @@ wire_enum! {
 /// Bytes for a profiler: a `u32` length and as many bytes, which end the payload.
 ///
 /// Erratum: the specification lists a length and an array with another length; there is one length only.
-///
-/// ```
-/// use ipc_proto::{Encode, types::ClientData};
-///
-/// assert_eq!(ClientData(b"on").encoded_len(), 4 + 2);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct ClientData<'a>(pub &'a [u8]);

@@ -1,25 +1,17 @@
-use core::fmt;
-
 use crate::HResult;
+use crate::sentences::sentences;
 
 /// Declares the rules: name, the runtime's answer, the sentence.
 macro_rules! violations {
     ($($name:ident, $hresult:ident, $sentence:literal;)*) => {
-        /// A rule that runtimes apply to the values of a request, beyond its layout. [`InvalidValue`](crate::InvalidValue) adds which value breaks
-        /// it.
-        ///
-        /// ```
-        /// use ipc_proto::{Command, EnablePerfMap, HResult, Violation, types::PerfMapType};
-        ///
-        /// let violation = EnablePerfMap { perf_map_type: PerfMapType(4) }.check().unwrap_err().violation;
-        /// assert_eq!(violation, Violation::PerfMapType);
-        /// assert_eq!(violation.hresult(), HResult::INVALID_ARG);
-        /// assert_eq!(violation.to_string(), "the perf map type is not 1, 2 or 3");
-        /// ```
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Violation {
-            $(#[doc = concat!($sentence, ": `", stringify!($hresult), "`.")] $name,)*
+        sentences! {
+            /// A rule that runtimes apply to the values of a request, beyond its layout.
+            /// [`InvalidValue`](crate::InvalidValue) adds which value breaks it.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+            #[non_exhaustive]
+            pub enum Violation {
+                $(#[doc = concat!($sentence, ": `", stringify!($hresult), "`.")] $name = $sentence,)*
+            }
         }
 
         impl Violation {
@@ -30,11 +22,6 @@ macro_rules! violations {
             #[must_use]
             pub const fn hresult(self) -> HResult {
                 match self { $(Self::$name => HResult::$hresult,)* }
-            }
-        }
-        impl fmt::Display for Violation {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$name => $sentence,)* })
             }
         }
     };

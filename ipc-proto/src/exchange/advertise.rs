@@ -10,17 +10,16 @@ use crate::{Advertise, Parsed, ProtocolError};
 ///
 /// ```
 /// use ipc_proto::{Exchange, ReceiveAdvertise, Step};
+/// use std::io::Read;
 ///
 /// let mut incoming = &b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0"[..];
 /// let mut receive = ReceiveAdvertise::new();
 /// while let Step::Receive(space) = receive.step() {
-///     let n = space.len().min(incoming.len());
-///     space[..n].copy_from_slice(&incoming[..n]);
-///     incoming = &incoming[n..];
+///     let n = incoming.read(space)?;
 ///     receive.advance(n)?;
 /// }
 /// assert_eq!(receive.finish()?.process_id, 4242);
-/// # Ok::<(), ipc_proto::ProtocolError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct ReceiveAdvertise {

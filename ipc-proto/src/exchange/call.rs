@@ -19,6 +19,7 @@ use crate::{
 ///
 /// ```
 /// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, HResult, ServerError, Step};
+/// use std::io::Read;
 ///
 /// let mut buf = [0; 4096];
 /// let mut call = Call::new(&GetProcessInfo2 {}, &mut buf)?;
@@ -27,12 +28,9 @@ use crate::{
 /// let n = bytes.len();
 /// call.advance(n)?;
 ///
-/// let answer = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
-/// let mut rest = &answer[..];
+/// let mut answer = &b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80"[..];
 /// while let Step::Receive(space) = call.step() {
-///     let n = space.len().min(rest.len());
-///     space[..n].copy_from_slice(&rest[..n]);
-///     rest = &rest[n..];
+///     let n = answer.read(space)?;
 ///     call.advance(n)?;
 /// }
 /// match call.finish()? {
@@ -91,59 +89,20 @@ pub type UntypedCall<'b> = Call<'b, Untyped>;
 /// A [`Call`] without its buffer, for a connection that owns the buffer, or to continue in a larger one.
 ///
 /// A struct cannot own a buffer and a call that borrows from it. It can own the buffer and a suspended call, and
-/// [resume](Self::resume) the call whenever the connection is ready:
+/// [resume](Self::resume) the call whenever the connection is ready. The example `owned` is such a connection.
 ///
 /// ```
-/// use ipc_proto::{Call, EncodeError, Exchange, GetProcessInfo2, ProtocolError, Step, SuspendedCall};
-/// use std::io::{self, ErrorKind, Read, Write};
+/// use ipc_proto::{Call, Exchange, GetProcessInfo2, Step, SuspendedCall};
 ///
-/// struct Connection<S> {
-///     stream: S,
-///     buf: Vec<u8>,
-///     call: SuspendedCall<GetProcessInfo2>,
-/// }
-///
-/// impl<S: Read + Write> Connection<S> {
-///     fn new(stream: S) -> Result<Self, EncodeError> {
-///         let mut buf = vec![0; 4096];
-///         let call = Call::new(&GetProcessInfo2 {}, &mut buf)?.suspend();
-///         Ok(Self { stream, buf, call })
-///     }
-///
-///     /// Continues until the stream would block; returns the process id after the answer.
-///     fn ready(&mut self) -> io::Result<Option<u64>> {
-///         let mut call = self.call.resume(&mut self.buf).map_err(io::Error::other)?;
-///         loop {
-///             let moved = match call.step() {
-///                 Step::Send(bytes) => self.stream.write(bytes),
-///                 Step::Receive(space) => self.stream.read(space),
-///                 Step::Done => break,
-///             };
-///             match moved {
-///                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-///                     self.call = call.suspend();
-///                     return Ok(None);
-///                 }
-///                 moved => match call.advance(moved?) {
-///                     // A larger answer than expected: the bytes that have arrived stay in the buffer.
-///                     Err(ProtocolError::BufferTooSmall { needed }) => {
-///                         self.call = call.suspend();
-///                         self.buf.resize(needed, 0);
-///                         call = self.call.resume(&mut self.buf).map_err(io::Error::other)?;
-///                     }
-///                     advanced => advanced.map_err(io::Error::other)?,
-///                 },
-///             }
-///         }
-///         match call.finish().map_err(io::Error::other)? {
-///             ipc_proto::Answer::Ok(info) => Ok(Some(info.process_id)),
-///             ipc_proto::Answer::Refused(error) => Err(io::Error::other(error.hresult.to_string())),
-///         }
-///     }
-/// }
-/// # let mut connection = Connection::new(io::empty())?;
-/// # assert!(connection.ready().is_err());
-/// # Ok::<(), ipc_proto::EncodeError>(())
+/// let mut buf = vec![0; 32];
+/// let mut suspended: SuspendedCall<_> = Call::new(&GetProcessInfo2 {}, &mut buf)?.suspend();
+/// buf.resize(64, 0); // what is in the buffer stays
+/// let mut call = suspended.resume(&mut buf)?;
+/// assert!(matches!(call.step(), Step::Send(bytes) if bytes.len() == 20));
+/// call.advance(20)?;
+/// suspended = call.suspend();
+/// # let _ = suspended;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SuspendedCall<C> {
     progress: Progress,
@@ -155,7 +114,7 @@ pub struct SuspendedCall<C> {
 pub(crate) struct Progress {
     command: Code,
     /// Bytes of the answer that have arrived.
-    received: usize,
+    pub(crate) received: usize,
     state: State,
 }
 
@@ -168,16 +127,6 @@ enum State {
 }
 
 /// A runtime's answer to a command.
-///
-/// ```
-/// use ipc_proto::{Answer, HResult, types::Status};
-///
-/// fn is_unknown(answer: &Answer<'_, Status>) -> bool {
-///     matches!(answer, Answer::Refused(error) if error.hresult == HResult::UNKNOWN_COMMAND)
-/// }
-/// assert!(is_unknown(&Answer::Refused(HResult::UNKNOWN_COMMAND.into())));
-/// assert!(!is_unknown(&Answer::Ok(Status::OK)));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'b, R> {
     /// The command succeeded.
@@ -278,11 +227,7 @@ impl<C> SuspendedCall<C> {
     /// [`ProtocolError::BufferTooSmall`] if `buf` cannot contain the message that is sent or received. The suspended call
     /// can be resumed again.
     pub fn resume(self, buf: &mut [u8]) -> Result<Call<'_, C>, ProtocolError> {
-        let needed = match self.progress.state {
-            State::Sending { len, .. } => len,
-            State::Receiving { needed } => needed,
-            State::Done | State::Failed(_) => self.progress.received,
-        };
+        let needed = self.progress.needed();
         if buf.len() < needed {
             return Err(ProtocolError::BufferTooSmall { needed });
         }
@@ -329,9 +274,13 @@ impl Progress {
         }
     }
 
-    /// Returns how many bytes of the answer have arrived.
-    pub(crate) const fn received(&self) -> usize {
-        self.received
+    /// Returns the length of the message that is sent or received, as far as it is known yet.
+    pub(crate) const fn needed(&self) -> usize {
+        match self.state {
+            State::Sending { len, .. } => len,
+            State::Receiving { needed } => needed,
+            State::Done | State::Failed(_) => self.received,
+        }
     }
 
     /// Returns whether nothing remains to be sent or received.

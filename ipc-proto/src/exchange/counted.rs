@@ -15,26 +15,31 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolE
 /// take the [entries](Self::next_entry) that have arrived, and continue until it [is finished](Self::is_finished).
 ///
 /// ```
-/// use ipc_proto::{Exchange, ReceiveEnvironment, Step, types::ProcessEnvironment};
+/// use ipc_proto::{Exchange, ProtocolError, ReceiveEnvironment, Step, types::ProcessEnvironment};
+/// use std::io::Read;
 ///
 /// let mut incoming = &b"\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0C\0\0\0"[..];
 /// let announced = ProcessEnvironment { incoming_bytes: incoming.len() as u32, future: 0 };
-/// let mut buf = [0; 16]; // smaller than the environment
+/// let mut buf = vec![0; 8]; // smaller than the environment, and than its first entry
 /// let mut receive = ReceiveEnvironment::new(&announced, 1 << 20, &mut buf)?;
 /// let mut entries = Vec::new();
 /// while !receive.is_finished() {
 ///     while let Step::Receive(space) = receive.step() {
-///         let n = space.len().min(incoming.len());
-///         space[..n].copy_from_slice(&incoming[..n]);
-///         incoming = &incoming[n..];
+///         let n = incoming.read(space)?;
 ///         receive.advance(n)?;
 ///     }
-///     while let Some(entry) = receive.next_entry()? {
-///         entries.push(entry.to_string());
+///     match receive.next_entry() {
+///         Ok(entry) => entries.extend(entry.map(|entry| entry.to_string())),
+///         Err(ProtocolError::BufferTooSmall { needed }) => {
+///             let suspended = receive.suspend();
+///             buf.resize(needed, 0);
+///             receive = suspended.resume(&mut buf)?;
+///         }
+///         Err(error) => return Err(error.into()),
 ///     }
 /// }
 /// assert_eq!(entries, ["A=b", "C"]);
-/// # Ok::<(), ipc_proto::ProtocolError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct ReceiveEnvironment<'b> {
@@ -76,10 +81,8 @@ impl<'b> ReceiveEnvironment<'b> {
     /// continuation.
     pub fn next_entry(&mut self) -> Result<Option<Text<'_>>, ProtocolError> {
         if self.entries.is_none() {
-            self.entries = match self.peek_u32()? {
-                None => return Ok(None),
-                Some(count) => Some(count),
-            };
+            let Some(count) = self.peek_u32()? else { return Ok(None) };
+            self.entries = Some(count);
             self.take(4);
         }
         let Some(entries) = self.entries.filter(|entries| *entries > 0) else {
@@ -155,36 +158,7 @@ impl<'b> ReceiveEnvironment<'b> {
 }
 
 /// A [`ReceiveEnvironment`] without its buffer, for a connection that owns it, or to continue in a larger one after
-/// [`ProtocolError::BufferTooSmall`].
-///
-/// ```
-/// use ipc_proto::{Exchange, ProtocolError, ReceiveEnvironment, Step, types::ProcessEnvironment};
-///
-/// let mut incoming = &b"\x01\0\0\0\x04\0\0\0A\0=\0b\0\0\0"[..];
-/// let announced = ProcessEnvironment { incoming_bytes: incoming.len() as u32, future: 0 };
-/// let mut buf = vec![0; 8]; // smaller than the entry
-/// let mut receive = ReceiveEnvironment::new(&announced, 1 << 20, &mut buf)?;
-/// let mut entries = Vec::new();
-/// while !receive.is_finished() {
-///     while let Step::Receive(space) = receive.step() {
-///         let n = space.len().min(incoming.len());
-///         space[..n].copy_from_slice(&incoming[..n]);
-///         incoming = &incoming[n..];
-///         receive.advance(n)?;
-///     }
-///     match receive.next_entry() {
-///         Ok(entry) => entries.extend(entry.map(|entry| entry.to_string())),
-///         Err(ProtocolError::BufferTooSmall { needed }) => {
-///             let suspended = receive.suspend();
-///             buf.resize(needed, 0);
-///             receive = suspended.resume(&mut buf)?;
-///         }
-///         Err(error) => return Err(error),
-///     }
-/// }
-/// assert_eq!(entries, ["A=b"]);
-/// # Ok::<(), ProtocolError>(())
-/// ```
+/// [`ProtocolError::BufferTooSmall`]: the example of [`ReceiveEnvironment`] does.
 #[derive(Debug, Clone, Copy)]
 pub struct SuspendedEnvironment {
     start: usize,

@@ -19,6 +19,7 @@ use crate::{
 /// ```
 /// use ipc_proto::plan::{Flavour, Runtime};
 /// use ipc_proto::{Exchange, HResult, Request, Serve, Step, types::Status};
+/// use std::io::Read;
 ///
 /// // It refuses newer commands, and those of dumps, profilers, perf maps and startup hooks.
 /// let kind = Runtime { version: Some(10), flavour: Some(Flavour::Mono), ..Runtime::default() };
@@ -26,9 +27,7 @@ use crate::{
 /// let mut serve = Serve::new(&mut receive, &mut send)?;
 /// let mut incoming = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..];
 /// while let Step::Receive(space) = serve.step() {
-///     let n = space.len().min(incoming.len());
-///     space[..n].copy_from_slice(&incoming[..n]);
-///     incoming = &incoming[n..];
+///     let n = incoming.read(space)?;
 ///     serve.advance(n)?;
 /// }
 /// let (request, mut reply) = serve.finish_for(&kind);
@@ -85,14 +84,13 @@ impl<'b> Serve<'b> {
     /// ```
     /// use ipc_proto::types::{PerfMapType, Status};
     /// use ipc_proto::{Exchange, Request, RequestError, Serve, Step, Violation};
+    /// # use std::io::Read;
     ///
     /// let (mut receive, mut send) = ([0; 64], [0; 64]);
     /// let mut serve = Serve::new(&mut receive, &mut send)?;
     /// let mut incoming = &b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x04\0\0\0"[..]; // EnablePerfMap, type 4
     /// # while let Step::Receive(space) = serve.step() {
-    /// #     let n = space.len().min(incoming.len());
-    /// #     space[..n].copy_from_slice(&incoming[..n]);
-    /// #     incoming = &incoming[n..];
+    /// #     let n = incoming.read(space)?;
     /// #     serve.advance(n)?;
     /// # }
     /// let (request, mut reply) = serve.finish();
@@ -105,31 +103,6 @@ impl<'b> Serve<'b> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(self) -> (Result<Request<'b>, RequestError<'b>>, Reply<'b>) {
-        let (message, send) = self.message();
-        let (request, refusal) = match message.and_then(|message| message.request()) {
-            Err(error) => (Err(RequestError::Decode(error)), error.into()),
-            Ok(request) => match request.check() {
-                Err(invalid) => (Err(RequestError::violation(request, invalid)), invalid.into()),
-                Ok(()) if matches!(request, Request::Unknown(_)) => (Ok(request), HResult::UNKNOWN_COMMAND),
-                Ok(()) => (Ok(request), HResult::FAIL),
-            },
-        };
-        // Without a message there is no command that an answer could belong to.
-        let code = message.map_or(Code::ERROR, |message| message.code);
-        (request, Reply::refusing(code, refusal, send))
-    }
-
-    /// Returns the code of the received message, before its payload is decoded: for servers that refuse some commands
-    /// whatever the payload is.
-    #[must_use]
-    pub fn code(&self) -> Option<Code> {
-        match self.state {
-            State::Done(header) => header.check_magic().ok().map(|()| header.code),
-            State::Malformed(_) | State::Receiving { .. } => None,
-        }
-    }
-
-    fn message(self) -> (Result<Message<'b>, DecodeError>, &'b mut [u8]) {
         let Self { receive, send, received, state } = self;
         let bytes: &'b [u8] = receive;
         let message = match state {
@@ -142,7 +115,30 @@ impl<'b> Serve<'b> {
                 Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: received })
             }
         };
-        (message, send)
+        let request = message
+            .map_err(Into::into)
+            .and_then(|message| Ok(message.request()?))
+            .and_then(Request::into_checked);
+        let refusal = match request {
+            Err(error) => error.into(),
+            Ok(Request::Unknown(_)) => HResult::UNKNOWN_COMMAND,
+            Ok(_) => HResult::FAIL,
+        };
+        // Without a message there is no command that an answer could belong to.
+        let code = message.map_or(Code::ERROR, |message| message.code);
+        // A refusal fits: `new` has checked it.
+        let len = encode_refusal(refusal, send).unwrap_or(0);
+        (request, Reply { code, send, sent: 0, len })
+    }
+
+    /// Returns the code of the received message, before its payload is decoded: for servers that refuse some commands
+    /// whatever the payload is.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self.state {
+            State::Done(header) => header.check_magic().ok().map(|()| header.code),
+            State::Malformed(_) | State::Receiving { .. } => None,
+        }
     }
 
     /// Returns whether no byte of a request has arrived.
@@ -255,19 +251,6 @@ impl SuspendedServe {
 ///
 /// It begins as a refusal: of bytes that [`Serve`] could not decode, of a command that is not in the table, else with
 /// [`HResult::FAIL`]. So the peer always receives an answer, and an answer that does not fit is not sent in part.
-///
-/// ```
-/// use ipc_proto::{Exchange, HResult, Serve, Step};
-///
-/// let (mut receive, mut send) = ([0; 64], [0; 64]);
-/// let mut serve = Serve::new(&mut receive, &mut send)?;
-/// serve.advance(0)?; // the peer closed without a request
-/// let (_, mut reply) = serve.finish();
-/// reply.refuse(HResult::FAIL)?; // replaces BAD_ENCODING
-/// let Step::Send(bytes) = reply.step() else { unreachable!() };
-/// assert_eq!(bytes[20..], HResult::FAIL.0.to_le_bytes());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct Reply<'b> {
     /// The code of the request.
@@ -287,13 +270,7 @@ fn encode_refusal(refusal: HResult, send: &mut [u8]) -> Result<usize, EncodeErro
     encode(Code::ERROR, payload, send).map(|bytes| bytes.len())
 }
 
-impl<'b> Reply<'b> {
-    fn refusing(code: Code, refusal: HResult, send: &'b mut [u8]) -> Self {
-        // A refusal fits: `Serve::new` has checked it.
-        let len = encode_refusal(refusal, send).unwrap_or(0);
-        Self { code, send, sent: 0, len }
-    }
-
+impl Reply<'_> {
     /// Answers OK to `request`, whose type determines the type of the response.
     ///
     /// # Errors

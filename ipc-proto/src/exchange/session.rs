@@ -1,7 +1,6 @@
-use core::fmt;
-
 use super::call::Progress;
 use super::{Answer, Step};
+use crate::sentences::sentences;
 use crate::types::SessionId;
 use crate::wire::to_u64;
 use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
@@ -164,24 +163,16 @@ pub struct SessionTimeout {
     pub drained: u64,
 }
 
-/// The step that a stopping session waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionPhase {
-    /// The Stop connection.
-    Connecting,
-    /// Room for the command on that connection.
-    Sending,
-    /// The end of the stream. The command is sent.
-    EndOfStream,
-}
-
-impl fmt::Display for SessionPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connecting => "connecting to stop the session",
-            Self::Sending => "sending StopTracing",
-            Self::EndOfStream => "waiting for the end of the trace",
-        })
+sentences! {
+    /// The step that a stopping session waits for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum SessionPhase {
+        /// The Stop connection.
+        Connecting = "connecting to stop the session",
+        /// Room for the command on that connection.
+        Sending = "sending StopTracing",
+        /// The end of the stream. The command is sent.
+        EndOfStream = "waiting for the end of the trace",
     }
 }
 
@@ -306,9 +297,7 @@ impl Session {
                 Step::Receive(space) => StopStep::Receive(space),
                 Step::Done => StopStep::Nothing,
             },
-            Stop::NotRequested | Stop::Failed | Stop::Refused(_) | Stop::InvalidResponse(_) => {
-                StopStep::Nothing
-            }
+            _ => StopStep::Nothing,
         }
     }
 
@@ -392,7 +381,7 @@ impl Session {
             return;
         }
         let received = match self.stop {
-            Stop::Calling(progress) => to_u64(progress.received()),
+            Stop::Calling(progress) => to_u64(progress.received),
             _ => 0,
         };
         let phase = match self.pending_step() {

@@ -1,6 +1,6 @@
 use super::lost_feature::{LostFeature, LostFeatures};
 use super::runtime::Runtime;
-use super::step::{DUMP_LIMIT_MS, PlanStep};
+use super::step::{DUMP_LIMIT_MS, PlanStep, first_known};
 use crate::types::{DumpFlags, DumpType, Status};
 use crate::wire::Writer;
 use crate::{
@@ -37,12 +37,7 @@ impl<'a> DumpConfig<'a> {
     /// Returns the newest command that the runtime can know.
     #[must_use]
     pub fn first_step(&self, runtime: &Runtime) -> DumpStep<'a> {
-        let step = |code| DumpStep { config: *self, code };
-        let newest = step(GenerateCoreDump3::CODE);
-        newest
-            .steps()
-            .find(|step| runtime.may_know(step.code))
-            .unwrap_or_else(|| step(GenerateCoreDump::CODE))
+        first_known(DumpStep { config: *self, code: GenerateCoreDump3::CODE }, runtime)
     }
 }
 

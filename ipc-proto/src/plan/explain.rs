@@ -58,10 +58,10 @@ impl fmt::Display for Explanation {
 /// ```
 #[must_use]
 pub fn explain(command: Code, hresult: HResult) -> Option<Explanation> {
+    if let (HResult::UNKNOWN_COMMAND, Some(row)) = (hresult, CommandInfo::find(command)) {
+        return Some(Explanation::Older { since: row.since });
+    }
     match (hresult, command) {
-        (HResult::UNKNOWN_COMMAND, _) if CommandInfo::find(command).is_some() => {
-            CommandInfo::find(command).map(|row| Explanation::Older { since: row.since })
-        }
         (
             HResult::FAIL,
             CollectTracing::CODE | CollectTracing2::CODE | CollectTracing3::CODE | CollectTracing4::CODE,

@@ -28,6 +28,7 @@ use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerErro
 /// ```
 /// use ipc_proto::Answer;
 /// use ipc_proto::plan::{Fallback, FallbackStep, InfoConfig, PlanStep, Runtime};
+/// use std::io::Read;
 ///
 /// // The answers of .NET 6: it does not know GetProcessInfo3.
 /// let mut answers = [
@@ -51,9 +52,7 @@ use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerErro
 ///             fallback.advance(n, &buf);
 ///         }
 ///         FallbackStep::Receive(space) => {
-///             let n = space.len().min(answer.len());
-///             space[..n].copy_from_slice(&answer[..n]);
-///             answer = &answer[n..];
+///             let n = answer.read(space)?;
 ///             fallback.advance(n, &buf);
 ///         }
 ///         FallbackStep::Wait | FallbackStep::Grow { .. } => unreachable!(),
@@ -63,7 +62,7 @@ use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerErro
 /// assert_eq!(fallback.command().code().0, 0x0404);
 /// let Answer::Ok(info) = fallback.finish(&buf)? else { unreachable!() };
 /// assert_eq!(info.process_id, 42);
-/// # Ok::<(), ipc_proto::plan::FallbackError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Fallback<S> {
@@ -84,8 +83,6 @@ enum State {
     /// The runtime was busy; the next attempt is due then.
     Paused(Progress, u64),
     Calling(Progress),
-    /// The answer needs a buffer of this length.
-    Growing(Progress, usize),
     Done(Progress),
     Failed(FallbackError),
 }
@@ -180,21 +177,18 @@ impl<S: PlanStep> Fallback<S> {
                 Err(e) => self.state = State::Failed(FallbackError::Encode(e)),
             }
         }
-        if let State::Growing(progress, needed) = self.state {
-            if buf.len() < needed {
-                return FallbackStep::Grow { needed };
-            }
-            self.state = State::Calling(progress);
-        }
         match self.state {
             State::Connecting(_) => FallbackStep::Connect,
             State::Paused(..) => FallbackStep::Wait,
+            State::Calling(progress) if progress.needed() > buf.len() => {
+                FallbackStep::Grow { needed: progress.needed() }
+            }
             State::Calling(progress) => match progress.step(buf) {
                 Step::Send(bytes) => FallbackStep::Send(bytes),
                 Step::Receive(space) => FallbackStep::Receive(space),
                 Step::Done => FallbackStep::Done,
             },
-            State::New | State::Growing(..) | State::Done(_) | State::Failed(_) => FallbackStep::Done,
+            State::New | State::Done(_) | State::Failed(_) => FallbackStep::Done,
         }
     }
 
@@ -218,17 +212,14 @@ impl<S: PlanStep> Fallback<S> {
     /// Reports how many of the lent bytes were written or filled; 0 means that the peer closed.
     pub fn advance(&mut self, n: usize, buf: &[u8]) {
         let State::Calling(mut progress) = self.state else { return };
-        let before = progress.received();
+        let before = progress.received;
         let advanced = progress.advance(n, buf);
-        match progress.received().saturating_sub(before) {
+        match progress.received.saturating_sub(before) {
             0 if before == 0 => self.sent = self.sent.saturating_add(to_u64(n)),
             received => self.received = self.received.saturating_add(to_u64(received)),
         }
         self.state = match advanced {
-            Err(ProtocolError::BufferTooSmall { needed }) => State::Growing(progress, needed),
-            Err(e) => State::Failed(e.into()),
-            Ok(()) if !progress.is_over() => State::Calling(progress),
-            Ok(()) => match (progress.answer(buf), self.command.older()) {
+            Ok(()) if progress.is_over() => match (progress.answer(buf), self.command.older()) {
                 (Ok(Answer::Refused(ServerError { hresult: HResult::UNKNOWN_COMMAND, .. })), Some(older)) => {
                     self.command = older;
                     self.backoff = BusyBackoff::new();
@@ -236,6 +227,9 @@ impl<S: PlanStep> Fallback<S> {
                 }
                 _ => State::Done(progress),
             },
+            // `step` then asks for a larger buffer.
+            Ok(()) | Err(ProtocolError::BufferTooSmall { .. }) => State::Calling(progress),
+            Err(e) => State::Failed(e.into()),
         };
     }
 
@@ -255,7 +249,7 @@ impl<S: PlanStep> Fallback<S> {
         let connected = match self.state {
             State::Done(_) | State::Failed(_) => return,
             State::New | State::Connecting(_) | State::Paused(..) => false,
-            State::Calling(_) | State::Growing(..) => true,
+            State::Calling(_) => true,
         };
         if now >= self.until {
             self.state = State::Failed(FallbackError::TimedOut { connected });
@@ -273,7 +267,6 @@ impl<S: PlanStep> Fallback<S> {
     pub fn finish<'b>(&self, buf: &'b [u8]) -> Result<Answer<'b, S::Response<'b>>, FallbackError> {
         let progress = match self.state {
             State::Failed(e) => return Err(e),
-            State::Growing(_, needed) => return Err(ProtocolError::BufferTooSmall { needed }.into()),
             State::New => return Err(ProtocolError::Closed { received: 0 }.into()),
             State::Connecting(progress)
             | State::Paused(progress, _)

@@ -1,41 +1,22 @@
-use core::fmt;
-
 use super::runtime::{Flavour, Runtime, obstacle};
+use crate::sentences::sentences;
 use crate::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Request};
 
-/// A request that can end the target process. Its `Display` is a sentence for the user, to show before the request is sent.
-///
-/// ```
-/// use ipc_proto::plan::Hazard;
-///
-/// println!("{}: pass --force to send the request", Hazard::UnsetVariable);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Hazard {
-    /// EnablePerfMap while the runtime is suspended at startup.
-    PerfMapWhileSuspended,
-    /// SetEnvironmentVariable without a value.
-    UnsetVariable,
-    /// A startup hook that cannot be loaded, or that may not exist.
-    StartupHook,
-    /// A dump without a name.
-    DumpWithoutName,
-}
-
-impl fmt::Display for Hazard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::PerfMapWhileSuspended => {
-                "EnablePerfMap ends a .NET 8 or 9 that is suspended at startup; resume it first"
-            }
-            Self::UnsetVariable => "removing a variable ends a program compiled by NativeAOT",
-            Self::DumpWithoutName => "a dump whose name is null ends every CoreCLR; an empty one does not",
-            Self::StartupHook => {
-                "a startup hook that cannot be loaded ends a running .NET 9 or 10, and a suspended runtime of any \
-                 version when it is resumed"
-            }
-        })
+sentences! {
+    /// A request that can end the target process. Its `Display` is a sentence for the user, to show before the request is
+    /// sent.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Hazard {
+        /// EnablePerfMap while the runtime is suspended at startup.
+        PerfMapWhileSuspended = "EnablePerfMap ends a .NET 8 or 9 that is suspended at startup; resume it first",
+        /// SetEnvironmentVariable without a value.
+        UnsetVariable = "removing a variable ends a program compiled by NativeAOT",
+        /// A startup hook that cannot be loaded, or that may not exist.
+        StartupHook = "a startup hook that cannot be loaded ends a running .NET 9 or 10, and a suspended runtime \
+            of any version when it is resumed",
+        /// A dump without a name.
+        DumpWithoutName = "a dump whose name is null ends every CoreCLR; an empty one does not",
     }
 }
 

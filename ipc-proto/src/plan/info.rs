@@ -1,5 +1,5 @@
 use super::runtime::Runtime;
-use super::step::PlanStep;
+use super::step::{PlanStep, first_known};
 use crate::types::{ProcessInfo, ProcessInfo3};
 use crate::wire::{Reader, Writer};
 use crate::{
@@ -22,11 +22,7 @@ impl InfoConfig {
     /// Returns the newest command that the runtime can know. A runtime older than .NET 5 knows none of them and refuses.
     #[must_use]
     pub fn first_step(self, runtime: &Runtime) -> InfoStep {
-        let newest = InfoStep { code: GetProcessInfo3::CODE };
-        newest
-            .steps()
-            .find(|step| runtime.may_know(step.code))
-            .unwrap_or(InfoStep { code: GetProcessInfo::CODE })
+        first_known(InfoStep { code: GetProcessInfo3::CODE }, runtime)
     }
 }
 

@@ -1,37 +1,22 @@
-use core::fmt;
+use crate::sentences::sentences;
 
-/// A feature that an older command lacks. Its `Display` is a sentence for the user who wanted it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum LostFeature {
-    /// Blocking the program when the buffer is full, instead of losing events.
-    Blocking,
-    /// Filtering events by id.
-    EventFilters,
-    /// A rundown selected by keywords; the default rundown replaces it.
-    RundownKeyword,
-    /// Events without stacks.
-    Stackwalk,
-    /// Flags of a dump other than logging.
-    DumpFlags,
-    /// The message of a refused dump.
-    DumpMessage,
-}
-
-impl fmt::Display for LostFeature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Blocking => "blocking instead of dropping needs .NET 11",
-            Self::EventFilters => {
-                "filtering events by id needs .NET 10: all events of the providers are sent"
-            }
-            Self::RundownKeyword => {
-                "a rundown selected by keywords needs .NET 9: the default rundown is sent"
-            }
-            Self::Stackwalk => "events without stacks need .NET 9: events have stacks",
-            Self::DumpFlags => "crash reports and verbose logging need .NET 6",
-            Self::DumpMessage => "the error message of a refused dump needs .NET 7",
-        })
+sentences! {
+    /// A feature that an older command lacks. Its `Display` is a sentence for the user who wanted it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum LostFeature {
+        /// Blocking the program when the buffer is full, instead of losing events.
+        Blocking = "blocking instead of dropping needs .NET 11",
+        /// Filtering events by id.
+        EventFilters = "filtering events by id needs .NET 10: all events of the providers are sent",
+        /// A rundown selected by keywords; the default rundown replaces it.
+        RundownKeyword = "a rundown selected by keywords needs .NET 9: the default rundown is sent",
+        /// Events without stacks.
+        Stackwalk = "events without stacks need .NET 9: events have stacks",
+        /// Flags of a dump other than logging.
+        DumpFlags = "crash reports and verbose logging need .NET 6",
+        /// The message of a refused dump.
+        DumpMessage = "the error message of a refused dump needs .NET 7",
     }
 }
 

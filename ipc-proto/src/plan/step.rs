@@ -1,6 +1,7 @@
 use core::iter;
 
 use super::lost_feature::LostFeatures;
+use super::runtime::Runtime;
 use crate::{Code, Command, Decode, DecodeError, Encode, InvalidValue, Message};
 
 /// How long a client waits for the answer to a command by default, in milliseconds, with all older commands that it
@@ -76,13 +77,15 @@ pub trait PlanStep: Encode + Sized {
     }
 }
 
+/// Returns this step, or the newest older one that the runtime can know; the oldest one if it can know none.
+pub(super) fn first_known<S: PlanStep>(mut step: S, runtime: &Runtime) -> S {
+    while let (false, Some(older)) = (runtime.may_know(step.code()), step.older()) {
+        step = older;
+    }
+    step
+}
+
 /// A plan of one command, which has no older one.
-///
-/// ```
-/// use ipc_proto::{ResumeRuntime, plan::{PlanStep, Single}};
-///
-/// assert!(Single(ResumeRuntime {}).older().is_none());
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Single<C>(pub C);
 

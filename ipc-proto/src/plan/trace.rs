@@ -2,8 +2,9 @@ use core::fmt;
 
 use super::lost_feature::{LostFeature, LostFeatures};
 use super::runtime::Runtime;
-use super::step::PlanStep;
+use super::step::{PlanStep, first_known};
 use crate::command::check;
+use crate::sentences::sentences;
 use crate::types::{
     EventFilter, EventLevel, Format, Provider, SessionBufferMode, SessionConfig, SessionConfig6, SessionId,
     StreamingProvider, UserEventsSession,
@@ -91,11 +92,7 @@ impl<'a> TraceConfig<'a> {
     /// ```
     #[must_use]
     pub fn first_step(&self, runtime: &Runtime) -> TraceStep<'a> {
-        let mut step = TraceStep { config: *self, lost: LostFeatures::default() };
-        while let (false, Some(older)) = (runtime.may_know(step.code()), step.older()) {
-            step = older;
-        }
-        step
+        first_known(TraceStep { config: *self, lost: LostFeatures::default() }, runtime)
     }
 
     /// Returns whether the session receives an event: one of its providers has this name and
@@ -182,10 +179,8 @@ impl PlanStep for TraceStep<'_> {
 
     fn check(&self) -> Result<(), InvalidValue> {
         let TraceConfig { buffer_mb, format, buffer_mode, providers, .. } = self.config;
-        check::check(|place| match providers.0 {
-            Repr::Plain(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
-            Repr::Filtered(list) => check::filtered_session(buffer_mb, format, buffer_mode, list, place),
-            Repr::Unfiltered(list) => check::unfiltered_session(buffer_mb, format, buffer_mode, list, place),
+        check::check(|place| {
+            check::streaming(buffer_mb, format, buffer_mode, providers.len(), providers.iter(), place)
         })
     }
 
@@ -220,20 +215,6 @@ impl PlanStep for TraceStep<'_> {
 }
 
 /// The providers of a session: of the caller or of a message, with or without filters.
-///
-/// ```
-/// use ipc_proto::plan::Providers;
-/// use ipc_proto::types::{EventFilter, EventLevel, Provider};
-///
-/// let plain = [Provider {
-///     keywords: 1,
-///     level: EventLevel::VERBOSE,
-///     name: "My-App".into(),
-///     arguments: "".into(),
-/// }];
-/// let providers = Providers::from(&plain);
-/// assert!(providers.iter().all(|provider| provider.filter == EventFilter::ALL));
-/// ```
 #[derive(Clone, Copy)]
 pub struct Providers<'a>(Repr<'a>);
 
@@ -349,14 +330,10 @@ macro_rules! providers_of {
 }
 providers_of!(Provider => Plain, StreamingProvider => Filtered);
 
-/// The request starts no session of this kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotTracing;
-
-impl fmt::Display for NotTracing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the request starts no session of this kind")
-    }
+sentences! {
+    /// The request starts no session of this kind.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct NotTracing = "the request starts no session of this kind";
 }
 impl core::error::Error for NotTracing {}
 
@@ -410,12 +387,5 @@ impl<'a> TryFrom<&Request<'a>> for UserEventsSession<'a> {
             }
             _ => Err(NotTracing),
         }
-    }
-}
-
-impl<'a> From<Provider<'a>> for StreamingProvider<'a> {
-    fn from(provider: Provider<'a>) -> Self {
-        let Provider { keywords, level, name, arguments } = provider;
-        Self { keywords, level, name, arguments, filter: EventFilter::ALL }
     }
 }

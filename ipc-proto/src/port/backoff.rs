@@ -20,7 +20,7 @@
 /// backoff.reset();
 /// assert_eq!(backoff.next(), 10);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Backoff {
     /// The last wait; `None` is a runtime's "infinite", its wait while all of its ports are connected.
     last: Option<u32>,
@@ -56,11 +56,5 @@ impl Backoff {
     /// Records a successful connection.
     pub const fn reset(&mut self) {
         self.last = None;
-    }
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self::new()
     }
 }

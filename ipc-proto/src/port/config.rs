@@ -2,50 +2,41 @@ use super::Port;
 use crate::plan::Flavour;
 use crate::wire::{hex_digit, number};
 
-/// An environment variable that a runtime reads at startup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Variable {
-    /// The ports other than the default one: see [`Port::list`].
-    DiagnosticPorts,
-    /// A number: with any but 0, the default port suspends the runtime.
-    DefaultDiagnosticPortSuspend,
-    /// A number: 0 disables all diagnostics.
-    EnableDiagnostics,
-    /// A number: 0 disables the ports. Since .NET 8.
-    EnableDiagnosticsIpc,
+/// Declares the variables, each with its name after the prefix.
+macro_rules! variables {
+    ($($(#[$meta:meta])* $variable:ident = $name:literal,)*) => {
+        /// An environment variable that a runtime reads at startup.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Variable { $($(#[$meta])* $variable,)* }
+
+        impl Variable {
+            /// All variables.
+            pub const ALL: [Self; 4] = [$(Self::$variable),*];
+
+            /// Returns its name, with the prefix `DOTNET_`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variable => concat!("DOTNET_", $name),)* }
+            }
+
+            /// Returns its old name, with the prefix `COMPlus_`, which some runtimes still read.
+            #[must_use]
+            pub const fn old_name(self) -> &'static str {
+                match self { $(Self::$variable => concat!("COMPlus_", $name),)* }
+            }
+        }
+    };
 }
-
-impl Variable {
-    /// All variables.
-    pub const ALL: [Self; 4] = [
-        Self::DiagnosticPorts,
-        Self::DefaultDiagnosticPortSuspend,
-        Self::EnableDiagnostics,
-        Self::EnableDiagnosticsIpc,
-    ];
-
-    /// Returns its name, with the prefix `DOTNET_`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DiagnosticPorts => "DOTNET_DiagnosticPorts",
-            Self::DefaultDiagnosticPortSuspend => "DOTNET_DefaultDiagnosticPortSuspend",
-            Self::EnableDiagnostics => "DOTNET_EnableDiagnostics",
-            Self::EnableDiagnosticsIpc => "DOTNET_EnableDiagnostics_IPC",
-        }
-    }
-
-    /// Returns its old name, with the prefix `COMPlus_`, which some runtimes still read.
-    #[must_use]
-    pub const fn old_name(self) -> &'static str {
-        match self {
-            Self::DiagnosticPorts => "COMPlus_DiagnosticPorts",
-            Self::DefaultDiagnosticPortSuspend => "COMPlus_DefaultDiagnosticPortSuspend",
-            Self::EnableDiagnostics => "COMPlus_EnableDiagnostics",
-            Self::EnableDiagnosticsIpc => "COMPlus_EnableDiagnostics_IPC",
-        }
-    }
+variables! {
+    /// The ports other than the default one: see [`Port::list`].
+    DiagnosticPorts = "DiagnosticPorts",
+    /// A number: with any but 0, the default port suspends the runtime.
+    DefaultDiagnosticPortSuspend = "DefaultDiagnosticPortSuspend",
+    /// A number: 0 disables all diagnostics.
+    EnableDiagnostics = "EnableDiagnostics",
+    /// A number: 0 disables the ports. Since .NET 8.
+    EnableDiagnosticsIpc = "EnableDiagnostics_IPC",
 }
 
 /// A runtime's diagnostic ports, as its environment configures them.
@@ -79,14 +70,12 @@ impl Variable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config<'a> {
     pub(super) flavour: Flavour,
-    ports: Given<'a>,
-    suspend: Given<'a>,
-    enable: Given<'a>,
-    enable_ipc: Given<'a>,
+    /// In the order of [`Variable::ALL`].
+    given: [Given<'a>; 4],
 }
 
 /// The values of a variable under its two names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Given<'a> {
     pub(super) new: Option<&'a str>,
     pub(super) old: Option<&'a str>,
@@ -95,18 +84,11 @@ pub(super) struct Given<'a> {
 impl<'a> Config<'a> {
     /// Looks up both names of every [`Variable`], for this kind of runtime.
     pub fn read(flavour: Flavour, lookup: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let given = |variable: Variable| Given {
-            // Other runtimes than Mono treat an empty variable as unset.
-            new: lookup(variable.name()).filter(|value| flavour == Flavour::Mono || !value.is_empty()),
-            old: lookup(variable.old_name()).filter(|value| flavour == Flavour::Mono || !value.is_empty()),
-        };
-        Self {
-            flavour,
-            ports: given(Variable::DiagnosticPorts),
-            suspend: given(Variable::DefaultDiagnosticPortSuspend),
-            enable: given(Variable::EnableDiagnostics),
-            enable_ipc: given(Variable::EnableDiagnosticsIpc),
-        }
+        // Other runtimes than Mono treat an empty variable as unset.
+        let value = |name| lookup(name).filter(|value| flavour == Flavour::Mono || !value.is_empty());
+        let given =
+            |variable: Variable| Given { new: value(variable.name()), old: value(variable.old_name()) };
+        Self { flavour, given: Variable::ALL.map(given) }
     }
 
     /// Returns whether the runtime has any ports, including the default one.
@@ -154,13 +136,8 @@ impl<'a> Config<'a> {
         self.value(Variable::DiagnosticPorts).map_or("", |(_, value)| value)
     }
 
-    pub(super) const fn given(&self, variable: Variable) -> Given<'a> {
-        match variable {
-            Variable::DiagnosticPorts => self.ports,
-            Variable::DefaultDiagnosticPortSuspend => self.suspend,
-            Variable::EnableDiagnostics => self.enable,
-            Variable::EnableDiagnosticsIpc => self.enable_ipc,
-        }
+    pub(super) fn given(&self, variable: Variable) -> Given<'a> {
+        self.given.get(variable as usize).copied().unwrap_or_default()
     }
 
     /// Returns whether this kind of runtime reads the old name.

@@ -1,7 +1,6 @@
 use super::Backoff;
-use crate::Advertise;
-use crate::Encode;
 use crate::wire::Writer;
+use crate::{Advertise, Encode};
 
 /// The runtime's role at a diagnostic port: it connects to a monitor, sends its advertise frame, waits for a command, and
 /// connects again.

@@ -2,6 +2,7 @@ use core::fmt;
 
 use crate::endpoint::split_once;
 use crate::plan::Flavour;
+use crate::sentences::sentences;
 
 /// One diagnostic port of a runtime: an element of `DOTNET_DiagnosticPorts`.
 ///
@@ -219,15 +220,10 @@ impl DoubleEndedIterator for Split<'_> {
     }
 }
 
-/// A list of ports cannot contain this address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PortAddressError;
-
-impl fmt::Display for PortAddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "DOTNET_DiagnosticPorts cannot contain an empty address, nor one with ';', ',' or NUL: choose another",
-        )
-    }
+sentences! {
+    /// A list of ports cannot contain this address.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct PortAddressError =
+        "DOTNET_DiagnosticPorts cannot contain an empty address, nor one with ';', ',' or NUL: choose another";
 }
 impl core::error::Error for PortAddressError {}

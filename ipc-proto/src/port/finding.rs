@@ -115,6 +115,8 @@ pub enum Finding<'a> {
 const LONGEST_ON_LINUX: usize = 107;
 const LONGEST_ON_MACOS: usize = 103;
 
+const WRITE_A_PORT: &str = "write ADDRESS,suspend or ADDRESS,nosuspend";
+
 impl fmt::Display for Finding<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -126,79 +128,60 @@ impl fmt::Display for Finding<'_> {
                 let (runtime, name, old_name) = (name_of(flavour), variable.name(), variable.old_name());
                 write!(f, "{runtime} does not read {old_name}: set {name}")
             }
-            Self::Number { name, value, read: None, .. } => {
+            Self::Number { name, value, read, hexadecimal } => {
+                write!(f, "{name}={} is ", Quoted(value))?;
+                match read {
+                    None => f.write_str("not a hexadecimal number and counts as unset")?,
+                    Some(read) if hexadecimal => write!(f, "read as the hexadecimal number {read:#x}")?,
+                    Some(read) => write!(f, "read as the number {read}")?,
+                }
+                f.write_str(": write 0 or 1")
+            }
+            Self::Disabled { name, value } => {
+                write!(f, "{name}={} disables all diagnostic ports, and suspends nothing: ", Quoted(value))?;
+                f.write_str("unset it, or write 1")
+            }
+            Self::NoPorts { name, value } => {
+                write!(f, "{name}={} contains no port: unset it, or {WRITE_A_PORT}", Quoted(value))
+            }
+            Self::OnlyCommas { port } => {
+                let port = Quoted(port);
+                write!(f, "{port} has no address and counts as a failed port: {WRITE_A_PORT}, or remove it")
+            }
+            Self::UnknownTag { port, tag, meant } => {
+                write!(f, "{} in {} is not a tag and is ignored: ", Quoted(tag), Quoted(port))?;
+                match meant {
+                    Some(meant) => write!(f, "write {meant}"),
+                    None => f.write_str(
+                        "the tags are connect, listen, suspend and nosuspend; an address cannot contain a comma",
+                    ),
+                }
+            }
+            Self::Conflict { port, wins, loses } => {
+                let port = Quoted(port);
                 write!(
                     f,
-                    "{name}={value} is not a hexadecimal number and counts as unset: write 0 or 1",
-                    value = Quoted(value)
+                    "{port} has both {wins} and {loses}, and the first, {wins}, counts: remove one of them"
                 )
             }
-            Self::Number { name, value, read: Some(read), hexadecimal: true } => {
+            Self::TagForAddress { port, tag } => {
+                let port = Quoted(port);
                 write!(
                     f,
-                    "{name}={value} is read as the hexadecimal number {read:#x}: write 0 or 1",
-                    value = Quoted(value)
+                    "{tag} in {port} is in the place of the address and is read as one: write ADDRESS,{tag}"
                 )
             }
-            Self::Number { name, value, read: Some(read), hexadecimal: false } => {
-                write!(f, "{name}={value} is read as the number {read}: write 0 or 1", value = Quoted(value))
-            }
-            Self::Disabled { name, value } => write!(
-                f,
-                "{name}={value} disables all diagnostic ports, and suspends nothing: unset it, or write 1",
-                value = Quoted(value)
-            ),
-            Self::NoPorts { name, value } => write!(
-                f,
-                "{name}={value} contains no port: unset it, or write ADDRESS,suspend or ADDRESS,nosuspend",
-                value = Quoted(value)
-            ),
-            Self::OnlyCommas { port } => write!(
-                f,
-                "{port} has no address and counts as a failed port: write ADDRESS,suspend or ADDRESS,nosuspend, or \
-                 remove it",
-                port = Quoted(port)
-            ),
-            Self::UnknownTag { port, tag, meant: Some(meant) } => {
-                write!(
-                    f,
-                    "{tag} in {port} is not a tag and is ignored: write {meant}",
-                    tag = Quoted(tag),
-                    port = Quoted(port)
-                )
-            }
-            Self::UnknownTag { port, tag, meant: None } => write!(
-                f,
-                "{tag} in {port} is not a tag and is ignored: the tags are connect, listen, suspend and nosuspend; \
-                 an address cannot contain a comma",
-                tag = Quoted(tag),
-                port = Quoted(port)
-            ),
-            Self::Conflict { port, wins, loses } => write!(
-                f,
-                "{port} has both {wins} and {loses}, and the first, {wins}, counts: remove one of them",
-                port = Quoted(port)
-            ),
-            Self::TagForAddress { port, tag } => write!(
-                f,
-                "{tag} in {port} is in the place of the address and is read as one: write ADDRESS,{tag}",
-                port = Quoted(port)
-            ),
             Self::Blanks { address } => {
-                let bare = address.trim();
+                let (address, bare) = (Quoted(address), Quoted(address.trim()));
+                write!(f, "the blanks around {address} are part of the address: write {bare}")
+            }
+            Self::Scheme { address, meant } => {
+                let (address, meant) = (Quoted(address), Quoted(meant));
                 write!(
                     f,
-                    "the blanks around {address} are part of the address: write {bare}",
-                    address = Quoted(address),
-                    bare = Quoted(bare)
+                    "{address} is an address for tools; a runtime reads all of it as the path: write {meant}"
                 )
             }
-            Self::Scheme { address, meant } => write!(
-                f,
-                "{address} is an address for tools; a runtime reads all of it as the path: write {meant}",
-                address = Quoted(address),
-                meant = Quoted(meant)
-            ),
             Self::Relative { address } => write!(
                 f,
                 "{address} is relative to the program's working directory (on Windows it is the name of a pipe): write \
@@ -282,13 +265,8 @@ impl<'a> Config<'a> {
     /// The time grows with the length of the variables: a port is compared with at most 32 others. None of the mistakes is
     /// an error for a runtime.
     pub fn findings(&self) -> impl Iterator<Item = Finding<'a>> + use<'a> {
-        Finding::of(*self)
-    }
-}
-
-impl<'a> Finding<'a> {
-    // Lazy, and without a store, so that the stack frames are small.
-    fn of(config: Config<'a>) -> impl Iterator<Item = Self> + use<'a> {
+        // Lazy, and without a store, so that the stack frames are small.
+        let config = *self;
         let of_names = Variable::ALL.into_iter().flat_map(move |variable| {
             [of_name, of_value].into_iter().filter_map(move |check| check(&config, variable))
         });
@@ -352,8 +330,8 @@ fn unknown_tags(text: &str) -> impl Iterator<Item = Finding<'_>> {
 
 /// Guesses the intended tag.
 fn meant(token: &str) -> Option<Tag> {
-    let token = token.trim();
-    Tag::ALL.into_iter().find(|tag| is_one_edit_away(token.as_bytes(), tag.name().as_bytes()))
+    let token = token.trim().as_bytes();
+    Tag::ALL.into_iter().find(|tag| is_one_edit_away(token, tag.name().as_bytes()))
 }
 
 /// Returns whether at most one letter is wrong, missing, additional, or swapped with the next.

@@ -49,6 +49,7 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// ```
 /// use ipc_proto::Guid;
 /// use ipc_proto::port::{MonitorChange, MonitorPort, RuntimeState};
+/// use std::io::Read;
 ///
 /// let mut port = MonitorPort::new([const { None }; 8]);
 /// let token = port.accept("connection 1", (), 0)?.token;
@@ -57,9 +58,7 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// let mut incoming = &b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0"[..];
 /// let mut arrived = None;
 /// while let (None, Some((_connection, space))) = (&arrived, port.receive(token)) {
-///     let n = space.len().min(10).min(incoming.len());
-///     space[..n].copy_from_slice(&incoming[..n]);
-///     incoming = &incoming[n..];
+///     let n = incoming.read(space).unwrap_or(0);
 ///     arrived = port.advance(token, n, 1);
 /// }
 /// let cookie = Guid(*b"a runtime's name");
@@ -97,13 +96,6 @@ pub struct MonitorPort<C, P, S> {
 }
 
 /// The limits of a [`MonitorPort`]. All times are in milliseconds.
-///
-/// ```
-/// use ipc_proto::port::MonitorLimits;
-///
-/// let limits = MonitorLimits { max_arriving: 4, ..MonitorLimits::DEFAULT };
-/// assert_eq!(limits.advertise_ms, 250);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MonitorLimits {
     /// How many connections can be arriving at the same time, at least 1. The oldest one is dropped for another.
@@ -154,10 +146,13 @@ enum Content<C, P> {
 }
 
 #[derive(Debug, Clone)]
-enum Phase<C> {
-    Idle { connection: C },
-    InUse { check_at: u64 },
-    Disconnected { check_at: u64, left_at: u64 },
+struct Phase<C> {
+    /// The connection of an idle runtime. The times count only without one.
+    connection: Option<C>,
+    /// When to check whether the process of the runtime has ended.
+    check_at: u64,
+    /// When a disconnected runtime counts as left; `None` while the caller has its connection.
+    left_at: Option<u64>,
 }
 
 /// A runtime that a [`MonitorPort`] knows.
@@ -306,10 +301,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
                 Step::Receive(space) => Some((connection, space)),
                 Step::Send(_) | Step::Done => None,
             },
-            Content::Runtime { phase: Phase::Idle { connection }, .. } => {
-                Some((connection, &mut self.unsolicited))
-            }
-            Content::Runtime { .. } => None,
+            Content::Runtime { phase, .. } => Some((phase.connection.as_mut()?, &mut self.unsolicited)),
         }
     }
 
@@ -356,10 +348,8 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
     pub fn take(&mut self, cookie: &Guid, now: u64) -> Option<C> {
         let check_at = now.saturating_add(self.limits.in_use_check_ms.max(1));
         let (_, _, phase) = find_runtime(self.slots.as_mut(), cookie)?;
-        let Phase::Idle { .. } = phase else { return None };
-        let Phase::Idle { connection } = core::mem::replace(phase, Phase::InUse { check_at }) else {
-            return None;
-        };
+        let connection = phase.connection.take()?;
+        (phase.check_at, phase.left_at) = (check_at, None);
         self.schedule(check_at);
         Some(connection)
     }
@@ -369,20 +359,14 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         let (index, ..) = find_runtime(self.slots.as_mut(), cookie)?;
         match self.vacate(index)?.content {
             Content::Arriving { .. } => None,
-            Content::Runtime { runtime, phase: Phase::Idle { connection } } => {
-                Some((runtime, Some(connection)))
-            }
-            Content::Runtime { runtime, .. } => Some((runtime, None)),
+            Content::Runtime { runtime, phase } => Some((runtime, phase.connection)),
         }
     }
 
     /// Returns the token and the connection of an idle runtime.
     pub fn idle(&mut self, cookie: &Guid) -> Option<(u64, &mut C)> {
         let (index, serial, phase) = find_runtime(self.slots.as_mut(), cookie)?;
-        match phase {
-            Phase::Idle { connection } => Some((token(serial, u32::try_from(index).ok()?), connection)),
-            Phase::InUse { .. } | Phase::Disconnected { .. } => None,
-        }
+        Some((token(serial, u32::try_from(index).ok()?), phase.connection.as_mut()?))
     }
 
     /// Returns a runtime.
@@ -395,9 +379,9 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
     #[must_use]
     pub fn state(&self, cookie: &Guid) -> Option<RuntimeState> {
         self.entries().find(|(runtime, _)| runtime.cookie == *cookie).map(|(_, phase)| match phase {
-            Phase::Idle { .. } => RuntimeState::Idle,
-            Phase::InUse { .. } => RuntimeState::InUse,
-            Phase::Disconnected { .. } => RuntimeState::Disconnected,
+            Phase { connection: Some(_), .. } => RuntimeState::Idle,
+            Phase { left_at: None, .. } => RuntimeState::InUse,
+            Phase { left_at: Some(_), .. } => RuntimeState::Disconnected,
         })
     }
 
@@ -451,16 +435,14 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
                 }
                 continue;
             };
-            let (check_at, interval, is_over) = match phase {
-                Phase::Idle { .. } => continue,
-                Phase::InUse { check_at } => (check_at, self.limits.in_use_check_ms, false),
-                Phase::Disconnected { check_at, left_at } => {
-                    (check_at, self.limits.disconnected_check_ms, *left_at <= now)
-                }
+            let (interval, is_over) = match phase {
+                Phase { connection: Some(_), .. } => continue,
+                Phase { left_at: None, .. } => (self.limits.in_use_check_ms, false),
+                Phase { left_at: Some(at), .. } => (self.limits.disconnected_check_ms, *at <= now),
             };
-            let is_checked = *check_at <= now;
+            let is_checked = phase.check_at <= now;
             if is_checked {
-                *check_at = now.saturating_add(interval.max(1));
+                phase.check_at = now.saturating_add(interval.max(1));
             }
             if is_over || (is_checked && has_ended(runtime)) {
                 if let Some(Content::Runtime { runtime, .. }) = self.vacate(index).map(|slot| slot.content) {
@@ -482,11 +464,14 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         let MonitorSlot { serial, content } = self.vacate(index)?;
         let Content::Arriving { connection, peer, .. } = content else { return None };
         let runtime = RuntimeEntry { cookie, process_id: advertise.process_id, peer };
-        let content = Content::Runtime { runtime, phase: Phase::Idle { connection } };
+        let content = Content::Runtime {
+            runtime,
+            phase: Phase { connection: Some(connection), check_at: 0, left_at: None },
+        };
         *self.slots.as_mut().get_mut(index)? = Some(MonitorSlot { serial, content });
         let first = known.is_none();
         let stale = match known.map(|slot| slot.content) {
-            Some(Content::Runtime { phase: Phase::Idle { connection }, .. }) => Some(connection),
+            Some(Content::Runtime { phase, .. }) => phase.connection,
             _ => None,
         };
         Some(MonitorChange::Arrived { runtime_cookie: cookie, first, stale })
@@ -506,10 +491,8 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         let left_at = now.saturating_add(self.limits.grace_ms);
         let slot = self.slots.as_mut().get_mut(index)?.as_mut()?;
         let Content::Runtime { runtime, phase } = &mut slot.content else { return None };
-        let Phase::Idle { .. } = phase else { return None };
-        let runtime_cookie = runtime.cookie;
-        let disconnected = Phase::Disconnected { check_at, left_at };
-        let Phase::Idle { connection } = core::mem::replace(phase, disconnected) else { return None };
+        let (runtime_cookie, connection) = (runtime.cookie, phase.connection.take()?);
+        (phase.check_at, phase.left_at) = (check_at, Some(left_at));
         self.schedule(check_at.min(left_at));
         Some(MonitorChange::Disconnected { runtime_cookie, connection, unsolicited })
     }
@@ -555,11 +538,8 @@ impl<C, P> Content<C, P> {
     fn due(&self) -> Option<u64> {
         match self {
             Self::Arriving { deadline, .. } => Some(*deadline),
-            Self::Runtime { phase: Phase::Idle { .. }, .. } => None,
-            Self::Runtime { phase: Phase::InUse { check_at }, .. } => Some(*check_at),
-            Self::Runtime { phase: Phase::Disconnected { check_at, left_at }, .. } => {
-                Some(*check_at.min(left_at))
-            }
+            Self::Runtime { phase: Phase { connection: Some(_), .. }, .. } => None,
+            Self::Runtime { phase, .. } => phase.left_at.into_iter().chain([phase.check_at]).min(),
         }
     }
 }

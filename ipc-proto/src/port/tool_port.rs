@@ -1,8 +1,7 @@
-use core::fmt;
-
 use super::diagnostic_port::Split;
 use super::{PortType, Tag};
 use crate::endpoint::split_once;
+use crate::sentences::sentences;
 
 /// The diagnostic port of a tool: the argument of `--diagnostic-port`.
 ///
@@ -48,42 +47,28 @@ pub enum Transport {
     NamedPipe,
 }
 
-/// The reason why a text is not a [`ToolPort`]. Its `Display` is a sentence for the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ToolPortError {
-    /// There is no address.
-    NoAddress,
-    /// There are more than two parts.
-    TooManyParts,
-    /// The second part is neither `connect` nor `listen`.
-    Keyword,
-    /// There is a tag that only runtimes accept.
-    Suspend,
-    /// The scheme is unknown.
-    Scheme,
-}
-
-impl fmt::Display for ToolPortError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoAddress => "a diagnostic port needs an address: write ADDRESS, ADDRESS,connect or ADDRESS,listen",
-            Self::TooManyParts => {
-                "a tool's diagnostic port has at most two parts, and an address cannot contain a comma: write ADDRESS, \
-                 ADDRESS,connect or ADDRESS,listen"
-            }
-            Self::Keyword => "only connect or listen can follow the address of a diagnostic port: write one of them, or remove the comma",
-            Self::Suspend => {
-                "suspend and nosuspend are tags for runtimes: remove them here, and add them to the runtime's \
-                 DOTNET_DiagnosticPorts"
-            }
-            Self::Scheme => {
-                "the scheme of a diagnostic port must be uds:, namedpipe: or file:, or absent: write the path of the \
-                 socket or the name of the pipe"
-            }
-        })
+sentences! {
+    /// The reason why a text is not a [`ToolPort`]. Its `Display` is a sentence for the user.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum ToolPortError {
+        /// There is no address.
+        NoAddress = "a diagnostic port needs an address: write ADDRESS, ADDRESS,connect or ADDRESS,listen",
+        /// There are more than two parts.
+        TooManyParts = "a tool's diagnostic port has at most two parts, and an address cannot contain a comma: write \
+            ADDRESS, ADDRESS,connect or ADDRESS,listen",
+        /// The second part is neither `connect` nor `listen`.
+        Keyword = "only connect or listen can follow the address of a diagnostic port: write one of them, or remove \
+            the comma",
+        /// There is a tag that only runtimes accept.
+        Suspend = "suspend and nosuspend are tags for runtimes: remove them here, and add them to the runtime's \
+            DOTNET_DiagnosticPorts",
+        /// The scheme is unknown.
+        Scheme = "the scheme of a diagnostic port must be uds:, namedpipe: or file:, or absent: write the path of the \
+            socket or the name of the pipe",
     }
 }
+
 impl core::error::Error for ToolPortError {}
 
 impl<'a> ToolPort<'a> {

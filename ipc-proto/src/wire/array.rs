@@ -1,8 +1,8 @@
 use core::hash::{Hash, Hasher};
 use core::{fmt, marker::PhantomData, slice};
 
+use super::convert::{to_u32, to_usize};
 use super::error::{WireError, WireErrorKind};
-use super::int::{to_u32, to_usize};
 use super::{Path, Reader, Visitor, Writer};
 use crate::{Decode, Encode};
 

@@ -6,21 +6,6 @@ use crate::{Guid, Text};
 /// A value that can be decoded from its wire form, and borrows from it.
 ///
 /// Decoding checks the layout only: a value that runtimes refuse, for example 0 providers, decodes.
-///
-/// ```
-/// use ipc_proto::wire::Reader;
-/// use ipc_proto::{Decode, Guid, Text};
-///
-/// // A GUID, and a text of two code units, its terminator included.
-/// let mut bytes = [0; 24];
-/// bytes[16] = 2;
-/// bytes[20] = b'!';
-/// let mut r = Reader::new(&bytes);
-/// assert_eq!(Guid::decode(&mut r)?, Guid::NIL);
-/// assert_eq!(Text::decode(&mut r)?, Text::from("!"));
-/// assert!(Text::decode(&mut r).is_err());
-/// # Ok::<(), ipc_proto::wire::WireError>(())
-/// ```
 pub trait Decode<'a>: Sized {
     /// The length of the shortest value. An [`Array`](super::Array) checks its count against it.
     const MIN_LEN: usize;

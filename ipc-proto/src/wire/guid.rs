@@ -2,6 +2,7 @@ use core::{fmt, str::FromStr};
 
 use super::{Writer, hex_digit};
 use crate::Encode;
+use crate::sentences::sentences;
 
 /// A GUID: 16 bytes in wire order.
 ///
@@ -62,14 +63,10 @@ impl fmt::Debug for Guid {
     }
 }
 
-/// The error for text that is not a GUID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseGuidError;
-
-impl fmt::Display for ParseGuidError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a GUID: write it as 123e4567-e89b-12d3-a456-426614174000")
-    }
+sentences! {
+    /// The error for text that is not a GUID.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ParseGuidError = "not a GUID: write it as 123e4567-e89b-12d3-a456-426614174000";
 }
 impl core::error::Error for ParseGuidError {}
 

@@ -110,19 +110,6 @@ impl fmt::Display for Path<'_> {
 }
 
 /// The value of a [`Part`].
-///
-/// ```
-/// use ipc_proto::{Message, wire::PartValue};
-///
-/// let mut numbers = Vec::new();
-/// Message::inspect(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", None, &mut |part| {
-///     if let PartValue::Number { number, .. } = part.value {
-///         numbers.push(number);
-///     }
-/// })?;
-/// assert_eq!(numbers[0], 20); // the size
-/// # Ok::<(), ipc_proto::DecodeError>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartValue<'a> {

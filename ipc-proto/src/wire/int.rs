@@ -35,51 +35,6 @@ little_endian! {
     i32, read_i32, write_i32;
 }
 
-/// Converts a length of the wire into one of memory. `usize` has at least 32 bits.
-#[must_use]
-#[inline]
-pub const fn to_usize(number: u32) -> usize {
-    number as usize
-}
-
-/// Converts a length of memory into a number. `usize` has at most 64 bits.
-#[must_use]
-#[inline]
-pub const fn to_u64(number: usize) -> u64 {
-    number as u64
-}
-
-/// Converts a length of memory into one of the wire: at most `u32::MAX`.
-#[must_use]
-#[inline]
-pub fn to_u32(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Returns the lowest 8 bits of a number.
-#[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
-#[must_use]
-#[inline]
-pub const fn low_u8(number: u64) -> u8 {
-    number as u8
-}
-
-/// Returns the lowest 16 bits of a number.
-#[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
-#[must_use]
-#[inline]
-pub const fn low_u16(number: usize) -> u16 {
-    number as u16
-}
-
-/// Returns the lowest 32 bits of a number.
-#[allow(clippy::cast_possible_truncation, reason = "the low bits are the result")]
-#[must_use]
-#[inline]
-pub const fn low_u32(number: u64) -> u32 {
-    number as u32
-}
-
 impl Encode for u8 {
     #[inline]
     fn encode(&self, w: &mut Writer<'_>) {

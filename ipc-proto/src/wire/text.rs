@@ -4,8 +4,8 @@ use core::{fmt, slice, str::EncodeUtf16};
 
 use byteorder::{ByteOrder, LittleEndian};
 
+use super::convert::{to_u32, to_usize};
 use super::error::{WireError, WireErrorKind};
-use super::int::{to_u32, to_usize};
 use super::{Reader, Writer};
 use crate::Encode;
 
@@ -339,12 +339,6 @@ impl fmt::Debug for TextBuf {
 impl From<&str> for TextBuf {
     fn from(s: &str) -> Self {
         Text::from(s).to_text_buf()
-    }
-}
-#[cfg(feature = "alloc")]
-impl From<Text<'_>> for TextBuf {
-    fn from(text: Text<'_>) -> Self {
-        text.to_text_buf()
     }
 }
 #[cfg(feature = "alloc")]

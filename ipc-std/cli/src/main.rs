@@ -1,19 +1,146 @@
 //! `dotnet-ipc`: inspects, traces and controls running .NET processes over their diagnostic sockets.
-mod args;
-mod commands;
-mod counters;
-mod events;
-mod input;
-mod output;
-mod process;
-mod recording;
-mod stacks;
+
+/// Arguments that several commands have, and their parsers.
+mod args {
+    pub(crate) mod comparison;
+    pub(crate) mod socket_path;
+    pub(crate) mod time_range_args;
+    pub(crate) mod timeout_args;
+    pub(crate) mod until_event;
+}
+
+/// The commands, each in a file of its own.
+mod commands {
+    #[cfg(unix)]
+    mod clean;
+    pub(crate) mod command;
+    mod completions;
+    mod conformance;
+    mod counters;
+    mod decode;
+    mod demo;
+    mod dump;
+    mod env;
+    mod events;
+    mod fake_runtime;
+    mod find;
+    mod flame;
+    mod gc;
+    mod info;
+    mod jit;
+    mod list_profiles;
+    mod man;
+    mod monitor;
+    mod perf_map;
+    mod profiler;
+    mod ps;
+    mod report;
+    mod resume;
+    mod rewrite;
+    mod set_env;
+    mod stack;
+    mod startup_hook;
+    mod stats;
+    mod top;
+    mod trace;
+}
+
+/// Samples of counters: where they come from, and how they are shown.
+mod counters {
+    pub(crate) mod condition;
+    mod descriptions;
+    mod distribution;
+    pub(crate) mod feed;
+    pub(crate) mod lines;
+    pub(crate) mod otlp;
+    pub(crate) mod output;
+    pub(crate) mod prometheus;
+    pub(crate) mod table;
+    pub(crate) mod units;
+}
+
+/// Events of a trace as text and JSON.
+mod events {
+    pub(crate) mod digest;
+    pub(crate) mod field;
+    pub(crate) mod json;
+    pub(crate) mod lines;
+    pub(crate) mod plain_text;
+    pub(crate) mod repeated_text;
+    pub(crate) mod summary;
+}
+
+/// Traces and other files to read.
+mod input {
+    pub(crate) mod reading_progress;
+    pub(crate) mod source;
+    pub(crate) mod trace_file;
+}
+
+/// What the tool writes: results, notes, failures and files.
+mod output {
+    pub(crate) mod atomic_output;
+    pub(crate) mod bulk_stdout;
+    pub(crate) mod columns;
+    pub(crate) mod failure;
+    pub(crate) mod field;
+    pub(crate) mod full_screen;
+    pub(crate) mod globals;
+    pub(crate) mod narrow_terminal;
+    pub(crate) mod output_file;
+    pub(crate) mod printable;
+    pub(crate) mod rows;
+    pub(crate) mod scroll;
+    pub(crate) mod signals;
+    pub(crate) mod stderr;
+    pub(crate) mod stdout;
+    pub(crate) mod tables;
+    pub(crate) mod threads;
+    pub(crate) mod worker;
+}
+
+/// The process that a command is about: how the command line names it, how it is reached and described.
+mod process {
+    pub(crate) mod connection_args;
+    pub(crate) mod force_args;
+    pub(crate) mod process_fields;
+    pub(crate) mod process_name;
+    pub(crate) mod reasons;
+    pub(crate) mod target;
+    pub(crate) mod trace_target;
+    pub(crate) mod wire_log;
+}
+
+/// Recording: what `trace`, `events`, `monitor` and the analyses of a process have in common.
+mod recording {
+    pub(crate) mod analysis_input;
+    pub(crate) mod args;
+    mod counter;
+    pub(crate) mod findings;
+    pub(crate) mod names_first;
+    pub(crate) mod output;
+    pub(crate) mod progress;
+    pub(crate) mod record;
+    pub(crate) mod rundown;
+    pub(crate) mod session;
+    pub(crate) mod session_failure;
+    pub(crate) mod summary;
+    pub(crate) mod trace_profile;
+}
+
+/// Stacks of a trace: what counts in them, their names, and the files that show them.
+mod stacks {
+    pub(crate) mod clock_args;
+    pub(crate) mod flame_page;
+    pub(crate) mod stack_names;
+    pub(crate) mod stacks_file;
+}
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::commands::Command;
+use crate::commands::command::Command;
 use crate::output::failure;
 use crate::output::globals::Globals;
 

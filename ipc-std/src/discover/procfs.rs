@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use crate::sys;
 use crate::sys::ProcessEntry;
 
-pub(crate) use text::{Environ, Mounts, Status};
+pub use text::{Environ, Mounts, Status};
 
 /// The open directory of a process in `/proc`. After the end of the process nothing can be read from it, even if
 /// another process has the same id then.

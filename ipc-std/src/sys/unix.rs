@@ -10,7 +10,7 @@ mod path;
 mod poller;
 mod process;
 mod socket;
-mod stat;
+pub(crate) mod stat;
 mod wait;
 
 pub(crate) use address::{LONGEST_PATH, Pinned, is_too_long, open_directory};

@@ -21,9 +21,35 @@ use std::path::{Path, PathBuf};
 use crate::graph::{Graph, room};
 use crate::packages::{PACKAGES, TOOL};
 
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 /// Returns the imports of the package with this root.
 fn graph(root: &str) -> Graph {
-    Graph::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(root))
+    Graph::read(&repository().join(root))
+}
+
+/// Adds the folders of the packages below a folder.
+fn find_packages(folder: &Path, packages: &mut BTreeSet<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let is_source = !["target", "node_modules"].iter().any(|name| entry.ends_with(name));
+        if entry.is_dir() && !entry.is_symlink() && is_source {
+            packages.extend(entry.join("Cargo.toml").exists().then(|| entry.clone()));
+            find_packages(&entry, packages);
+        }
+    }
+}
+
+#[test]
+fn every_package_is_checked() {
+    let mut packages = BTreeSet::new();
+    find_packages(repository(), &mut packages);
+    let package = |root: &str| {
+        let root = repository().join(root);
+        root.ancestors().find(|folder| folder.join("Cargo.toml").exists()).unwrap().to_owned()
+    };
+    assert_eq!(PACKAGES.iter().map(|(root, _)| package(root)).collect::<BTreeSet<_>>(), packages);
 }
 
 /// Describes all circles; empty if there is none.

@@ -16,7 +16,9 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("ipc-std/src/lib.rs", IPC_STD),
     ("ipc-std/testkit/src/lib.rs", TESTKIT),
     (TOOL, TOOL_LAYERS),
+    ("ipc-std/cli/syntax/lib.rs", &[]),
     ("fuzz/src/lib.rs", &[]),
+    ("fuzz/std/src/lib.rs", &[]),
     ("fuzz/c/src/lib.rs", &[]),
     ("benches/lib.rs", &[]),
 ];
@@ -48,9 +50,9 @@ const NETTRACE: Layers = &[
 ];
 
 const ANALYSIS: Layers = &[
-    &["durations", "event_fields", "known_provider", "place", "rows"],
+    &["durations", "event_fields", "known_provider", "place", "rows", "text"],
     &["names"],
-    &["frames", "stacks"],
+    &["stacks"],
     &["samples"],
     &["call_tree", "counters", "gc", "jit"],
     &["formats", "live"],

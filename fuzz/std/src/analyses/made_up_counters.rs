@@ -124,61 +124,49 @@ const METRICS_EVENTS: [(u32, &[Described]); 19] = [
     (19, &[SERIES, BUCKETS]),
 ];
 
+impl Shape {
+    /// An event of [`METRICS`].
+    fn metrics((event_id, parts): (u32, &[Described])) -> Self {
+        Self { provider: METRICS, event_id, name: "", fields: parts.concat(), is_nested: false }
+    }
+
+    fn event_counters(provider: &'static str, event_id: u32, fields: Described, is_nested: bool) -> Self {
+        Self { provider, event_id, name: EVENT_COUNTERS, fields: fields.to_vec(), is_nested }
+    }
+}
+
 /// All kinds of events: those of the runtime, those of earlier versions with fewer fields, and others that no runtime
 /// writes. In V6 texts can be UTF-8 with any characters.
 fn shapes(version: Version) -> Vec<Shape> {
-    let metrics = |(event_id, parts): (u32, &[Described])| Shape {
-        provider: METRICS,
-        event_id,
-        name: "",
-        fields: parts.concat(),
-        is_nested: false,
-    };
-    let event_counters = |provider, event_id, fields: Described, is_nested| Shape {
-        provider,
-        event_id,
-        name: EVENT_COUNTERS,
-        fields: fields.to_vec(),
-        is_nested,
-    };
-    let mut shapes: Vec<_> = METRICS_EVENTS.into_iter().map(metrics).collect();
+    let mut shapes: Vec<_> = METRICS_EVENTS.into_iter().map(Shape::metrics).collect();
     shapes.extend([
-        event_counters("System.Runtime", 2, MEAN, true),
-        event_counters("System.Runtime", 3, SUM, true),
-        event_counters("Shop", 7, MEAN, false),
-        event_counters("Shop", 8, SUM, false),
+        Shape::event_counters("System.Runtime", 2, MEAN, true),
+        Shape::event_counters("System.Runtime", 3, SUM, true),
+        Shape::event_counters("Shop", 7, MEAN, false),
+        Shape::event_counters("Shop", 8, SUM, false),
     ]);
     // The first versions of the events lack the last fields.
-    shapes.extend(METRICS_EVENTS.into_iter().map(metrics).map(|mut shape| {
+    shapes.extend(METRICS_EVENTS.into_iter().map(Shape::metrics).map(|mut shape| {
         shape.fields.truncate(shape.fields.len().saturating_sub(2).max(1));
         shape
     }));
     // Fields in another order.
-    shapes.extend([METRICS_EVENTS[3], METRICS_EVENTS[18]].into_iter().map(metrics).map(|mut shape| {
-        shape.fields.reverse();
-        shape
-    }));
-    shapes.push(Shape {
-        provider: METRICS,
-        event_id: 99,
-        name: "",
-        fields: SESSION.to_vec(),
-        is_nested: false,
-    });
-    shapes.push(Shape { provider: "Shop", event_id: 4, name: "", fields: SERIES.to_vec(), is_nested: false });
+    shapes.extend([METRICS_EVENTS[3], METRICS_EVENTS[18]].into_iter().map(Shape::metrics).map(
+        |mut shape| {
+            shape.fields.reverse();
+            shape
+        },
+    ));
+    shapes.push(Shape::metrics((99, &[SESSION])));
+    shapes.push(Shape { provider: "Shop", ..Shape::metrics((4, &[SERIES])) });
     if version == Version::V6 {
-        let shape = |event_id, parts: &[Described]| Shape {
-            provider: METRICS,
-            event_id,
-            name: "",
-            fields: parts
-                .concat()
-                .into_iter()
-                .map(|(name, scalar)| (name, if scalar == TEXT { Scalar::Utf8CodeUnit } else { scalar }))
-                .collect(),
-            is_nested: false,
+        let narrow = |mut shape: Shape| {
+            let texts = shape.fields.iter_mut().filter(|(_, scalar)| *scalar == TEXT);
+            texts.for_each(|(_, scalar)| *scalar = Scalar::Utf8CodeUnit);
+            shape
         };
-        shapes.extend([shape(4, &[SERIES, RATE]), shape(7, &[INSTRUMENT])]);
+        let wide: [(u32, &[Described]); 2] = [(4, &[SERIES, RATE]), (7, &[INSTRUMENT])];
+        shapes.extend(wide.map(Shape::metrics).map(narrow));
     }
     shapes
 }

@@ -3,6 +3,7 @@ use core::fmt;
 use nettrace::{FileTime, Str};
 
 use super::Sample;
+use crate::text::split_once;
 
 /// What an event states about counters and instruments.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,54 +82,35 @@ pub enum InstrumentKind<'a> {
     Other(Str<'a>),
 }
 
+/// The kinds with the names of their types.
+const KNOWN_KINDS: [(InstrumentKind<'static>, &str); 7] = [
+    (InstrumentKind::Counter, "Counter"),
+    (InstrumentKind::UpDownCounter, "UpDownCounter"),
+    (InstrumentKind::Histogram, "Histogram"),
+    (InstrumentKind::Gauge, "Gauge"),
+    (InstrumentKind::ObservableCounter, "ObservableCounter"),
+    (InstrumentKind::ObservableUpDownCounter, "ObservableUpDownCounter"),
+    (InstrumentKind::ObservableGauge, "ObservableGauge"),
+];
+
 impl<'a> InstrumentKind<'a> {
     /// Returns the kind by the name of its type, with or without a generic suffix: ``Counter`1``, `Counter`.
     #[must_use]
     pub fn of(type_name: Str<'a>) -> Self {
-        let name = match type_name {
-            Str::Utf16(bytes) => {
-                let end = bytes.chunks_exact(2).position(|unit| unit == [b'`', 0]);
-                let end = end.map_or(bytes.len(), |place| place.saturating_mul(2));
-                Str::Utf16(bytes.get(..end).unwrap_or(bytes))
-            }
-            Str::Utf8(bytes) => {
-                let end = bytes.iter().position(|byte| *byte == b'`').unwrap_or(bytes.len());
-                Str::Utf8(bytes.get(..end).unwrap_or(bytes))
-            }
-        };
-        let known = [
-            Self::Counter,
-            Self::UpDownCounter,
-            Self::Histogram,
-            Self::Gauge,
-            Self::ObservableCounter,
-            Self::ObservableUpDownCounter,
-            Self::ObservableGauge,
-        ];
-        known.into_iter().find(|kind| name == kind.known_name()).unwrap_or(Self::Other(name))
-    }
-
-    const fn known_name(&self) -> &'static str {
-        match self {
-            Self::Counter => "Counter",
-            Self::UpDownCounter => "UpDownCounter",
-            Self::Histogram => "Histogram",
-            Self::Gauge => "Gauge",
-            Self::ObservableCounter => "ObservableCounter",
-            Self::ObservableUpDownCounter => "ObservableUpDownCounter",
-            Self::ObservableGauge => "ObservableGauge",
-            Self::Other(_) => "",
-        }
+        let (name, _) = split_once(type_name, b"`");
+        let known = KNOWN_KINDS.iter().find(|(_, known)| name == **known);
+        known.map_or(Self::Other(name), |(kind, _)| *kind)
     }
 }
 
 /// The name of the type, without its generic suffix.
 impl fmt::Display for InstrumentKind<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Other(name) => name.fmt(f),
-            known => f.write_str(known.known_name()),
+        if let Self::Other(name) = self {
+            return name.fmt(f);
         }
+        let known = KNOWN_KINDS.iter().find(|(kind, _)| kind == self);
+        f.write_str(known.map_or("", |(_, name)| name))
     }
 }
 

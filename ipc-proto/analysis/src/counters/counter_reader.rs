@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use nettrace::{FileTime, Metadata, Str, TraceEvent};
 
-use super::fields::{Fields, Layouts, seconds};
+use super::field_values::{FieldValues, Layouts, seconds};
 use super::{
     CounterEvent, ExponentialHistogram, Instrument, InstrumentKind, Measurement, Problem, Sample, Selection,
     System,
@@ -220,14 +220,24 @@ impl CounterReader {
         match Kind::of(&metadata) {
             None => false,
             Some(Kind::EventCounter) => {
-                let fields =
-                    Fields::read_first(&mut self.layouts, event, &metadata, &COUNTER_FIELDS, COUNTER_NAME);
+                let fields = FieldValues::read_first(
+                    &mut self.layouts,
+                    event,
+                    &metadata,
+                    &COUNTER_FIELDS,
+                    COUNTER_NAME,
+                );
                 let name = fields.text("Name");
                 self.has_counter(metadata.provider, name)
             }
             Some(Kind::Instrument) => {
-                let fields =
-                    Fields::read_first(&mut self.layouts, event, &metadata, &METER_FIELDS, INSTRUMENT_NAME);
+                let fields = FieldValues::read_first(
+                    &mut self.layouts,
+                    event,
+                    &metadata,
+                    &METER_FIELDS,
+                    INSTRUMENT_NAME,
+                );
                 self.has_instrument(&fields)
             }
             Some(Kind::Session) => self.of_session(event, &metadata).is_some(),
@@ -238,7 +248,7 @@ impl CounterReader {
         !name.is_empty() && self.is_selected(System::EventCounter, provider, name)
     }
 
-    fn has_instrument<const N: usize>(&self, fields: &Fields<'_, N>) -> bool {
+    fn has_instrument<const N: usize>(&self, fields: &FieldValues<'_, N>) -> bool {
         let (meter, name) = (fields.text("meterName"), fields.text("instrumentName"));
         self.is_own(fields.text("sessionId")) && self.is_selected(System::Meter, meter, name)
     }
@@ -248,7 +258,7 @@ impl CounterReader {
         event: &TraceEvent<'a>,
         metadata: &Metadata<'a>,
     ) -> Option<CounterEvent<'a>> {
-        let fields = Fields::read(&mut self.layouts, event, metadata, &COUNTER_FIELDS);
+        let fields = FieldValues::read(&mut self.layouts, event, metadata, &COUNTER_FIELDS);
         let (provider, name) = (metadata.provider, fields.text("Name"));
         if !self.has_counter(provider, name) {
             return None;
@@ -308,7 +318,7 @@ impl CounterReader {
         metadata: &Metadata<'a>,
     ) -> Option<CounterEvent<'a>> {
         let event_id = metadata.event_id;
-        let fields = Fields::read(&mut self.layouts, event, metadata, &METER_FIELDS);
+        let fields = FieldValues::read(&mut self.layouts, event, metadata, &METER_FIELDS);
         let (meter, name) = (fields.text("meterName"), fields.text("instrumentName"));
         if !self.has_instrument(&fields) {
             return None;
@@ -388,12 +398,11 @@ impl CounterReader {
         metadata: &Metadata<'a>,
     ) -> Option<CounterEvent<'a>> {
         let event_id = metadata.event_id;
-        let fields = Fields::read(&mut self.layouts, event, metadata, &SESSION_FIELDS);
+        let fields = FieldValues::read(&mut self.layouts, event, metadata, &SESSION_FIELDS);
+        let first =
+            |names: [&str; 2]| names.map(|name| fields.text(name)).into_iter().find(|text| !text.is_empty());
         match event_id {
-            id::MESSAGE => {
-                let message = [fields.text("Message"), fields.text("message")];
-                return message.into_iter().find(|text| !text.is_empty()).map(CounterEvent::Message);
-            }
+            id::MESSAGE => return first(["Message", "message"]).map(CounterEvent::Message),
             id::VERSION => {
                 let part = |name| fields.signed(name).unwrap_or_default();
                 return Some(CounterEvent::Version([part("major"), part("minor"), part("patch")]));
@@ -415,10 +424,7 @@ impl CounterReader {
             _ if !self.is_own(fields.text("sessionId")) => return None,
             _ => {}
         }
-        let message = || {
-            let texts = [fields.text("errorMessage"), fields.text("message")];
-            texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
-        };
+        let message = || first(["errorMessage", "message"]).unwrap_or_default();
         Some(match event_id {
             id::COLLECTION_START | id::COLLECTION_STOP => {
                 let (from, to) = (fields.time("intervalStartTime")?, fields.time("intervalEndTime")?);
@@ -436,7 +442,7 @@ impl CounterReader {
     }
 }
 
-fn exponential<'a, const N: usize>(fields: &Fields<'a, N>) -> Result<ExponentialHistogram, Problem<'a>> {
+fn exponential<'a, const N: usize>(fields: &FieldValues<'a, N>) -> Result<ExponentialHistogram, Problem<'a>> {
     let scale = fields.signed("scale").ok_or(Problem::MissingField { field: "scale" })?;
     let count = |name| fields.unsigned(name).ok_or(Problem::MissingField { field: name });
     let (count, zero_count) = (count("count")?, count("zeroCount")?);

@@ -96,16 +96,6 @@ impl OwnedSample {
         }
     }
 
-    /// Swaps the display name, the unit and the measurement with these; a text that is `None` stays.
-    fn swap(&mut self, texts: &mut [Option<String>; 2], measurement: &mut Measurement) {
-        for (stored, text) in [&mut self.display_name, &mut self.unit].into_iter().zip(texts) {
-            if let Some(text) = text {
-                core::mem::swap(stored, text);
-            }
-        }
-        core::mem::swap(&mut self.measurement, measurement);
-    }
-
     /// Returns the memory of the sample and its key, about.
     fn size(&self, key: &str) -> usize {
         /// A number of a list, and the memory that an entry of the map takes in addition.
@@ -144,33 +134,18 @@ impl LatestSamples {
     /// Stores a sample instead of the last one of its series. Returns whether the limit allows that.
     pub fn insert(&mut self, sample: &Sample<'_>) -> bool {
         self.set_key(sample);
-        if let Some(stored) = self.series.get_mut(&self.key) {
-            // The key has all texts but these, which are the same for each sample of most series.
-            let mut texts =
-                [changed(&stored.display_name, sample.display_name), changed(&stored.unit, sample.unit)];
-            let mut measurement = sample.measurement.clone();
-            let before = stored.size(&self.key);
-            stored.swap(&mut texts, &mut measurement);
-            let size = self.size.saturating_sub(before).saturating_add(stored.size(&self.key));
-            if size > self.limit {
-                stored.swap(&mut texts, &mut measurement);
-                self.dropped = self.dropped.saturating_add(1);
-                return false;
-            }
-            stored.nanoseconds = sample.nanoseconds;
-            stored.unix_nanoseconds = sample.unix_nanoseconds;
-            stored.interval = sample.interval;
-            self.size = size;
-            return true;
-        }
-        let owned = OwnedSample::from(sample);
-        let size = self.size.saturating_add(owned.size(&self.key));
+        let (owned, stored) = (OwnedSample::from(sample), self.series.get_mut(&self.key));
+        let before = stored.as_ref().map_or(0, |stored| stored.size(&self.key));
+        let size = self.size.saturating_sub(before).saturating_add(owned.size(&self.key));
         if size > self.limit {
             self.dropped = self.dropped.saturating_add(1);
             return false;
         }
         self.size = size;
-        self.series.insert(self.key.clone(), owned);
+        match stored {
+            Some(stored) => *stored = owned,
+            None => drop(self.series.insert(self.key.clone(), owned)),
+        }
         true
     }
 
@@ -215,11 +190,6 @@ impl LatestSamples {
         // Writing to a string cannot fail.
         let _ = write!(self.key, "{} {}", sample.system.name(), sample.instrument_id.unwrap_or_default());
     }
-}
-
-/// Returns the new text if it is another one.
-fn changed(stored: &str, new: Str<'_>) -> Option<String> {
-    (new != *stored).then(|| new.to_string())
 }
 
 /// Appends a text and its end. A NUL in the text, which only hostile traces have, is no end.

@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 
 use super::TimeProfile;
 use super::json::{write_string, write_text};
-use super::timeline::Change;
+use super::timeline::CallChange;
 
 impl TimeProfile<'_> {
     /// Writes trace events of Chromium: a pair of "B" and "E" for each call, and names of processes and threads. Perfetto,
@@ -49,9 +49,9 @@ impl TimeProfile<'_> {
             self.changes(entries, |time, change| {
                 let (phase, frame, time) = match change {
                     // An interval is not shorter than a nanosecond.
-                    Change::Open(frame) if last_end == Some(time) => ('B', frame, time.saturating_add(1)),
-                    Change::Open(frame) => ('B', frame, time),
-                    Change::Close(frame) => {
+                    CallChange::Open(frame) if last_end == Some(time) => ('B', frame, time.saturating_add(1)),
+                    CallChange::Open(frame) => ('B', frame, time),
+                    CallChange::Close(frame) => {
                         last_end = Some(time);
                         ('E', frame, time)
                     }

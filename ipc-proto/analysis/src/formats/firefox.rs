@@ -10,7 +10,7 @@ use fxprof_processed_profile::{
 use serde_json::Value;
 
 use super::TimeProfile;
-use super::timeline::Entry;
+use super::timeline::TimelineEntry;
 use crate::samples::Unit;
 
 /// The time between two samples of a runtime.
@@ -51,7 +51,7 @@ impl TimeProfile<'_> {
             profile.set_thread_samples_weight_type(handle, self.weight_type());
             let mut stacks = BTreeMap::new();
             let mut path = Vec::new();
-            let mut stack_of = |profile: &mut firefox::Profile, entry: &Entry| {
+            let mut stack_of = |profile: &mut firefox::Profile, entry: &TimelineEntry| {
                 *stacks.entry((entry.stack, entry.runs)).or_insert_with(|| {
                     self.path(entry, &mut path);
                     let category = if entry.runs { running } else { waiting };

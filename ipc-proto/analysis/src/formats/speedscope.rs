@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 use super::json::{write_string, write_text};
-use super::timeline::Change;
+use super::timeline::CallChange;
 use super::{Profile, TimeProfile};
 use crate::names::{FrameId, Names};
 use crate::samples::{SampledThread, Unit};
@@ -66,8 +66,8 @@ impl TimeProfile<'_> {
             let mut separator = "\n";
             self.changes(entries, |time, change| {
                 let (kind, frame) = match change {
-                    Change::Open(frame) => ('O', frame),
-                    Change::Close(frame) => ('C', frame),
+                    CallChange::Open(frame) => ('O', frame),
+                    CallChange::Close(frame) => ('C', frame),
                 };
                 let number = file.number(frame);
                 let at = Ms(time);

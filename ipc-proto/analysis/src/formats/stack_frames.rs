@@ -1,8 +1,7 @@
 use alloc::vec::Vec;
 
 use crate::StackId;
-use crate::frames::Frames;
-use crate::names::{FrameId, Names};
+use crate::names::{FrameId, Names, Snapshot};
 use crate::place::at;
 use crate::samples::Samples;
 
@@ -20,7 +19,7 @@ const MAX_DEPTH: usize = 256;
 impl<'s> StackFrames<'s> {
     pub(super) fn new(samples: &'s mut Samples) -> Self {
         let (names, stacks) = samples.names_and_stacks();
-        let mut names = Frames::new(names);
+        let mut names = Snapshot::new(names);
         let frames = stacks.iter().map(|(_, address)| names.of(address)).collect();
         Self { samples, frames }
     }

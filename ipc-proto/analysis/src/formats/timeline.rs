@@ -42,7 +42,7 @@ use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
 pub struct Timeline {
     clock: Clock,
     /// In the order in which they were added; those of a thread are in the order of time.
-    entries: Vec<Entry>,
+    entries: Vec<TimelineEntry>,
     /// The place of the last entry of each thread.
     last: Vec<Option<u32>>,
     dropped: u64,
@@ -52,7 +52,7 @@ pub struct Timeline {
 const _: () = assert!(Samples::THREADS <= 1 << 16);
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct TimelineEntry {
     /// In nanoseconds.
     pub(super) start: u64,
     /// The duration, or what a point weighs.
@@ -62,7 +62,7 @@ pub(super) struct Entry {
     pub(super) runs: bool,
 }
 
-impl Entry {
+impl TimelineEntry {
     /// Returns the end of an interval.
     pub(super) const fn end(&self) -> u64 {
         self.start.saturating_add(self.amount)
@@ -87,7 +87,7 @@ impl Timeline {
         }
         let runs = interval.weight.running > 0;
         let (start, amount) = (u64::try_from(interval.start).unwrap_or_default(), interval.weight.total());
-        let mut entry = Entry { start, amount, stack: interval.stack, thread, runs };
+        let mut entry = TimelineEntry { start, amount, stack: interval.stack, thread, runs };
         let (place, is_time) = (usize::from(thread), self.is_time());
         let last = self.last.get(place).copied().flatten();
         if let Some(last) = last.and_then(|last| at_mut(&mut self.entries, last)) {
@@ -141,14 +141,14 @@ pub struct TimeProfile<'s> {
     pub(super) stacks: StackFrames<'s>,
     pub(super) clock: Clock,
     /// Sorted by thread.
-    entries: Vec<Entry>,
+    entries: Vec<TimelineEntry>,
     /// The innermost frames while a thread does not run, and while it does.
     states: Option<[FrameId; 2]>,
 }
 
 /// What changes at a time.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change {
+pub(super) enum CallChange {
     /// A frame is called.
     Open(FrameId),
     /// The innermost frame returns.
@@ -172,7 +172,7 @@ impl<'s> TimeProfile<'s> {
     }
 
     /// Returns each thread with its intervals or points, in the order of time.
-    pub(super) fn threads(&self) -> impl Iterator<Item = (&SampledThread, &[Entry])> {
+    pub(super) fn threads(&self) -> impl Iterator<Item = (&SampledThread, &[TimelineEntry])> {
         let threads = self.stacks.samples.threads();
         self.entries.chunk_by(|a, b| a.thread == b.thread).filter_map(|entries| {
             let thread = entries.first()?.thread;
@@ -181,12 +181,12 @@ impl<'s> TimeProfile<'s> {
     }
 
     /// Returns each thread with its intervals, in the order of time; none if the clock has points.
-    pub(super) fn intervals(&self) -> impl Iterator<Item = (&SampledThread, &[Entry])> {
+    pub(super) fn intervals(&self) -> impl Iterator<Item = (&SampledThread, &[TimelineEntry])> {
         self.threads().filter(|_| self.clock.unit() == Unit::Nanoseconds)
     }
 
     /// Puts the frames of an interval into `path`, the outermost first.
-    pub(super) fn path(&self, entry: &Entry, path: &mut Vec<FrameId>) {
+    pub(super) fn path(&self, entry: &TimelineEntry, path: &mut Vec<FrameId>) {
         self.stacks.path(entry.stack, path);
         path.reverse();
         path.extend(self.states.map(|[waits, runs]| if entry.runs { runs } else { waits }));
@@ -196,8 +196,8 @@ impl<'s> TimeProfile<'s> {
     /// and calls are nested.
     pub(super) fn changes<E>(
         &self,
-        entries: &[Entry],
-        mut each: impl FnMut(u64, Change) -> Result<(), E>,
+        entries: &[TimelineEntry],
+        mut each: impl FnMut(u64, CallChange) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut open, mut path) = (Vec::new(), Vec::new());
         let mut end = 0;
@@ -206,16 +206,16 @@ impl<'s> TimeProfile<'s> {
             let continues = entry.start == end;
             let common = open.iter().zip(&path).take_while(|(open, next)| continues && open == next).count();
             while open.len() > common {
-                open.pop().map_or(Ok(()), |frame| each(end, Change::Close(frame)))?;
+                open.pop().map_or(Ok(()), |frame| each(end, CallChange::Close(frame)))?;
             }
             for frame in path.iter().skip(common) {
                 open.push(*frame);
-                each(entry.start, Change::Open(*frame))?;
+                each(entry.start, CallChange::Open(*frame))?;
             }
             end = entry.end();
         }
         while let Some(frame) = open.pop() {
-            each(end, Change::Close(frame))?;
+            each(end, CallChange::Close(frame))?;
         }
         Ok(())
     }

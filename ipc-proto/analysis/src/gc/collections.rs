@@ -4,9 +4,8 @@ use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
 use super::{Collection, CollectionType, GcStatistics, HeapSizes, Reason};
-use crate::KnownProvider;
 use crate::durations::elapsed;
-use crate::event_fields::number;
+use crate::event_fields::{number, runtime_event_id};
 
 /// Finds the garbage collections of a process in its events, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
@@ -93,9 +92,8 @@ impl Collections {
         let now = event.nanoseconds();
         let first = *self.first_time.get_or_insert(now);
         self.statistics.span = self.statistics.span.max(elapsed(first, now));
-        let Some(metadata) = event.metadata() else { return };
-        if KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime) {
-            self.runtime_event(event, metadata.event_id);
+        if let Some(id) = runtime_event_id(event) {
+            self.runtime_event(event, id);
         }
     }
 
@@ -275,19 +273,21 @@ fn heap_sizes(event: &TraceEvent<'_>) -> HeapSizes {
     let number = |field| number(event, field).unwrap_or_default();
     HeapSizes {
         after: [
-            number("GenerationSize0"),
-            number("GenerationSize1"),
-            number("GenerationSize2"),
-            number("GenerationSize3"),
-            number("GenerationSize4"),
-        ],
+            "GenerationSize0",
+            "GenerationSize1",
+            "GenerationSize2",
+            "GenerationSize3",
+            "GenerationSize4",
+        ]
+        .map(number),
         promoted: [
-            number("TotalPromotedSize0"),
-            number("TotalPromotedSize1"),
-            number("TotalPromotedSize2"),
-            number("TotalPromotedSize3"),
-            number("TotalPromotedSize4"),
-        ],
+            "TotalPromotedSize0",
+            "TotalPromotedSize1",
+            "TotalPromotedSize2",
+            "TotalPromotedSize3",
+            "TotalPromotedSize4",
+        ]
+        .map(number),
         pinned_objects: number("PinnedObjectCount"),
         handles: number("GCHandleCount"),
     }

@@ -5,9 +5,8 @@ use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
 use super::{Compilation, JitStatistics, Tier};
-use crate::KnownProvider;
 use crate::durations::elapsed;
-use crate::event_fields::{number, text};
+use crate::event_fields::{number, runtime_event_id, text};
 
 /// Finds the compilations of a process in its events, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
@@ -79,16 +78,12 @@ mod id {
 impl Compilations {
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
-        let Some(metadata) = event.metadata() else { return };
-        if KnownProvider::of(metadata.provider) != Some(KnownProvider::Runtime) {
-            return;
-        }
-        match metadata.event_id {
-            id::JITTING_STARTED => {
+        match runtime_event_id(event) {
+            Some(id::JITTING_STARTED) => {
                 let il_size = number(event, "MethodILSize");
                 self.start(Compilation { il_size, ..compilation(event) }, true);
             }
-            id::LOAD | id::LOAD_VERBOSE => self.load(event),
+            Some(id::LOAD | id::LOAD_VERBOSE) => self.load(event),
             _ => {}
         }
     }
@@ -99,20 +94,14 @@ impl Compilations {
         if front.is_open && !self.is_finished && self.waiting_bytes <= MAX_WAITING_BYTES {
             return None;
         }
-        let Started { compilation, is_open, .. } = front;
-        if *is_open {
-            // No compilation of its thread began before it.
-            let thread = compilation.thread;
-            if let Some(places) = self.open.get_mut(&thread) {
-                places.pop_front();
-                if places.is_empty() {
-                    self.open.remove(&thread);
-                }
-            }
-        }
         self.waiting_bytes = self.waiting_bytes.saturating_sub(front.bytes());
         self.returned = self.returned.saturating_add(1);
-        self.waiting.pop_front().map(|started| started.compilation)
+        let Started { compilation, is_open, .. } = self.waiting.pop_front()?;
+        if is_open {
+            // No compilation of its thread began before it.
+            self.close(compilation.thread, VecDeque::pop_front);
+        }
+        Some(compilation)
     }
 
     /// Ends the trace: [`pop`](Self::pop) returns all remaining compilations, complete or not.
@@ -160,11 +149,16 @@ impl Compilations {
         // TraceEvent recognizes the end of a compilation by its size and time. A method with neither stays open.
         if native_size > 0 || elapsed > 0 {
             *is_open = false;
-            if let Some(places) = self.open.get_mut(&thread) {
-                places.pop_back();
-                if places.is_empty() {
-                    self.open.remove(&thread);
-                }
+            self.close(thread, VecDeque::pop_back);
+        }
+    }
+
+    /// Removes the first or the last open compilation of a thread.
+    fn close(&mut self, thread: u64, remove: fn(&mut VecDeque<u64>) -> Option<u64>) {
+        if let Some(places) = self.open.get_mut(&thread) {
+            remove(places);
+            if places.is_empty() {
+                self.open.remove(&thread);
             }
         }
     }

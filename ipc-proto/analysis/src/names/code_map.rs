@@ -160,13 +160,7 @@ impl CodeMap {
     }
 
     /// Returns the number of methods.
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.methods.len().saturating_sub(self.vacant.len())
-    }
-
-    /// Returns the places for methods, and the bytes of the arena.
-    #[cfg(test)]
-    pub(super) fn memory(&self) -> (usize, usize) {
-        (self.methods.len(), self.arena.len())
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct FrameTable {
     open: BTreeMap<(u64, u64), AddressId>,
     labels: BTreeMap<Arc<str>, AddressId>,
     /// The texts of the frames after [`FrameId::UNKNOWN`].
-    pub(super) texts: Vec<Arc<str>>,
+    texts: Vec<Arc<str>>,
     ids: BTreeMap<Arc<str>, FrameId>,
     /// How often addresses were bound.
     generation: u32,

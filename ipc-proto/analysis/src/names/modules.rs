@@ -1,16 +1,16 @@
 //! Modules, and the files in the memory of processes.
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::to_u32;
 use nettrace::TraceEvent;
 
-use super::spelling::{module_name, push_text};
+use super::spelling::module_name;
 use crate::event_fields::{number, text};
 use crate::place::{at, at_mut};
 use crate::rows::ModuleRow;
+use crate::text::owned;
 
 /// How many methods, modules and mappings are stored at most, each.
 pub(super) const ROWS: usize = 1 << 20;
@@ -78,8 +78,7 @@ impl Modules {
 
     /// Takes the row of a module.
     pub(super) fn load(&mut self, process: u64, row: &ModuleRow<'_>) {
-        let mut path = String::new();
-        push_text(&mut path, row.path);
+        let path = owned(row.path);
         let name = module_name(&path);
         let name = if row.native_path == row.path { name.strip_suffix(".ni").unwrap_or(name) } else { name };
         if name.is_empty() {
@@ -119,8 +118,7 @@ impl Modules {
             self.dropped = self.dropped.saturating_add(1);
             return;
         }
-        let mut file = String::new();
-        push_text(&mut file, path);
+        let file = owned(path);
         let name = module_name(&file);
         // Compiled code: its symbols name their modules.
         let is_file = !name.is_empty() && !file.starts_with("/memfd:doublemapper");

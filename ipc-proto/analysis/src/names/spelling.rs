@@ -1,9 +1,8 @@
 //! How a name is spelled: from the rows of the runtime, the paths of files and the symbols of compiled code.
 use alloc::string::String;
 
-use nettrace::Str;
-
 use crate::rows::MethodRow;
+use crate::text::{owned, push_text, split_once};
 
 /// Returns a full name without module and arguments. What is unknown stays as it is.
 ///
@@ -28,43 +27,19 @@ pub(super) fn is_method(text: &str) -> bool {
     !text.ends_with("!?")
 }
 
-/// Writes `Type.Method(args)`.
-pub(super) fn write_name(to: &mut String, row: &MethodRow<'_>) {
-    if !row.type_name.is_empty() {
-        push_text(to, row.type_name);
+/// Returns `Type.Method(args)`.
+pub(super) fn method_name(row: &MethodRow<'_>) -> String {
+    let mut to = owned(row.type_name);
+    if !to.is_empty() {
         to.push('.');
     }
-    push_text(to, row.name);
+    push_text(&mut to, row.name);
     // The return type, and what describes the call, come before the arguments.
-    if let Str::Utf16(units) = row.signature {
-        let from = units.chunks_exact(2).position(|unit| unit == [b'(', 0]);
-        let from = from.map_or(units.len(), |units| units.saturating_mul(2));
-        push_text(to, Str::Utf16(units.get(from..).unwrap_or_default()));
+    if let (_, Some(arguments)) = split_once(row.signature, b"(") {
+        to.push('(');
+        push_text(&mut to, arguments);
     }
-}
-
-/// Appends a text, most of which is ASCII.
-pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
-    match text {
-        Str::Utf16(units) if units.chunks_exact(2).all(|unit| matches!(unit, [0..=0x7f, 0])) => {
-            const PIECE: usize = 64;
-            // Pieces, because a character at a time takes several times as long.
-            let mut piece = [0; PIECE];
-            for units in units.chunks(2 * PIECE) {
-                let units = units.chunks_exact(2);
-                let len = units.len();
-                let bytes = units.filter_map(|unit| unit.first());
-                piece.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-                let ascii = piece.get(..len).and_then(|piece| core::str::from_utf8(piece).ok());
-                to.push_str(ascii.unwrap_or_default());
-            }
-        }
-        Str::Utf8(bytes) => match core::str::from_utf8(bytes) {
-            Ok(text) => to.push_str(text),
-            Err(_) => to.extend(text.chars()),
-        },
-        Str::Utf16(_) => to.extend(text.chars()),
-    }
+    to
 }
 
 /// The longest name of a module: that of a file. Every method of a module repeats it.

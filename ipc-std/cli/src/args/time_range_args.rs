@@ -3,10 +3,10 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::time::SystemTime;
 
+use dotnet_ipc::durations;
 use ipc_std::system_time;
 use nettrace::{TimeFilter, TraceClock};
 
-use super::durations;
 use crate::output::globals::Globals;
 
 /// `--from` and `--to`: the times of the events to show or keep.

@@ -2,9 +2,8 @@
 use core::time::Duration;
 use std::time::Instant;
 
+use dotnet_ipc::durations;
 use ipc_std::{Client, Timeouts};
-
-use super::durations;
 
 /// How long a command can take. A command for which the deadline means something else replaces the help of `timeout`.
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,6 @@
 //! `--until`: whether its event has arrived.
-use super::only_arg::OnlyArg;
+use dotnet_ipc::only_arg::OnlyArg;
+
 use crate::output::failure::{Failure, Kind};
 
 /// Fails if there are events to stop at, and none of them has arrived.

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use dotnet_ipc::durations;
 use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample, Selection, System};
 
-use crate::args::durations;
 use crate::args::socket_path;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};

@@ -3,15 +3,15 @@ use std::collections::HashMap;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
+use dotnet_ipc::decode_input::{Input, Piece};
+use dotnet_ipc::hex;
+use dotnet_ipc::unsigned::unsigned;
 use ipc_proto::types::ProcessEnvironment;
 use ipc_proto::{Code, Command, CommandInfo, GetProcessEnvironment, Message, Request};
 
-use crate::args::unsigned::unsigned;
-use crate::input::decode_input::{Input, Piece};
 use crate::input::source::Source;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
-use crate::output::hex;
 use crate::output::stdout::to_stdout;
 
 mod frame;

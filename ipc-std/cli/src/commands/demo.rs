@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{fs, io, thread};
 
+use dotnet_ipc::hex;
+use dotnet_ipc::provider::ProviderSpec;
 use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_proto::wire::Part;
 use ipc_proto::{GenerateCoreDump3, Message, Parsed};
@@ -17,12 +19,10 @@ use tempfile::TempDir;
 use crate::output::failure::{self, Failure, Kind};
 use crate::output::field::Field;
 use crate::output::globals::Globals;
-use crate::output::hex;
 use crate::output::signals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::threads::lock;
 use crate::process::process_fields::process_fields;
-use crate::recording::provider::ProviderSpec;
 use crate::recording::trace_profile::TraceProfile;
 
 /// Show the features of the tool on a fake runtime, without .NET

@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
 
+use dotnet_ipc::only_arg::OnlyArg;
 use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use nettrace_analysis::names::Names;
 
-use crate::args::only_arg::OnlyArg;
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::args::until_event;
 use crate::events::field::{self, Condition};

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use dotnet_ipc::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
@@ -14,7 +15,6 @@ use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{Analysis, FindingsArgs, add_largest};
-use crate::recording::keywords;
 
 /// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]

@@ -3,6 +3,7 @@ use core::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use dotnet_ipc::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
@@ -16,7 +17,6 @@ use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{Analysis, FindingsArgs, add_largest};
-use crate::recording::keywords;
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]

@@ -2,13 +2,13 @@
 use std::io::Write;
 
 use clap::ValueEnum;
+use dotnet_ipc::keywords::CLR_KEYWORDS;
+use dotnet_ipc::provider::ProviderSpec;
 use serde_json::{Map, Value, json};
 
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::stdout::to_stdout;
-use crate::recording::keywords::CLR_KEYWORDS;
-use crate::recording::provider::ProviderSpec;
 use crate::recording::trace_profile::TraceProfile;
 
 /// List the profiles for `trace --profile`, and the keywords for --clr-events

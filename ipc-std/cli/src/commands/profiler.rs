@@ -3,13 +3,13 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::fs;
 
+use dotnet_ipc::durations;
+use dotnet_ipc::hex;
 use ipc_proto::Guid;
 use serde_json::json;
 
-use crate::args::durations;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
-use crate::output::hex;
 use crate::output::printable::printable;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;

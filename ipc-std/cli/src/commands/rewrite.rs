@@ -1,6 +1,7 @@
 //! `rewrite`: copies a trace with fewer events, or in another format.
 use std::path::PathBuf;
 
+use dotnet_ipc::only_arg::OnlyArg;
 use indicatif::{DecimalBytes, HumanCount};
 use ipc_std::RecordReader;
 use nettrace::{
@@ -9,7 +10,6 @@ use nettrace::{
 };
 use serde_json::json;
 
-use crate::args::only_arg::OnlyArg;
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::input::source::{self, Source};
 use crate::output::atomic_output::AtomicOutput;

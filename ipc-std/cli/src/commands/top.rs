@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
+use dotnet_ipc::durations;
 use ipc_std::Stopper;
 use serde_json::{Value, json};
 
 use self::message::{Message, Period};
 use self::view::{Row, Screen, View};
-use crate::args::durations;
 use crate::output::failure::Failure;
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;

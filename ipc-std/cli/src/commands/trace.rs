@@ -2,12 +2,12 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use dotnet_ipc::only_arg::OnlyArg;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::TextBuf;
 use ipc_std::{Client, TraceSession};
 use serde_json::{Value, json};
 
-use crate::args::only_arg::OnlyArg;
 use crate::args::until_event;
 use crate::output::failure::{self, Failure};
 use crate::output::globals::Globals;

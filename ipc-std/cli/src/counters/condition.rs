@@ -3,11 +3,11 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
+use dotnet_ipc::durations;
 use nettrace_analysis::counters::{Measurement, OwnedSample, Selection};
 
 use super::feed::Process;
 use crate::args::comparison::Comparison;
-use crate::args::durations;
 
 /// Comparisons that all hold in one process.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,12 +2,12 @@
 use core::ops::ControlFlow;
 use std::io;
 
+use dotnet_ipc::hex::hex;
 use ipc_proto::wire::to_u32;
 use nettrace::Event;
 use sha2::{Digest, Sha256};
 
 use crate::output::failure::Failure;
-use crate::output::hex::hex;
 use crate::output::worker::Worker;
 
 /// SHA-256 over all events in the order of the file, without their stacks and labels.

@@ -2,10 +2,10 @@
 use core::fmt;
 use std::io::{self, Write};
 
+use dotnet_ipc::hex;
 use ipc_proto::wire::{Part, PartValue};
 use serde_json::json;
 
-use super::hex;
 use super::printable::write_json_string;
 
 /// A part of a message. Its `Display` is its name and its value for people.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use dotnet_ipc::decode_input::log_line;
 use ipc_std::{Direction, Observed, Observer};
 
-use crate::input::decode_input::log_line;
 use crate::output::failure::Failure;
 use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
 use crate::output::threads::lock;

@@ -3,15 +3,15 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::io;
 
+use dotnet_ipc::keywords::{self, RUNTIME_PROVIDER};
+use dotnet_ipc::provider::{self, ProviderSpec};
 use ipc_proto::types::EventLevel;
 use ipc_std::{TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, TraceEvent};
 use nettrace_analysis::samples::Clock;
 
 use super::args::LiveArgs;
-use super::keywords::{self, RUNTIME_PROVIDER};
 use super::progress::Progress;
-use super::provider::{self, ProviderSpec};
 use super::session::{self, LiveEvents, LiveSession};
 use super::summary::lost_warning;
 use super::trace_profile::TraceProfile;

@@ -2,18 +2,18 @@
 use core::time::Duration;
 
 use clap::ValueEnum;
+use dotnet_ipc::durations;
+use dotnet_ipc::event_ids::{self, EventIds};
+use dotnet_ipc::keywords::{self, RUNTIME_PROVIDER};
+use dotnet_ipc::only_arg::OnlyArg;
+use dotnet_ipc::provider::{self, ProviderList, ProviderSpec};
 use ipc_proto::plan::LostFeature;
 use ipc_proto::types::{EventLevel, SessionBufferMode, StreamingProvider};
 use ipc_std::{Client, TraceConfig, TraceSession};
 use nettrace::Metadata;
 
-use super::event_ids::{self, EventIds};
-use super::keywords::{self, RUNTIME_PROVIDER};
-use super::provider::{self, ProviderList, ProviderSpec};
 use super::rundown;
 use super::trace_profile::{self, TraceProfile};
-use crate::args::durations;
-use crate::args::only_arg::OnlyArg;
 use crate::output::failure::{Failure, Kind};
 
 /// Options of every command that starts a session.

@@ -1,9 +1,8 @@
 //! Counts the events in a trace while it is recorded.
 use std::collections::BTreeSet;
 
+use dotnet_ipc::only_arg::OnlyArg;
 use nettrace::{Counter, End, Limits, LossCounter, Metadata, ParserBuf, Record, Slot, Version};
-
-use crate::args::only_arg::OnlyArg;
 
 /// Counts the events in a trace, and those that the runtime lost, from the bytes as they arrive.
 ///

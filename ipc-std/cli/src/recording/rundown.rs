@@ -1,10 +1,10 @@
 //! The names of a process: its rundown, without any event.
+use dotnet_ipc::keywords;
+use dotnet_ipc::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::TraceEvent;
 
-use super::keywords;
-use super::provider::ProviderSpec;
 use super::session_failure::{check_stream, read_failure};
 use crate::output::failure::Failure;
 

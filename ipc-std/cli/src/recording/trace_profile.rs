@@ -1,12 +1,11 @@
 //! Profiles: providers under a name, as in dotnet-trace.
 use clap::ValueEnum;
-use ipc_proto::types::EventLevel;
-
-use super::keywords::{
+use dotnet_ipc::keywords::{
     ASSEMBLY_LOADER, COMPILATION, EXCEPTION, GC, GC_HANDLE, JIT, JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER,
     RUNTIME_PROVIDER, THREADING,
 };
-use super::provider::{self, ProviderSpec};
+use dotnet_ipc::provider::{self, ProviderSpec};
+use ipc_proto::types::EventLevel;
 
 /// Profiles of dotnet-trace, with the same names and providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,9 +2,9 @@
 use core::ops::ControlFlow;
 use std::path::Path;
 
+use dotnet_ipc::only_arg::OnlyArg;
 use nettrace_analysis::samples::{Clock, Samples};
 
-use crate::args::only_arg::OnlyArg;
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;

@@ -9,10 +9,11 @@ use ipc_proto::port::{Config, Variable};
 /// The content of `mountinfo`. Every mount has a unique number, so two processes with equal content have the same
 /// mounts and the same root.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mounts(Vec<u8>);
+pub struct Mounts(Vec<u8>);
 
 impl Mounts {
-    pub(crate) const fn new(mountinfo: Vec<u8>) -> Self {
+    /// Stores the content of the file.
+    pub const fn new(mountinfo: Vec<u8>) -> Self {
         Self(mountinfo)
     }
 
@@ -23,7 +24,7 @@ impl Mounts {
 
     /// Returns whether this kernel alone serves an absolute path without links: every file system on it has a type that
     /// is known to be local. True on systems without `mountinfo`.
-    pub(crate) fn is_local(&self, path: &Path) -> bool {
+    pub fn is_local(&self, path: &Path) -> bool {
         /// Others, including unknown ones, may be served by another system or by a program.
         const LOCAL: [&[u8]; 17] = [
             b"bcachefs",
@@ -75,18 +76,18 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
 
 /// Some fields of `/proc/PID/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Status {
+pub struct Status {
     /// The effective user.
-    pub(crate) user_id: u32,
+    pub user_id: u32,
     /// The process that the thread belongs to; for a process its own id.
-    pub(crate) leader: Option<u32>,
+    pub leader: Option<u32>,
     /// The process id in its own PID namespace; `None` before Linux 4.1, which does not report it.
-    pub(crate) local_process_id: Option<u32>,
+    pub local_process_id: Option<u32>,
 }
 
 impl Status {
     /// Parses the file; `None` without an effective user.
-    pub(crate) fn read(status: &[u8]) -> Option<Self> {
+    pub fn read(status: &[u8]) -> Option<Self> {
         let line = |name: &str| {
             let line =
                 status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()));
@@ -101,15 +102,16 @@ impl Status {
 
 /// The environment with which a process was started.
 #[derive(Debug)]
-pub(crate) struct Environ(Vec<u8>);
+pub struct Environ(Vec<u8>);
 
 impl Environ {
-    pub(crate) const fn new(bytes: Vec<u8>) -> Self {
+    /// Stores the content of `/proc/PID/environ`.
+    pub const fn new(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
 
     /// Returns the value of a variable; of several with its name, the first.
-    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let value = self
             .0
             .split(|byte| *byte == 0)
@@ -119,7 +121,7 @@ impl Environ {
 
     /// Returns whether no diagnostic port suspends a runtime with this environment, of whatever kind. A variable that
     /// is not UTF-8 may name such a port.
-    pub(crate) fn never_suspends(&self) -> bool {
+    pub fn never_suspends(&self) -> bool {
         let is_text = |name| self.variable(name).is_none_or(|value| value.to_str().is_some());
         Variable::ALL.iter().all(|variable| is_text(variable.name()) && is_text(variable.old_name()))
             && [Flavour::CoreClr, Flavour::Mono, Flavour::NativeAot].into_iter().all(|flavour| {

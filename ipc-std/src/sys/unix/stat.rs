@@ -1,11 +1,7 @@
 //! `/proc/PID/stat`, parsed without access to files.
 
 /// Returns the start time in clock ticks since boot, and whether the process has ended.
-#[cfg_attr(
-    not(any(target_os = "linux", target_os = "android")),
-    allow(dead_code, reason = "other systems have a function for it")
-)]
-pub(crate) fn start_and_end(stat: &[u8]) -> Option<(u64, bool)> {
+pub fn start_and_end(stat: &[u8]) -> Option<(u64, bool)> {
     /// Field 22, counted from the one after the program's name, which is field 2 and can contain any character.
     const START_TIME: usize = 22 - 3;
     let after_name = stat.iter().rposition(|byte| *byte == b')')?.checked_add(1)?;

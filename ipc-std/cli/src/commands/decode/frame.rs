@@ -2,6 +2,8 @@
 use core::fmt;
 use std::io::{self, Write};
 
+use dotnet_ipc::decode_input::{ADVERTISE, Logged};
+use dotnet_ipc::hex;
 use ipc_proto::legacy::{self, Legacy};
 use ipc_proto::types::EnvironmentEntries;
 use ipc_proto::wire::{Part, PartValue, Path, Reader, Visitor, WireError, WireErrorKind};
@@ -11,10 +13,8 @@ use ipc_proto::{
 };
 use serde_json::json;
 
-use crate::input::decode_input::{ADVERTISE, Logged};
 use crate::output::failure::name_of;
 use crate::output::field::Field;
-use crate::output::hex;
 use crate::output::printable::{json_line, write_json_string};
 
 /// A message, an advertise frame, an environment or a trace.

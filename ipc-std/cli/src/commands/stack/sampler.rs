@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::thread;
 
+use dotnet_ipc::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader};
 use nettrace::{End, TraceEvent};
@@ -16,7 +17,6 @@ use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::process::process_name;
-use crate::recording::provider::ProviderSpec;
 use crate::recording::rundown::KEYWORDS;
 use crate::recording::session_failure::{check_stream, read_failure, suspended};
 

@@ -3,6 +3,8 @@ use core::time::Duration;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Instant;
 
+use dotnet_ipc::keywords;
+use dotnet_ipc::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler};
@@ -13,8 +15,6 @@ use super::message::{Message, Period};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::threads::spawn;
-use crate::recording::keywords;
-use crate::recording::provider::ProviderSpec;
 use crate::recording::rundown;
 use crate::recording::session_failure::{check_stream, exited, read_failure, suspended};
 

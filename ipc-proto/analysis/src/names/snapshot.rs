@@ -1,16 +1,16 @@
 use alloc::vec::Vec;
 
-use crate::names::{AddressId, FrameId, Names};
+use super::{AddressId, FrameId, Names};
 use crate::place::at_mut;
 
-/// Names of addresses at one moment, each of which is searched once.
+/// The frames of addresses at one moment, each of which is searched once.
 #[derive(Debug)]
-pub(crate) struct Frames<'n> {
+pub(crate) struct Snapshot<'n> {
     names: &'n mut Names,
     known: Vec<Option<FrameId>>,
 }
 
-impl<'n> Frames<'n> {
+impl<'n> Snapshot<'n> {
     pub(crate) fn new(names: &'n mut Names) -> Self {
         let known = alloc::vec![None; names.addresses()];
         Self { names, known }

@@ -3,21 +3,21 @@ use std::io;
 
 use serde_json::{Value as Json, json};
 
-use crate::output::hex;
+use crate::hex;
 
 /// The first bytes of an advertise frame.
-pub(crate) const ADVERTISE: &[u8] = b"ADVR";
+pub const ADVERTISE: &[u8] = b"ADVR";
 
 /// Bytes that were sent in one direction of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) logged: Option<&'a Logged>,
+pub struct Piece<'a> {
+    pub bytes: &'a [u8],
+    pub logged: Option<&'a Logged>,
 }
 
 /// What to decode.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub enum Input {
     Messages(Vec<u8>),
     /// The name and the lines of a wire log.
     WireLog(String, String),
@@ -25,14 +25,14 @@ pub(crate) enum Input {
 
 /// The direction and the connection of bytes from a wire log.
 #[derive(Debug)]
-pub(crate) struct Logged {
-    pub(crate) connection: Json,
-    pub(crate) direction: Json,
+pub struct Logged {
+    pub connection: Json,
+    pub direction: Json,
 }
 
 impl Input {
     /// Recognises messages, a wire log, or digits.
-    pub(crate) fn recognise(name: &str, bytes: Vec<u8>) -> Result<Self, String> {
+    pub fn recognise(name: &str, bytes: Vec<u8>) -> Result<Self, String> {
         // Every complete message contains a NUL, and no text does.
         if bytes.contains(&0) || bytes.starts_with(b"DOTNET_IPC") || bytes.starts_with(ADVERTISE) {
             return Ok(Self::Messages(bytes));
@@ -48,7 +48,7 @@ impl Input {
     }
 
     /// Calls `decode` with each piece. Returns why a line is none of a wire log, after the pieces before it.
-    pub(crate) fn for_each_piece(
+    pub fn for_each_piece(
         &self,
         mut decode: impl FnMut(Piece<'_>) -> io::Result<()>,
     ) -> io::Result<Result<(), String>> {
@@ -76,7 +76,7 @@ fn logged(line: &str) -> Result<(Vec<u8>, Logged), String> {
 }
 
 /// Returns a line of a wire log, without its end.
-pub(crate) fn log_line(time: &str, direction: &str, connection: u64, bytes: &[u8]) -> String {
+pub fn log_line(time: &str, direction: &str, connection: u64, bytes: &[u8]) -> String {
     let hex = hex::hex(bytes);
     json!({ "time": time, "direction": direction, "connection": connection, "hex": hex }).to_string()
 }

@@ -5,29 +5,24 @@ use std::borrow::Cow;
 use ipc_proto::types::{EventLevel, Provider};
 use nettrace::Metadata;
 
-use super::keywords;
+use crate::keywords;
 
 /// A provider to enable: an owned [`Provider`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ProviderSpec {
-    pub(crate) name: Cow<'static, str>,
-    pub(crate) keywords: u64,
-    pub(crate) level: EventLevel,
-    pub(crate) arguments: Cow<'static, str>,
+pub struct ProviderSpec {
+    pub name: Cow<'static, str>,
+    pub keywords: u64,
+    pub level: EventLevel,
+    pub arguments: Cow<'static, str>,
 }
 
 impl ProviderSpec {
     /// Returns a provider of the tool's own tables.
-    pub(crate) const fn new(
-        name: &'static str,
-        keywords: u64,
-        level: EventLevel,
-        arguments: &'static str,
-    ) -> Self {
+    pub const fn new(name: &'static str, keywords: u64, level: EventLevel, arguments: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), keywords, level, arguments: Cow::Borrowed(arguments) }
     }
 
-    pub(crate) fn to_provider(&self) -> Provider<'_> {
+    pub fn to_provider(&self) -> Provider<'_> {
         let Self { name, keywords, level, arguments } = self;
         Provider {
             keywords: *keywords,
@@ -38,12 +33,12 @@ impl ProviderSpec {
     }
 
     /// Returns whether the provider has this name. Like dotnet-trace, ignores the case.
-    pub(crate) fn is_named(&self, name: &str) -> bool {
+    pub fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
 
     /// Returns whether keywords and level enable an event of the provider, by the rule of the runtime.
-    pub(crate) const fn enables(&self, event: &Metadata<'_>) -> bool {
+    pub const fn enables(&self, event: &Metadata<'_>) -> bool {
         let is_level = self.level.0 == EventLevel::LOG_ALWAYS.0 || event.level <= self.level.0;
         is_level && (event.keywords == 0 || event.keywords & self.keywords != 0)
     }
@@ -67,7 +62,7 @@ impl ProviderSpec {
 }
 
 /// Adds `provider` to `providers`, merged with one of the same name.
-pub(crate) fn add(providers: &mut Vec<ProviderSpec>, provider: &ProviderSpec) -> Result<(), String> {
+pub fn add(providers: &mut Vec<ProviderSpec>, provider: &ProviderSpec) -> Result<(), String> {
     match providers.iter_mut().find(|other| other.is_named(&provider.name)) {
         Some(other) => other.merge(provider),
         None => {
@@ -102,7 +97,7 @@ impl FromStr for ProviderSpec {
 }
 
 /// Parses a level: its number or its name.
-pub(crate) fn parse_level(text: &str) -> Result<EventLevel, String> {
+pub fn parse_level(text: &str) -> Result<EventLevel, String> {
     const NAMES: [(&str, EventLevel); 6] = [
         ("logalways", EventLevel::LOG_ALWAYS),
         ("critical", EventLevel::CRITICAL),
@@ -120,7 +115,7 @@ pub(crate) fn parse_level(text: &str) -> Result<EventLevel, String> {
 
 /// The value of one `--provider`: providers separated by commas.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ProviderList(pub(crate) Vec<ProviderSpec>);
+pub struct ProviderList(pub Vec<ProviderSpec>);
 
 impl FromStr for ProviderList {
     type Err = String;

@@ -1,32 +1,32 @@
 //! Keywords of a provider: hexadecimal, or for the runtime's own provider by name.
-use crate::args::unsigned::unsigned;
+use crate::unsigned::unsigned;
 
 /// The provider of the runtime's own events.
-pub(crate) const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
+pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// Garbage collections; allocations at level verbose.
-pub(crate) const GC: u64 = 0x1;
-pub(crate) const GC_HANDLE: u64 = 0x2;
-pub(crate) const ASSEMBLY_LOADER: u64 = 0x4;
+pub const GC: u64 = 0x1;
+pub const GC_HANDLE: u64 = 0x2;
+pub const ASSEMBLY_LOADER: u64 = 0x4;
 /// Modules.
-pub(crate) const LOADER: u64 = 0x8;
+pub const LOADER: u64 = 0x8;
 /// Compilations; their starts at level verbose.
-pub(crate) const JIT: u64 = 0x10;
+pub const JIT: u64 = 0x10;
 /// Precompiled methods.
-pub(crate) const NGEN: u64 = 0x20;
+pub const NGEN: u64 = 0x20;
 /// Of the rundown only: without the maps of instructions.
-pub(crate) const FORCE_END_RUNDOWN: u64 = 0x100;
-pub(crate) const CONTENTION: u64 = 0x4000;
-pub(crate) const EXCEPTION: u64 = 0x8000;
-pub(crate) const THREADING: u64 = 0x1_0000;
-pub(crate) const JITTED_METHOD_IL_TO_NATIVE_MAP: u64 = 0x2_0000;
-pub(crate) const COMPILATION: u64 = 0x10_0000_0000;
+pub const FORCE_END_RUNDOWN: u64 = 0x100;
+pub const CONTENTION: u64 = 0x4000;
+pub const EXCEPTION: u64 = 0x8000;
+pub const THREADING: u64 = 0x1_0000;
+pub const JITTED_METHOD_IL_TO_NATIVE_MAP: u64 = 0x2_0000;
+pub const COMPILATION: u64 = 0x10_0000_0000;
 /// All keywords but those that make the runtime walk its heap or its methods, or report each allocation.
-pub(crate) const MODERATE: u64 = !0x3f0_00c0;
+pub const MODERATE: u64 = !0x3f0_00c0;
 
 /// Names and values of the runtime's keywords. The names are those of dotnet-trace's `--clrevents`, the values those of
 /// the runtime's manifest (ClrEtwAll.man). `fusion` and `managedheadcollect` are older names that dotnet-trace accepts.
-pub(crate) const CLR_KEYWORDS: [(&str, u64); 42] = [
+pub const CLR_KEYWORDS: [(&str, u64); 42] = [
     ("gc", GC),
     ("gchandle", GC_HANDLE),
     ("assemblyloader", ASSEMBLY_LOADER),
@@ -73,7 +73,7 @@ pub(crate) const CLR_KEYWORDS: [(&str, u64); 42] = [
 
 /// Parses the KEYWORDS of a provider: hexadecimal, or for the runtime's provider names joined by `+`. No text means all
 /// keywords.
-pub(crate) fn parse(provider: &str, text: &str) -> Result<u64, String> {
+pub fn parse(provider: &str, text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(u64::MAX);
     }
@@ -89,7 +89,7 @@ pub(crate) fn parse(provider: &str, text: &str) -> Result<u64, String> {
 }
 
 /// Parses names of the runtime's keywords, joined by `+`: `gc+jit`.
-pub(crate) fn parse_names(text: &str) -> Result<u64, String> {
+pub fn parse_names(text: &str) -> Result<u64, String> {
     text.split('+').try_fold(0, |keywords, name| {
         let found = CLR_KEYWORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, keyword)| keywords | keyword).ok_or_else(|| {
@@ -99,7 +99,7 @@ pub(crate) fn parse_names(text: &str) -> Result<u64, String> {
 }
 
 /// Parses hexadecimal keywords, with or without `0x`.
-pub(crate) fn parse_hex(text: &str) -> Result<u64, String> {
+pub fn parse_hex(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     let keywords = unsigned(digits).and_then(|digits| u64::from_str_radix(digits, 16).ok());
     keywords.ok_or_else(|| format!("the keywords {text:?} are not hexadecimal, such as 0x8003"))

@@ -3,12 +3,12 @@ use core::str::FromStr;
 
 use ipc_proto::types::EventFilter;
 
-use super::provider::ProviderSpec;
-use crate::args::unsigned::unsigned;
+use crate::provider::ProviderSpec;
+use crate::unsigned::unsigned;
 
 /// IDs of events of a provider: `NAME=+1,2` or `NAME=-1,2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct EventIds {
+pub struct EventIds {
     provider: String,
     /// Whether the runtime sends only these events, or all others.
     enable: bool,
@@ -37,7 +37,7 @@ impl FromStr for EventIds {
 }
 
 /// Returns the filter of each provider.
-pub(crate) fn filters<'a>(
+pub fn filters<'a>(
     providers: &[ProviderSpec],
     event_ids: &'a [EventIds],
 ) -> Result<Vec<EventFilter<'a>>, String> {

@@ -1,6 +1,6 @@
 //! Numbers without a sign.
 
 /// Returns the text if it begins with no sign. `parse` and `from_str_radix` accept a `+` in front of a number.
-pub(crate) fn unsigned(text: &str) -> Option<&str> {
+pub fn unsigned(text: &str) -> Option<&str> {
     (!text.starts_with(['+', '-'])).then_some(text)
 }

@@ -1,42 +1,17 @@
-//! The commands, each in a file of its own.
+//! The list of commands.
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
+#[cfg(unix)]
+use super::clean;
+use super::{
+    completions, conformance, counters, decode, demo, dump, env, events, fake_runtime, find, flame, gc, info,
+    jit, list_profiles, man, monitor, perf_map, profiler, ps, report, resume, rewrite, set_env, stack,
+    startup_hook, stats, top, trace,
+};
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
-
-#[cfg(unix)]
-mod clean;
-mod completions;
-mod conformance;
-mod counters;
-mod decode;
-mod demo;
-mod dump;
-mod env;
-mod events;
-mod fake_runtime;
-mod find;
-mod flame;
-mod gc;
-mod info;
-mod jit;
-mod list_profiles;
-mod man;
-mod monitor;
-mod perf_map;
-mod profiler;
-mod ps;
-mod report;
-mod resume;
-mod rewrite;
-mod set_env;
-mod stack;
-mod startup_hook;
-mod stats;
-mod top;
-mod trace;
 
 /// A command and its arguments.
 #[derive(Debug, Subcommand)]

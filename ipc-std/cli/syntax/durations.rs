@@ -2,7 +2,7 @@
 use core::time::Duration;
 
 /// Parses `90s`, `1m30s`, `00:01:30` (with optional days before it and a fraction after it), or a number of seconds.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+pub fn parse(text: &str) -> Result<Duration, String> {
     let parsed = if text.contains(':') {
         parse_clock(text)
     } else {

@@ -1,23 +1,23 @@
 //! Bytes as hexadecimal digits.
 /// Returns two digits per byte, without separators.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     digits(bytes).collect()
 }
 
 /// Returns an iterator over two digits per byte.
-pub(crate) fn digits(bytes: &[u8]) -> impl Iterator<Item = char> {
+pub fn digits(bytes: &[u8]) -> impl Iterator<Item = char> {
     let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     nibbles.filter_map(|nibble| char::from_digit(nibble.into(), 16))
 }
 
 /// Returns two digits per byte, separated by blanks.
-pub(crate) fn spaced(bytes: &[u8]) -> String {
+pub fn spaced(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Parses pairs of digits. Blanks, `:`, `|`, `,` and `0x` can separate them; a comment begins with `#` and ends with
 /// its line.
-pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
+pub fn parse(text: &str) -> Result<Vec<u8>, String> {
     let separates = |c: char| c.is_whitespace() || matches!(c, ':' | '|' | ',');
     let lines = text.lines().map(|line| line.split_once('#').map_or(line, |(bytes, _)| bytes));
     let mut bytes = Vec::new();

@@ -1,11 +1,12 @@
 use alloc::vec::Vec;
 
-use nettrace::{self, FieldType, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
+use nettrace::{FieldType, Fields, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
 
 use super::{Problem, Quantile};
+use crate::text::split_once;
 
-/// The fields of a payload by their names.
-pub(super) struct Fields<'a, const N: usize> {
+/// The values of a payload by the names of their fields.
+pub(super) struct FieldValues<'a, const N: usize> {
     names: &'static [&'static str; N],
     values: [Option<Value<'a>>; N],
 }
@@ -23,7 +24,7 @@ impl Layouts {
     const MAX_NAMES: usize = 2 << 10;
 
     /// Returns the layout of an event's description. `None` if it has arrays or is too long, and if too many are stored.
-    fn of(&mut self, id: u32, fields: &nettrace::Fields<'_>, names: Names) -> Option<&Layout> {
+    fn of(&mut self, id: u32, fields: &Fields<'_>, names: FieldNames) -> Option<&Layout> {
         let stored = self.0.iter().position(|layout| layout.metadata_id == id);
         let place = stored.unwrap_or(self.0.len());
         let is_same =
@@ -43,13 +44,13 @@ impl Layouts {
     }
 }
 
-type Names = &'static [&'static str];
+type FieldNames = &'static [&'static str];
 
 /// A description without arrays.
 #[derive(Debug, Clone)]
 struct Layout {
     metadata_id: u32,
-    names: Names,
+    names: FieldNames,
     /// Has nothing but the fields.
     description: MetadataBuf,
     /// The values in the order of the payload, each with its place in `names`, up to the last one that has a place.
@@ -57,7 +58,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(metadata_id: u32, fields: &nettrace::Fields<'_>, names: Names) -> Option<Self> {
+    fn new(metadata_id: u32, fields: &Fields<'_>, names: FieldNames) -> Option<Self> {
         let mut scalars = Vec::new();
         let (mut items, mut len) = (MAX_ITEMS, Layouts::MAX_NAMES);
         add_scalars(fields, names, &mut scalars, &mut items, &mut len)?;
@@ -92,8 +93,8 @@ impl Layout {
 
 /// Adds the values of an object, and those of objects in it. `None` if there are arrays, or too much.
 fn add_scalars(
-    fields: &nettrace::Fields<'_>,
-    names: Names,
+    fields: &Fields<'_>,
+    names: FieldNames,
     scalars: &mut Vec<(Scalar, Option<u8>)>,
     items: &mut usize,
     len: &mut usize,
@@ -120,7 +121,7 @@ fn add_scalars(
     Some(())
 }
 
-impl<'a, const N: usize> Fields<'a, N> {
+impl<'a, const N: usize> FieldValues<'a, N> {
     /// Reads the fields with these names, also inside of objects: the first of several with the same name.
     pub(super) fn read(
         layouts: &mut Layouts,
@@ -256,28 +257,12 @@ fn ascii<'b>(text: Str<'_>, buffer: &'b mut [u8; MAX_DIGITS]) -> Option<&'b str>
 
 /// Returns the parts of a text between these ASCII characters.
 fn separated<'a>(text: Str<'a>, separators: &'static [u8]) -> impl Iterator<Item = Str<'a>> {
-    let (wide, narrow) = match text {
-        Str::Utf16(bytes) => (Some(bytes), None),
-        Str::Utf8(bytes) => (None, Some(bytes)),
-    };
-    let wide = wide.into_iter().flat_map(move |bytes| {
-        let mut rest = Some(bytes);
-        core::iter::from_fn(move || {
-            let bytes = rest?;
-            let is_separator = |unit: &[u8]| matches!(unit, [low, 0] if separators.contains(low));
-            let Some(place) = bytes.chunks_exact(2).position(is_separator) else {
-                rest = None;
-                return Some(Str::Utf16(bytes));
-            };
-            let offset = place.saturating_mul(2);
-            rest = bytes.get(offset.saturating_add(2)..);
-            bytes.get(..offset).map(Str::Utf16)
-        })
-    });
-    let narrow = narrow
-        .into_iter()
-        .flat_map(move |bytes| bytes.split(|byte| separators.contains(byte)).map(Str::Utf8));
-    wide.chain(narrow)
+    let mut rest = Some(text);
+    core::iter::from_fn(move || {
+        let (part, after) = split_once(rest?, separators);
+        rest = after;
+        Some(part)
+    })
 }
 
 /// Returns the seconds of a .NET TimeSpan: `[-][days.]hh:mm:ss[.fraction]`.

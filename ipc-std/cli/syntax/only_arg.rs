@@ -3,17 +3,17 @@ use core::fmt;
 
 use nettrace::{self, Metadata};
 
-use super::unsigned::unsigned;
+use crate::unsigned::unsigned;
 
 /// The events of a provider, or one kind of them: `PROVIDER[/ID]`.
 #[derive(Debug, Clone)]
-pub(crate) struct OnlyArg {
+pub struct OnlyArg {
     provider: String,
     event_id: Option<u32>,
 }
 
 impl OnlyArg {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let (provider, event_id) = match text.split_once('/') {
             None => (text, None),
             Some((provider, id)) => {
@@ -27,17 +27,17 @@ impl OnlyArg {
         Ok(Self { provider: provider.to_owned(), event_id })
     }
 
-    pub(crate) fn provider(&self) -> &str {
+    pub fn provider(&self) -> &str {
         &self.provider
     }
 
     /// Returns the filter as the library has it.
-    pub(crate) fn as_filter(&self) -> nettrace::EventSelector<'_> {
+    pub fn as_filter(&self) -> nettrace::EventSelector<'_> {
         nettrace::EventSelector { provider: &self.provider, event_id: self.event_id }
     }
 
     /// Returns whether the events of this description are among them.
-    pub(crate) fn includes(&self, metadata: &Metadata<'_>) -> bool {
+    pub fn includes(&self, metadata: &Metadata<'_>) -> bool {
         self.as_filter().keeps(metadata)
     }
 }

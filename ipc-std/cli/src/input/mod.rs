@@ -1,5 +1,0 @@
-//! Traces and other files to read.
-pub(crate) mod decode_input;
-pub(crate) mod reading_progress;
-pub(crate) mod source;
-pub(crate) mod trace_file;
