@@ -19,7 +19,7 @@ use ipc_proto::Code;
 use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 use serde_json::{Value, json};
 
-use crate::tool::{Ran, finish, run, tool, until_some};
+use crate::tool::{Ran, finish, run, tool};
 use crate::traces::{analysed, lossy};
 
 const STOP_TRACING: Code = Code(0x0201);
@@ -158,90 +158,19 @@ fn a_runtime_that_ends_or_waits() {
 
 #[cfg(unix)]
 mod terminal {
-    use std::fs::File;
-    use std::io::{Read, Write};
-    use std::os::fd::OwnedFd;
-    use std::process::Child;
-    use std::sync::mpsc::{self, Receiver};
-    use std::thread;
-
-    use rustix::fs::{Mode, OFlags, open};
     use rustix::process::{Pid, Signal, kill_process};
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
     use super::*;
-
-    /// The tool on a terminal of 100 columns and 24 rows.
-    struct OnTerminal {
-        child: Option<Child>,
-        keys: File,
-        slave: OwnedFd,
-        output: Receiver<Vec<u8>>,
-        seen: String,
-        modes: String,
-    }
-
-    impl OnTerminal {
-        fn start(args: &[&str]) -> Self {
-            let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-            grantpt(&master).unwrap();
-            unlockpt(&master).unwrap();
-            let name = ptsname(&master, Vec::new()).unwrap();
-            let slave = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-            let size = Winsize { ws_col: 100, ws_row: 24, ws_xpixel: 0, ws_ypixel: 0 };
-            tcsetwinsize(&slave, size).unwrap();
-            let modes = format!("{:?}", tcgetattr(&slave).unwrap());
-            let end = || slave.try_clone().unwrap();
-            let child = tool(args).env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn();
-            let keys = File::from(master);
-            let mut screen = keys.try_clone().unwrap();
-            let (sender, output) = mpsc::channel();
-            thread::spawn(move || {
-                let mut buf = [0; 4096];
-                while let Ok(n) = screen.read(&mut buf) {
-                    if n == 0 || sender.send(buf[..n].to_vec()).is_err() {
-                        return;
-                    }
-                }
-            });
-            Self { child: Some(child.unwrap()), keys, slave, output, seen: String::new(), modes }
-        }
-
-        /// Waits until the tool has written this text after the last one.
-        #[track_caller]
-        fn wait_for(&mut self, text: &str) {
-            let Self { output, seen, .. } = self;
-            until_some(&format!("{text:?} does not come"), || {
-                output.try_iter().for_each(|bytes| *seen += &String::from_utf8_lossy(&bytes));
-                let place = seen.find(text)?;
-                *seen = seen.split_off(place + text.len());
-                Some(())
-            });
-        }
-
-        fn press(&mut self, keys: &str) {
-            self.keys.write_all(keys.as_bytes()).unwrap();
-        }
-
-        /// Waits for the end of the tool, which leaves the terminal as it was.
-        #[track_caller]
-        fn ends_with(&mut self, status: i32) {
-            self.wait_for("\x1b[?1049l");
-            let ran = finish(self.child.take().unwrap());
-            assert_eq!(ran.status, Some(status));
-            assert_eq!(format!("{:?}", tcgetattr(&self.slave).unwrap()), self.modes);
-        }
-    }
+    use crate::tool::terminal::OnTerminal;
 
     #[test]
     fn keys() {
         let runtime = traced(startup());
-        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()]);
+        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()], 100);
         terminal.wait_for("\x1b[?1049h");
         terminal.wait_for("  SELF %  TOTAL %  FUNCTION");
         terminal.wait_for("System.");
-        assert_ne!(format!("{:?}", tcgetattr(&terminal.slave).unwrap()), terminal.modes);
+        assert!(terminal.is_changed());
         terminal.press("t");
         terminal.wait_for("   RUN %  SHARE %  THREAD");
         terminal.press("fa");
@@ -259,7 +188,7 @@ mod terminal {
             [("\x03", None), ("\x1b", None), ("", Some(Signal::TERM)), ("", Some(Signal::HUP))]
         {
             let runtime = traced(startup());
-            let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()]);
+            let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()], 100);
             terminal.wait_for("FUNCTION");
             terminal.press(key);
             if let Some(signal) = signal {
@@ -269,7 +198,7 @@ mod terminal {
         }
         let runtime = traced(startup());
         runtime.set_fault(Fault::CloseAfter(startup().len() + 28 - 1));
-        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()]);
+        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()], 100);
         terminal.ends_with(7);
     }
 
@@ -277,7 +206,7 @@ mod terminal {
     #[test]
     fn a_signal_after_quitting_ends_the_tool() {
         let runtime = traced(startup());
-        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()]);
+        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()], 100);
         terminal.wait_for("FUNCTION");
         runtime.set_fault(Fault::Silent);
         terminal.press("q");
@@ -291,7 +220,7 @@ mod terminal {
     #[test]
     fn a_lack_of_samples_is_explained() {
         let runtime = without_samples();
-        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()]);
+        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()], 100);
         terminal.wait_for("The runtime sends no samples of threads");
         terminal.press("q");
         terminal.ends_with(0);
@@ -300,7 +229,7 @@ mod terminal {
     #[test]
     fn a_suspended_runtime_is_explained() {
         let runtime = traced(Vec::new());
-        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()]);
+        let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()], 100);
         terminal.wait_for("The runtime sends no events");
         terminal.press("q");
         terminal.ends_with(1);

@@ -27,6 +27,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
+#[cfg(unix)]
+use crate::tool::terminal::OnTerminal;
 use crate::tool::{Ran, TOOL, finish, run, tool, unhex, until};
 use crate::traces::{expected_end, lossy, made, path, traces};
 
@@ -190,6 +192,24 @@ fn a_trace_ends_with_a_signal() {
         assert_eq!(finish(child).well().json()["complete"], true);
         assert!(fs::read(&file).unwrap() == stream());
     }
+}
+
+/// A progress bar fills its line. The terminal echoes Ctrl-C as `^C` after it, which must not begin another line.
+#[test]
+#[cfg(unix)]
+fn the_progress_leaves_room_for_the_echo_of_ctrl_c() {
+    let runtime = traced(Profile::net8(), stream());
+    let (_directory, _, path) = output();
+    let args = ["trace", "-o", &path, "--socket", runtime.path().to_str().unwrap()];
+    let mut terminal = OnTerminal::start(&args, 100);
+    let before = terminal.wait_for("Recording: ");
+    let child = terminal.child.take().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let after = terminal.wait_for("Wrote ");
+    assert_eq!(finish(child).status, Some(0));
+    let lines = console::strip_ansi_codes(&format!("{before}Recording: {after}")).into_owned();
+    let columns = lines.split(['\r', '\n']).map(|line| line.chars().count());
+    assert_eq!(columns.max(), Some(98), "{lines:?}");
 }
 
 #[test]

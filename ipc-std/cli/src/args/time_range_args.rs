@@ -1,3 +1,4 @@
+//! `--from` and `--to`: a range of times of a trace.
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::time::SystemTime;

@@ -3,6 +3,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ipc_proto::plan::Flavour;
 use ipc_proto::{Code, HResult};
 use ipc_std::Client;
@@ -37,8 +38,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: target::TargetArgs,
     /// Runtime to compare with
-    #[arg(long = "as", value_enum, default_value = "ours", value_name = "KIND")]
-    kind: Kinds,
+    #[arg(long = "as", default_value = OURS, value_name = "KIND", value_parser = kinds())]
+    kind: String,
     /// State of the runtime; a suspended one is resumed at the end
     #[arg(long, value_enum, default_value = "running")]
     state: States,
@@ -49,17 +50,13 @@ pub(crate) struct Args {
     connection: ConnectionArgs,
 }
 
-/// The runtimes to compare with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kinds {
-    Net10,
-    Net9,
-    Net8,
-    Net9Aot,
-    Net8Aot,
-    Net31,
-    /// A careful server
-    Ours,
+/// What to compare with if that is not a runtime of the recorded data.
+const OURS: &str = "ours";
+
+/// Returns the kinds to compare with: the runtimes by their names in the recorded data, and a careful server.
+fn kinds() -> impl TypedValueParser<Value = String> {
+    let runtimes = ["net10", "net9", "net8", "net9-aot", "net8-aot", "net31"].map(PossibleValue::new);
+    PossibleValuesParser::new(runtimes.into_iter().chain([PossibleValue::new(OURS).help("A careful server")]))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -97,7 +94,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         States::Running => State::Running,
         States::Suspended => State::Suspended,
     };
-    let kind = args.kind.name();
+    let kind = Some(&*args.kind).filter(|kind| *kind != OURS);
     // The version and kind of the careful server; one of unknown version knows every command.
     let (version, flavour) = match kind {
         Some(_) => (None, Flavour::CoreClr),
@@ -153,21 +150,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         different => {
             let message = format!("{different} of {} responses are wrong", counts.tried);
             Err(Failure::new(Kind::Different, message))
-        }
-    }
-}
-
-impl Kinds {
-    /// Returns the name in the recorded data; `None` for a careful server.
-    const fn name(self) -> Option<&'static str> {
-        match self {
-            Self::Net10 => Some("net10"),
-            Self::Net9 => Some("net9"),
-            Self::Net8 => Some("net8"),
-            Self::Net9Aot => Some("net9-aot"),
-            Self::Net8Aot => Some("net8-aot"),
-            Self::Net31 => Some("net31"),
-            Self::Ours => None,
         }
     }
 }

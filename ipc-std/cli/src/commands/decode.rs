@@ -1,8 +1,7 @@
 //! `decode`: shows messages field by field.
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dotnet_ipc_syntax::decode_input::{Input, Piece};
 use dotnet_ipc_syntax::hex;
@@ -10,6 +9,7 @@ use dotnet_ipc_syntax::unsigned::unsigned;
 use ipc_proto::types::ProcessEnvironment;
 use ipc_proto::{Code, Command, CommandInfo, GetProcessEnvironment, Message, Request};
 
+use crate::input::source::Source;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::stdout::to_stdout;
@@ -136,17 +136,11 @@ fn input(args: &Args) -> Result<Input, Failure> {
 }
 
 fn read(input: &str) -> Result<(String, Vec<u8>), Failure> {
+    let mut source = Source::open(Path::new(input))?;
     let mut bytes = Vec::new();
-    let (name, result) = if input == "-" {
-        ("standard input".to_owned(), io::stdin().read_to_end(&mut bytes))
-    } else {
-        let path = PathBuf::from(input);
-        let read = File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
-        (path.display().to_string(), read)
-    };
-    match result {
-        Ok(_) => Ok((name, bytes)),
-        Err(e) => Err(Failure::io(format_args!("cannot read {name}"), &e)),
+    match source.read_to_end(&mut bytes) {
+        Ok(_) => Ok((source.name().into_owned(), bytes)),
+        Err(e) => Err(source.failed(&e)),
     }
 }
 

@@ -169,10 +169,7 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
         }
     };
     events.finish(&output, globals)?;
-    if let lost @ 1.. = trace_file::lost(&events.trace) {
-        globals
-            .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
-    }
+    trace_file::report_lost(&events.trace, globals);
     events.report(globals);
     let end = end?;
     // A reader that closed the pipe wants no failure. Whether that is known before the end of the trace is chance.
@@ -216,20 +213,15 @@ fn names_of(client: &Client) -> Result<StackNames, Failure> {
 /// The events of a trace, and the output that shows them.
 struct Events<'a, R> {
     trace: TraceReader<FlushingReader<R>>,
-    only: &'a [OnlyArg],
-    conditions: &'a [Condition],
-    /// For each of `conditions`, whether events had its field.
+    args: &'a Args,
+    /// For each condition, whether events had its field.
     condition_fields: Vec<FieldUse>,
-    until: &'a [OnlyArg],
-    /// Whether an event of `until` was read.
+    /// Whether an event of `--until` was read.
     has_ended: bool,
-    /// The fields to show instead of the events.
-    columns: &'a [String],
-    /// For each of `columns`, whether events had it.
+    /// For each column, whether events had it.
     column_fields: Vec<FieldUse>,
     /// Counts the events instead of showing them.
     summary: Option<Summary>,
-    time_args: TimeRangeArgs,
     /// The ticks of the events to show, once the clock of the trace is known.
     times: Option<RangeInclusive<u64>>,
     /// The session of a process, which shows only the providers that it enables.
@@ -261,15 +253,11 @@ impl<'a, R: Read> Events<'a, R> {
         }
         Self {
             trace,
-            only: &args.only,
-            conditions: &args.conditions,
+            args,
             condition_fields: vec![FieldUse::Unused; args.conditions.len()],
-            until: &args.until,
             has_ended: false,
-            columns: &args.columns,
             column_fields: vec![FieldUse::Unused; args.columns.len()],
             summary: args.summary(),
-            time_args: args.times,
             times: None,
             plan,
             names,
@@ -279,9 +267,9 @@ impl<'a, R: Read> Events<'a, R> {
 
     /// Reads the next event, and shows it unless it is filtered out. Returns the end of the trace instead of an event.
     fn show_next(&mut self) -> io::Result<Option<End>> {
-        let output = Rc::clone(&self.trace.get_ref().output);
+        let (args, output) = (self.args, Rc::clone(&self.trace.get_ref().output));
         // The skipped events can have names.
-        let can_skip = self.time_args.is_used() && self.names.is_none();
+        let can_skip = args.times.is_used() && self.names.is_none();
         if let (Some(times), None, true) = (&self.times, self.trace.times(), can_skip) {
             self.trace.skip_outside(*times.start(), *times.end());
         }
@@ -290,18 +278,18 @@ impl<'a, R: Read> Events<'a, R> {
         if let Some(names) = &mut self.names {
             names.event(&event);
         }
-        let times = self.times.get_or_insert_with(|| self.time_args.ticks(event.clock()));
+        let times = self.times.get_or_insert_with(|| args.times.ticks(event.clock()));
         if !times.contains(&event.header.timestamp) {
             return Ok(None);
         }
         let metadata = event.metadata();
-        let is_shown = match (&metadata, self.only, self.plan) {
+        let is_shown = match (&metadata, &*args.only, self.plan) {
             (Some(metadata), [], Some(plan)) => plan.enables(metadata),
             (_, [], _) => true,
             (Some(metadata), only, _) => only.iter().any(|only| only.includes(metadata)),
             (None, _, _) => false,
         };
-        let mut conditions = self.conditions.iter().zip(&mut self.condition_fields);
+        let mut conditions = args.conditions.iter().zip(&mut self.condition_fields);
         let is_shown = is_shown
             && conditions.all(|(condition, field)| {
                 let holds = condition.holds(&event, metadata.as_ref());
@@ -311,19 +299,19 @@ impl<'a, R: Read> Events<'a, R> {
         match &mut self.summary {
             _ if !is_shown || self.has_ended => {}
             Some(summary) => summary.add(&event, metadata.as_ref()),
-            None if !self.columns.is_empty() => {
+            None if !args.columns.is_empty() => {
                 let values: Vec<_> =
-                    self.columns.iter().map(|name| field::value(&event, metadata.as_ref(), name)).collect();
+                    args.columns.iter().map(|name| field::value(&event, metadata.as_ref(), name)).collect();
                 let fields = self.column_fields.iter_mut().zip(&values);
                 fields.for_each(|(field, value)| field.add(value.is_some()));
-                output.borrow_mut().add_columns(&values, self.columns);
+                output.borrow_mut().add_columns(&values, &args.columns);
             }
             None => {
                 let stack = self.names.as_mut().map(StackNames::stack);
                 output.borrow_mut().add(&event, metadata.as_ref(), stack);
             }
         }
-        self.has_ended |= metadata.is_some_and(|metadata| self.until.iter().any(|it| it.includes(&metadata)));
+        self.has_ended |= metadata.is_some_and(|metadata| args.until.iter().any(|it| it.includes(&metadata)));
         Ok(None)
     }
 
@@ -338,8 +326,8 @@ impl<'a, R: Read> Events<'a, R> {
 
     /// Reports events that could not be sorted, or may be missing, and fields that no event has.
     fn report(&self, globals: &Globals) {
-        let conditions = self.conditions.iter().map(Condition::field).zip(&self.condition_fields);
-        let columns = self.columns.iter().map(String::as_str).zip(&self.column_fields);
+        let conditions = self.args.conditions.iter().map(Condition::field).zip(&self.condition_fields);
+        let columns = self.args.columns.iter().map(String::as_str).zip(&self.column_fields);
         for (name, _) in conditions.chain(columns).filter(|(_, field)| **field == FieldUse::Missing) {
             globals.note(&format!("no event has the field {}", printable_name(name)));
         }
@@ -352,7 +340,7 @@ impl<'a, R: Read> Events<'a, R> {
     /// Fails if no event of `--until` was read. A reader that closed the pipe wants no failure.
     fn check_until(&self) -> Result<(), Failure> {
         let is_closed = self.trace.get_ref().output.borrow().is_closed();
-        until_event::check_arrival(self.until, self.has_ended || is_closed)
+        until_event::check_arrival(&self.args.until, self.has_ended || is_closed)
     }
 
     const fn source(&mut self) -> &mut R {

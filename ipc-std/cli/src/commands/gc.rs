@@ -2,6 +2,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use dotnet_ipc_syntax::keywords;
+use ipc_proto::types::EventLevel;
+use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
 use serde_json::{Value, json};
@@ -51,7 +54,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    args.findings.run::<17, GcAnalysis>(Needs::of_collections(), globals)
+    args.findings.run::<17, GcAnalysis>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
 }
 
 #[derive(Default)]
@@ -130,7 +133,7 @@ impl Analysis<17> for GcAnalysis {
         let mut longest: Vec<_> = self.longest.iter().collect();
         longest.sort_by_key(|((_, order), _)| *order);
         longest.iter().for_each(|(_, collection)| _ = table.add_row(cells(collection)));
-        if all.count > u64::try_from(longest.len()).unwrap_or(u64::MAX) {
+        if all.count > to_u64(longest.len()) {
             writeln!(out, "\nThe {} longest pauses:", longest.len())?;
         }
         write_table(&table, out)

@@ -3,6 +3,9 @@ use core::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use dotnet_ipc_syntax::keywords;
+use ipc_proto::types::EventLevel;
+use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
 use serde_json::{Value, json};
@@ -48,7 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    args.findings.run::<7, JitAnalysis>(Needs::of_compilations(), globals)
+    args.findings.run::<7, JitAnalysis>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
 }
 
 #[derive(Default)]
@@ -121,7 +124,7 @@ impl Analysis<7> for JitAnalysis {
         }
         let mut table = table_of_numbers(&LONGEST, &[4, 5]);
         self.longest.values().rev().for_each(|compilation| _ = table.add_row(cells(compilation)));
-        if all.count > u64::try_from(self.longest.len()).unwrap_or(u64::MAX) {
+        if all.count > to_u64(self.longest.len()) {
             writeln!(out, "\nThe {} that took longest:", self.longest.len())?;
         }
         write_table(&table, out)

@@ -284,9 +284,12 @@ fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use core::ops::ControlFlow;
+
     use crossterm::event::KeyModifiers;
 
     use super::*;
+    use crate::counters::feed::{Report, last_recorded, read_file};
 
     #[test]
     fn bars() {
@@ -303,12 +306,12 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net10-meters.nettrace");
         let mut table = Table::new(false);
         let mut samples = 0;
-        let read = super::super::feed::read_file(file.as_ref(), &[], |process, report| {
-            if let super::super::feed::Report::Sample(sample) = report {
+        let read = read_file(file.as_ref(), &[], |process, report| {
+            if let Report::Sample(sample) = report {
                 samples += 1;
                 table.add(process, &sample);
             }
-            core::ops::ControlFlow::Continue(())
+            ControlFlow::Continue(())
         });
         assert!(read.is_ok() && samples == 210);
         let lines = table.lines(80, 50);
@@ -355,17 +358,7 @@ mod tests {
 
     /// A sample of an instrument whose names a hostile or a Chinese program chose.
     fn sample(name: &str, tags: &str, unit: &str, value: f64) -> OwnedSample {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net10-meters.nettrace");
-        let mut found = None;
-        let read = super::super::feed::read_file(file.as_ref(), &[], |_, report| {
-            if let super::super::feed::Report::Sample(sample) = report {
-                found = Some(*sample);
-                return core::ops::ControlFlow::Break(());
-            }
-            core::ops::ControlFlow::Continue(())
-        });
-        assert!(read.is_ok());
-        let mut sample = found.unwrap();
+        let mut sample = last_recorded("net10-meters.nettrace", "Lab.Meter/lab.gauge");
         (sample.name, sample.tag_text, sample.unit) = (name.into(), tags.into(), unit.into());
         sample.measurement =
             Measurement::Mean { mean: value, standard_deviation: 0.0, count: 1, min: value, max: value };

@@ -1,4 +1,5 @@
 //! Numbers with their units, as people read them: `12.3 MB`, `4.1 ms`.
+use indicatif::HumanFloatCount;
 
 /// A unit that numbers are converted to, and the factor.
 struct Known {
@@ -74,22 +75,8 @@ pub(crate) fn plain(number: f64) -> String {
         10.0.. => 2,
         _ => 3,
     };
-    let text = format!("{number:.decimals$}");
-    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let mut grouped = String::from(sign);
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && whole.len().saturating_sub(place) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    if !fraction.is_empty() {
-        grouped.push('.');
-        grouped.push_str(fraction);
-    }
-    grouped
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    format!("{sign}{:.decimals$}", HumanFloatCount(size))
 }
 
 #[cfg(test)]

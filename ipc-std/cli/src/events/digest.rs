@@ -3,6 +3,7 @@ use core::ops::ControlFlow;
 use std::io;
 
 use dotnet_ipc_syntax::hex::hex;
+use ipc_proto::wire::to_u32;
 use nettrace::Event;
 use sha2::{Digest, Sha256};
 
@@ -44,7 +45,7 @@ impl EventDigest {
         batch.extend_from_slice(&event.activity_id.0);
         batch.extend_from_slice(&event.related_activity_id.0);
         batch.push(event.sorted.into());
-        batch.extend_from_slice(&u32::try_from(event.payload.len()).unwrap_or(u32::MAX).to_le_bytes());
+        batch.extend_from_slice(&to_u32(event.payload.len()).to_le_bytes());
         // Large payloads are divided, so that the memory is bounded.
         for part in event.payload.chunks(Self::BATCH) {
             self.batch.extend_from_slice(part);

@@ -3,6 +3,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use ipc_proto::wire::to_u64;
 
 use crate::output::narrow_terminal;
 
@@ -27,7 +28,7 @@ impl ReadingProgress {
 
     /// Adds bytes that were read.
     pub(crate) fn add(&mut self, bytes: usize) {
-        self.read = self.read.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.read = self.read.saturating_add(to_u64(bytes));
         if self.bar.is_none() && self.started.elapsed() >= Self::DELAY {
             self.bar = Some(self.bar());
         }

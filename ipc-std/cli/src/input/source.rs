@@ -1,5 +1,6 @@
 //! Traces to read: files and pipes.
 use core::fmt;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 #[cfg(unix)]
@@ -27,12 +28,12 @@ impl Source {
         let file = if path.as_os_str() == "-" { stdin() } else { File::open(path) };
         match file {
             Ok(file) => Ok(Self { path: path.to_owned(), file, progress: None }),
-            Err(e) => Err(Failure::io(format_args!("cannot read {}", Name(path)), &e)),
+            Err(e) => Err(Failure::io(format_args!("cannot read {}", name(path)), &e)),
         }
     }
 
     /// Returns the name for messages.
-    pub(crate) fn name(&self) -> impl fmt::Display {
+    pub(crate) fn name(&self) -> Cow<'_, str> {
         name(&self.path)
     }
 
@@ -77,16 +78,8 @@ impl Read for Source {
 }
 
 /// Returns the name of a trace for messages.
-pub(crate) const fn name(path: &Path) -> impl fmt::Display {
-    Name(path)
-}
-
-struct Name<'p>(&'p Path);
-
-impl fmt::Display for Name<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.as_os_str() == "-" { f.write_str("standard input") } else { self.0.display().fmt(f) }
-    }
+pub(crate) fn name(path: &Path) -> Cow<'_, str> {
+    if path.as_os_str() == "-" { "standard input".into() } else { path.to_string_lossy() }
 }
 
 /// Fails if the trace is truncated or corrupt.

@@ -36,10 +36,7 @@ pub(crate) fn read_all(
     if read?.is_break() {
         return Ok(());
     }
-    if let lost @ 1.. = lost(trace) {
-        globals
-            .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
-    }
+    report_lost(trace, globals);
     report_late(trace, globals);
     source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())
 }
@@ -47,6 +44,14 @@ pub(crate) fn read_all(
 /// Returns how many events the runtime dropped, also before the first event of their thread.
 pub(crate) fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
     trace.lost().saturating_add(trace.lost_at_start())
+}
+
+/// Reports events that the runtime dropped.
+pub(crate) fn report_lost<R: Read>(trace: &TraceReader<R>, globals: &Globals) {
+    if let lost @ 1.. = lost(trace) {
+        globals
+            .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
+    }
 }
 
 /// Reports events that could not be sorted.

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use ipc_proto::wire::to_u64;
 use tempfile::NamedTempFile;
 
 use super::failure::Failure;
@@ -67,7 +68,7 @@ impl AtomicOutput {
             Target::File(file, ..) => file.as_file_mut(),
             Target::Stream(file) => file,
         };
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.bytes = self.bytes.saturating_add(to_u64(bytes.len()));
         match file.write_all(bytes) {
             Err(e) if e.kind() == ErrorKind::BrokenPipe => self.is_closed = true,
             result => result.map_err(|e| cannot_write(&self.name, &e))?,

@@ -25,7 +25,7 @@ pub(crate) fn system_name(process_id: u32) -> Option<String> {
     if comm.len() < COMM_LEN {
         return Some(comm);
     }
-    let whole = arguments(process_id).and_then(|arguments| file_name(arguments.first()?));
+    let whole = program(process_id);
     Some(whole.filter(|whole| whole.starts_with(&comm)).unwrap_or(comm))
 }
 
@@ -35,10 +35,11 @@ pub(crate) fn thread_name(process_id: u32, thread_id: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
 }
 
-fn arguments(process_id: u32) -> Option<Vec<String>> {
-    let bytes = fs::read(format!("/proc/{process_id}/cmdline")).ok()?;
-    let bytes = bytes.strip_suffix(b"\0")?;
-    Some(bytes.split(|byte| *byte == 0).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect())
+/// Returns the file name of a process's first argument.
+fn program(process_id: u32) -> Option<String> {
+    let arguments = fs::read(format!("/proc/{process_id}/cmdline")).ok()?;
+    let program = arguments.strip_suffix(b"\0")?.split(|byte| *byte == 0).next()?;
+    file_name(&String::from_utf8_lossy(program))
 }
 
 /// Returns the name of a process from its command line, or else the name of the program that its runtime reports.

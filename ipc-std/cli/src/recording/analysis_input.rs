@@ -85,17 +85,8 @@ impl Needs {
         }
     }
 
-    /// Returns what garbage collections need.
-    pub(crate) fn of_collections() -> Self {
-        Self::of_runtime(keywords::GC, EventLevel::INFORMATIONAL)
-    }
-
-    /// Returns what compilations need.
-    pub(crate) fn of_compilations() -> Self {
-        Self::of_runtime(keywords::JIT, EventLevel::VERBOSE)
-    }
-
-    fn of_runtime(keywords: u64, level: EventLevel) -> Self {
+    /// Returns events of the runtime, without their stacks.
+    pub(crate) fn of_runtime(keywords: u64, level: EventLevel) -> Self {
         Self { providers: vec![ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, "")], stacks: false }
     }
 }

@@ -2,16 +2,14 @@
 use std::collections::BTreeSet;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
-use nettrace::{Counter, End, Limits, LossCounter, Metadata, Parser, Record, Slot, Version};
+use nettrace::{Counter, End, Limits, LossCounter, Metadata, ParserBuf, Record, Slot, Version};
 
 /// Counts the events in a trace, and those that the runtime lost, from the bytes as they arrive.
 ///
 /// The counter only observes. Bytes that it cannot parse end the count, but do not change the recording.
 #[derive(Debug)]
 pub(crate) struct EventCounter {
-    parser: Parser,
-    /// Bytes that the parser has not released.
-    window: Vec<u8>,
+    records: ParserBuf,
     events: u64,
     loss: LossCounter<Vec<Slot<Counter>>>,
     end: Option<End>,
@@ -49,8 +47,7 @@ impl UntilEvents {
 impl EventCounter {
     pub(crate) fn new() -> Self {
         Self {
-            parser: Parser::new(Limits::default()),
-            window: Vec::new(),
+            records: ParserBuf::new(Limits::default()),
             events: 0,
             loss: LossCounter::default(),
             end: None,
@@ -78,25 +75,24 @@ impl EventCounter {
         if self.end.is_some() {
             return;
         }
-        self.window.extend_from_slice(bytes);
+        self.records.push(bytes);
         loop {
-            let version = self.parser.version();
-            let record = self.parser.next(&self.window);
+            let version = self.records.version();
+            let record = self.records.next_record();
             self.loss.record(&record);
             self.until.record(&record, version);
             match record {
                 Record::Event(_) => self.events = self.events.saturating_add(1),
-                Record::More { .. } => break,
+                Record::More { .. } => return,
                 Record::End(end) => {
                     self.end = Some(end);
-                    self.window = Vec::new();
+                    // The window is not needed any more.
+                    self.records = ParserBuf::new(Limits::default());
                     return;
                 }
                 _ => {}
             }
         }
-        let released = self.parser.release().min(self.window.len());
-        self.window.drain(..released);
     }
 
     pub(crate) const fn events(&self) -> u64 {

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use ipc_proto::wire::to_u64;
+
 use super::counter::EventCounter;
 use crate::output::failure::Failure;
 use crate::output::output_file::{OutputFile, OverwriteArgs};
@@ -91,7 +93,7 @@ impl TraceOutput {
                 Ok(0) => return Err(self.failed(&ErrorKind::WriteZero.into())),
                 Ok(n) => {
                     let (written, rest) = bytes.split_at_checked(n).unwrap_or((bytes, &[]));
-                    self.bytes = self.bytes.saturating_add(u64::try_from(n).unwrap_or(u64::MAX));
+                    self.bytes = self.bytes.saturating_add(to_u64(n));
                     self.counter.push(written);
                     bytes = rest;
                 }

@@ -1,6 +1,7 @@
 //! The names of a process: its rundown, without any event.
 use dotnet_ipc_syntax::keywords;
-use ipc_proto::types::{EventLevel, Provider};
+use dotnet_ipc_syntax::provider::ProviderSpec;
+use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::TraceEvent;
 
@@ -15,12 +16,8 @@ pub(crate) const KEYWORDS: u64 =
 /// Starts a session that records only the rundown, and stops it: its stream has the names of all methods and modules.
 pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {
     // A session needs a provider. This one describes the process, which every session does.
-    let providers = [Provider {
-        keywords: 0,
-        level: EventLevel::CRITICAL,
-        name: "Microsoft-DotNETCore-EventPipe".into(),
-        arguments: "".into(),
-    }];
+    let provider = ProviderSpec::new("Microsoft-DotNETCore-EventPipe", 0, EventLevel::CRITICAL, "");
+    let providers = [provider.to_provider()];
     let config = TraceConfig { rundown_keyword: KEYWORDS, ..TraceConfig::new(&providers) };
     let session = client.start_tracing(&config)?;
     session.stop();

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use indicatif::HumanCount;
+use ipc_proto::wire::{to_u32, to_usize};
 use nettrace_analysis::StackId;
 use nettrace_analysis::call_tree::ThreadTree;
 use nettrace_analysis::samples::{Clock, Samples};
@@ -165,7 +166,7 @@ impl Graph {
             let caller = calls.get(caller.number()).copied().unwrap_or_default();
             let call = *self.places.entry((caller, name)).or_insert_with(|| {
                 self.calls.push((caller, name));
-                number(self.calls.len().saturating_sub(1))
+                to_u32(self.calls.len().saturating_sub(1))
             });
             calls.push(call);
         }
@@ -186,7 +187,7 @@ impl Graph {
         if let Some(name) = self.numbers.get(text.as_ref()) {
             return *name;
         }
-        let name = number(self.names.len());
+        let name = to_u32(self.names.len());
         self.names.push(text.clone().into_owned());
         self.numbers.insert(text.into_owned(), name);
         name
@@ -199,13 +200,13 @@ impl Graph {
         for rows in all_rows {
             let mut totals = vec![0_u64; self.calls.len()];
             for row in rows {
-                if let Some(total) = totals.get_mut(place(row.call)) {
+                if let Some(total) = totals.get_mut(to_usize(row.call)) {
                     *total = total.saturating_add(row.weight);
                 }
             }
             for (call, (caller, _)) in self.calls.iter().enumerate().skip(1).rev() {
                 let weight = totals.get(call).copied().unwrap_or_default();
-                if let Some(total) = totals.get_mut(place(*caller)) {
+                if let Some(total) = totals.get_mut(to_usize(*caller)) {
                     *total = total.saturating_add(weight);
                 }
             }
@@ -233,9 +234,9 @@ impl Graph {
         for (call, ((caller, _), is_shown)) in self.calls.iter().zip(is_shown).enumerate() {
             let place = if is_shown {
                 shown.push(call);
-                number(shown.len().saturating_sub(1))
+                to_u32(shown.len().saturating_sub(1))
             } else {
-                of_call.get(place(*caller)).copied().unwrap_or_default()
+                of_call.get(to_usize(*caller)).copied().unwrap_or_default()
             };
             of_call.push(place);
         }
@@ -249,10 +250,10 @@ impl Graph {
         for (number, call) in places.shown.iter().enumerate().skip(1) {
             let Some((caller, name)) = self.calls.get(*call) else { continue };
             frames.push(*numbers.entry(name).or_insert_with(|| {
-                names.extend(self.names.get(place(*name)));
+                names.extend(self.names.get(to_usize(*name)));
                 i64::try_from(names.len().saturating_sub(1)).unwrap_or(i64::MAX)
             }));
-            callers.push(number.saturating_sub(place(places.of(*caller))));
+            callers.push(number.saturating_sub(to_usize(places.of(*caller))));
         }
         write!(out, ",\n\"names\":")?;
         list(out, names.into_iter().map(|name| json(name)))?;
@@ -272,7 +273,7 @@ struct Places {
 
 impl Places {
     fn of(&self, call: u32) -> u32 {
-        self.of_call.get(place(call)).copied().unwrap_or_default()
+        self.of_call.get(to_usize(call)).copied().unwrap_or_default()
     }
 }
 
@@ -376,12 +377,4 @@ fn json(text: &str) -> String {
 /// Returns text of HTML.
 fn html(text: &str) -> String {
     printable(text).replace('&', "&amp;").replace('<', "&lt;")
-}
-
-fn number(place: usize) -> u32 {
-    u32::try_from(place).unwrap_or(u32::MAX)
-}
-
-fn place(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -17,6 +17,9 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+#[cfg(unix)]
+pub(crate) mod terminal;
+
 /// The time after which a process counts as hanging.
 pub(crate) const HANGS: Duration = Duration::from_secs(300);
 

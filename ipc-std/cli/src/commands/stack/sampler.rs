@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::thread;
 
-use ipc_proto::types::{EventLevel, Provider};
+use dotnet_ipc_syntax::provider::ProviderSpec;
+use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader};
 use nettrace::{End, TraceEvent};
 use nettrace_analysis::KnownProvider;
@@ -88,12 +89,9 @@ impl Sampler<'_> {
     }
 
     fn sample_for(&self, duration: Duration, with_rundown: bool) -> Result<Recorded, Failure> {
-        let providers = [Provider {
-            keywords: 0,
-            level: EventLevel::INFORMATIONAL,
-            name: KnownProvider::SampleProfiler.name().into(),
-            arguments: "".into(),
-        }];
+        let name = KnownProvider::SampleProfiler.name();
+        let provider = ProviderSpec::new(name, 0, EventLevel::INFORMATIONAL, "");
+        let providers = [provider.to_provider()];
         let session = self.client.start_tracing(&TraceConfig {
             rundown_keyword: if with_rundown { KEYWORDS } else { 0 },
             ..TraceConfig::new(&providers)

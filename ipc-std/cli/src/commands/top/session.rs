@@ -4,7 +4,8 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Instant;
 
 use dotnet_ipc_syntax::keywords;
-use ipc_proto::types::{EventLevel, Provider};
+use dotnet_ipc_syntax::provider::ProviderSpec;
+use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler};
 use nettrace_analysis::KnownProvider;
@@ -27,18 +28,13 @@ const HALF: Duration = Duration::from_millis(500);
 /// It has no event filter: .NET 10 sends no allocations any more after the first collection if other events of the
 /// collector are filtered out.
 pub(super) fn start(client: &Client) -> Result<TraceSession, Failure> {
-    let provider = |provider: KnownProvider, keywords, level| Provider {
-        keywords,
-        level,
-        name: provider.name().into(),
-        arguments: "".into(),
-    };
     let keywords = keywords::GC | keywords::LOADER | keywords::JIT | keywords::NGEN | keywords::EXCEPTION;
     let providers = [
-        provider(KnownProvider::SampleProfiler, 0, EventLevel::INFORMATIONAL),
+        ProviderSpec::new(KnownProvider::SampleProfiler.name(), 0, EventLevel::INFORMATIONAL, ""),
         // .NET 10 sends names of methods only at this level, and allocations have it on all runtimes.
-        provider(KnownProvider::Runtime, keywords, EventLevel::VERBOSE),
+        ProviderSpec::new(KnownProvider::Runtime.name(), keywords, EventLevel::VERBOSE, ""),
     ];
+    let providers = providers.each_ref().map(ProviderSpec::to_provider);
     let config = TraceConfig { rundown_keyword: 0, ..TraceConfig::new(&providers) };
     Ok(client.start_tracing(&config)?)
 }

@@ -1,3 +1,4 @@
+//! Signals of Unix.
 use std::{io, thread};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -1,3 +1,4 @@
+//! Ctrl-C, Ctrl-Break and the end of the console of Windows.
 #![allow(unsafe_code, reason = "the system calls a function of ours")]
 use std::sync::OnceLock;
 use std::{io, thread};
