@@ -91,7 +91,7 @@ const TOOL_LAYERS: Layers = &[
     &["args"],
     &["process"],
     &["recording"],
-    &["snapshot", "stacks"],
+    &["stacks"],
     &["events", "counters"],
     &["commands"],
     &["main"],
