@@ -1,9 +1,9 @@
 //! Messages of the protocol: their parts, the requests, and what runtimes refuse.
 use core::fmt::Display;
 
-use nettrace::Str;
 use ipc_proto::wire::{Part, PartValue, Writer};
 use ipc_proto::{Code, Encode, Message, Parsed, RequestError};
+use nettrace::Str;
 
 use crate::memory;
 use crate::output::{Item, Kind, Output};

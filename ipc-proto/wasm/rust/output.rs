@@ -1,8 +1,8 @@
 //! Lists of named values, which the caller turns into objects.
 use core::fmt::{self, Display, Write};
 
-use nettrace::{Str, Value};
 use ipc_proto::Guid;
+use nettrace::{Str, Value};
 
 use crate::memory;
 
