@@ -329,6 +329,56 @@
 #define DIPC_STEP_RECEIVE 2
 
 /*
+ The activity of the event: `guid`.
+ */
+#define DIPC_LABEL_ACTIVITY_ID 1
+
+/*
+ The activity that started the one of the event: `guid`.
+ */
+#define DIPC_LABEL_RELATED_ACTIVITY_ID 2
+
+/*
+ The trace id of W3C, in the order in which it is written: `guid`.
+ */
+#define DIPC_LABEL_TRACE_ID 3
+
+/*
+ The span id of W3C: `number`.
+ */
+#define DIPC_LABEL_SPAN_ID 4
+
+/*
+ A `name` and a `text`.
+ */
+#define DIPC_LABEL_TEXT 5
+
+/*
+ A `name` and a signed `number`, to be converted to `int64_t`.
+ */
+#define DIPC_LABEL_NUMBER 6
+
+/*
+ The opcode: `number`. This and the following kinds replace what the description of the event states.
+ */
+#define DIPC_LABEL_OPCODE 7
+
+/*
+ The keywords: `number`.
+ */
+#define DIPC_LABEL_KEYWORDS 8
+
+/*
+ The level: `number`.
+ */
+#define DIPC_LABEL_LEVEL 9
+
+/*
+ The version of the payload: `number`.
+ */
+#define DIPC_LABEL_VERSION 10
+
+/*
  The length of the header of a message.
  */
 #define DIPC_HEADER_LEN 20
@@ -458,6 +508,76 @@
  Too many connections had not sent their frame, and this was the oldest.
  */
 #define DIPC_REJECTION_CROWDED 4
+
+/*
+ A bool: `number` is 0 or 1.
+ */
+#define DIPC_VALUE_BOOL 0
+
+/*
+ A signed integer: `number`, to be converted to `int64_t`.
+ */
+#define DIPC_VALUE_INT 1
+
+/*
+ An unsigned integer: `number`.
+ */
+#define DIPC_VALUE_UINT 2
+
+/*
+ A float of 32 or 64 bits: `real`.
+ */
+#define DIPC_VALUE_REAL 3
+
+/*
+ A text, or an array of characters: `text`.
+ */
+#define DIPC_VALUE_TEXT 4
+
+/*
+ A GUID: `guid`.
+ */
+#define DIPC_VALUE_GUID 5
+
+/*
+ A point in time: `number` is the count of 100 ns since 1601-01-01 UTC.
+ */
+#define DIPC_VALUE_TIME 6
+
+/*
+ An array of bytes: `bytes`.
+ */
+#define DIPC_VALUE_BYTES 7
+
+/*
+ The 16 bytes of a .NET `Decimal`: `guid`.
+ */
+#define DIPC_VALUE_DECIMAL 8
+
+/*
+ A code unit of UTF-16 or UTF-8: `number`.
+ */
+#define DIPC_VALUE_CODE_UNIT 9
+
+/*
+ An object begins; its fields follow.
+ */
+#define DIPC_VALUE_BEGIN_OBJECT 10
+
+/*
+ The innermost object ends.
+ */
+#define DIPC_VALUE_END_OBJECT 11
+
+/*
+ An array begins; its elements follow.
+ */
+#define DIPC_VALUE_BEGIN_ARRAY 12
+
+/*
+ The innermost array ends.
+ */
+#define DIPC_VALUE_END_ARRAY 13
 
 /*
  Nothing follows the reply.
@@ -646,126 +766,6 @@
  The stream has bytes that are not NetTrace: at `offset`.
  */
 #define DIPC_END_CORRUPT 2
-
-/*
- A bool: `number` is 0 or 1.
- */
-#define DIPC_VALUE_BOOL 0
-
-/*
- A signed integer: `number`, to be converted to `int64_t`.
- */
-#define DIPC_VALUE_INT 1
-
-/*
- An unsigned integer: `number`.
- */
-#define DIPC_VALUE_UINT 2
-
-/*
- A float of 32 or 64 bits: `real`.
- */
-#define DIPC_VALUE_REAL 3
-
-/*
- A text, or an array of characters: `text`.
- */
-#define DIPC_VALUE_TEXT 4
-
-/*
- A GUID: `guid`.
- */
-#define DIPC_VALUE_GUID 5
-
-/*
- A point in time: `number` is the count of 100 ns since 1601-01-01 UTC.
- */
-#define DIPC_VALUE_TIME 6
-
-/*
- An array of bytes: `bytes`.
- */
-#define DIPC_VALUE_BYTES 7
-
-/*
- The 16 bytes of a .NET `Decimal`: `guid`.
- */
-#define DIPC_VALUE_DECIMAL 8
-
-/*
- A code unit of UTF-16 or UTF-8: `number`.
- */
-#define DIPC_VALUE_CODE_UNIT 9
-
-/*
- An object begins; its fields follow.
- */
-#define DIPC_VALUE_BEGIN_OBJECT 10
-
-/*
- The innermost object ends.
- */
-#define DIPC_VALUE_END_OBJECT 11
-
-/*
- An array begins; its elements follow.
- */
-#define DIPC_VALUE_BEGIN_ARRAY 12
-
-/*
- The innermost array ends.
- */
-#define DIPC_VALUE_END_ARRAY 13
-
-/*
- The activity of the event: `guid`.
- */
-#define DIPC_LABEL_ACTIVITY_ID 1
-
-/*
- The activity that started the one of the event: `guid`.
- */
-#define DIPC_LABEL_RELATED_ACTIVITY_ID 2
-
-/*
- The trace id of W3C, in the order in which it is written: `guid`.
- */
-#define DIPC_LABEL_TRACE_ID 3
-
-/*
- The span id of W3C: `number`.
- */
-#define DIPC_LABEL_SPAN_ID 4
-
-/*
- A `name` and a `text`.
- */
-#define DIPC_LABEL_TEXT 5
-
-/*
- A `name` and a signed `number`, to be converted to `int64_t`.
- */
-#define DIPC_LABEL_NUMBER 6
-
-/*
- The opcode: `number`. This and the following kinds replace what the description of the event states.
- */
-#define DIPC_LABEL_OPCODE 7
-
-/*
- The keywords: `number`.
- */
-#define DIPC_LABEL_KEYWORDS 8
-
-/*
- The level: `number`.
- */
-#define DIPC_LABEL_LEVEL 9
-
-/*
- The version of the payload: `number`.
- */
-#define DIPC_LABEL_VERSION 10
 
 /*
  A bool of 4 bytes.
@@ -1601,6 +1601,37 @@ typedef struct dipc_step {
 } dipc_step;
 
 /*
+ A property of an event.
+ */
+typedef struct dipc_label {
+    /*
+     One of `DIPC_LABEL_*`.
+     */
+    uint32_t kind;
+    /*
+     The name, for the kinds that have one.
+     */
+    struct dipc_text name;
+    /*
+     The value as a number.
+     */
+    uint64_t number;
+    /*
+     The value as a text.
+     */
+    struct dipc_text text;
+    /*
+     16 bytes.
+     */
+    struct dipc_guid guid;
+} dipc_label;
+
+/*
+ A function that receives the labels of a list, in order. It must return: no `longjmp`, no C++ exception.
+ */
+typedef void (*dipc_visit_label)(void *context, const struct dipc_label *label);
+
+/*
  A message, in the bytes that it was parsed from.
  */
 typedef struct dipc_message {
@@ -1764,6 +1795,107 @@ typedef struct dipc_monitor_change {
  `longjmp`, no C++ exception; and it must not use the port. The `state` of the runtime has no meaning there.
  */
 typedef bool (*dipc_has_ended)(void *context, const struct dipc_runtime *runtime);
+
+/*
+ The description of the fields of a payload.
+ */
+typedef struct dipc_field_list {
+    /*
+     The state.
+     */
+    uint64_t opaque[8];
+} dipc_field_list;
+
+/*
+ The description of a kind of event. Its texts point into the record that it was decoded from; so does the description
+ of the fields.
+ */
+typedef struct dipc_metadata {
+    /*
+     The number by which events refer to the description.
+     */
+    uint32_t id;
+    /*
+     The event's number at its provider.
+     */
+    uint32_t event_id;
+    /*
+     The provider of the event.
+     */
+    struct dipc_text provider;
+    /*
+     The event's name; empty for events of the runtime: see `dipc_metadata_decode_runtime`.
+     */
+    struct dipc_text name;
+    /*
+     The provider's keywords that enable this event.
+     */
+    uint64_t keywords;
+    /*
+     The payload's version.
+     */
+    uint32_t version;
+    /*
+     The level, from 1, critical, to 5, verbose; 0 is always on.
+     */
+    uint32_t level;
+    /*
+     The opcode: 1 is start, 2 is stop; -1 if the record states none.
+     */
+    int32_t opcode;
+    /*
+     The first error in the description of the fields, or `DIPC_STATUS_OK`. The fields before it are valid.
+     */
+    dipc_status problem;
+    /*
+     The fields of a payload, for `dipc_metadata_values`.
+     */
+    struct dipc_field_list fields;
+} dipc_metadata;
+
+/*
+ A value of a payload.
+ */
+typedef struct dipc_field_value {
+    /*
+     One of `DIPC_VALUE_*`.
+     */
+    uint32_t kind;
+    /*
+     The name of the field; empty for an element of an array.
+     */
+    struct dipc_text name;
+    /*
+     The value as a number.
+     */
+    uint64_t number;
+    /*
+     The value as a number with a fraction.
+     */
+    double real;
+    /*
+     The value as a text.
+     */
+    struct dipc_text text;
+    /*
+     16 bytes.
+     */
+    struct dipc_guid guid;
+    /*
+     The bytes of an array.
+     */
+    const uint8_t *bytes;
+    /*
+     Their number.
+     */
+    size_t len;
+} dipc_field_value;
+
+/*
+ A function that receives the values of a payload, in order, and returns whether it wants the next one. It must return:
+ no `longjmp`, no C++ exception.
+ */
+typedef bool (*dipc_visit_value)(void *context, const struct dipc_field_value *value);
 
 /*
  The description of a process. Fields that the answer does not have are null or 0.
@@ -2142,138 +2274,6 @@ typedef struct dipc_record {
      */
     union dipc_record_content u;
 } dipc_record;
-
-/*
- The description of the fields of a payload.
- */
-typedef struct dipc_field_list {
-    /*
-     The state.
-     */
-    uint64_t opaque[8];
-} dipc_field_list;
-
-/*
- The description of a kind of event. Its texts point into the record that it was decoded from; so does the description
- of the fields.
- */
-typedef struct dipc_metadata {
-    /*
-     The number by which events refer to the description.
-     */
-    uint32_t id;
-    /*
-     The event's number at its provider.
-     */
-    uint32_t event_id;
-    /*
-     The provider of the event.
-     */
-    struct dipc_text provider;
-    /*
-     The event's name; empty for events of the runtime: see `dipc_metadata_decode_runtime`.
-     */
-    struct dipc_text name;
-    /*
-     The provider's keywords that enable this event.
-     */
-    uint64_t keywords;
-    /*
-     The payload's version.
-     */
-    uint32_t version;
-    /*
-     The level, from 1, critical, to 5, verbose; 0 is always on.
-     */
-    uint32_t level;
-    /*
-     The opcode: 1 is start, 2 is stop; -1 if the record states none.
-     */
-    int32_t opcode;
-    /*
-     The first error in the description of the fields, or `DIPC_STATUS_OK`. The fields before it are valid.
-     */
-    dipc_status problem;
-    /*
-     The fields of a payload, for `dipc_metadata_values`.
-     */
-    struct dipc_field_list fields;
-} dipc_metadata;
-
-/*
- A value of a payload.
- */
-typedef struct dipc_field_value {
-    /*
-     One of `DIPC_VALUE_*`.
-     */
-    uint32_t kind;
-    /*
-     The name of the field; empty for an element of an array.
-     */
-    struct dipc_text name;
-    /*
-     The value as a number.
-     */
-    uint64_t number;
-    /*
-     The value as a number with a fraction.
-     */
-    double real;
-    /*
-     The value as a text.
-     */
-    struct dipc_text text;
-    /*
-     16 bytes.
-     */
-    struct dipc_guid guid;
-    /*
-     The bytes of an array.
-     */
-    const uint8_t *bytes;
-    /*
-     Their number.
-     */
-    size_t len;
-} dipc_field_value;
-
-/*
- A function that receives the values of a payload, in order, and returns whether it wants the next one. It must return:
- no `longjmp`, no C++ exception.
- */
-typedef bool (*dipc_visit_value)(void *context, const struct dipc_field_value *value);
-
-/*
- A property of an event.
- */
-typedef struct dipc_label {
-    /*
-     One of `DIPC_LABEL_*`.
-     */
-    uint32_t kind;
-    /*
-     The name, for the kinds that have one.
-     */
-    struct dipc_text name;
-    /*
-     The value as a number.
-     */
-    uint64_t number;
-    /*
-     The value as a text.
-     */
-    struct dipc_text text;
-    /*
-     16 bytes.
-     */
-    struct dipc_guid guid;
-} dipc_label;
-
-/*
- A function that receives the labels of a list, in order. It must return: no `longjmp`, no C++ exception.
- */
-typedef void (*dipc_visit_label)(void *context, const struct dipc_label *label);
 
 /*
  A writer of a NetTrace stream of version 4, the version of current runtimes, in memory of the caller. Set it to zeros or
@@ -2803,6 +2803,14 @@ struct dipc_text dipc_hresult_name(uint32_t hresult);
 struct dipc_text dipc_hresult_hint(uint32_t hresult);
 
 /*
+ Passes the labels of a `dipc_label_list` to `visit`, with `context`. To keep a list longer than the window, copy its
+ bytes first.
+
+ Returns an error, and visits none, if the bytes are not a whole list.
+ */
+dipc_status dipc_labels(const uint8_t *bytes, size_t len, dipc_visit_label visit, void *context, size_t *detail);
+
+/*
  Parses the message at the front of `bytes`, and stores its parts in `message`, which then points into `bytes`.
 
  Returns `DIPC_STATUS_MORE` if the message is longer than `bytes`; `detail` is the number of bytes needed in total, as
@@ -2989,6 +2997,45 @@ dipc_status dipc_monitor_port_on_due(struct dipc_monitor_port *port,
                                      dipc_has_ended has_ended,
                                      void *context,
                                      struct dipc_monitor_change *change);
+
+/*
+ Decodes a description: the payload of a `DIPC_RECORD_METADATA` of a stream of this `version`, which the `dipc_trace`
+ states. To keep the description longer than the window, copy the record first.
+
+ Returns an error for a malformed record; a later error is in `problem`.
+ */
+dipc_status dipc_metadata_decode(uint32_t version,
+                                 const uint8_t *record,
+                                 size_t len,
+                                 struct dipc_metadata *metadata,
+                                 size_t *detail);
+
+/*
+ Decodes a description, and adds the name and the fields that it lacks if its event is one of the runtime's. The width of
+ an address in the trace, `pointer_size`, is 4 or 8. This function has a table of 28 KB.
+
+ Otherwise it does what `dipc_metadata_decode` does.
+ */
+dipc_status dipc_metadata_decode_runtime(uint32_t version,
+                                         uint32_t pointer_size,
+                                         const uint8_t *record,
+                                         size_t len,
+                                         struct dipc_metadata *metadata,
+                                         size_t *detail);
+
+/*
+ Passes the values of a payload to `visit`, with `context`, by the description of its event. Each begin of an object or
+ array has its end, unless `visit` returns false.
+
+ Returns an error if the payload does not fit its description, which occurs in valid traces too: the values before it
+ have been visited then.
+ */
+dipc_status dipc_metadata_values(const struct dipc_metadata *metadata,
+                                 const uint8_t *payload,
+                                 size_t len,
+                                 dipc_visit_value visit,
+                                 void *context,
+                                 size_t *detail);
 
 /*
  Stores the description in the OK answer to a `command`, which is GetProcessInfo, GetProcessInfo2 or GetProcessInfo3. Its
@@ -3244,53 +3291,6 @@ dipc_status dipc_parser_end_text(struct dipc_parser *parser,
                                  char *text,
                                  size_t size,
                                  size_t *written);
-
-/*
- Decodes a description: the payload of a `DIPC_RECORD_METADATA` of a stream of this `version`, which the `dipc_trace`
- states. To keep the description longer than the window, copy the record first.
-
- Returns an error for a malformed record; a later error is in `problem`.
- */
-dipc_status dipc_metadata_decode(uint32_t version,
-                                 const uint8_t *record,
-                                 size_t len,
-                                 struct dipc_metadata *metadata,
-                                 size_t *detail);
-
-/*
- Decodes a description, and adds the name and the fields that it lacks if its event is one of the runtime's. The width of
- an address in the trace, `pointer_size`, is 4 or 8. This function has a table of 28 KB.
-
- Otherwise it does what `dipc_metadata_decode` does.
- */
-dipc_status dipc_metadata_decode_runtime(uint32_t version,
-                                         uint32_t pointer_size,
-                                         const uint8_t *record,
-                                         size_t len,
-                                         struct dipc_metadata *metadata,
-                                         size_t *detail);
-
-/*
- Passes the values of a payload to `visit`, with `context`, by the description of its event. Each begin of an object or
- array has its end, unless `visit` returns false.
-
- Returns an error if the payload does not fit its description, which occurs in valid traces too: the values before it
- have been visited then.
- */
-dipc_status dipc_metadata_values(const struct dipc_metadata *metadata,
-                                 const uint8_t *payload,
-                                 size_t len,
-                                 dipc_visit_value visit,
-                                 void *context,
-                                 size_t *detail);
-
-/*
- Passes the labels of a `dipc_label_list` to `visit`, with `context`. To keep a list longer than the window, copy its
- bytes first.
-
- Returns an error, and visits none, if the bytes are not a whole list.
- */
-dipc_status dipc_labels(const uint8_t *bytes, size_t len, dipc_visit_label visit, void *context, size_t *detail);
 
 /*
  Starts a stream, which states `trace` first; the version in it is ignored. The writer uses the buffer until it is
