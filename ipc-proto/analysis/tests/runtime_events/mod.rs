@@ -115,3 +115,12 @@ impl Written {
 pub(crate) fn numbers(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
+
+/// Passes the events of a trace in the order of the stream.
+pub(crate) fn each_event_of_stream(trace: &[u8], mut take: impl FnMut(&TraceEvent<'_>)) {
+    let mut assembler = EventAssembler::new(Limits::default());
+    assembler.push(trace);
+    while let Progress::Event = assembler.advance() {
+        take(&assembler.event().unwrap());
+    }
+}
