@@ -76,6 +76,7 @@ class Status(enum.IntEnum):
     AMBIGUOUS = 77
     OTHER_EVENT = 78
     DESCRIBED_TWICE = 79
+    BAD_VALUE = 80
     MALFORMED_BYTES = 127
 
 

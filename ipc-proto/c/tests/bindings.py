@@ -131,6 +131,9 @@ def declarations(folder, environment):
             sys.exit(f"{expression} is {number} in C, {value} in Python")
 
     header = re.sub(r"/\*.*?\*/", "", (here / "include/dotnet_ipc.h").read_text(), flags=re.DOTALL)
+    missing = set(re.findall(r"\bDIPC_STATUS_\w+", header)) - expected.keys()
+    if missing:
+        sys.exit(f"statuses of the header that Python does not have: {', '.join(sorted(missing))}")
     for name, (_, parameters) in dotnet_ipc._FUNCTIONS.items():
         (in_c,) = re.findall(rf"\b{name}\(([^)]*)\);", header)
         if len(parameters) != (0 if in_c == "void" else in_c.count(",") + 1):
