@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use ipc_proto::types::TracepointFormat;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 use nettrace::user_events::{UserReg, UserUnreg};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, writev};
