@@ -12,13 +12,10 @@ mod runtime_events;
 
 use std::fs;
 
-use nettrace::{
-    Event, Fields, Metadata, Scalar, Trace, TraceWriter,
-    Version,
-};
+use nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 use nettrace_analysis::counters::{
-    CounterEvent, CounterReader, ExponentialHistogram, LatestSamples,
-    Measurement, OwnedSample, Problem, Quantile,
+    CounterEvent, CounterReader, ExponentialHistogram, LatestSamples, Measurement, OwnedSample, Problem,
+    Quantile,
 };
 
 use crate::runtime_events::{each_event_of_stream, path};
