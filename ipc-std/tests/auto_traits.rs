@@ -3,7 +3,9 @@
 use core::error::Error;
 use std::fs::File;
 
-use ipc_std::discover::{Denied, Found, Scan, Search, SearchError, Stale};
+#[cfg(unix)]
+use ipc_std::discover::Stale;
+use ipc_std::discover::{Denied, Found, Scan, Search, SearchError};
 use ipc_std::{
     AdvertisedRuntime, AsyncClient, AsyncConnector, AsyncTraceSession, Client, Connection, Connector,
     Credentials, DriveError, DumpOutcome, Environment, Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker,
@@ -82,6 +84,7 @@ fn discovery_crosses_threads() {
     crosses_threads::<Scan>();
     crosses_threads::<Found>();
     crosses_threads::<Denied>();
+    #[cfg(unix)]
     crosses_threads::<Stale>();
     crosses_threads::<Credentials>();
 }
