@@ -69,7 +69,7 @@ impl<'c> CaseExchange<'c> {
         self.make_space();
     }
 
-    /// Returns what was received.
+    /// Returns the received answer, complete or not.
     #[must_use]
     pub fn finish(mut self) -> ReceivedAnswer {
         self.buffer.truncate(self.received);
