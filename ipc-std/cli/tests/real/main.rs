@@ -238,8 +238,9 @@ fn a_killed_process_keeps_its_names() {
         let is_named =
             |frame: &Value| frame["name"].as_str().unwrap().starts_with("System.Private.CoreLib!System.");
         assert!(frames.iter().any(is_named), "{}: {report}", runtime.name);
-        // The host above Main has no name, and neither have precompiled methods that were first called later.
-        assert!(report["unnamed_frames"].as_f64().unwrap() < 50.0, "{}: {report}", runtime.name);
+        // Precompiled methods have no names if the program called them first after the session's start; on a busy machine
+        // these are the last ones of each thread. Main was compiled, so its name is known in every case.
+        assert!(frames.iter().any(|frame| is_main(&frame["name"])), "{}: {report}", runtime.name);
     });
 }
 
