@@ -84,7 +84,7 @@ def main():
         print(f"\nNOT COMPARED: {TABLE.name} is of another compiler.\n  here:  {compiler}\n  there: {of}")
     if bad:
         bad.append(
-            f"if it is to be so, BLESS=1 .ci/run instructions writes benches/{TABLE.name}; say there, and in the commit, "
+            f"if it is to be so, .ci/run bless writes benches/{TABLE.name}; say there, and in the commit, "
             "what has moved it"
         )
         raise SystemExit("\n".join(f"error: {line}" for line in bad))

@@ -25,7 +25,7 @@ const rows = Object.entries(commands()).map(([name, row]) => {
     const type = isSession ? typeOf(fields[0][1]) : list.length === 0 ? "Record<string, never>" : `{ ${list.join("; ")} }`;
     return `${comment}    ${name}: ${type};\n`;
 });
-process.stdout.write(`// Written by scripts/commands.mjs from the table of commands: BLESS=1 .ci/run wasm.
+process.stdout.write(`// Written by scripts/commands.mjs from the table of commands: .ci/run bless.
 import type { ${[...objects].sort().join(", ")} } from "./types.js";
 
 /** The fields of each request. */

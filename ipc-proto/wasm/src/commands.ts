@@ -1,4 +1,4 @@
-// Written by scripts/commands.mjs from the table of commands: BLESS=1 .ci/run wasm.
+// Written by scripts/commands.mjs from the table of commands: .ci/run bless.
 import type { Provider, SessionConfig, SessionConfig6 } from "./types.js";
 
 /** The fields of each request. */

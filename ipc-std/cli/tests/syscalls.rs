@@ -21,7 +21,7 @@ use strace::{Call, endless};
 
 use crate::tool::{finish, tool};
 
-/// `BLESS=1 .ci/run syscalls` rewrites the list; review its changes.
+/// `.ci/run bless` rewrites the list; review its changes.
 #[test]
 #[ignore = "needs strace, which `.ci/run syscalls` installs"]
 fn info_makes_the_calls_of_the_list() {

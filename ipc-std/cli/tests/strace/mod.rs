@@ -251,6 +251,6 @@ pub(crate) fn assert_expected(calls: &[Call], list: &str) {
     let endless = endless(calls);
     assert!(endless.is_empty(), "calls that may wait without a deadline: {endless:#?}");
     let expected = std::fs::read_to_string(LIST).unwrap_or_default();
-    let hint = "`BLESS=1 .ci/run syscalls` replaces it by the actual calls";
+    let hint = "`.ci/run bless` replaces it by the actual calls";
     assert!(list == expected, "the calls differ from {LIST}; {hint}:\n{list}");
 }
