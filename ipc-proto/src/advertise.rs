@@ -11,8 +11,7 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 /// ```
 ///
 /// It is not a message: it has no header and no response. The monitor can then send one command, which the runtime serves
-/// as any other. Then the runtime connects again and sends the frame again. Section "Advertise Protocol" of the
-/// specification.
+/// as any other. Then the runtime connects again and sends the frame again. Section "Advertise Protocol".
 ///
 /// ```
 /// use ipc_proto::{Advertise, Guid, Parsed};

@@ -65,8 +65,7 @@ pub trait Command: Encode {
     /// Returns what follows the OK answer on the same connection.
     fn continuation(&self) -> Continuation;
 
-    /// Checks the values: a client can call this before it sends the command; [`Serve`](crate::Serve) applies it to what it
-    /// receives.
+    /// Checks the values. A client can call this before it sends the command; [`Serve`](crate::Serve) always does.
     ///
     /// Conditions that depend on the runtime, for example whether it is suspended, are not checked. By default, a command
     /// breaks no rule.

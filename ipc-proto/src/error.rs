@@ -147,8 +147,7 @@ pub enum ProtocolError {
         /// The number of bytes of it that had arrived.
         received: usize,
     },
-    /// The peer's message does not fit into the buffer. A [`Call`](crate::Call) can continue in a larger one: see
-    /// [`SuspendedCall`](crate::SuspendedCall).
+    /// The peer's message is longer than the buffer. [`SuspendedCall`](crate::SuspendedCall) continues in a larger one.
     BufferTooSmall {
         /// The required length.
         needed: usize,

@@ -218,8 +218,7 @@ pub fn encode_to_vec(
 pub struct ServerError<'a> {
     /// The reason as a code.
     pub hresult: HResult,
-    /// The reason as text, from the one command that sends it. After other commands, bytes that follow the code are
-    /// ignored.
+    /// The reason as text; `GenerateCoreDump3` sends it. After other commands, bytes that follow the code are ignored.
     pub message: Option<Text<'a>>,
 }
 

@@ -110,8 +110,7 @@ macro_rules! commands {
                 }
             }
 
-            /// Checks the values of the command: see [`Command::check`]($crate::Command::check). An unknown command
-            /// breaks no rule.
+            /// Checks the values: see [`Command::check`]($crate::Command::check). An unknown command breaks no rule.
             ///
             /// # Errors
             /// The first value that breaks a rule, with its place.

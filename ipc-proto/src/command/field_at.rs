@@ -1,3 +1,4 @@
+//! Finds the field that contains a byte of a message.
 use core::fmt;
 
 use super::inspect::inspect_payload;

@@ -1,3 +1,4 @@
+//! The text that registers a tracepoint with the kernel.
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use core::str::FromStr;

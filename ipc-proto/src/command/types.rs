@@ -158,8 +158,7 @@ impl<'a> TracepointConfig<'a> {
             .chain(self.sets.iter().map(|set| set.tracepoint_name))
     }
 
-    /// Returns the name of the tracepoint for an event: that of the set with its id, otherwise the default one. `None` if the
-    /// event is not written.
+    /// Returns the tracepoint of an event: that of the set with its id, else the default one. `None`: it is not written.
     ///
     /// It searches all sets: a runtime does that once for each kind of event.
     #[must_use]

@@ -1,3 +1,4 @@
+//! The facts about a runtime that decide which commands it lacks.
 use core::fmt;
 
 use crate::types::ProcessInfo3;

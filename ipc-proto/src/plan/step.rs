@@ -1,3 +1,4 @@
+//! One command of a plan, and the older ones that can replace it.
 use core::iter;
 
 use super::lost_feature::LostFeatures;

@@ -128,8 +128,7 @@ impl<'a> Port<'a> {
 
     /// Parses a value of `DOTNET_DiagnosticPorts`. Ports have the runtime's order: the last of the list comes first.
     ///
-    /// The list includes ports with the tag `listen`, which CoreCLR ignores. It does not include ports without an
-    /// address.
+    /// The list includes ports with the tag `listen`, which CoreCLR ignores, but no ports without an address.
     pub fn list(value: &'a str) -> impl Iterator<Item = Self> + use<'a> {
         Split::new(value, b';').rev().filter_map(Self::parse)
     }

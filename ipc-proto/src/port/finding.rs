@@ -1,3 +1,4 @@
+//! Mistakes in the environment of a runtime, for the author of the environment.
 use core::fmt::{self, Write};
 
 use super::config::Given;

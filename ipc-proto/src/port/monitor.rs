@@ -292,8 +292,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
     /// Lends a connection, and the space to read its bytes into; `None` if the token's connection is not here any more.
     ///
     /// Call it when the connection is readable, read without waiting, pass the result to [`advance`](Self::advance), and
-    /// repeat until reading would block. The space never reaches beyond the frame. For an idle connection it is one byte
-    /// long.
+    /// repeat until reading would block. The space ends with the frame; for an idle connection it is one byte.
     pub fn receive(&mut self, token: u64) -> Option<(&mut C, &mut [u8])> {
         let slot = find_mut(self.slots.as_mut(), token)?;
         match &mut slot.content {
@@ -305,8 +304,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         }
     }
 
-    /// Processes `n` bytes that were read into the space of [`receive`](Self::receive); 0 if the peer closed the
-    /// connection, or if reading failed.
+    /// Processes `n` bytes that were read into the space of [`receive`](Self::receive); 0 after its end or an error.
     pub fn advance(&mut self, token: u64, n: usize, now: u64) -> Option<MonitorChange<C, P>> {
         let index = index(token);
         let slot = find_mut(self.slots.as_mut(), token)?;
@@ -324,8 +322,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         self.reject(index, rejection)
     }
 
-    /// Drops the oldest arriving connection, as [`Rejection::Crowded`]: for example when the system has no descriptors
-    /// left to accept another one.
+    /// Drops the oldest arriving connection, as [`Rejection::Crowded`]: for example when no descriptor is left to accept.
     pub fn evict_oldest(&mut self) -> Option<MonitorChange<C, P>> {
         let newest = self.serial;
         let slots = self.slots.as_ref().iter().enumerate();

@@ -1,3 +1,4 @@
+//! The parts of a message, for tools that display them.
 use core::fmt;
 
 use super::Reader;
@@ -57,8 +58,7 @@ pub trait Visitor {
     /// Receives the next part.
     fn visit(&mut self, part: &Part<'_>);
 
-    /// Receives the path of the innermost field that does not decode, with its error. No part follows. By default it is
-    /// ignored.
+    /// Receives the path of the innermost field that does not decode, with its error. No part follows.
     fn failed(&mut self, path: &Path<'_>, error: WireError) {
         let _ = (path, error);
     }
