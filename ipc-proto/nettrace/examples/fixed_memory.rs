@@ -4,7 +4,7 @@
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is short")]
 use std::io::Read;
 
-use nettrace::{Counter, End, Limits, LossCounter, Parser, Place, Record, Slot, Store};
+use nettrace::{Counter, End, Limits, LossCounter, Parser, Record, Slot, Store, StoredRange};
 
 /// The longest record of a runtime fits.
 const WINDOW: usize = 66 << 10;
@@ -12,7 +12,7 @@ const WINDOW: usize = 66 << 10;
 /// All the memory that is needed, for a trace of any length.
 pub(crate) struct Memory {
     window: [u8; WINDOW],
-    stack_slots: [Slot<Place>; 512],
+    stack_slots: [Slot<StoredRange>; 512],
     stack_bytes: [u8; 64 << 10],
     threads: [Slot<Counter>; 64],
 }

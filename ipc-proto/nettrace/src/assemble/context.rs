@@ -36,7 +36,7 @@ pub(crate) struct StreamContext {
     /// V6.
     threads: Arena<ThreadBuf>,
     thread_indexes: GrowingMap<u32>,
-    stacks: GrowingMap<Place>,
+    stacks: GrowingMap<ByteRange>,
     label_lists: GrowingMap<LabelDigest>,
     /// The bytes of stacks and label lists.
     bytes: Vec<u8>,
@@ -62,7 +62,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// A part of [`StreamContext::bytes`].
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct ByteRange {
     start: u32,
     len: u32,
 }
@@ -72,7 +72,7 @@ struct Place {
 /// A list is read once, when it is stored: many events may refer to it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LabelDigest {
-    place: Place,
+    place: ByteRange,
     pub(crate) activity_id: Option<Guid>,
     pub(crate) related_activity_id: Option<Guid>,
     pub(crate) opcode: Option<u8>,
@@ -82,7 +82,7 @@ pub(crate) struct LabelDigest {
 }
 
 impl LabelDigest {
-    fn new(place: Place, labels: Labels<'_>) -> Self {
+    fn new(place: ByteRange, labels: Labels<'_>) -> Self {
         let mut digest = Self { place, ..Self::default() };
         for label in labels {
             match label {
@@ -208,10 +208,10 @@ impl StreamContext {
     }
 
     /// Stores a stack or a label list, in the place of the `old` one of its number if that is long enough.
-    fn store_bytes(&mut self, old: Option<Place>, bytes: &[u8]) -> Place {
+    fn store_bytes(&mut self, old: Option<ByteRange>, bytes: &[u8]) -> ByteRange {
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        if let Some(Place { start, .. }) = old.filter(|old| old.len >= len) {
-            let place = Place { start, len };
+        if let Some(ByteRange { start, .. }) = old.filter(|old| old.len >= len) {
+            let place = ByteRange { start, len };
             if let Some(room) = self.bytes.get_mut(place.range()) {
                 steps::count(bytes.len());
                 room.copy_from_slice(bytes);
@@ -232,7 +232,7 @@ impl StreamContext {
         }
         steps::count(bytes.len());
         self.bytes.extend_from_slice(bytes);
-        Place { start: u32::try_from(start).unwrap_or(u32::MAX), len }
+        ByteRange { start: u32::try_from(start).unwrap_or(u32::MAX), len }
     }
 
     fn clear_stacks_and_labels(&mut self) {
@@ -306,12 +306,12 @@ impl StreamContext {
     }
 
     #[inline]
-    fn bytes_at(&self, place: Place) -> &[u8] {
+    fn bytes_at(&self, place: ByteRange) -> &[u8] {
         self.bytes.get(place.range()).unwrap_or_default()
     }
 }
 
-impl Place {
+impl ByteRange {
     fn range(self) -> core::ops::Range<usize> {
         let [start, len] = [self.start, self.len].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         start..start.saturating_add(len)
@@ -322,7 +322,7 @@ impl Place {
 /// [`drop_retired`](Self::drop_retired), because events that wait may refer to it.
 #[derive(Debug)]
 struct Arena<T> {
-    entries: Vec<Option<Entry<T>>>,
+    entries: Vec<Option<Stored<T>>>,
     /// Places without an entry.
     vacant: Vec<u32>,
     /// Places of entries that were replaced or removed.
@@ -334,7 +334,7 @@ struct Arena<T> {
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct Stored<T> {
     value: T,
     /// Bytes of memory.
     size: usize,
@@ -342,13 +342,13 @@ struct Entry<T> {
 
 impl<T> Arena<T> {
     #[inline]
-    fn get(&self, place: u32) -> Option<&Entry<T>> {
+    fn get(&self, place: u32) -> Option<&Stored<T>> {
         self.entries.get(usize::try_from(place).ok()?)?.as_ref()
     }
 
     /// The bytes that a value takes beside those it owns: the vector doubles when it is full, the number that leads to the
     /// place is in a map, its place can be in the list of retired ones, and an allocation has a header.
-    const ENTRY: usize = size_of::<Option<Entry<T>>>().saturating_mul(2).saturating_add(64);
+    const ENTRY: usize = size_of::<Option<Stored<T>>>().saturating_mul(2).saturating_add(64);
 
     /// Adds a value that owns `size` bytes, retires the one at `old`, and returns the new place; or, if there is no room
     /// for it, changes nothing and returns `None`.
@@ -362,7 +362,7 @@ impl<T> Arena<T> {
             self.retire(old);
         }
         let place = self.vacant.pop().or_else(|| u32::try_from(self.entries.len()).ok())?;
-        let entry = Some(Entry { value, size });
+        let entry = Some(Stored { value, size });
         match self.entries.get_mut(usize::try_from(place).ok()?) {
             Some(slot) => *slot = entry,
             None => self.entries.push(entry),

@@ -246,8 +246,8 @@ impl<'a> Fields<'a> {
 
     /// Checks the description, and sets `left` to the number of fields that were not checked.
     fn check_up_to(&self, left: &mut u32) -> Result<Reader<'a>, DecodeError> {
-        let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
-        let mut level = Level { iter: self.iter(), depth: 0, fixed_size: false };
+        let mut outer = heapless::Vec::<OpenObject<'_>, MAX_DEPTH>::new();
+        let mut level = OpenObject { iter: self.iter(), depth: 0, fixed_size: false };
         loop {
             let here = DecodeError::at(&level.iter.r, DecodeErrorKind::UnknownType);
             if outer.is_empty() {
@@ -283,7 +283,7 @@ impl<'a> Fields<'a> {
                 FieldType::Scalar(scalar) if fixed_size && !scalar.is_fixed_size() => return Err(here),
                 FieldType::Object(fields) => {
                     depth = depth.saturating_add(1);
-                    let inner = Level { iter: fields.iter(), depth, fixed_size };
+                    let inner = OpenObject { iter: fields.iter(), depth, fixed_size };
                     let before = core::mem::replace(&mut level, inner);
                     if depth > MAX_DEPTH || outer.push(before).is_err() {
                         return Err(too_deep);
@@ -296,7 +296,7 @@ impl<'a> Fields<'a> {
 }
 
 /// An open object of a description.
-struct Level<'a> {
+struct OpenObject<'a> {
     iter: FieldIter<'a>,
     /// The number of objects and arrays around it.
     depth: usize,

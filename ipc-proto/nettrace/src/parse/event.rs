@@ -101,7 +101,7 @@ enum Layout {
 /// Parts that the compressed layout omits are those of the blob before, so this is the whole state of a reader within a
 /// block. It retains no window.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Blobs {
+pub(crate) struct BlobReader {
     layout: Layout,
     /// The header of the last blob, or, if `headed`, of this one.
     header: Header,
@@ -135,7 +135,7 @@ const MAX_HEADER: usize = 88;
 /// A window of this length holds any header.
 const CHUNK: usize = 128;
 
-impl Blobs {
+impl BlobReader {
     /// Starts a block: all parts of the header before its first blob are zero.
     pub(crate) fn new(version: Version, compressed: bool) -> Self {
         let layout = match (version, compressed) {

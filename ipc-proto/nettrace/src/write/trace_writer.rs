@@ -19,11 +19,11 @@ use crate::parse::stack::Stack;
 use crate::parse::thread::ThreadEntry;
 use crate::parse::trace::{Trace, Version};
 use crate::write::error::WriteError;
-use crate::write::trace_writer::blob::Blobs;
+use crate::write::trace_writer::blob::BlobWriter;
 use crate::write::trace_writer::layout::{
     END_OBJECT, LAST_LABEL, V6_HEADER, common, counted, label, object_type, pairs, thread_entry, v6_header,
 };
-use crate::write::trace_writer::record::{Record, Row, expressible, sized};
+use crate::write::trace_writer::record::{V4Record, V6Row, expressible, sized};
 use crate::write::trace_writer::trace_bytes::TraceBytes;
 
 /// A writer of streams, record by record, into a buffer of the caller.
@@ -74,9 +74,9 @@ pub struct TraceWriter<'b> {
     /// The unfinished block at the end of these records.
     open: Option<Open>,
     /// V4: its state if it has metadata records.
-    blobs: Blobs,
+    blobs: BlobWriter,
     /// The block of events, where it starts at the latest, and the length of its body.
-    events: Blobs,
+    events: BlobWriter,
     events_at: usize,
     events_len: usize,
     /// The bytes that the caller must output now.
@@ -149,8 +149,8 @@ impl<'b> TraceWriter<'b> {
             len: 0,
             room_end: end,
             open: None,
-            blobs: Blobs::new(false),
-            events: Blobs::new(version == Version::V6),
+            blobs: BlobWriter::new(false),
+            events: BlobWriter::new(version == Version::V6),
             events_at: 0,
             events_len: 0,
             lent: 0..0,
@@ -368,9 +368,9 @@ impl<'b> TraceWriter<'b> {
             return Err(WriteError::Version(self.version));
         }
         if self.version == Version::V6 {
-            return self.define(BlockKind::Metadata, 0, &|w, _| Row(metadata).encode(w));
+            return self.define(BlockKind::Metadata, 0, &|w, _| V6Row(metadata).encode(w));
         }
-        let record = Record(metadata);
+        let record = V4Record(metadata);
         let len = record.encoded_len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         let header = Event { timestamp: self.now, processor: Event::UNKNOWN_PROCESSOR, ..Event::default() };
@@ -474,7 +474,7 @@ impl<'b> TraceWriter<'b> {
     /// Changes the version before the first record.
     pub(crate) fn set_version(&mut self, version: Version) {
         self.version = version;
-        self.events = Blobs::new(version == Version::V6);
+        self.events = BlobWriter::new(version == Version::V6);
     }
 
     const fn only_v6(&self) -> Result<(), WriteError> {

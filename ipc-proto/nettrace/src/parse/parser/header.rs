@@ -3,9 +3,9 @@ use ipc_proto::wire::{Reader, low_u8, to_u32, to_u64};
 
 use crate::parse::block::{Block, BlockKind};
 use crate::parse::end::{Corruption, End};
-use crate::parse::event::Blobs;
+use crate::parse::event::BlobReader;
 use crate::parse::parser::stop::Stop;
-use crate::parse::parser::tags::{Tags, Type, expect_tags, tag};
+use crate::parse::parser::tags::{Tags, TypeObject, expect_tags, tag};
 use crate::parse::parser::{Body, Parser, Record, State};
 use crate::parse::trace::{Trace, Version};
 
@@ -72,8 +72,8 @@ impl Parser {
             }
             Some(_) => expect_tags(rest, 0, &[begin, begin, tag::NULL_REFERENCE])?,
         }
-        let Type { version, minimum, name, len: type_len } =
-            Type::parse(rest.get(3..).unwrap_or_default()).map_err(|stop| stop.after(3))?;
+        let TypeObject { version, minimum, name, len: type_len } =
+            TypeObject::parse(rest.get(3..).unwrap_or_default()).map_err(|stop| stop.after(3))?;
         let kind = BlockKind::from_name(name);
         // V1 and V2 have another name for `Trace`.
         if first && kind != BlockKind::Trace && (version > 2 || self.version != Version::V3) {
@@ -131,7 +131,7 @@ impl Parser {
         self.body = match kind {
             BlockKind::Trace => Body::Trace,
             BlockKind::Event if self.version == Version::V3 => {
-                self.blobs = Blobs::new(self.version, false);
+                self.blobs = BlobReader::new(self.version, false);
                 Body::Mixed
             }
             BlockKind::Metadata if self.version == Version::V6 => Body::RowsHeader,

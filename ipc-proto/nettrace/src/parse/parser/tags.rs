@@ -26,7 +26,7 @@ pub(super) mod tag {
 const MAX_NAME: usize = 64;
 
 /// The content of a type object after its tags.
-pub(super) struct Type<'w> {
+pub(super) struct TypeObject<'w> {
     pub(super) version: u32,
     pub(super) minimum: u32,
     pub(super) name: &'w [u8],
@@ -34,7 +34,7 @@ pub(super) struct Type<'w> {
     pub(super) len: usize,
 }
 
-impl<'w> Type<'w> {
+impl<'w> TypeObject<'w> {
     /// Parses version, minimum, name and end tag from the start of `rest`.
     pub(super) fn parse(rest: &'w [u8]) -> Result<Self, Stop> {
         let mut r = Reader::new(rest);
@@ -124,7 +124,7 @@ impl Tags {
             Some((&tag::NULL_REFERENCE, content))
                 if content.iter().skip(1).take(3).all(|byte| *byte == 0) =>
             {
-                match Type::parse(content) {
+                match TypeObject::parse(content) {
                     Ok(content) => return Ok(to_u64(content.len).saturating_add(1)),
                     Err(stop @ Stop::More(_)) => return Err(stop.after(2)),
                     Err(_) => {}

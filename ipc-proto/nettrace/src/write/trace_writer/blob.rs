@@ -9,7 +9,7 @@ pub(super) const MAX_HEADER: usize = 88;
 
 /// Writes the blobs of one block, each as the difference to the one before.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Blobs {
+pub(super) struct BlobWriter {
     /// V6 has label lists where V4 has activity ids.
     labels: bool,
     /// The header before, without payload.
@@ -22,7 +22,7 @@ pub(super) struct Blobs {
 /// The length of the header of a block of blobs.
 pub(super) const BLOCK_HEADER: usize = 20;
 
-impl Blobs {
+impl BlobWriter {
     /// Before the first blob everything is zero.
     pub(super) fn new(labels: bool) -> Self {
         Self { labels, last: Event::default(), payload_size: 0, times: None }

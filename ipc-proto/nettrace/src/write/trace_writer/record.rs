@@ -28,10 +28,10 @@ impl Form {
 }
 
 /// A metadata record as V4 has it: the payload of a blob.
-pub(super) struct Record<'m>(pub(super) &'m Metadata<'m>);
+pub(super) struct V4Record<'m>(pub(super) &'m Metadata<'m>);
 
 /// One as V6 has it: a row of a block, with its size.
-pub(super) struct Row<'m>(pub(super) &'m Metadata<'m>);
+pub(super) struct V6Row<'m>(pub(super) &'m Metadata<'m>);
 
 /// Whether a version has a way to say what the fields of an event are.
 pub(super) fn expressible(version: Version, metadata: &Metadata<'_>) -> bool {
@@ -45,7 +45,7 @@ fn v6_form(metadata: &Metadata<'_>) -> Form {
     if is_universal { Form::Universal } else { Form::V6 }
 }
 
-impl Encode for Record<'_> {
+impl Encode for V4Record<'_> {
     fn encode(&self, w: &mut wire::Writer<'_>) {
         self.0.id.encode(w);
         utf16_z(self.0.provider, w);
@@ -95,7 +95,7 @@ impl Metadata<'_> {
     }
 }
 
-impl Encode for Row<'_> {
+impl Encode for V6Row<'_> {
     fn encode(&self, w: &mut wire::Writer<'_>) {
         let metadata = self.0;
         sized(w, |w| {
@@ -144,7 +144,7 @@ fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
 }
 
 /// A list of fields on the way.
-struct Level<'a> {
+struct OpenList<'a> {
     fields: FieldIter<'a>,
     /// Where the size of the field stands that this object is the type of.
     size: usize,
@@ -168,10 +168,10 @@ fn encode_list<'a>(
     fields: &mut dyn Iterator<Item = Field<'a>>,
     w: &mut wire::Writer<'_>,
 ) -> bool {
-    let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
+    let mut outer = heapless::Vec::<OpenList<'_>, MAX_DEPTH>::new();
     // While there is nothing around it, it stands for `fields`.
     let none = Fields::EMPTY.iter();
-    let mut level = Level { fields: none, size: 0, name: Str::EMPTY, lengths: 0, in_array: false };
+    let mut level = OpenList { fields: none, size: 0, name: Str::EMPTY, lengths: 0, in_array: false };
     // V6: the lengths that follow the type of the elements of nested arrays of fixed length. Objects and arrays together
     // are nested no deeper.
     let mut lengths = heapless::Vec::<u16, MAX_DEPTH>::new();
@@ -243,7 +243,7 @@ fn encode_list<'a>(
             FieldType::Object(fields) => {
                 type_code(form, code::OBJECT, w);
                 count(form, fields.len(), w);
-                let inner = Level { fields: fields.iter(), size, name, lengths: around, in_array };
+                let inner = OpenList { fields: fields.iter(), size, name, lengths: around, in_array };
                 if outer.push(core::mem::replace(&mut level, inner)).is_err() {
                     return false;
                 }
