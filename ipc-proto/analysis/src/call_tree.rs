@@ -65,11 +65,11 @@ pub struct Change<'n> {
 #[derive(Debug, Clone)]
 pub struct CallTree {
     /// A caller comes before those that it calls. The first is the root.
-    nodes: Vec<Node>,
+    nodes: Vec<CallNode>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct CallNode {
     frame: FrameId,
     caller: u32,
     first_callee: u32,
@@ -138,7 +138,7 @@ impl CallTree {
                 stack = stacks.caller(stack);
             }
         }
-        let root = Node::new(FrameId::UNKNOWN, NONE);
+        let root = CallNode::new(FrameId::UNKNOWN, NONE);
         let mut tree = Self { nodes: alloc::vec![root] };
         let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
         let mut frames = Snapshot::new(names);
@@ -160,7 +160,7 @@ impl CallTree {
 
     fn add(&mut self, caller: u32, frame: FrameId) -> u32 {
         let place = to_u32(self.nodes.len());
-        let mut node = Node::new(frame, caller);
+        let mut node = CallNode::new(frame, caller);
         if let Some(caller) = at_mut(&mut self.nodes, caller) {
             node.next_sibling = core::mem::replace(&mut caller.first_callee, place);
         }
@@ -173,7 +173,7 @@ impl CallTree {
         for place in (0..to_u32(self.nodes.len())).rev() {
             let Some(node) = at_mut(&mut self.nodes, place) else { continue };
             node.inclusive = node.inclusive.saturating_add(node.exclusive);
-            let Node { caller, inclusive, .. } = *node;
+            let CallNode { caller, inclusive, .. } = *node;
             if let Some(caller) = at_mut(&mut self.nodes, caller) {
                 caller.inclusive = caller.inclusive.saturating_add(inclusive);
             }
@@ -248,7 +248,7 @@ impl CallTree {
         let mut children: Vec<_> = self
             .callees_of(node.0)
             .map(|(place, node)| {
-                let Node { frame, exclusive, inclusive, .. } = *node;
+                let CallNode { frame, exclusive, inclusive, .. } = *node;
                 (NodeId(place), Entry { frame, exclusive, inclusive })
             })
             .collect();
@@ -289,7 +289,7 @@ impl CallTree {
         };
         for node in self.nodes.iter().skip(1).filter(|node| node.exclusive > 0) {
             path.clear();
-            let caller = |node: &&Node| at(&self.nodes, node.caller).filter(|node| node.caller != NONE);
+            let caller = |node: &&CallNode| at(&self.nodes, node.caller).filter(|node| node.caller != NONE);
             path.extend(core::iter::successors(Some(node), caller).map(|node| node.frame));
             for (i, frame) in path.iter().rev().enumerate() {
                 if i > 0 {
@@ -344,14 +344,14 @@ impl CallTree {
         changes
     }
 
-    fn callees_of(&self, place: u32) -> impl Iterator<Item = (u32, &Node)> {
+    fn callees_of(&self, place: u32) -> impl Iterator<Item = (u32, &CallNode)> {
         let get = |place| Some((place, at(&self.nodes, place)?));
         let first = at(&self.nodes, place).and_then(|node| get(node.first_callee));
         core::iter::successors(first, move |(_, node)| get(node.next_sibling))
     }
 
     /// Calls `f` with each node but the root, and whether no caller of it has the same frame. Callers come first.
-    fn walk(&self, mut f: impl FnMut(u32, &Node, bool)) {
+    fn walk(&self, mut f: impl FnMut(u32, &CallNode, bool)) {
         let frames = self.nodes.iter().map(|node| node.frame.0).max().unwrap_or_default();
         let len = to_usize(frames).saturating_add(1);
         // How often each frame is on the path from the root.
@@ -424,7 +424,7 @@ impl ThreadTree {
     }
 }
 
-impl Node {
+impl CallNode {
     const fn new(frame: FrameId, caller: u32) -> Self {
         Self { frame, caller, first_callee: NONE, next_sibling: NONE, exclusive: 0, inclusive: 0 }
     }
@@ -435,7 +435,7 @@ impl Entry {
         Self { frame, exclusive: 0, inclusive: 0 }
     }
 
-    fn add(entries: &mut BTreeMap<FrameId, Self>, frame: FrameId, node: &Node) {
+    fn add(entries: &mut BTreeMap<FrameId, Self>, frame: FrameId, node: &CallNode) {
         let entry = entries.entry(frame).or_insert_with(|| Self::new(frame));
         entry.exclusive = entry.exclusive.saturating_add(node.exclusive);
         entry.inclusive = entry.inclusive.saturating_add(node.inclusive);

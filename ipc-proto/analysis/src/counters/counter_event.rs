@@ -154,7 +154,7 @@ pub enum Problem<'a> {
 impl fmt::Display for Problem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Error(message) => write!(f, "the process cannot report instruments: {}", Line(message)),
+            Self::Error(message) => write!(f, "the process cannot report instruments: {}", OneLine(message)),
             Self::TooManySeries => {
                 f.write_str("the process has more series than the session reports; further ones are missing")
             }
@@ -162,21 +162,25 @@ impl fmt::Display for Problem<'_> {
                 "the process has more histograms than the session reports; further ones are missing",
             ),
             Self::Callback(message) => {
-                write!(f, "the callback of an observable instrument failed: {}", Line(message))
+                write!(f, "the callback of an observable instrument failed: {}", OneLine(message))
             }
             Self::OtherSession(id) => {
-                write!(f, "another session reads the meters of the process, and only one can: {}", Line(id))
+                write!(
+                    f,
+                    "another session reads the meters of the process, and only one can: {}",
+                    OneLine(id)
+                )
             }
             Self::OtherConfiguration { max_histograms, max_time_series, interval } => write!(
                 f,
                 "the shared session of the meters runs with another configuration: interval {} s, at most {} \
                  series and {} histograms",
-                Line(interval),
-                Line(max_time_series),
-                Line(max_histograms)
+                OneLine(interval),
+                OneLine(max_time_series),
+                OneLine(max_histograms)
             ),
             Self::NotANumber { field, text } => {
-                write!(f, "the field {field} of an event is not a number: {}", Line(text))
+                write!(f, "the field {field} of an event is not a number: {}", OneLine(text))
             }
             Self::MissingField { field } => write!(f, "an event lacks the number {field}"),
         }
@@ -184,9 +188,9 @@ impl fmt::Display for Problem<'_> {
 }
 
 /// A text in one line of limited length.
-struct Line<'a>(Str<'a>);
+struct OneLine<'a>(Str<'a>);
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LIMIT: usize = 512;
         for (n, c) in self.0.chars().enumerate() {
