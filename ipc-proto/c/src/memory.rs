@@ -65,13 +65,13 @@ pub(crate) fn check<T>(data: *const T, len: usize) -> Result<(), Failure> {
 }
 
 /// A buffer for text in UTF-8 with a NUL at the end. It stores whole characters, and counts those that do not fit.
-pub(crate) struct Output<'b> {
+pub(crate) struct Utf8Buffer<'b> {
     buf: &'b mut [u8],
     stored: usize,
     len: usize,
 }
 
-impl<'b> Output<'b> {
+impl<'b> Utf8Buffer<'b> {
     pub(crate) const fn new(buf: &'b mut [u8]) -> Self {
         Self { buf, stored: 0, len: 0 }
     }
@@ -103,7 +103,7 @@ impl<'b> Output<'b> {
     }
 }
 
-impl fmt::Write for Output<'_> {
+impl fmt::Write for Utf8Buffer<'_> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         s.chars().for_each(|c| self.push(c));
         Ok(())

@@ -6,7 +6,7 @@ use core::ptr;
 use ipc_proto::wire::{self, PartValue};
 use ipc_proto::{Code, HResult, InvalidValue, Message as ProtoMessage, Parsed, RequestError};
 
-use crate::memory::{self, Output};
+use crate::memory::{self, Utf8Buffer};
 use crate::status::{Failure, Outcome, Status, report};
 use crate::text::Text;
 
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn dipc_path_text(
     // SAFETY: the caller vouches for the path, which `Part::new` made.
     let outcome = unsafe { memory::reference(path.cast::<wire::Path<'_>>()) }.and_then(|path| {
         // SAFETY: the caller vouches for the buffer.
-        let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
         let _ = write!(out, "{path}"); // an output never fails
         out.finish()
     });
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn dipc_status_field(
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(bytes, len) }.and_then(|bytes| -> Outcome {
         // SAFETY: as above.
-        let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
         // An output never fails.
         let _ = if status == Status::Violation as i32 {
             write!(out, "{}", violation(bytes).ok_or(Status::NotFound)?.place)

@@ -7,7 +7,7 @@ use ipc_proto::wire::Writer;
 use ipc_proto::{Encode, Text as ProtoText};
 use nettrace::Str;
 
-use crate::memory::{self, Output};
+use crate::memory::{self, Utf8Buffer};
 use crate::status::{Failure, Outcome, Status, report};
 
 /// No text. The protocol distinguishes it from an empty text: a variable that is set to null is removed.
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn dipc_text_to_utf8(
     // SAFETY: the caller vouches for the text.
     let outcome = unsafe { text.check() }.and_then(|text| {
         // SAFETY: the caller vouches for the buffer.
-        let mut out = Output::new(unsafe { memory::slice_mut(utf8.cast(), size) }?);
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(utf8.cast(), size) }?);
         for c in char::decode_utf16(text.units()) {
             out.push(c.unwrap_or(char::REPLACEMENT_CHARACTER));
         }

@@ -10,7 +10,7 @@ use nettrace::{
 };
 
 use crate::command::Guid;
-use crate::memory::{self, Output};
+use crate::memory::{self, Utf8Buffer};
 use crate::place::{Opaque, content, place};
 use crate::status::{Outcome, Status, report};
 use crate::text::Text;
@@ -447,7 +447,7 @@ pub unsafe extern "C" fn dipc_parser_end_text(
         // SAFETY: as above.
         let end = parser.finish(unsafe { memory::slice(window, len) }?);
         // SAFETY: as above.
-        let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
         let _ = write!(out, "{end}"); // an output never fails
         out.finish()
     });
