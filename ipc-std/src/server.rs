@@ -74,11 +74,11 @@ use crate::transport::{Connector, Dialer, Stream};
 pub struct Server {
     advertise: Advertise,
     ports: Vec<Port>,
-    /// Watches the ports, with their numbers as tokens, and the flag of `mailbox`.
+    /// Watches the ports, with their numbers as tokens, and the flag of `inbox`.
     poller: Poller,
     /// The port of the last returned connection. The others have precedence the next time.
     last: usize,
-    mailbox: Arc<Mailbox>,
+    inbox: Arc<Inbox>,
 }
 
 /// A connection to serve, from [`Server::accept`].
@@ -99,11 +99,11 @@ pub struct Incoming {
 ///
 /// A listening port has no turns: dropping its `Turn` has no effect.
 #[derive(Debug)]
-pub struct Turn(Option<(Arc<Mailbox>, usize)>);
+pub struct Turn(Option<(Arc<Inbox>, usize)>);
 
 /// Ends [`Server::accept`] from another thread.
 #[derive(Debug, Clone)]
-pub struct ServerStopper(Arc<Mailbox>);
+pub struct ServerStopper(Arc<Inbox>);
 
 /// Gives a [`Server`] the connections that the caller has accepted, from any thread and over any transport.
 ///
@@ -130,19 +130,19 @@ pub struct ServerStopper(Arc<Mailbox>);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Inlet {
-    mailbox: Arc<Mailbox>,
+    inbox: Arc<Inbox>,
     port: usize,
 }
 
 /// Requests of other threads.
-struct Mailbox {
-    requests: Mutex<Requests>,
+struct Inbox {
+    requests: Mutex<ServerRequests>,
     /// Raised when there is a request.
     flag: sys::Flag,
 }
 
 #[derive(Default)]
-struct Requests {
+struct ServerRequests {
     stop: bool,
     /// The ports whose turn is over.
     answered: Vec<usize>,
@@ -186,10 +186,10 @@ impl Server {
     /// # Errors
     /// If the process has no descriptors left.
     pub fn new(advertise: &Advertise) -> io::Result<Self> {
-        let mailbox = Arc::new(Mailbox { requests: Mutex::default(), flag: sys::Flag::new()? });
+        let inbox = Arc::new(Inbox { requests: Mutex::default(), flag: sys::Flag::new()? });
         let poller = Poller::new()?;
-        poller.watch(&mailbox.flag, MAILBOX)?;
-        Ok(Self { advertise: *advertise, ports: Vec::new(), poller, last: 0, mailbox })
+        poller.watch(&inbox.flag, INBOX)?;
+        Ok(Self { advertise: *advertise, ports: Vec::new(), poller, last: 0, inbox })
     }
 
     /// Listens in this directory, under the [name](ipc_proto::SocketName) of a runtime's socket; returns the port's
@@ -232,7 +232,7 @@ impl Server {
     /// Adds a port whose connections the caller accepts, and returns what delivers them.
     pub fn inlet(&mut self) -> Inlet {
         let port = self.add(Port::Fed(VecDeque::new()));
-        Inlet { mailbox: Arc::clone(&self.mailbox), port }
+        Inlet { inbox: Arc::clone(&self.inbox), port }
     }
 
     fn add(&mut self, port: Port) -> usize {
@@ -253,7 +253,7 @@ impl Server {
     /// Returns a handle that ends [`accept`](Self::accept).
     #[must_use]
     pub fn stopper(&self) -> ServerStopper {
-        ServerStopper(Arc::clone(&self.mailbox))
+        ServerStopper(Arc::clone(&self.inbox))
     }
 
     /// Waits without a limit for a connection to serve; returns `None` after [`stop`](ServerStopper::stop).
@@ -265,7 +265,7 @@ impl Server {
     /// stays in the backlog, and the server tries again after 10 ms.
     pub fn accept(&mut self) -> io::Result<Option<Incoming>> {
         loop {
-            if self.mailbox.apply_requests(&mut self.ports) {
+            if self.inbox.apply_requests(&mut self.ports) {
                 return Ok(None);
             }
             for (number, port) in self.ports.iter_mut().enumerate() {
@@ -276,7 +276,7 @@ impl Server {
                 let Some(stream) = port.take(&self.poller)? else { continue };
                 self.last = number;
                 let connects = matches!(port, Port::Connecting { .. });
-                let turn = Turn(connects.then(|| (Arc::clone(&self.mailbox), number)));
+                let turn = Turn(connects.then(|| (Arc::clone(&self.inbox), number)));
                 return Ok(Some(Incoming { stream, port: number, turn }));
             }
         }
@@ -302,8 +302,8 @@ impl Server {
     }
 }
 
-/// The token of the mailbox's flag. No port has it.
-const MAILBOX: u64 = 0xffff_ffff;
+/// The token of the inbox's flag. No port has it.
+const INBOX: u64 = 0xffff_ffff;
 
 /// The pause after a failure of accepting.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -458,14 +458,14 @@ impl Inlet {
 
     /// Delivers a connection: [`Server::accept`] returns it. After the server is dropped, the connection is closed.
     pub fn push(&self, stream: Stream) {
-        self.mailbox.post(|requests| requests.delivered.push((self.port, stream)));
+        self.inbox.post(|requests| requests.delivered.push((self.port, stream)));
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some((mailbox, port)) = &self.0 {
-            mailbox.post(|requests| requests.answered.push(*port));
+        if let Some((inbox, port)) = &self.0 {
+            inbox.post(|requests| requests.answered.push(*port));
         }
     }
 }
@@ -477,12 +477,12 @@ impl ServerStopper {
     }
 }
 
-impl Mailbox {
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+impl Inbox {
+    fn requests(&self) -> MutexGuard<'_, ServerRequests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn post(&self, post: impl FnOnce(&mut Requests)) {
+    fn post(&self, post: impl FnOnce(&mut ServerRequests)) {
         post(&mut self.requests());
         self.flag.raise();
     }
@@ -506,9 +506,9 @@ impl Mailbox {
     }
 }
 
-impl fmt::Debug for Mailbox {
+impl fmt::Debug for Inbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mailbox").finish_non_exhaustive()
+        f.debug_struct("Inbox").finish_non_exhaustive()
     }
 }
 

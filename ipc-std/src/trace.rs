@@ -16,7 +16,7 @@ use ipc_proto::plan::{LostFeatures, PlanStep, Runtime, TraceConfig};
 use ipc_proto::types::SessionId;
 use ipc_proto::{Code, Session, SessionEnd};
 
-use crate::client::{Carried, Client};
+use crate::client::{CarriedPlan, Client};
 use crate::drive::is_closed;
 use crate::error::{Context, Error, Phase};
 use crate::sys;
@@ -121,7 +121,7 @@ impl TraceSession {
         let first = config.first_step(&Runtime::default());
         let carried = client.carry_out(first, Deadline::after(client.timeouts().call))?;
         let SessionId { session_id } = carried.response()?;
-        let Carried { connection, fallback } = carried;
+        let CarriedPlan { connection, fallback } = carried;
         let (sent, answered) = connection.passed();
         let stream = Arc::clone(connection.into_stream().channel());
         let watch = || {

@@ -13,14 +13,14 @@ pub struct Stopper(Arc<Mailbox>);
 /// Carries requests from other threads to the one that reads the session.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    requests: Mutex<Requests>,
+    requests: Mutex<StopRequests>,
     /// Raised while a request is not taken.
     flag: sys::Flag,
 }
 
 /// Everything that was requested so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Requests {
+pub(super) struct StopRequests {
     pub(super) stop: bool,
     pub(super) cancel: bool,
     /// Whether the reader has not taken them yet.
@@ -67,7 +67,7 @@ impl Mailbox {
     }
 
     /// Returns all requests if one of them is new.
-    pub(super) fn take(&self) -> Option<Requests> {
+    pub(super) fn take(&self) -> Option<StopRequests> {
         let mut requests = self.requests();
         if !requests.new {
             return None;
@@ -78,7 +78,7 @@ impl Mailbox {
         Some(*requests)
     }
 
-    fn request(&self, change: impl FnOnce(&mut Requests)) {
+    fn request(&self, change: impl FnOnce(&mut StopRequests)) {
         let mut requests = self.requests();
         let before = *requests;
         change(&mut requests);
@@ -88,7 +88,7 @@ impl Mailbox {
         }
     }
 
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+    fn requests(&self) -> MutexGuard<'_, StopRequests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,10 +14,10 @@ use crate::sys::Flag;
 /// The thread does one operation at a time: it writes what it was given, then it reads if a caller wants bytes. The
 /// protocol needs no more, because a client writes a command before it reads, and a server reads before it writes.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
-struct Shared {
+struct SharedState {
     state: Mutex<State>,
     /// Wakes the thread.
     work: Condvar,
@@ -73,7 +73,7 @@ impl Worker {
         stream: impl Read + Write + Send + 'static,
         interrupt: Option<Interrupt>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             state: Mutex::default(),
             work: Condvar::new(),
             progress: Condvar::new(),
@@ -182,7 +182,7 @@ impl State {
     }
 }
 
-impl Shared {
+impl SharedState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

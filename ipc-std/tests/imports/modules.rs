@@ -118,7 +118,7 @@ fn attributes(item: &Item) -> &[Attribute] {
 }
 
 /// Returns whether an item exists in tests only.
-fn is_test(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) => {
@@ -130,7 +130,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
 }
 
 /// Returns all names in tokens.
-fn names(tokens: TokenStream) -> Vec<String> {
+pub(crate) fn names(tokens: TokenStream) -> Vec<String> {
     let name = |token| match token {
         TokenTree::Ident(name) => vec![name.to_string()],
         TokenTree::Group(group) => names(group.stream()),

@@ -25,11 +25,11 @@ use super::socket::Socket;
 #[derive(Debug)]
 pub(crate) struct Listener {
     path: PathBuf,
-    shared: Arc<Shared>,
+    shared: Arc<PipeInstances>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PipeInstances {
     address: Address,
     /// The instances without an accepted client.
     instances: Mutex<Vec<Instance>>,
@@ -111,7 +111,7 @@ impl Listener {
             Some(ERROR_ACCESS_DENIED) => io::Error::new(ErrorKind::AddrInUse, e),
             _ => e,
         })?;
-        let shared = Shared { address, instances: Mutex::new(vec![first]) };
+        let shared = PipeInstances { address, instances: Mutex::new(vec![first]) };
         shared.fill()?;
         Ok(Self { path: absolute(path)?, shared: Arc::new(shared) })
     }
@@ -152,7 +152,7 @@ fn last_os_error(e: &io::Error) -> Option<u32> {
     e.raw_os_error().and_then(|code| u32::try_from(code).ok())
 }
 
-impl Shared {
+impl PipeInstances {
     fn instances(&self) -> MutexGuard<'_, Vec<Instance>> {
         self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,7 +173,7 @@ impl Source for Listener {
     }
 }
 
-impl Watched for Shared {
+impl Watched for PipeInstances {
     fn arm(&self, event: &Arc<Event>) {
         self.instances().iter_mut().for_each(|instance| instance.arm(event));
     }
