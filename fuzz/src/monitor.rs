@@ -107,7 +107,7 @@ struct Model {
     room: usize,
     /// The oldest first.
     arriving: VecDeque<Arriving>,
-    runtimes: BTreeMap<Guid, Runtime>,
+    runtimes: BTreeMap<Guid, ExpectedRuntime>,
     accept_at: Option<u64>,
 }
 
@@ -118,7 +118,7 @@ struct Arriving {
     deadline: u64,
 }
 
-struct Runtime {
+struct ExpectedRuntime {
     process_id: u64,
     peer: u8,
     phase: Phase,
@@ -131,7 +131,7 @@ enum Phase {
     Disconnected { check_at: u64, left_at: u64 },
 }
 
-impl Runtime {
+impl ExpectedRuntime {
     fn entry(&self, cookie: Guid) -> RuntimeEntry<u8> {
         RuntimeEntry { cookie, process_id: self.process_id, peer: self.peer }
     }
@@ -190,8 +190,9 @@ impl Model {
             }
             let runtime_cookie = Guid(received[8..24].try_into().expect("16 bytes"));
             let process_id = u64::from_le_bytes(received[24..32].try_into().expect("8 bytes"));
-            let before =
-                self.runtimes.insert(runtime_cookie, Runtime { process_id, peer, phase: Phase::Idle(id) });
+            let before = self
+                .runtimes
+                .insert(runtime_cookie, ExpectedRuntime { process_id, peer, phase: Phase::Idle(id) });
             let stale = before.as_ref().and_then(|before| before.phase.id());
             return Some(Change::Arrived { runtime_cookie, first: before.is_none(), stale });
         }

@@ -22,7 +22,7 @@ pub fn session(bytes: &[u8]) {
 }
 
 /// A model of a runtime with room for a few bytes on each connection.
-struct Runtime {
+struct ModelRuntime {
     capacity: usize,
     /// Bytes that are not written to the stream yet.
     unwritten: VecDeque<u8>,
@@ -36,7 +36,7 @@ struct Runtime {
     busy: u8,
 }
 
-impl Runtime {
+impl ModelRuntime {
     /// Does everything that does not block.
     fn advance(&mut self, answer: &[u8]) {
         while self.stream.len() < self.capacity {
@@ -58,7 +58,7 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     }
     let expected = mark(&stream);
     let answer = encode_to_vec(Code::OK, &SessionId { session_id: ID }).expect("it fits");
-    let mut runtime = Runtime {
+    let mut runtime = ModelRuntime {
         capacity: u.int_in_range(1..=40)?,
         unwritten: stream.iter().copied().collect(),
         stream: VecDeque::new(),
@@ -100,7 +100,7 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 }
 
 /// Does one step on the Stop connection; returns whether there was one.
-fn advance_stop(session: &mut Session, runtime: &mut Runtime, n: usize) -> bool {
+fn advance_stop(session: &mut Session, runtime: &mut ModelRuntime, n: usize) -> bool {
     let event = match session.stop_step() {
         StopStep::Nothing => match session.until() {
             // The pause after an attempt, or the deadline, which this model never reaches.
