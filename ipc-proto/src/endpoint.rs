@@ -106,7 +106,7 @@ pub type PipeNameText = NameText<PIPE_MAX_LEN>;
 impl<const N: usize> NameText<N> {
     fn of(name: fmt::Arguments<'_>) -> Self {
         let mut text = heapless::String::new();
-        // It fits: N is the length of the longest name.
+        // The name fits: N is the length of the longest one.
         let _ = text.write_fmt(name);
         Self(text)
     }

@@ -144,7 +144,7 @@ pub enum ProtocolError {
     Decode(DecodeError),
     /// The peer closed before its message was complete.
     Closed {
-        /// The number of bytes of it that had arrived.
+        /// The number of bytes of the message that had arrived.
         received: usize,
     },
     /// The peer's message is longer than the buffer. [`SuspendedCall`](crate::SuspendedCall) continues in a larger one.

@@ -9,7 +9,7 @@
 /// ($callback:ident) => { $callback! { [0x0101 …] [0x0102 …] … } };         what the compiler reads after the expansion
 /// ```
 macro_rules! commands {
-    // What follows the answer: always the same, or a field decides.
+    // What follows the answer: the same for every request, or decided by a field.
     (@then $self:ident $then:ident) => { $crate::Continuation::$then };
     (@then $self:ident Decided by $field:ident) => { $self.$field.continuation() };
     // The rules for the values of a command.

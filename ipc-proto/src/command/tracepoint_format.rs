@@ -51,7 +51,7 @@ impl TracepointFormat {
             if matches!(c, ' ' | ':') || c.is_control() {
                 return Err(TracepointFormatError::BadName);
             }
-            // It fits: the length was checked.
+            // The text fits: its length was checked.
             let _ = text.push(c);
         }
         if text.is_empty() {

@@ -309,7 +309,7 @@ impl Progress {
             Parsed::Complete { value, .. } => {
                 let code: HResult = value.decode()?;
                 let has_message = ServerError::has_message(self.command);
-                // A malformed message does not invalidate the code.
+                // A malformed message in a refusal does not make its code invalid.
                 let error = if has_message { value.decode().ok() } else { None };
                 Ok(Answer::Refused(error.unwrap_or_else(|| code.into())))
             }

@@ -145,7 +145,7 @@ impl<'b> ReceiveEnvironment<'b> {
         if n > self.buf.len() {
             return Err(ProtocolError::BufferTooSmall { needed: n });
         }
-        // `copy_within` could panic.
+        // A loop, because `copy_within` could panic.
         for to in 0..here {
             let byte = self.buf.get(self.start.saturating_add(to)).copied().unwrap_or_default();
             if let Some(to) = self.buf.get_mut(to) {

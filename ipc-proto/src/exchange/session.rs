@@ -157,7 +157,7 @@ pub struct SessionTimeout {
     pub phase: SessionPhase,
     /// Bytes of `StopTracing` that were sent.
     pub sent: u64,
-    /// Bytes of its answer that were received.
+    /// The received bytes of the answer to the Stop.
     pub received: u64,
     /// Bytes of the stream that were received after the Stop was requested. 0 means that the runtime hangs; any other
     /// number that it needs more time.

@@ -42,7 +42,7 @@ use crate::sentences::sentences;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port<'a> {
-    // Private, so that every port can be written as text.
+    // Private, so that no address is stored that cannot be written as text.
     address: &'a str,
     port_type: PortType,
     suspend: bool,
@@ -137,7 +137,7 @@ impl<'a> Port<'a> {
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut tokens = tokens(text);
         let mut port = Self { address: tokens.next()?, port_type: PortType::Connect, suspend: true };
-        // In reverse order, as the first tag counts.
+        // In reverse order, because the first of several tags counts.
         for tag in tokens.rev().filter_map(Tag::parse) {
             match tag {
                 Tag::Connect => port.port_type = PortType::Connect,

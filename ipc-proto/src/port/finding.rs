@@ -20,7 +20,7 @@ pub enum Finding<'a> {
     Number {
         /// The variable's name.
         name: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: &'a str,
         /// The number that the runtime reads; `None` if the variable counts as unset.
         read: Option<u64>,
@@ -31,14 +31,14 @@ pub enum Finding<'a> {
     Disabled {
         /// The name of the variable that disables them.
         name: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: &'a str,
     },
     /// A list of ports without a port.
     NoPorts {
         /// The variable's name.
         name: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: &'a str,
     },
     /// A port that contains only commas, which the runtime counts as failed.
@@ -64,7 +64,7 @@ pub enum Finding<'a> {
         /// The tag that is ignored.
         loses: Tag,
     },
-    /// A tag in the place of the address.
+    /// A tag where the address must be.
     TagForAddress {
         /// The text of the port.
         port: &'a str,
@@ -100,7 +100,7 @@ pub enum Finding<'a> {
         /// The kind of runtime.
         flavour: Flavour,
     },
-    /// An address that also one of the 32 ports before it has.
+    /// An address that one of the 32 ports before it has, too.
     SameAddress {
         /// The address.
         address: &'a str,
@@ -266,7 +266,7 @@ impl<'a> Config<'a> {
     /// The time grows with the length of the variables: a port is compared with at most 32 others. None of the mistakes is
     /// an error for a runtime.
     pub fn findings(&self) -> impl Iterator<Item = Finding<'a>> + use<'a> {
-        // Lazy, and without a store, so that the stack frames are small.
+        // Lazy, and without storing findings, so that the stack frames are small.
         let config = *self;
         let of_names = Variable::ALL.into_iter().flat_map(move |variable| {
             [of_name, of_value].into_iter().filter_map(move |check| check(&config, variable))
@@ -360,7 +360,7 @@ const COMPARED: usize = 32;
 struct WrittenPort<'a> {
     config: Config<'a>,
     text: &'a str,
-    /// Its place in the list.
+    /// Its offset in the list.
     start: usize,
     port: Option<Port<'a>>,
 }

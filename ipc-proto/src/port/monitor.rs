@@ -90,7 +90,7 @@ pub struct MonitorPort<C, P, S> {
     accept_at: Option<u64>,
     /// Nothing is due before this time.
     due: Option<u64>,
-    /// What an idle connection is read into. No byte is valid there.
+    /// The space for bytes of an idle connection, where no byte is valid.
     unsolicited: [u8; 1],
     types: PhantomData<(C, P)>,
 }
@@ -162,7 +162,7 @@ pub struct RuntimeEntry<P> {
     pub cookie: Guid,
     /// The process in the runtime's own PID namespace, from the last frame: [`Advertise::process_id`].
     pub process_id: u64,
-    /// What the caller knows of the peer of the last connection.
+    /// The caller's facts about the peer of the last connection.
     pub peer: P,
 }
 
@@ -202,7 +202,7 @@ pub enum MonitorChange<C, P> {
     Rejected {
         /// The connection.
         connection: C,
-        /// What the caller knows of the peer.
+        /// The caller's facts about the peer.
         peer: P,
         /// The reason.
         rejection: Rejection,
@@ -227,7 +227,7 @@ pub enum MonitorChange<C, P> {
 pub struct MonitorFull<C, P> {
     /// The connection that was not accepted. If it is closed, the runtime tries again.
     pub connection: C,
-    /// What the caller knows of its peer.
+    /// The caller's facts about its peer.
     pub peer: P,
 }
 
@@ -382,7 +382,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         })
     }
 
-    /// The known runtimes, in no order.
+    /// Returns the runtimes that have arrived and not left, in no particular order.
     pub fn runtimes(&self) -> impl Iterator<Item = &RuntimeEntry<P>> {
         self.entries().map(|(runtime, _)| runtime)
     }

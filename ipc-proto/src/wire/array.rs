@@ -195,7 +195,7 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
     fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         if let Err(error @ WireError { kind: WireErrorKind::CountTooLarge, .. }) = Self::count(&mut r.clone())
         {
-            // Its bytes are those of a count. What is wrong is the list.
+            // The bytes of the error are those of the count, but the list is what is wrong.
             visitor.failed(path, error);
             return Err(error);
         }

@@ -22,11 +22,11 @@ use crate::{Guid, HResult, Text};
 pub struct Part<'p> {
     /// The name of the part.
     pub path: Path<'p>,
-    /// The offset of its bytes from the start of the message.
+    /// The offset of the part from the start of the message.
     pub offset: usize,
-    /// Its bytes.
+    /// The bytes of the part.
     pub bytes: &'p [u8],
-    /// The value of its bytes.
+    /// The value of the part.
     pub value: PartValue<'p>,
 }
 

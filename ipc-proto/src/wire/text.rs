@@ -123,7 +123,7 @@ impl<'a> Text<'a> {
         match self.0 {
             TextRepr::Null => None,
             TextRepr::Utf8(s) => {
-                // No byte of another character is ASCII.
+                // An ASCII byte is never a part of another character, so the split is at a boundary of characters.
                 let at = s.bytes().skip(1).position(|byte| byte == separator)?.saturating_add(1);
                 Some((
                     Self(TextRepr::Utf8(s.get(..at)?)),
