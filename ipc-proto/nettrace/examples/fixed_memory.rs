@@ -48,7 +48,7 @@ pub(crate) fn read_trace(
                 events += 1;
                 with_stack += u64::from(stacks.get(event.stack_id.into()).is_some());
             }
-            // Without room for it, its events have no stack.
+            // If there is no room for a stack, the events that refer to it have none.
             Record::Stack(stack) => {
                 let _ = stacks.insert(stack.id.into(), stack.bytes);
             }

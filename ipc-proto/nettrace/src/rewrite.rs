@@ -162,7 +162,7 @@ impl<'s> Rewrite<'s> {
 
     fn trace(&mut self, trace: &Trace<'_>) -> Result<(), RewriteError> {
         if self.begun {
-            // Only the first `Trace` counts.
+            // A second `Trace` is ignored.
             return Ok(());
         }
         self.from = trace.version;

@@ -80,7 +80,7 @@ fn traces_in_order() {
             assert!(got == want && late == 0, "{name} released early");
             assert!(soon <= most);
         }
-        // Without room, all events are returned, and the late ones are counted.
+        // Without room, all events are returned, and those out of order are counted as late.
         let (mut got, late, _) = by_order(&bytes, 3, true);
         let mut newest = 0;
         let later = got.iter().filter(|event| {
@@ -127,7 +127,7 @@ proptest! {
                         Ok(()) => list.push((time, i)),
                         Err(item) => {
                             prop_assert_eq!(item, (time, i));
-                            // Popped slots are reused if they are at least a quarter.
+                            // Slots of popped events are reused if they are at least a quarter of all slots.
                             let held = list.len();
                             prop_assert!(held == room || held > room - room / 4, "{held} of {room}");
                         }
@@ -152,7 +152,7 @@ proptest! {
         }
     }
 
-    /// One whose memory grows behaves the same.
+    /// An order whose memory grows returns the same events.
     #[test]
     fn owned_order(acts in proptest::collection::vec(act(), 0..200)) {
         let mut slots = vec![Held::default(); 200];
@@ -173,7 +173,7 @@ proptest! {
                     order.release_all();
                 }
             }
-            // In the order in which they were added.
+            // `iter_mut` visits the events in the order in which they were added.
             let held: Vec<usize> = order.iter_mut().map(|item| { *item += 1; *item - 1 }).collect();
             order.iter_mut().for_each(|item| *item -= 1);
             prop_assert!(held.is_sorted());
@@ -240,7 +240,7 @@ fn store() {
     }
 }
 
-/// One whose memory grows counts the same, for any number of threads.
+/// A counter whose memory grows counts the same losses, for any number of threads.
 #[test]
 fn owned_loss() {
     for RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {

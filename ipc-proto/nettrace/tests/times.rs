@@ -122,8 +122,8 @@ fn cuts(bytes: &[u8]) -> Vec<u64> {
     cuts.copied().chain([0, u64::MAX]).collect()
 }
 
-/// A filter gives the same events as the comparison of all, and reports no losses that are none. It skips blocks of
-/// runtimes, and none of other writers.
+/// A filter returns the same events as a comparison of all events, and reports no false losses. It skips blocks of
+/// runtimes, and no blocks of other writers.
 #[test]
 fn skipped_by_range() {
     let (mut skipped, mut others) = (0, 0);

@@ -192,7 +192,7 @@ fn record_with_everything() {
     let written = record.encode(0x1234_5678, &mut buf).unwrap();
     assert_eq!(written, expected);
     assert_eq!(decode_written(written), Ok((0x1234_5678, record)));
-    // As perf has it: no index, and filled up.
+    // The payload as perf records it: without an index, and padded.
     let shown = [&expected[4..], &[0; 5]].concat();
     let seen = TracepointRecord::decode(&shown).unwrap();
     assert_eq!(seen, record);
@@ -355,11 +355,11 @@ fn metadata_with_an_id() {
         let read = InlineMetadata::new(&bytes).decode(80).unwrap();
         assert_eq!((read.id, read.provider), (id, "Microsoft-Windows-DotNETRuntime".into()));
         assert_eq!((read.event_id, read.keywords, read.problem), (80, 0x2_0000_8000, None));
-        // The layouts without an id decode it, too, but as another event.
+        // The layouts without an id also decode these bytes, but as another event.
         let wrong = InlineMetadata::new(&bytes).decode_as(InlineLayout::Provider).unwrap();
         assert_ne!((wrong.provider, wrong.event_id), (read.provider, 80));
     }
-    // Of a program, of one letter, with fields.
+    // Metadata of a program, with names of one letter, and with fields.
     for (provider, event_id) in [("M", 1), ("M", 0x4d), ("\u{1}", 1), ("My-App", 0), ("My-App", 0xffff)] {
         for (id, name) in [(1_u32, "Tick"), (0x4d, ""), (0x4d, "My"), (9, "\u{9}\u{9}")] {
             let mut metadata = Metadata::new(0, provider, event_id, name);
@@ -424,7 +424,7 @@ fn metadata_of_another_event_is_refused() {
 #[test]
 fn metadata_that_is_none() {
     let bytes = exception();
-    // The fields may be missing, all of them.
+    // All fields may be missing.
     for len in 0..0x5a - 4 {
         assert!(InlineMetadata::new(&bytes[..len]).decode(80).is_err(), "{len}");
     }

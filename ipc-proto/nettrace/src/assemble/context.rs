@@ -57,7 +57,7 @@ type GrowingMap<V> = IdMap<Vec<Slot<V>>>;
 /// The bytes of memory that a cleared map or buffer keeps for its next values.
 const KEPT: usize = 1 << 20;
 
-/// A place that no entry has.
+/// The index of no entry.
 const NOWHERE: u32 = u32::MAX;
 
 /// A part of [`StreamContext::bytes`].
@@ -86,7 +86,7 @@ impl LabelDigest {
         let mut digest = Self { place, ..Self::default() };
         for label in labels {
             match label {
-                // The first activity counts; of the others the last.
+                // Of several activity ids the first one counts, of other labels the last one.
                 Label::ActivityId(id) => digest.activity_id = digest.activity_id.or(Some(id)),
                 Label::RelatedActivityId(id) => {
                     digest.related_activity_id = digest.related_activity_id.or(Some(id));
@@ -169,7 +169,7 @@ impl StreamContext {
         }
     }
 
-    /// Stores a description. One that cannot be decoded is skipped, as one that the stream does not have.
+    /// Stores a description. A description that cannot be decoded is skipped, as if the stream did not have it.
     fn store_metadata(&mut self, record: &[u8]) {
         let version = self.trace.map_or(Version::V4, |trace| trace.version);
         let Ok(metadata) = MetadataBuf::decode(version, record) else { return };
@@ -207,7 +207,7 @@ impl StreamContext {
         let _ = self.label_lists.insert(id, LabelDigest::new(place, list.labels));
     }
 
-    /// Stores a stack or a label list, in the place of the `old` one of its number if that is long enough.
+    /// Stores a stack or a label list, in the bytes of the `old` one with its number if these are enough.
     fn store_bytes(&mut self, old: Option<ByteRange>, bytes: &[u8]) -> ByteRange {
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         if let Some(ByteRange { start, .. }) = old.filter(|old| old.len >= len) {
@@ -226,7 +226,7 @@ impl StreamContext {
         }
         let start = self.bytes.len();
         if self.bytes.capacity().saturating_sub(start) < bytes.len() {
-            // Doubles, but not past the limit.
+            // The buffer doubles, but not past the limit.
             let room = start.max(4096).min(MAX_BYTES.saturating_sub(used));
             self.bytes.reserve_exact(room.max(bytes.len()));
         }
@@ -271,7 +271,7 @@ impl StreamContext {
         }
     }
 
-    /// Returns the places of what an event refers to.
+    /// Returns the indexes of the entries that an event refers to.
     #[inline]
     pub(crate) fn refer(&self, event: &Event<'_>) -> References {
         let metadata = self.metadata_ids.get(event.metadata_id.into()).copied().unwrap_or(NOWHERE);
@@ -289,7 +289,7 @@ impl StreamContext {
         self.threads.get(references.thread).map(|entry| &entry.value)
     }
 
-    /// Returns the bytes of a stack; none of one that is not known.
+    /// Returns the bytes of a stack; none for an unknown stack.
     #[inline]
     pub(crate) fn stack(&self, id: u32) -> &[u8] {
         self.stacks.get(id.into()).map_or(&[], |place| self.bytes_at(*place))
@@ -318,14 +318,14 @@ impl ByteRange {
     }
 }
 
-/// Values by place, of up to [`MAX_BYTES`] in all. A value that is replaced or removed stays until
+/// Values by index, of up to [`MAX_BYTES`] in all. A value that is replaced or removed stays until
 /// [`drop_retired`](Self::drop_retired), because events that wait may refer to it.
 #[derive(Debug)]
 struct Arena<T> {
     entries: Vec<Option<Stored<T>>>,
-    /// Places without an entry.
+    /// The indexes without an entry.
     vacant: Vec<u32>,
-    /// Places of entries that were replaced or removed.
+    /// The indexes of entries that were replaced or removed.
     retired: Vec<u32>,
     /// Bytes of all entries but the retired ones.
     size: usize,
@@ -346,12 +346,12 @@ impl<T> Arena<T> {
         self.entries.get(usize::try_from(place).ok()?)?.as_ref()
     }
 
-    /// The bytes that a value takes beside those it owns: the vector doubles when it is full, the number that leads to the
-    /// place is in a map, its place can be in the list of retired ones, and an allocation has a header.
+    /// The bytes that a value takes beside those that it owns: the vector doubles when it is full, a map leads to the
+    /// index, the index can be in the list of retired ones, and an allocation has a header.
     const ENTRY: usize = size_of::<Option<Stored<T>>>().saturating_mul(2).saturating_add(64);
 
-    /// Adds a value that owns `size` bytes, retires the one at `old`, and returns the new place; or, if there is no room
-    /// for it, changes nothing and returns `None`.
+    /// Adds a value that owns `size` bytes, retires the one at `old`, and returns the new index. If there is no room
+    /// for the value, changes nothing and returns `None`.
     fn replace(&mut self, old: Option<u32>, value: T, size: usize) -> Option<u32> {
         let size = Self::ENTRY.saturating_add(size);
         let old_size = old.and_then(|old| self.get(old)).map_or(0, |old| old.size);

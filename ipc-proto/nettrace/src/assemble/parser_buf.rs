@@ -93,7 +93,7 @@ impl ParserBuf {
     /// [`Read`]: https://doc.rust-lang.org/std/io/trait.Read.html
     pub fn received(&mut self, n: usize) {
         self.is_closed = n == 0;
-        // More than there is space for cannot have been filled.
+        // The caller cannot have filled more than the space that it was lent.
         self.end = self.end.saturating_add(n).min(self.buf.len());
     }
 
@@ -140,7 +140,7 @@ impl ParserBuf {
         self.buf.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Returns the places in the window of payload and stack of the event that [`next_record`](Self::next_record)
+    /// Returns the ranges in the window of payload and stack of the event that [`next_record`](Self::next_record)
     /// returned last, from their lengths.
     #[inline]
     pub(crate) fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
@@ -159,7 +159,8 @@ impl ParserBuf {
             (self.start, self.end) = (0, self.end.saturating_sub(self.start));
         }
         if self.buf.is_empty() {
-            // Zero pages of the operating system, which a short trace does not touch.
+            // The operating system supplies zero pages on first use, so a short trace does not touch most of the
+            // buffer.
             self.buf = alloc::vec![0; WINDOW];
         } else if self.end == self.buf.len() {
             steps::count(self.end.saturating_mul(2));

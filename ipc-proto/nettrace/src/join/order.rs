@@ -71,7 +71,7 @@ impl<T> Default for Held<T> {
     }
 }
 
-/// The first event of a run that is not popped. Of equal times, the lower place is first.
+/// The first event of a run that is not popped. Of equal times, the lower slot is first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Run {
     timestamp: u64,
@@ -145,7 +145,7 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
         self.released = self.released.max(Some(timestamp));
     }
 
-    /// Releases all events: no older one follows, or there is no room to wait for it.
+    /// Releases all events: no older one follows, or there is no room to wait for an older one.
     pub fn release_all(&mut self) {
         self.release(u64::MAX);
     }
@@ -251,11 +251,11 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
     }
 }
 
-/// Replaces the root of the heap of so many `runs` by `run`, and moves it down to its place.
+/// Replaces the root of the heap of so many `runs` by `run`, and moves it down until the heap is in order.
 #[inline]
 fn sink<T>(slots: &mut [Held<T>], runs: usize, run: Run) {
     let mut at = 0usize;
-    // No heap is deeper.
+    // No heap is deeper than this, so the loop ends before.
     for _ in 0..usize::BITS {
         steps::count(1);
         let left = at.wrapping_mul(2).wrapping_add(1);
@@ -298,7 +298,7 @@ impl<T> Order<alloc::vec::Vec<Held<T>>> {
         self.slots.extend(core::iter::repeat_with(Held::default).take(more));
     }
 
-    /// Returns an event with its time, if no other one was added since it was popped.
+    /// Returns an event with its time, if no event was added since it was popped.
     #[inline]
     pub(crate) fn popped(&self, place: usize) -> Option<(u64, &T)> {
         let Held { timestamp, item, .. } = self.slots.get(place)?;

@@ -25,7 +25,7 @@ pub struct Store<'s> {
     used: usize,
 }
 
-/// The place of a record in a [`Store`].
+/// The bytes of a record in a [`Store`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoredRange {
     start: usize,

@@ -111,7 +111,7 @@ impl TimeRange {
     }
 }
 
-/// The place of a block in the stream.
+/// The position of a block in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Its kind.

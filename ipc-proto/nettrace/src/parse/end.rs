@@ -81,7 +81,7 @@ pub enum Corruption {
     Version(u32),
     /// An object of a known name that requires a reader of at least this version.
     Minimum(u32),
-    /// This byte is in the place of a tag.
+    /// This byte is where a tag must be.
     Tag(u8),
     /// An object with a name that is too long, or a first object that is not `Trace`.
     Object,

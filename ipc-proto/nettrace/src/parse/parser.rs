@@ -121,7 +121,7 @@ pub struct Parser {
     at: usize,
     /// The offset of the end of the block's body from the start of the window.
     end: usize,
-    /// The end of the part of the window that [`BlobReader::quick`] can read; 0 if it can read none.
+    /// The end of the part of the window that [`BlobReader::quick`] can read; 0 if there is no such part.
     quick: usize,
     /// The stream offset of the window's first byte.
     start: u64,
@@ -272,7 +272,7 @@ impl Parser {
         core::mem::take(&mut self.at)
     }
 
-    /// Returns the places in the window of payload and stack, of these lengths, of the event that [`next`](Self::next)
+    /// Returns the ranges in the window of payload and stack, of these lengths, of the event that [`next`](Self::next)
     /// returned last.
     #[cfg(feature = "alloc")]
     #[inline]
@@ -403,7 +403,8 @@ impl Parser {
         self.bad.get_or_insert(bad);
         self.skip_block();
         if self.block.kind == BlockKind::Trace {
-            // Without the `Trace` record the following records have no meaning.
+            // Without the `Trace` record, the following records have no meaning: their clock and pointer size are
+            // unknown.
             self.end(End::Complete);
         }
         Record::BadBlock(bad)

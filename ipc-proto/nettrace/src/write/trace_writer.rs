@@ -66,14 +66,14 @@ pub struct TraceWriter<'b> {
     buf: &'b mut [u8],
     /// The start of the half that receives records.
     base: usize,
-    /// Where all blocks in it must end.
+    /// The offset at which the last block in this half must end.
     end: usize,
-    /// The length of its records other than events, and where they must end.
+    /// The length of the records other than events in this half, and the offset at which they must end.
     len: usize,
     room_end: usize,
     /// The unfinished block at the end of these records.
     open: Option<Open>,
-    /// V4: its state if it has metadata records.
+    /// The state of the open block, if it has metadata records of V4.
     blobs: BlobWriter,
     /// The block of events, where it starts at the latest, and the length of its body.
     events: BlobWriter,
@@ -91,11 +91,11 @@ pub struct TraceWriter<'b> {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     kind: BlockKind,
-    /// V4: the place of its size.
+    /// V4: the offset of the size of the block.
     size: usize,
-    /// The start of its body.
+    /// The offset of the body of the block.
     body: usize,
-    /// Records in it.
+    /// The number of records in the block.
     count: u32,
     /// The id that the next record must have, in a block of stacks or label lists.
     next_id: u32,
@@ -168,7 +168,7 @@ impl<'b> TraceWriter<'b> {
     /// Ends the unfinished blocks, and returns all bytes in the buffer.
     pub fn flush(&mut self) -> TraceBytes<'_> {
         self.lend_nothing();
-        // No bytes are lent, so this cannot fail.
+        // No bytes are lent, so `turn` cannot fail.
         let _ = self.turn(0);
         self.lent()
     }
@@ -302,7 +302,7 @@ impl<'b> TraceWriter<'b> {
         TraceBytes(self.buf.get(self.lent.clone()).unwrap_or_default())
     }
 
-    /// Returns whether there are such bytes.
+    /// Returns whether bytes are lent.
     pub(crate) fn lends(&self) -> bool {
         !self.lent.is_empty()
     }
@@ -395,7 +395,7 @@ impl<'b> TraceWriter<'b> {
         self.turn(0)?;
         self.now = point.timestamp;
         let v6 = self.version == Version::V6;
-        // It is the only sequence point in its block, and the block does not count it.
+        // A sequence point is the only one in its block, and the block does not count it.
         self.define(BlockKind::SequencePoint, 0, &|w, _| {
             point.timestamp.encode(w);
             if v6 {

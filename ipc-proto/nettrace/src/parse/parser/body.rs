@@ -225,7 +225,7 @@ impl Parser {
                 (None, 8, Body::LabelLists { id: r.read()?, count: r.read()?, checked: 0 })
             }
             Body::LabelLists { id, count, mut checked } => {
-                // A list has no length field; its last label ends it.
+                // A label list has no length field, so the needed length is a guess.
                 let guess = rest.len().saturating_mul(2).max(64);
                 let list = self.try_read(rest, guess, |r| Labels::list(r, &mut checked));
                 self.body = Body::LabelLists { id, count, checked };

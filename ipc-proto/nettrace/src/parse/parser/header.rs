@@ -75,13 +75,13 @@ impl Parser {
         let TypeObject { version, minimum, name, len: type_len } =
             TypeObject::parse(rest.get(3..).unwrap_or_default()).map_err(|stop| stop.after(3))?;
         let kind = BlockKind::from_name(name);
-        // V1 and V2 have another name for `Trace`.
+        // In V1 and V2, the object `Trace` has another name.
         if first && kind != BlockKind::Trace && (version > 2 || self.version != Version::V3) {
             return Err(Stop::Fatal(0, Corruption::Object));
         }
         let supported = match kind {
             BlockKind::Trace => self.version.number(),
-            // Nothing of the object is read.
+            // The reader uses nothing of an unknown object, so it accepts any version.
             BlockKind::Unknown(_) => u32::MAX,
             _ => 2,
         };
@@ -107,7 +107,7 @@ impl Parser {
         let Ok(len) = r.read::<u32>() else {
             return Err(Stop::More(r.offset().wrapping_add(4)));
         };
-        // The body is aligned in the stream.
+        // A body begins at a multiple of 4 bytes in the stream, so padding can precede it.
         let at = low_u8(self.offset().wrapping_add(to_u64(r.offset())));
         let body = r.offset().wrapping_add(usize::from(at.wrapping_neg() & 3));
         if rest.len() < body {

@@ -30,7 +30,7 @@ pub(super) struct TypeObject<'w> {
     pub(super) version: u32,
     pub(super) minimum: u32,
     pub(super) name: &'w [u8],
-    /// Its length in bytes, with the end tag.
+    /// The length of the content in bytes, with the end tag.
     pub(super) len: usize,
 }
 
@@ -116,7 +116,8 @@ impl Tags {
         Ok(false)
     }
 
-    /// Reads what follows the begin tag of a nested object: nothing, or, of a type, all of it. Returns its length.
+    /// Reads the bytes after the begin tag of a nested object: none, or, if it begins with its type, the whole type.
+    /// Returns their length.
     fn begin(&mut self, value: &[u8]) -> Result<u64, Stop> {
         match value.split_first() {
             None => return Err(Stop::More(2)),

@@ -86,7 +86,7 @@ impl TraceWriter<'_> {
             return self.base..self.base.saturating_add(len);
         }
         let events = self.close_events();
-        // The records come directly before the events.
+        // The records are directly before the events.
         let room = self.buf.get_mut(self.base..events.start).unwrap_or_default();
         let gap = room.len().saturating_sub(len);
         if len <= room.len() {
@@ -139,8 +139,8 @@ impl TraceWriter<'_> {
         Ok(())
     }
 
-    /// Returns the place of a block whose first event has a payload of this size: the middle of the half if it fits
-    /// there, so that other records have room before it.
+    /// Returns the offset of a block whose first event has a payload of this size: the middle of the half if the event
+    /// fits there, so that other records have room before the block.
     fn place_of_events(&self, size: u32) -> usize {
         let first = OBJECT_HEADER.saturating_add(blob::BLOCK_HEADER).saturating_add(blob::MAX_HEADER);
         let first = first.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
@@ -232,7 +232,7 @@ impl TraceWriter<'_> {
             return Ok(true);
         }
         if kind == BlockKind::SequencePoint {
-            // It does not continue in another half.
+            // The block does not continue in the other half, so it must fit into one.
             let needed = used.saturating_add(END).saturating_mul(2);
             return Err(WriteError::BufferTooSmall { needed });
         }

@@ -11,7 +11,7 @@ use crate::parse::sequence_point::ThreadSequence;
 use crate::parse::thread::ThreadEntry;
 use crate::parse::trace::{Trace, Version};
 
-/// In front of the body of a block of V6: its size and kind.
+/// The length of a block's size and kind, which precede the body in V6.
 pub(super) const V6_HEADER: usize = 4;
 /// A runtime's version of blocks, and the oldest reader's.
 const BLOCK_VERSION: u32 = 2;
@@ -20,7 +20,7 @@ const BEGIN_PRIVATE_OBJECT: u8 = 5;
 pub(super) const END_OBJECT: u8 = 6;
 pub(super) const LAST_LABEL: u8 = 0x80;
 
-/// What V4 has in front of a body.
+/// Writes the type of an object, which precedes the body in V4.
 pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u32) {
     w.bytes(&[BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE]);
     version.encode(w);
@@ -31,7 +31,7 @@ pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u3
     w.bytes(&[END_OBJECT]);
 }
 
-/// The same for a block at this offset of the stream, with its size, and as much padding as aligns the body.
+/// Writes the type and the size of a block at this offset of the stream, with the padding that aligns the body.
 pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u64, len: usize) {
     object_type(w, kind, BLOCK_VERSION);
     to_u32(len).encode(w);
@@ -40,12 +40,12 @@ pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u
     w.bytes([0; 3].get(..padding).unwrap_or_default());
 }
 
-/// The longest header of such a block.
+/// Returns the length of the longest result of [`object_header`].
 pub(super) const fn max_object_header(kind: BlockKind) -> usize {
     kind.name(Version::V4).len().wrapping_add(23)
 }
 
-/// What V6 has in front of a body.
+/// Returns the bytes that precede a body in V6.
 pub(super) fn v6_header(kind: BlockKind, len: usize) -> [u8; V6_HEADER] {
     (to_u32(len) & 0x00ff_ffff | u32::from(number(kind)) << 24).to_le_bytes()
 }
@@ -65,7 +65,7 @@ const fn number(kind: BlockKind) -> u8 {
     }
 }
 
-/// What all versions say first of a trace.
+/// Writes the numbers with which all versions begin the description of a trace.
 pub(super) fn common(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
     let CalendarTime { year, month, day_of_week, day, hour, minute, second, millisecond } = trace.sync_time;
     for part in [year, month, day_of_week, day, hour, minute, second, millisecond] {
