@@ -79,7 +79,7 @@ pub struct FunctionActivity {
 pub struct ThreadActivity {
     /// The operating system's id.
     pub id: u64,
-    /// What the runtime uses it for; empty if that is not known.
+    /// The runtime's purpose for the thread; empty if it is unknown.
     pub name: String,
     /// Its samples.
     pub samples: Weight,
@@ -138,7 +138,7 @@ impl Activity {
 pub struct Live {
     samples: Samples,
     collections: Collections,
-    /// The period, without what `samples` has.
+    /// The counts of the period, without those in `samples`.
     counts: Activity,
     /// The time of the last event.
     now: Option<i64>,

@@ -306,7 +306,7 @@ impl Names {
     fn symbol(&mut self, event: &TraceEvent<'_>) {
         let [start, last] = ["StartAddress", "EndAddress"].map(|name| number(event, name));
         let (Some(start), Some(last), Some(name)) = (start, last, text(event, "Name")) else { return };
-        // The writer of an empty table of kernel symbols states the whole memory.
+        // A writer without kernel symbols states the whole memory as the range of an empty table.
         if (start, last) == (0, u64::MAX) {
             return;
         }

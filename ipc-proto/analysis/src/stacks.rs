@@ -26,9 +26,9 @@ impl StackId {
 pub struct Stacks {
     nodes: Vec<StackNode>,
     children: BTreeMap<(u32, u32), u32>,
-    /// Stacks that were found lately, at the place of their hash. Another stack of the same place only replaces one.
+    /// Stacks that were found lately, at the index of their hash. Another stack with the same index replaces one.
     recent: Vec<Recent>,
-    /// Calls that were found lately, at the place of their hash: what [`Self::children`] has, without a search.
+    /// Calls that were found lately, at the index of their hash: the entries of [`Self::children`], without a search.
     recent_calls: Vec<RecentCall>,
     /// How often the process of the events, or the generation of the names, has changed.
     turn: u32,
@@ -114,7 +114,7 @@ impl Stacks {
         }
         if self.turn_of != (process, generation) {
             self.turn_of = (process, generation);
-            // The last turn does not end: an address can then have the name of code that was freed.
+            // The last turn never ends. An address can then keep the name of code that was freed.
             self.turn = self.turn.saturating_add(1);
         }
         let mut node = StackId::EMPTY;

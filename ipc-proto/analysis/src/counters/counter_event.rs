@@ -64,9 +64,9 @@ pub struct Instrument<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstrumentKind<'a> {
-    /// Counts what only grows.
+    /// Counts something that only grows.
     Counter,
-    /// Counts what grows and shrinks.
+    /// Counts something that grows and shrinks.
     UpDownCounter,
     /// Measures values, of which quantiles are reported.
     Histogram,
@@ -128,7 +128,7 @@ pub enum Problem<'a> {
     Callback(Str<'a>),
     /// Another session, which is not shared, reads the meters of the process: its id.
     OtherSession(Str<'a>),
-    /// The shared session has another configuration. The values are those that runs, and those of this session.
+    /// The shared session has another configuration, which the fields state.
     OtherConfiguration {
         /// The limit of histograms of the shared session.
         max_histograms: Str<'a>,
@@ -141,7 +141,7 @@ pub enum Problem<'a> {
     NotANumber {
         /// The field.
         field: &'static str,
-        /// Its text.
+        /// The text of the field.
         text: Str<'a>,
     },
     /// An event lacks a field that all versions of it have.

@@ -83,7 +83,7 @@ mod id {
     pub(super) const EXPONENTIAL_HISTOGRAM: u32 = 19;
 }
 
-/// What an event is about.
+/// The subject of an event.
 enum Kind {
     EventCounter,
     /// An instrument or its samples.

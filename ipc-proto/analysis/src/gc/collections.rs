@@ -40,7 +40,7 @@ pub struct Collections {
     waiting: VecDeque<WaitingCollection>,
     /// The number of collections that were returned.
     returned: u64,
-    /// The background collection that runs, by its place among all collections.
+    /// The index of the running background collection among all collections.
     background: Option<u64>,
     last_number: Option<u32>,
     suspension: Suspension,
@@ -200,7 +200,7 @@ impl Collections {
             collection.suspension = elapsed(self.suspension.begin, end);
         }
         if collection_type == CollectionType::BACKGROUND {
-            // What follows of this pause can belong to a younger generation.
+            // The rest of this pause can belong to a collection of a younger generation.
             collection.pause = collection.suspension;
             self.background = Some(self.returned.saturating_add(to_u64(self.waiting.len())));
         }

@@ -43,7 +43,7 @@ pub struct Compilations {
     waiting_bytes: usize,
     /// The number of compilations that were returned.
     returned: u64,
-    /// The open compilations of each thread, by their places among all compilations, in the order of their start.
+    /// The open compilations of each thread, by their indexes among all compilations, in the order of their start.
     open: BTreeMap<u64, VecDeque<u64>>,
     is_finished: bool,
     statistics: JitStatistics,
@@ -57,7 +57,7 @@ struct WaitingCompilation {
 }
 
 impl WaitingCompilation {
-    /// Returns the memory that it takes, with its place among the open ones of its thread.
+    /// Returns the memory of the compilation, with its index among the open ones of its thread.
     fn bytes(&self) -> usize {
         self.compilation.method.capacity().saturating_add(FIXED_BYTES)
     }
@@ -98,7 +98,7 @@ impl Compilations {
         self.returned = self.returned.saturating_add(1);
         let WaitingCompilation { compilation, is_open, .. } = self.waiting.pop_front()?;
         if is_open {
-            // No compilation of its thread began before it.
+            // The oldest compilation that waits is also the oldest open one of its thread.
             self.close(compilation.thread, VecDeque::pop_front);
         }
         Some(compilation)
