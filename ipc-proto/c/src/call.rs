@@ -51,14 +51,14 @@ pub unsafe extern "C" fn dipc_call_init(
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice_mut(buf, size) }.and_then(|bytes| -> Outcome {
         let call = UntypedCall::encoded(len, bytes)?.suspend();
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { Placed::place(exchange, call, buf, size) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
-/// A payload that is accepted as it is.
+/// A payload of any bytes, which are not checked.
 struct Anything;
 
 impl Decode<'_> for Anything {
@@ -93,9 +93,9 @@ pub unsafe extern "C" fn dipc_call_finish(
             bytes: bytes.as_ptr(),
             len,
         };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(answer, received) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }

@@ -81,7 +81,7 @@ impl<'b> Utf8Buffer<'b> {
         let mut utf8 = [0; 4];
         let bytes = c.encode_utf8(&mut utf8).as_bytes();
         let end = self.stored.saturating_add(bytes.len());
-        // Only if all before it is stored, and there is room for the NUL.
+        // A character is stored only if all characters before it are, and if the NUL fits after it.
         if self.stored == self.len && end < self.buf.len() {
             let room = self.buf.get_mut(self.stored..).unwrap_or_default();
             room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);

@@ -127,11 +127,11 @@ pub unsafe extern "C" fn dipc_parse(
         let (value, used) = complete(bytes)?;
         let (payload, payload_len) = (value.payload.as_ptr(), value.payload.len());
         let parsed = Message { code: value.code.0, payload, payload_len, len: used };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(message, parsed) }?;
         Ok(0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn dipc_inspect(
             unsafe { visit(context, &Part::new(part)) }
         })
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn dipc_find(
         })?;
         found.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -270,9 +270,9 @@ pub unsafe extern "C" fn dipc_status_field(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(bytes, len) }.and_then(|bytes| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
-        // An output never fails.
+        // Writing to a `Utf8Buffer` never fails.
         let _ = if status == Status::Violation as i32 {
             write!(out, "{}", violation(bytes).ok_or(Status::NotFound)?.place)
         } else if status >= Status::UnexpectedEnd as i32 {
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn dipc_status_field(
         };
         out.finish()
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, text_len) }
 }
 
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn dipc_check(
         };
         let Err(error) = checked.and_then(|request| request.into_checked()) else { return Ok(0) };
         if !hresult.is_null() {
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for the pointers.
             unsafe { memory::store(hresult, HResult::from(error).0) }?;
         }
         Err(match error {
@@ -323,6 +323,6 @@ pub unsafe extern "C" fn dipc_check(
             _ => Status::MalformedBytes.into(),
         })
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }

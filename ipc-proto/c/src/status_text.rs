@@ -23,6 +23,6 @@ pub unsafe extern "C" fn dipc_status_text(
         let _ = sentence(status, detail, &mut out); // an output never fails
         out.finish()
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, len) }
 }

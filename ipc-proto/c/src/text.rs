@@ -83,7 +83,7 @@ impl<'a> Text<'a> {
     /// # Safety
     /// As [`check`](Self::check).
     pub(crate) unsafe fn str(&self) -> Result<&'a str, Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the text.
         match unsafe { self.check() }? {
             Checked::Null => Ok(""),
             Checked::Utf8(_, Some(text)) => Ok(text),
@@ -96,7 +96,7 @@ impl<'a> Text<'a> {
     /// # Safety
     /// As [`check`](Self::check).
     pub(crate) unsafe fn proto(&self) -> Result<ProtoText<'a>, Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the text.
         match unsafe { self.check() }? {
             Checked::Null => Ok(ProtoText::NULL),
             Checked::Utf8(_, Some(text)) => Ok(text.into()),
@@ -113,7 +113,7 @@ impl<'a> Text<'a> {
         match self.form {
             DIPC_TEXT_NULL => Ok(Checked::Null),
             DIPC_TEXT_UTF8 | DIPC_TEXT_TRACE_UTF8 => {
-                // SAFETY: the caller vouches for it.
+                // SAFETY: the caller vouches for the text.
                 let bytes = unsafe { memory::slice(self.data.cast(), self.len) }?;
                 let valid = core::str::from_utf8(bytes).ok();
                 if valid.is_none() && self.form == DIPC_TEXT_UTF8 {
@@ -121,11 +121,11 @@ impl<'a> Text<'a> {
                 }
                 Ok(Checked::Utf8(bytes, valid))
             }
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller vouches for the text.
             DIPC_TEXT_UTF16 => unsafe { memory::slice(self.data.cast(), self.len) }.map(Checked::Utf16),
             DIPC_TEXT_WIRE => {
                 let Some(len) = self.len.checked_mul(2) else { return Err(Status::InvalidLength.into()) };
-                // SAFETY: the caller vouches for it.
+                // SAFETY: the caller vouches for the text.
                 unsafe { memory::slice(self.data.cast(), len) }.map(Checked::Wire)
             }
             _ => Err(Status::InvalidArgument.into()),

@@ -376,16 +376,16 @@ pub unsafe extern "C" fn dipc_parser_next(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let window = unsafe { memory::slice(window, len) }?;
         // Nearly all records are events. They have a path of their own, on which they are copied once.
         if let Some(event) = parser.next_event(window) {
             let event = Record { kind: DIPC_RECORD_EVENT, u: RecordContent { event: event.into() } };
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for the pointers.
             return unsafe { memory::store::<Record<'_>>(record.cast(), event) }.map(|()| 0);
         }
         let (kind, u) = other(parser.next(window), parser.version());
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store::<Record<'_>>(record.cast(), Record { kind, u }) }.map(|()| 0)
     });
     // SAFETY: no number is stored.
@@ -419,9 +419,9 @@ pub unsafe extern "C" fn dipc_parser_finish(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let finished = parser.finish(unsafe { memory::slice(window, len) }?);
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(end, finished.into()) }.map(|()| 0)
     });
     // SAFETY: no number is stored.
@@ -444,13 +444,13 @@ pub unsafe extern "C" fn dipc_parser_end_text(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let end = parser.finish(unsafe { memory::slice(window, len) }?);
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
         let _ = write!(out, "{end}"); // an output never fails
         out.finish()
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, written) }
 }
