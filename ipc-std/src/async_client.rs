@@ -57,7 +57,7 @@ impl<A> Clone for AsyncClient<A> {
     }
 }
 
-/// Large enough for nearly every command and response; longer ones make it grow.
+/// Large enough for nearly every command and response; a longer one makes the buffer grow.
 const BUFFER: usize = 4096;
 
 /// A plan that was carried out: its last connection, and the buffer with the answer.

@@ -184,12 +184,12 @@ impl Monitor {
         let set = command.get_envs().find(|(variable, _)| *variable == name);
         let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
         let ports = ports.unwrap_or_default();
-        // A command that is started again names this port already.
+        // A command that is started a second time has the name of this port already.
         let ours = [self.port(suspend)?];
         let list = PortList::new(&ours);
         let value = match ports.to_str() {
             Some(ports) => list.followed_by(ports).to_string().into(),
-            // It is appended as it is, even if it names this port.
+            // The value cannot be parsed, so the port is appended even if the value names it.
             None => {
                 let mut value = OsString::from(list.to_string());
                 value.push(";");

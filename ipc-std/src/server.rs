@@ -165,11 +165,11 @@ enum Port {
         /// The time of the next attempt.
         next_attempt: Option<Instant>,
     },
-    /// The caller accepts its connections.
+    /// A port whose connections the caller accepts.
     Fed(VecDeque<Stream>),
 }
 
-/// What a connecting port connects to.
+/// The address to which a port connects.
 #[derive(Debug)]
 enum MonitorAddress {
     Socket(Address),
@@ -282,7 +282,7 @@ impl Server {
         }
     }
 
-    /// Waits until there is something to do; returns the ports that are ready, in the order of their turns.
+    /// Waits until there is work; returns the ports that are ready, in the order of their turns.
     fn wait(&self) -> io::Result<Vec<usize>> {
         let fed = self.ports.iter().enumerate().filter(|(_, port)| port.is_fed()).map(|(number, _)| number);
         let mut ready: Vec<_> = fed.collect();
@@ -295,7 +295,7 @@ impl Server {
         }
         let mut tokens = Vec::new();
         self.poller.ready(&mut tokens)?;
-        // The flag has no port.
+        // No port has the token of the flag.
         ready.extend(tokens.into_iter().filter_map(|token| usize::try_from(token).ok()));
         ready.sort_by_key(|number| (*number <= self.last, *number));
         Ok(ready)
@@ -320,7 +320,7 @@ impl Port {
             Self::Fed(_) => Ok(()),
             Self::Listening { listener, pause } => {
                 if pause.is_some_and(|pause| pause <= now) {
-                    // If this fails, for example without memory, it is tried again.
+                    // If watching fails, for example without memory, it is tried again after the pause.
                     *pause = poller.watch(listener, token).err().map(|_| Deadline::after(PAUSE).end);
                 }
                 Ok(())
@@ -364,7 +364,7 @@ impl Port {
         }
     }
 
-    /// Returns when there is something to do even if nothing becomes readable.
+    /// Returns the time at which there is work even if nothing becomes readable.
     const fn due(&self) -> Option<Instant> {
         match self {
             Self::Listening { pause, .. } => *pause,
@@ -384,18 +384,19 @@ impl Port {
             Self::Fed(streams) => Ok(streams.pop_front()),
             Self::Listening { listener, pause } => match listener.accept() {
                 Ok(socket) => Ok(Some(Stream::over(socket))),
-                // The peer closed the connection already.
+                // The peer closed the connection before it was accepted.
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => {
                     Ok(None)
                 }
                 Err(_) => {
-                    // There are no descriptors. The next attempt would fail immediately.
+                    // The system has no descriptors left. The next attempt would fail immediately, so there is a pause
+                    // first.
                     *pause = Some(Deadline::after(PAUSE).end);
                     poller.forget(listener)?;
                     Ok(None)
                 }
             },
-            // A runtime also checks this before it reads data.
+            // As a runtime does, this checks for a hang-up before it reads data.
             Self::Connecting { machine, stream, .. }
                 if stream.as_ref().is_some_and(|stream| stream.has_hung_up()) =>
             {
@@ -403,7 +404,7 @@ impl Port {
                 machine.advance(ConnectEvent::HungUp);
                 Ok(None)
             }
-            // It is served until its turn is over.
+            // The connection is being served until its turn is over.
             Self::Connecting { stream, .. } => {
                 let taken = stream.take();
                 taken.iter().try_for_each(|taken| poller.forget(&**taken.channel()))?;
@@ -415,7 +416,7 @@ impl Port {
 
 fn close(stream: &mut Option<Stream>, poller: &Poller) {
     if let Some(closed) = stream.take() {
-        // The system also stops watching it when it is closed.
+        // The system also stops watching a connection when it is closed, so an error does not matter.
         let _ = poller.forget(&**closed.channel());
     }
 }
@@ -423,16 +424,16 @@ fn close(stream: &mut Option<Stream>, poller: &Poller) {
 impl MonitorAddress {
     /// Connects without waiting. `None` while a thread is connecting.
     fn connect(&mut self, poller: &Poller, token: u64) -> Option<io::Result<Stream>> {
-        /// The limit of an attempt: a runtime has none.
+        /// The limit of an attempt. Runtimes have no such limit.
         const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
         match self {
             Self::Socket(address) => Some(Socket::connect_at_once(address).map(Stream::over)),
             Self::Connector { dialer: Some(dialing), .. } if !dialing.has_result() => None,
             Self::Connector { dialer: dialer @ Some(_), .. } => {
                 let dialing = dialer.take()?;
-                // Closing the descriptor removes it from the poller too.
+                // Closing the descriptor also removes it from the poller, so an error does not matter.
                 let _ = poller.forget(dialing.flag());
-                // Why it failed does not matter: there is another attempt.
+                // The reason for the failure does not matter, because another attempt follows.
                 Some(dialing.take()?.map_err(|_| ErrorKind::NotConnected.into()))
             }
             Self::Connector { connector, dialer } => {
@@ -489,7 +490,7 @@ impl Inbox {
 
     /// Ends the turns of ports; returns whether to stop.
     fn apply_requests(&self, ports: &mut [Port]) -> bool {
-        // First, so that a later request raises the flag again.
+        // The flag is lowered first, so that a later request raises it again.
         self.flag.lower();
         let mut requests = self.requests();
         for (number, stream) in requests.delivered.drain(..) {

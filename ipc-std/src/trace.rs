@@ -264,7 +264,7 @@ impl TraceSession {
         self.apply_control_requests();
         let now = self.now();
         self.session.tick(now);
-        // Precedes the stream, which may always have bytes.
+        // The Stop connection has precedence, because the stream may always have bytes.
         let driven = self.stop_connection.drive(&mut self.session, &self.client, &self.poller, now);
         self.check_stop(driven)?;
         // Before the stream, which a runtime ends before it answers: otherwise the answer could overtake the end.

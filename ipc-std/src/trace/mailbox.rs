@@ -73,7 +73,7 @@ impl Mailbox {
             return None;
         }
         requests.new = false;
-        // Under the lock: a later request raises the flag again.
+        // The flag is lowered under the lock, so that a later request raises it again.
         self.flag.lower();
         Some(*requests)
     }

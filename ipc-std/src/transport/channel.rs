@@ -13,9 +13,9 @@ use crate::sys::{Source, Watched};
 /// A connection that never waits without a deadline: a socket or pipe, or a transport with a thread.
 #[derive(Debug)]
 pub(crate) enum Channel {
-    /// The operating system reports when it is ready.
+    /// A socket: the operating system reports when it is ready.
     Socket(Socket),
-    /// A thread waits for it.
+    /// A transport that can only block: a thread waits for it.
     Worker(Worker),
 }
 

@@ -90,7 +90,7 @@ impl Worker {
         &self.shared.flag
     }
 
-    /// Reads bytes that have arrived. Fails with `WouldBlock` if there are none, and has the thread read.
+    /// Reads bytes that have arrived. If there are none, fails with `WouldBlock` and requests that the thread read.
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.shared.read(&mut self.shared.state(), buf)
     }
@@ -100,7 +100,7 @@ impl Worker {
         self.wait(deadline, |state| self.shared.read(state, buf))
     }
 
-    /// Has the thread write bytes. Fails with `WouldBlock` while it still writes earlier ones.
+    /// Requests that the thread write bytes. Fails with `WouldBlock` while it still writes earlier ones.
     pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
         self.shared.write(&mut self.shared.state(), buf)
     }

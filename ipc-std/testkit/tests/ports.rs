@@ -187,7 +187,7 @@ fn runtime_connects_again_after_a_hang_up() {
     for _ in 0..3 {
         drop(monitor.accept());
     }
-    // Also in the middle of a command.
+    // The runtime also ends in the middle of a command.
     monitor.accept().1.write_all(b"DOTNET_IPC_V1\0\x18").unwrap();
     monitor.call(&ResumeRuntime {}).unwrap();
     assert!(!runtime.is_suspended());
@@ -259,7 +259,7 @@ fn default_port_has_its_own_resume() {
     drop(listening);
 
     let fed = FakeRuntime::without_listener(profile).unwrap();
-    // The previous runtime had connected again before it ended.
+    // The previous runtime may have connected again before it ended, so the first calls can fail.
     while monitor.call(&ResumeRuntime {}).is_err() {}
     assert!(fed.is_suspended());
     let (client, runtime) = pair();
@@ -386,7 +386,7 @@ fn outcome(answer: &[u8]) -> (Code, Option<HResult>) {
     (value.code, (value.code == Code::ERROR).then(|| decode(value.payload).unwrap()))
 }
 
-/// Sends the requests of a monitor to a real, suspended runtime to a fake one, in the same order.
+/// Sends the requests that a monitor sent to a real, suspended runtime to a fake one, in the same order.
 fn replay(file: &str, profile: Profile, differs: &[&str]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/conversations").join(file);
     let place = Place::new();

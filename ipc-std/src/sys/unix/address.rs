@@ -56,7 +56,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// Returns a path to it that is valid in this process while `self` exists. Linux only.
+    /// Returns a path to the file that is valid in this process while `self` exists. Linux only.
     pub(crate) fn path(&self) -> PathBuf {
         Path::new(DESCRIPTORS).join(self.directory.as_raw_fd().to_string()).join(&self.name)
     }

@@ -37,7 +37,7 @@ pub(crate) fn send_descriptor(
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = [descriptor];
-    // The space is large enough for one.
+    // The space is large enough for one message, so `push` cannot fail.
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
     loop {
         match sendmsg(socket, &[IoSlice::new(&[0])], &mut control, SEND) {
@@ -72,7 +72,7 @@ pub(crate) fn receive_descriptor(socket: BorrowedFd<'_>, deadline: Instant) -> i
             RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
             _ => None,
         });
-        // Dropping the buffer closes the others.
+        // Dropping the buffer closes the other descriptors.
         let first = descriptors.flatten().next();
         if first.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
             return Err(io::Error::other("a descriptor was sent, but this process has no free one"));

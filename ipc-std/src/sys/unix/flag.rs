@@ -19,7 +19,7 @@ impl Flag {
     }
 
     pub(crate) fn raise(&self) {
-        // It fails if the buffer is full, and then the flag is raised.
+        // Writing fails if the buffer is full, and then the flag is raised already.
         let _ = (&self.raised).write(&[0]);
     }
 

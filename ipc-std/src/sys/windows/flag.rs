@@ -13,7 +13,7 @@ pub(crate) struct Flag(Arc<Raised>);
 #[derive(Debug, Default)]
 struct Raised {
     raised: AtomicBool,
-    /// The event of the poller that watches it.
+    /// The event of the poller that watches the flag.
     event: Mutex<Option<Arc<Event>>>,
 }
 

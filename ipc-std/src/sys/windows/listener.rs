@@ -89,7 +89,7 @@ impl Instance {
         }
         // SAFETY: the closure passes nothing else.
         let started = unsafe { Operation::start(&self.handle, event, |pipe, o| ConnectNamedPipe(pipe, o)) };
-        // It fails if a client has connected already. One that has also closed the pipe sends nothing.
+        // Connecting fails if a client has connected already. A client that has also closed the pipe sends nothing.
         self.state = started.map_or(State::Connected, State::Waiting);
     }
 
@@ -107,7 +107,7 @@ impl Listener {
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         let address = Address::new(path)?;
         let first = Instance::new(&address, true).map_err(|e| match last_os_error(&e) {
-            // The error for a pipe that has a first instance.
+            // The system reports this error if another process has the first instance of the pipe.
             Some(ERROR_ACCESS_DENIED) => io::Error::new(ErrorKind::AddrInUse, e),
             _ => e,
         })?;
@@ -182,7 +182,7 @@ impl Watched for PipeInstances {
     }
     fn disarm(&self) {
         for instance in &mut *self.instances() {
-            // An instance with a client keeps it.
+            // An instance that has a client keeps it, so only the others are disarmed.
             if !instance.is_connected() {
                 instance.state = State::Unknown;
             }

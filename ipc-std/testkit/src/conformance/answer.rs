@@ -24,7 +24,7 @@ pub enum ExpectedAnswer {
     },
 }
 
-/// What a real runtime did.
+/// The reaction of a real runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Seen {
@@ -59,7 +59,7 @@ pub enum ReceivedAnswer {
     Silence,
 }
 
-/// Decodes the value if the bytes have nothing else.
+/// Decodes the value if no other bytes follow it.
 fn exactly<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Option<T> {
     decode_prefix(bytes).ok().and_then(|(value, rest)| rest.is_empty().then_some(value))
 }
@@ -210,7 +210,7 @@ impl Seen {
             "waits" => Self::Waits,
             "dies" => Self::Dies,
             _ => match text.strip_prefix("OK ") {
-                // `parse` accepts a sign.
+                // `parse` would accept a sign.
                 Some(len) if len.starts_with('+') => return None,
                 Some(len) => Self::Ok { len: Some(len.parse().ok()?) },
                 None => Self::Refused(parse_hresult(text)?),

@@ -22,11 +22,11 @@ pub(super) type Handler = Arc<Mutex<dyn FnMut(&Request<'_>) -> Response + Send>>
 /// The descriptor of a `user_events` session.
 #[cfg(unix)]
 pub(super) type Descriptor = Arc<OwnedFd>;
-/// Windows has no such sessions.
+/// A type without values, because Windows has no sessions with a descriptor.
 #[cfg(windows)]
 pub(super) type Descriptor = core::convert::Infallible;
 
-/// What the threads of a fake runtime share.
+/// The state that the threads of a fake runtime share.
 pub(super) struct FakeCore {
     pub(super) profile: Profile,
     /// The zero of the runtime's clock.
@@ -56,7 +56,7 @@ pub(super) struct State {
 /// A session with a stream, or with a descriptor in its place.
 #[derive(Default)]
 pub(super) struct FakeSession {
-    /// Whether a client has stopped it.
+    /// Whether a client has stopped the session.
     pub(super) stopped: bool,
     #[cfg(unix)]
     pub(super) user_events_data: Option<Descriptor>,

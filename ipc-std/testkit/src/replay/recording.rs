@@ -47,7 +47,7 @@ pub(crate) struct Recorded<'a> {
     pub(crate) kind: usize,
     pub(crate) event: Event<'a>,
     pub(crate) stack: &'a [u8],
-    /// The number of events that its capture thread lost before it.
+    /// The number of events that the capture thread lost before this event.
     pub(crate) lost: u32,
 }
 
