@@ -87,7 +87,7 @@ fn late(timestamps: impl Iterator<Item = u64>) -> u64 {
 struct SeenEvent {
     timestamp: u64,
     header: Vec<u8>,
-    /// The records that it refers to.
+    /// The records that the event refers to.
     context: Vec<u8>,
 }
 

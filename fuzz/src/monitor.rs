@@ -403,7 +403,7 @@ impl Pair {
             let idle = phase.and_then(Phase::id).map(|id| (self.wires[id].token, id));
             assert_eq!(self.port.idle(&cookie).map(|(token, id)| (token, *id)), idle);
         }
-        // Each connection is in at most one place, and only its own token leads to it.
+        // Each connection has at most one slot, and only its own token leads to it.
         for (id, wire) in self.wires.iter().enumerate() {
             let is_arriving = model.arriving.iter().any(|arriving| arriving.id == id);
             let is_idle = model.runtimes.values().any(|runtime| runtime.phase == Phase::Idle(id));

@@ -103,7 +103,7 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 fn advance_stop(session: &mut Session, runtime: &mut ModelRuntime, n: usize) -> bool {
     let event = match session.stop_step() {
         StopStep::Nothing => match session.until() {
-            // The pause after an attempt, or the deadline, which this model never reaches.
+            // The end of the pause after an attempt. Only the deadline is later, which this model never reaches.
             Some(until) if until < DEADLINE => {
                 session.tick(until);
                 return true;
@@ -157,13 +157,13 @@ enum Input {
     Failed,
     Busy(u16),
     Sent(u8),
-    /// These bytes, as far as there is space for them.
+    /// These bytes, up to the length of the space.
     Received(Vec<u8>),
     /// The next part of the expected answer, or of a refusal.
     Answer {
         refused: bool,
     },
-    /// More bytes than there is space for.
+    /// More bytes than the space has.
     TooMuch,
     Tick(u16),
     Abandon,
@@ -253,7 +253,7 @@ fn with_anything(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     }
     if session.end().is_none() {
         session.stop(7);
-        // The first one may end a pause.
+        // The first tick may end a pause; the second one ends the session.
         session.tick(u64::MAX);
         session.tick(u64::MAX);
         assert!(session.end().is_some(), "the deadline does not end it");

@@ -142,7 +142,7 @@ fn order(u: &mut Unstructured<'_>) -> Result<()> {
                 };
                 match order.push(now, item) {
                     Ok(()) => events.held.push((now, item)),
-                    // Up to a quarter of the slots may be popped ones.
+                    // Up to a quarter of the slots may still be those of popped events.
                     Err(back) => assert!(back == item && events.held.len() + len / 4 >= len, "there is room"),
                 }
                 assert!(growing.push(now, item).is_ok());

@@ -256,7 +256,7 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
         Scalar::DateTime,
         Scalar::Utf16CodeUnit,
         Scalar::Utf16String,
-        // Only V6 has it.
+        // A type that only V6 has.
         Scalar::Boolean8,
     ];
     let mut kind = Kind { values: Vec::new(), payload: Vec::new() };

@@ -22,7 +22,7 @@ pub fn counters(bytes: &[u8]) {
     }
 }
 
-/// A reader, what it has to ignore, and the last interval that it has returned.
+/// A reader, the events that it has to ignore, and the last interval that it has returned.
 struct Reading {
     reader: CounterReader,
     /// Is asked first whether an event is of interest, as streams of samples do.
@@ -264,7 +264,7 @@ fn check_latest(samples: &[OwnedSample], limit: usize) {
     let least: usize = latest.iter().map(least_size).sum();
     assert!(least <= limit, "{least} of {limit}");
     assert_eq!(sorted(latest.iter()), sorted(model.values().copied()));
-    // The end of an instrument is the end of its series, and of no others.
+    // The end of an instrument ends its series, and no others.
     for sample in samples.iter().take(3) {
         let OwnedSample { provider, name, instrument_id, .. } = sample;
         latest.remove((&**provider).into(), (&**name).into(), *instrument_id);

@@ -42,7 +42,7 @@ fn named_stacks(trace: &[u8]) -> Vec<Vec<String>> {
 #[derive(Default)]
 struct Model {
     code: Vec<MethodCode>,
-    /// Each address that was seen, with its event, and its code once that is gone.
+    /// Each address that was seen, with its event, and with its code once the code is gone.
     seen: Vec<(usize, u64, Option<MethodCode>)>,
     /// The names of each id, the last one last. A method has the last one of the time at which it was loaded, or else the
     /// first one after that.
@@ -65,7 +65,7 @@ impl Model {
                 Naming::None => {}
             }
             for ip in &event.stack {
-                // An address of which the code is gone is another one.
+                // If the code at an address is gone, the address counts as another one from then on.
                 model.seen.push((i, *ip, None));
             }
         }
@@ -82,7 +82,7 @@ impl Model {
         if code.size == 0 || end(code) <= code.start {
             return;
         }
-        // The module is a part of the code.
+        // Code of another module is other code, so the number of the module contains the place.
         let code = MethodCode { module: code.module | (self.place(code) as u64) << 32, ..code.clone() };
         let is_same = |known: &MethodCode| {
             (known.start, end(known), known.module, &known.name)
