@@ -29,7 +29,7 @@ use crate::{Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, HRe
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parsed<T> {
-    /// The frame is longer than the bytes.
+    /// The bytes are only the beginning of a frame.
     Partial {
         /// The number of bytes needed in total, as far as it is known yet.
         needed: usize,

@@ -23,7 +23,7 @@ use crate::HResult;
 pub struct InvalidValue {
     /// The rule.
     pub violation: Violation,
-    /// The value, or the list that has too few or too many.
+    /// The path of the value, or of the list with too few or too many elements.
     pub place: FieldPath,
 }
 

@@ -239,13 +239,13 @@ macro_rules! session_config {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum $name<'a> {
-            /// Type 0.
+            /// Type 0: a session that streams.
             Streaming($streaming<'a>),
-            /// Type 1.
+            /// Type 1: a session that writes to `user_events`.
             UserEvents(UserEventsSession<'a>),
             /// An unknown type.
             Unknown {
-                /// The type.
+                /// The number of the unknown type.
                 session_type: u32,
                 /// The rest of the payload, undecoded.
                 rest: &'a [u8],

@@ -62,7 +62,7 @@ use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 #[derive(Debug, Clone)]
 pub struct Session {
     session_id: u64,
-    /// The first and the last bytes of the stream, and the number of all.
+    /// The first and the last bytes of the stream, and the number of its bytes.
     head: [u8; HEAD.len()],
     tail: [u8; 4],
     received: u64,
@@ -153,7 +153,7 @@ pub enum SessionEnd {
 /// What the session waited for when the deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionTimeout {
-    /// The missing step.
+    /// The step that did not happen in time.
     pub phase: SessionPhase,
     /// Bytes of `StopTracing` that were sent.
     pub sent: u64,

@@ -81,7 +81,7 @@ enum State {
     /// The command is not in the buffer yet.
     New,
     Connecting(Progress),
-    /// The runtime was busy; the next attempt is due then.
+    /// The runtime was busy; the next attempt is due at this time.
     Paused(Progress, u64),
     Calling(Progress),
     Done(Progress),

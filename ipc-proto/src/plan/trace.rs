@@ -223,7 +223,7 @@ pub struct Providers<'a>(ProvidersRepr<'a>);
 enum ProvidersRepr<'a> {
     Plain(Array<'a, Provider<'a>>),
     Filtered(Array<'a, StreamingProvider<'a>>),
-    /// Their filters do not count.
+    /// Providers whose filters are ignored.
     Unfiltered(Array<'a, StreamingProvider<'a>>),
 }
 

@@ -71,7 +71,7 @@ variables! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config<'a> {
     pub(super) flavour: Flavour,
-    /// In the order of [`Variable::ALL`].
+    /// The values, in the order of [`Variable::ALL`].
     given: [Given<'a>; 4],
 }
 

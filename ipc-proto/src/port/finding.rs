@@ -367,7 +367,7 @@ struct WrittenPort<'a> {
 
 type PortCheck = for<'a> fn(&WrittenPort<'a>) -> Option<Finding<'a>>;
 
-/// In the order of their findings.
+/// The checks of a port, in the order of their findings.
 static PORT_CHECKS: [PortCheck; 11] =
     [commas, tag, scheme, blanks, relative, too_long, same_address, types, listen, suspension, suspends];
 

@@ -180,7 +180,7 @@ pub enum RuntimeState {
 /// A connection that a [`MonitorPort`] accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted<C, P> {
-    /// The connection's name.
+    /// The number by which the caller refers to the connection.
     pub token: u64,
     /// The connection that was dropped for it, if too many were arriving: a [`MonitorChange::Rejected`].
     pub evicted: Option<MonitorChange<C, P>>,
