@@ -6,7 +6,7 @@ use std::io::Read;
 
 use nettrace::{Counter, End, Limits, LossCounter, Parser, Record, Slot, Store, StoredRange};
 
-/// The longest record of a runtime fits.
+/// Large enough for the longest record of a runtime.
 const WINDOW: usize = 66 << 10;
 
 /// All the memory that is needed, for a trace of any length.

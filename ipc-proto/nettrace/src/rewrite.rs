@@ -79,7 +79,7 @@ pub struct Rewrite<'s> {
     resyncs: u32,
     begun: bool,
     complete: bool,
-    /// The last sequence point has been written, then the end mark.
+    /// Whether the last sequence point was written, and then the end mark.
     closed: bool,
     ended: bool,
 }

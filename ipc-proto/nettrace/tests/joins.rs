@@ -113,7 +113,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Against a list that is sorted each time.
+    /// An order returns the events of a list that is sorted each time.
     #[test]
     fn order_is_a_stable_sort(acts in proptest::collection::vec(act(), 0..200), slots in 1..40_usize) {
         let mut slots = vec![Held::default(); slots];
@@ -184,7 +184,7 @@ proptest! {
         }
     }
 
-    /// Against a `HashMap`, with keys that collide.
+    /// A map has the values of a `HashMap`, with keys that collide.
     #[test]
     fn table_is_a_map(
         acts in proptest::collection::vec((0..5_u8, 0..40_u64, any::<bool>()), 0..300),

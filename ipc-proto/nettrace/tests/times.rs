@@ -56,7 +56,7 @@ fn stated_ranges() {
     assert!(blocks(&v6.bytes).iter().any(|(stated, seen)| stated != seen), "one_collect states wrong ranges");
 }
 
-/// A writer states the exact range.
+/// The writer states the exact range of each block.
 #[test]
 fn written_ranges() {
     for trace in traces().into_iter().filter(|trace| !trace.name.contains("v3")) {
@@ -86,7 +86,7 @@ fn within(bytes: &[u8], from: u64, to: u64) -> (Vec<(u64, u32)>, [u64; 2]) {
     }
 }
 
-/// The same, without the blocks that a filter skips.
+/// Returns the same as [`within`], without the blocks that a filter skips.
 fn filtered(bytes: &[u8], from: u64, to: u64) -> (Vec<(u64, u32)>, [u64; 2], TimeFilter) {
     let mut slots = [Slot::default(); 1024];
     let mut loss = LossCounter::new(&mut slots);

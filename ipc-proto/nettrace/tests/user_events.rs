@@ -36,7 +36,7 @@ fn exception() -> Vec<u8> {
     bytes
 }
 
-/// The same without the provider.
+/// Returns the same metadata without the provider.
 fn exception_of_a_preview() -> Vec<u8> {
     #[rustfmt::skip]
     let bytes = [
@@ -78,7 +78,7 @@ fn names_that_are_none() {
     }
 }
 
-/// 512 bytes with the NUL are allowed; a request is looked at by the same rule.
+/// 512 bytes with the NUL are allowed; the check of a request applies the same rule.
 #[test]
 fn the_longest_name() {
     let around = TracepointFormat::FIELDS.len() + 2;
@@ -325,7 +325,7 @@ fn metadata_with_and_without_provider() {
     }
 }
 
-/// Ids and names that look like the other form.
+/// Ids and names that look like those of another layout.
 #[test]
 fn metadata_is_identified_by_its_event() {
     for provider in ["", "M", "\u{1}", "My-App"] {
@@ -406,7 +406,7 @@ fn metadata_that_may_be_either() {
     assert_eq!((read.provider, read.name, read.problem), ("P".into(), "".into(), None));
 }
 
-/// Of an event whose id does not fit 16 bits, and of a provider without a name.
+/// Metadata of an event whose id does not fit into 16 bits, and of a provider without a name.
 #[test]
 fn metadata_of_another_event_is_refused() {
     let bytes = exception();

@@ -13,7 +13,7 @@ use ipc_proto::types::{
 use ipc_proto::{Array, CollectTracing5, CollectTracing6, Request, ResumeRuntime, Text};
 use nettrace::user_events::{UserReg, UserUnreg, WrittenKinds};
 
-/// The layout of the kernel: packed, in the byte order of the system.
+/// The argument has the layout of the kernel: packed, in the byte order of the system.
 #[test]
 fn registrations() {
     let registration = UserReg::new(0x1122_3344_5566_7788, 0x0102_0304_0506_0708);

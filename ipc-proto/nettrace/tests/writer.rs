@@ -112,7 +112,7 @@ fn each_file_keeps_its_content() {
     }
 }
 
-/// Every record as text, but for where the blocks are.
+/// Returns every record as text, without the positions of blocks.
 fn records(bytes: &[u8]) -> Vec<String> {
     let mut parser = Parser::new(Limits::default());
     let mut records = Vec::new();
@@ -128,7 +128,7 @@ fn records(bytes: &[u8]) -> Vec<String> {
     }
 }
 
-/// The runtime's descriptions, encoded again from their decoded form.
+/// The descriptions of runtimes stay the same when their decoded form is encoded again.
 #[test]
 fn described_as_the_runtime_does() {
     let (mut with_fields, mut with_opcode) = (0, 0);

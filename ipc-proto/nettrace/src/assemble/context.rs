@@ -33,7 +33,7 @@ pub(crate) struct StreamContext {
     omits_stacks: bool,
     metadata: Arena<MetadataBuf>,
     metadata_ids: GrowingMap<u32>,
-    /// V6.
+    /// The threads of V6 by index.
     threads: Arena<ThreadBuf>,
     thread_indexes: GrowingMap<u32>,
     stacks: GrowingMap<ByteRange>,

@@ -74,9 +74,9 @@ pub struct EventAssembler {
     records: ParserBuf,
     context: StreamContext,
     loss: LossCounter<Vec<Slot<Counter>>>,
-    /// Which blocks to skip.
+    /// The filter of blocks by their times, if there is one.
     times: Option<TimeFilter>,
-    /// For the order of time.
+    /// The events that wait, if events are returned in the order of time.
     queue: Option<EventQueue>,
     /// A sequence point that takes effect when the queue is empty.
     passed: Option<SequencePoint>,

@@ -24,7 +24,7 @@ pub(crate) struct WaitingEvent {
     stack_id: u32,
     label_list: u32,
     sorted: bool,
-    /// The ids of two activities are before the payload.
+    /// Whether the ids of two activities precede the payload.
     has_activities: bool,
     pub(crate) references: References,
 }
@@ -51,7 +51,7 @@ pub(crate) struct EventQueue {
     /// Bytes of events that were not popped.
     used: usize,
     limit: usize,
-    /// An event without room until all others are popped.
+    /// An event for which there is room only after all others are popped.
     next: Option<(u64, WaitingEvent)>,
 }
 

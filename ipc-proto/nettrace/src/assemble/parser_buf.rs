@@ -39,18 +39,18 @@ use crate::parse::trace::Version;
 #[derive(Debug)]
 pub struct ParserBuf {
     parser: Parser,
-    /// The window is from `start` to `end`.
+    /// The memory of the window, which is from `start` to `end`.
     buf: Vec<u8>,
     start: usize,
     end: usize,
-    /// The end of the input was reported.
+    /// Whether the end of the input was reported.
     is_closed: bool,
 }
 
 /// The length of the window, unless a record needs more.
 const WINDOW: usize = 256 << 10;
 
-/// Unread bytes are copied to the start of the window if so many times as many were read before them.
+/// Unread bytes are copied to the start of the window if at least so many times their number was read before them.
 const RATIO: usize = 4;
 
 impl ParserBuf {

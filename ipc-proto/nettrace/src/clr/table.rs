@@ -54,7 +54,7 @@ macro_rules! join {
     }};
 }
 
-/// A list of fields: how many, in the first two bytes, and each.
+/// Makes a list of fields: their number in the first two bytes, then each field.
 macro_rules! fields {
     ($($name:ident $field_type:tt),* $(,)?) => {{
         const COUNT: u8 = 0 $(+ { let _ = stringify!($name); 1 })*;

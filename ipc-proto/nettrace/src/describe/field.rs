@@ -17,7 +17,7 @@ pub(crate) enum Format {
     V1,
     /// Size, name, type.
     V2,
-    /// This many fields of V1, then tags, and in the first tag of the kind the fields of V2.
+    /// So many fields of V1, then tags, the first of which with fields of V2 adds these.
     Joined { v1: u16 },
     /// Size, name, type, in smaller numbers.
     V6,

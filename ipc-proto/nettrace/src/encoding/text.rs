@@ -153,7 +153,7 @@ impl fmt::Display for Str<'_> {
         self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
     }
 }
-/// `"text"`, escaped as Rust would, a lone surrogate as `\u{d800}`.
+/// Writes `"text"`, escaped as Rust would, with a lone surrogate as `\u{d800}`.
 impl fmt::Debug for Str<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"")?;

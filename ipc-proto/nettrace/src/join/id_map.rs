@@ -35,7 +35,7 @@ use crate::join::backing::Backing;
 #[derive(Debug)]
 pub struct IdMap<B> {
     slots: B,
-    /// The number of slots with hints less one; the former is a power of two.
+    /// The number of slots with hints, which is a power of two, less one.
     mask: usize,
     /// The number of values.
     len: usize,
@@ -50,7 +50,7 @@ pub struct Slot<V> {
     value: V,
     /// The slot at which the numbers continue whose next bit is 0; 0 if there are none. The root continues nothing.
     low: u32,
-    /// The same for the next bit 1.
+    /// The slot at which the numbers continue whose next bit is 1.
     high: u32,
     /// The slot of a value whose number prefers this slot. It is unrelated to the value here.
     hint: u32,
@@ -361,7 +361,7 @@ impl<V: Default> Default for IdMap<alloc::vec::Vec<Slot<V>>> {
     }
 }
 
-/// Returns the number of slots with hints less one.
+/// Returns the number of slots with hints, less one.
 fn mask<V>(slots: &[Slot<V>]) -> usize {
     let hints = slots.len().checked_ilog2().map_or(0, |log| 1usize.wrapping_shl(log));
     hints.saturating_sub(1)

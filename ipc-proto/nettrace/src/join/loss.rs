@@ -33,7 +33,7 @@ use crate::parse::trace::Version;
 pub struct LossCounter<B> {
     threads: IdMap<B>,
     version: Version,
-    /// The current sequence point flushes the threads.
+    /// Whether the current sequence point flushes the threads.
     flush: bool,
     /// Events may have been skipped, so the next number of a thread says nothing about losses before it.
     resynced: bool,

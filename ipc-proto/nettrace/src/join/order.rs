@@ -36,7 +36,7 @@ pub struct Order<B> {
     held: usize,
     /// The number of runs that are not popped to their end. Their first slots that are not popped are a heap.
     runs: usize,
-    /// The last run is not popped to its end, so that it may grow.
+    /// Whether the last run is not popped to its end, so that it may grow.
     growing: bool,
     released: Option<u64>,
     newest: u64,
@@ -57,11 +57,11 @@ pub struct Order<B> {
 pub struct Held<T> {
     timestamp: u64,
     item: Option<T>,
-    /// The event was popped.
+    /// Whether the event was popped.
     is_popped: bool,
-    /// Whether a run begins here.
+    /// Whether the event is the first of a run.
     begins: bool,
-    /// An entry of the heap of runs, unrelated to the event here.
+    /// An entry of the heap of runs, which only shares the memory of the slot with the event.
     run: Run,
 }
 
@@ -276,13 +276,13 @@ fn sink<T>(slots: &mut [Held<T>], runs: usize, run: Run) {
     set_run(slots, at, run);
 }
 
-/// Returns an entry of the heap of so many `runs`.
+/// Returns the entry `at` of the heap, which has `runs` entries.
 #[inline]
 fn heap_run<T>(slots: &[Held<T>], runs: usize, at: usize) -> Option<Run> {
     slots.get(at).filter(|_| at < runs).map(|slot| slot.run)
 }
 
-/// Sets an entry of the heap.
+/// Sets the entry `at` of the heap.
 #[inline]
 fn set_run<T>(slots: &mut [Held<T>], at: usize, run: Run) {
     if let Some(slot) = slots.get_mut(at) {

@@ -349,7 +349,7 @@ impl Source for Chunk<'_> {
 }
 
 impl Header {
-    /// Reads a compressed header over the one before it.
+    /// Reads a compressed header into the last one, whose parts stay where the new one omits them.
     #[inline(always)]
     fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<(), DecodeErrorKind> {
         let event = &mut self.event;

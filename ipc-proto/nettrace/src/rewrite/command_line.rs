@@ -12,7 +12,7 @@ pub(super) enum CommandLine {
     /// The payloads contain no command line.
     #[default]
     None,
-    /// In the string after these fields.
+    /// The command line is the string after these fields.
     After(Skips),
     /// At a position from which it cannot be removed alone.
     Somewhere,
@@ -26,7 +26,7 @@ pub(super) struct Skips {
 }
 
 const STRING: u8 = 0xff;
-/// `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, which no stream describes.
+/// The bytes from `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, which no stream describes.
 const RUNTIME_INFORMATION: u8 = 25;
 
 impl CommandLine {

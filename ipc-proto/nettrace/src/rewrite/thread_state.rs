@@ -14,7 +14,7 @@ pub struct ThreadState {
     last_out: u32,
     /// Lost events that the result does not report yet.
     pending: u64,
-    /// The source has mentioned the thread.
+    /// Whether the source has mentioned the thread.
     known: bool,
     /// The result has mentioned the thread; in V6 it has declared it.
     introduced: bool,

@@ -12,7 +12,7 @@ fn events(bytes: &[u8]) -> Vec<Event<'_>> {
     events
 }
 
-/// Activity ids and all that is inherited; nothing is across blocks.
+/// An event inherits activity ids and all other parts that it does not state, but not from another block.
 #[test]
 fn inheritance() {
     let mut blobs = vec![0xff, 1, 0, 5, 9, 6, 2, 8];

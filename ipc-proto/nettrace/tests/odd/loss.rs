@@ -1,7 +1,7 @@
 //! The numbers of lost events.
 use super::*;
 
-/// Lost, in how many gaps; went back, untracked.
+/// Lost events, gaps, numbers that went back, and untracked threads.
 type Lost = (u64, u64, u64, u64);
 
 fn lost(bytes: &[u8]) -> Lost {
@@ -68,7 +68,8 @@ fn loss_v4() {
     assert_eq!(lost(&[&many]), (0, 0, 0, 2));
 }
 
-/// Events before the first number of a thread are lost: by the first event, or, if all are, by a sequence point.
+/// Events before the first number of a thread are lost. The first event shows that, or, if all events are lost, a
+/// sequence point.
 #[test]
 fn loss_at_start() {
     let at_start = |bytes: &[u8]| {

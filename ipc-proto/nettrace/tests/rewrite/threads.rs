@@ -1,8 +1,8 @@
 //! Threads, sequence points, and records of single streams.
 use super::*;
 
-/// A thread of which only the losses remain is introduced first, and not with 0: Microsoft's reader would take
-/// that for nothing.
+/// A thread of which only the losses remain is introduced first, and not with the number 0, which Microsoft's reader
+/// takes for "not seen yet".
 #[test]
 fn threads_are_introduced() {
     let event = |capture_thread, sequence, metadata_id| Event {
@@ -154,8 +154,8 @@ fn losses_are_reported_before_threads_are_discarded() {
     }
 }
 
-/// Blocks end where they did, but where something is left out or the version is another, they are as long as they may
-/// be.
+/// Blocks end where those of the source end. If events are removed or the version changes, blocks are as long as
+/// possible.
 #[test]
 fn blocks_are_joined() {
     let source = written(Version::V4, |stream| {
@@ -274,7 +274,7 @@ fn processors_of_descriptions() {
     }
 }
 
-/// Points that are added are of the time of the last event.
+/// Sequence points that a rewrite adds have the time of the last event.
 #[test]
 fn points_that_are_added() {
     let event = |sequence, timestamp| Event { timestamp, ..numbered(7, sequence, 1) };

@@ -10,9 +10,9 @@ pub(super) const MAX_HEADER: usize = 88;
 /// Writes the blobs of one block, each as the difference to the blob before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlobWriter {
-    /// V6 has label lists where V4 has activity ids.
+    /// Whether blobs have label lists, as in V6, instead of activity ids.
     labels: bool,
-    /// The header before, without payload.
+    /// The last event, without payload.
     last: Event<'static>,
     payload_size: u32,
     /// The smallest and the largest timestamp.
@@ -23,7 +23,7 @@ pub(super) struct BlobWriter {
 pub(super) const BLOCK_HEADER: usize = 20;
 
 impl BlobWriter {
-    /// Before the first blob everything is zero.
+    /// Creates a writer that has written no blob: the last event is all zeros.
     pub(super) fn new(labels: bool) -> Self {
         Self { labels, last: Event::default(), payload_size: 0, times: None }
     }
@@ -38,7 +38,7 @@ impl BlobWriter {
         !self.is_empty() && !event.sorted && event.capture_thread != self.last.capture_thread
     }
 
-    /// The header of the block.
+    /// Returns the header of the block.
     pub(super) fn block_header(&self) -> [u8; BLOCK_HEADER] {
         let mut header = [0; BLOCK_HEADER];
         let (min, max) = self.times.unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::parse::trace::{Trace, Version};
 
 /// The length of a block's size and kind, which precede the body in V6.
 pub(super) const V6_HEADER: usize = 4;
-/// A runtime's version of blocks, and the oldest reader's.
+/// The version of blocks that runtimes write, and the oldest version of readers that they name.
 const BLOCK_VERSION: u32 = 2;
 pub(super) const NULL_REFERENCE: u8 = 1;
 const BEGIN_PRIVATE_OBJECT: u8 = 5;
@@ -102,7 +102,7 @@ pub(super) fn pairs(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
     w.patch_u32(at, count);
 }
 
-/// A number as V6's string of digits.
+/// Writes a number as a V6 string of digits.
 fn decimal(mut value: u32, w: &mut wire::Writer<'_>) {
     let mut digits = [0; 10];
     let mut len = 0usize;
@@ -118,7 +118,7 @@ fn decimal(mut value: u32, w: &mut wire::Writer<'_>) {
     utf8(Str::Utf8(digits.get(start..).unwrap_or_default()), w);
 }
 
-/// How far a thread has counted, in V6.
+/// Writes a row of V6: a thread, and the number of its last event.
 pub(super) fn counted(row: &ThreadSequence, w: &mut wire::Writer<'_>) {
     Varint64(row.thread).encode(w);
     Varint32(row.sequence).encode(w);
@@ -194,7 +194,7 @@ pub(super) fn label(label: Label<'_>, last: u8, w: &mut wire::Writer<'_>) {
     }
 }
 
-/// A length and UTF-8; U+FFFD for a lone surrogate.
+/// Writes a length and UTF-8, with U+FFFD for a lone surrogate.
 pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
     if let Str::Utf8(bytes) = text {
         Varint32(to_u32(bytes.len())).encode(w);
@@ -205,7 +205,7 @@ pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
     text.chars().for_each(|c| w.bytes(c.encode_utf8(&mut [0; 4]).as_bytes()));
 }
 
-/// The length of a text in UTF-8.
+/// Returns the length of a text in UTF-8.
 pub(crate) fn utf8_len(text: Str<'_>) -> usize {
     match text {
         Str::Utf8(bytes) => bytes.len(),
