@@ -154,7 +154,7 @@ pub struct Live {
 /// The sums of all periods.
 #[derive(Debug, Default)]
 struct Total {
-    /// Without functions and threads.
+    /// The sums, without functions and threads.
     numbers: Activity,
     functions: BTreeMap<Arc<str>, (Weight, Weight)>,
     threads: BTreeMap<u64, ThreadActivity>,

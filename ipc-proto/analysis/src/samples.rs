@@ -58,9 +58,9 @@ use crate::{KnownProvider, StackId, Stacks};
 /// What a stack of a thread weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Weight {
-    /// While the thread ran, or for clocks that do not distinguish that.
+    /// The weight while the thread ran; the whole weight for clocks that do not distinguish running and waiting.
     pub running: u64,
-    /// While the thread waited or ran native code.
+    /// The weight while the thread waited or ran native code.
     pub waiting: u64,
 }
 
@@ -152,7 +152,7 @@ pub struct Samples {
     thread_numbers: BTreeMap<(u64, u64), u32>,
     dropped: u64,
     samples: u64,
-    /// For the name of an event.
+    /// The memory for the name of an event.
     label: String,
 }
 
@@ -177,7 +177,7 @@ impl Recording {
 /// The last events of a thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct ThreadState {
-    /// By all events of [`Clock::ThreadTime`].
+    /// The state by all events of [`Clock::ThreadTime`].
     thread_time: TimeState,
     /// The state by the events of [`Clock::SampledTime`].
     sampled_time: TimeState,

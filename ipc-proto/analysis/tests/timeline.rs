@@ -180,7 +180,7 @@ fn threads_and_frames_have_the_times_of_dotnet_trace() {
     }
 }
 
-/// The same times as in the call tree, which adds them up.
+/// The times are those of the call tree, which adds them up.
 #[test]
 fn a_file_has_what_the_call_tree_has() {
     let clock = Clock::ThreadTime;

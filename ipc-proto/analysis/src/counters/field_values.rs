@@ -51,7 +51,7 @@ type FieldNames = &'static [&'static str];
 struct Layout {
     metadata_id: u32,
     names: FieldNames,
-    /// Has nothing but the fields.
+    /// A copy of the description, which has only the fields.
     description: MetadataBuf,
     /// The values in the order of the payload, each with its index in `names`, up to the last value that has one.
     scalars: Vec<(Scalar, Option<u8>)>,

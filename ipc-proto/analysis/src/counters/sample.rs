@@ -72,9 +72,9 @@ pub enum Measurement {
     Mean {
         /// The mean of the measurements.
         mean: f64,
-        /// Their standard deviation.
+        /// The standard deviation of the measurements.
         standard_deviation: f64,
-        /// Their number; 1 for a `PollingCounter`.
+        /// The number of measurements; 1 for a `PollingCounter`.
         count: u64,
         /// The smallest measurement; infinity if there were none.
         min: f64,

@@ -39,7 +39,7 @@ use crate::event_fields::{number, runtime_event_id, text};
 pub struct Compilations {
     /// Compilations that were not returned yet, in the order of their start.
     waiting: VecDeque<WaitingCompilation>,
-    /// The memory of these.
+    /// The memory of the compilations in `waiting`.
     waiting_bytes: usize,
     /// The number of compilations that were returned.
     returned: u64,

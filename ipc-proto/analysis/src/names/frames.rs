@@ -12,7 +12,7 @@ use crate::place::{at, at_mut};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AddressId(pub(crate) u32);
 
-/// A name. Two addresses in code of the same name have the same.
+/// A name of code. Addresses in code of the same name have the same frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub(crate) u32);
 

@@ -30,11 +30,11 @@ struct Mapping {
 pub(super) struct Modules {
     /// The names, as far as they are known.
     names: Vec<Option<Arc<str>>>,
-    /// By process and by the runtime's id.
+    /// The modules by process and by the runtime's id.
     ids: BTreeMap<(u64, u64), u32>,
     /// The modules of symbols, by name.
     named: BTreeMap<Arc<str>, u32>,
-    /// Mapped files by process and start.
+    /// The mapped files by process and start.
     mappings: BTreeMap<(u64, u64), Mapping>,
     /// The start of each mapping by process and id.
     mapping_ids: BTreeMap<(u64, u64), u64>,
