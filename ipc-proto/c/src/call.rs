@@ -18,7 +18,7 @@ pub struct Answer {
     /// The bytes of the answer, a whole message in the buffer of the call. A
     /// `dipc_read_*` function decodes it, and `dipc_find` finds its parts.
     pub bytes: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
 }
 

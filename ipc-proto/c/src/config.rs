@@ -98,9 +98,9 @@ pub struct Finding<'a> {
     pub kind: u32,
     /// The name of a variable.
     pub name: Text<'a>,
-    /// The value, the port or the address that it is about.
+    /// The value, the port or the address with the mistake.
     pub text: Text<'a>,
-    /// The part of it that is wrong.
+    /// The wrong part of that text.
     pub part: Text<'a>,
     /// What was probably meant.
     pub meant: Text<'a>,

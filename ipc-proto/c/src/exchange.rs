@@ -21,7 +21,7 @@ pub struct Step {
     /// The bytes to write, or the space to fill, in the buffer of the exchange; in that of `dipc_advertise_init`, in the
     /// exchange.
     pub data: *mut u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
 }
 

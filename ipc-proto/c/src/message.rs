@@ -31,7 +31,7 @@ pub struct Message {
     pub code: u16,
     /// The bytes after the header.
     pub payload: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub payload_len: usize,
     /// The number of bytes of the whole message.
     pub len: usize,
@@ -67,9 +67,9 @@ pub struct Part<'p> {
     pub kind: u32,
     /// The offset of its bytes from the start of the message.
     pub offset: usize,
-    /// Its bytes, inside the message. Those of a text include its NUL, but not its count, which is a part of its own.
+    /// The bytes of the part, inside the message. A text includes its NUL, but not its count, which is another part.
     pub bytes: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
     /// The value as a number, for the kinds that have one.
     pub number: u64,

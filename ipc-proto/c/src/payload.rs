@@ -173,7 +173,7 @@ pub struct FieldValue<'a> {
     pub guid: Guid,
     /// The bytes of an array.
     pub bytes: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
 }
 

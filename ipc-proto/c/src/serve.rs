@@ -31,7 +31,7 @@ pub struct Request {
     pub then: u32,
     /// The bytes of the message.
     pub bytes: *const u8,
-    /// Their number; 0 if the connection ended before the first.
+    /// The number of bytes; 0 if the connection ended before the first one.
     pub len: usize,
 }
 

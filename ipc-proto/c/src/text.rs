@@ -21,8 +21,8 @@ pub const DIPC_TEXT_WIRE: u32 = 3;
 /// UTF-8 of a trace, which can be invalid; `len` is the number of bytes. Invalid bytes become U+FFFD.
 pub const DIPC_TEXT_TRACE_UTF8: u32 = 4;
 
-/// A text, which belongs to someone else: the caller's string, or a part of a message or trace. It is valid as long as
-/// those bytes are. All zeros are a null text.
+/// A text in memory of another owner: the caller's string, or a part of a message or trace. It is valid as long as
+/// that memory is. All zeros are a null text.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Text<'a> {

@@ -133,11 +133,11 @@ pub struct Block {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Stack {
-    /// The number by which events refer to it.
+    /// The number by which events refer to the stack.
     pub id: u32,
     /// The addresses, innermost first, each as wide as a pointer of the process, little-endian, not aligned.
     pub bytes: *const u8,
-    /// Their number of bytes.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -157,7 +157,7 @@ pub struct SequencePoint {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Thread {
-    /// Its id, in version 6 its index.
+    /// The id of the thread, in version 6 its index.
     pub thread: u64,
     /// The sequence number of its last event.
     pub sequence: u32,
@@ -167,13 +167,13 @@ pub struct Thread {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ThreadStart<'w> {
-    /// The number by which events refer to it.
+    /// The number by which events refer to the thread.
     pub thread: u64,
     /// The operating system's id of the thread, or `UINT64_MAX` if it is unknown.
     pub thread_id: u64,
     /// The id of its process, or `UINT64_MAX` for that of the trace.
     pub process_id: u64,
-    /// Its name; empty if it has none.
+    /// The name of the thread; empty if it has none.
     pub name: Text<'w>,
 }
 
@@ -181,11 +181,11 @@ pub struct ThreadStart<'w> {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct LabelList {
-    /// The number by which events refer to it.
+    /// The number by which events refer to the list.
     pub id: u32,
     /// The labels.
     pub bytes: *const u8,
-    /// Their number of bytes.
+    /// The number of bytes.
     pub len: usize,
 }
 

@@ -93,7 +93,7 @@ pub struct Field<'a> {
 /// little-endian byte order.
 #[repr(C)]
 pub struct Description<'a> {
-    /// The number by which events refer to it; not 0.
+    /// The number by which events refer to the description; not 0.
     pub id: u32,
     /// The event's number at its provider.
     pub event_id: u32,
