@@ -324,7 +324,7 @@ impl Connector for PortConnector {
     }
 }
 
-/// Readable when there is something to do.
+/// The descriptor is readable when the monitor has work.
 #[cfg(unix)]
 impl AsFd for Monitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -332,7 +332,7 @@ impl AsFd for Monitor {
     }
 }
 
-/// An event that is set when there is something to do.
+/// An event that is set when the monitor has work.
 #[cfg(windows)]
 impl AsHandle for Monitor {
     fn as_handle(&self) -> BorrowedHandle<'_> {

@@ -74,7 +74,7 @@ use crate::transport::{Connector, Dialer, Stream};
 pub struct Server {
     advertise: Advertise,
     ports: Vec<Port>,
-    /// Watches the ports, with their numbers as tokens, and the flag of `inbox`.
+    /// The poller of the ports, with their numbers as tokens, and of the flag of `inbox`.
     poller: Poller,
     /// The port of the last returned connection. The others have precedence the next time.
     last: usize,
@@ -137,7 +137,7 @@ pub struct Inlet {
 /// Requests of other threads.
 struct Inbox {
     requests: Mutex<ServerRequests>,
-    /// Raised when there is a request.
+    /// A flag that is raised when there is a request.
     flag: sys::Flag,
 }
 

@@ -85,7 +85,7 @@ pub struct TraceSession {
     session: Session,
     stream: Arc<Channel>,
     stop_connection: StopConnection,
-    /// Readable when a connection or the mailbox has work.
+    /// The poller of the connections and the mailbox, which is readable when one of them has work.
     poller: sys::Poller,
     mailbox: Arc<Mailbox>,
     nonblocking: bool,
@@ -96,7 +96,7 @@ pub struct TraceSession {
     answered: u64,
 }
 
-/// The tokens of the poller.
+/// The tokens of the stream and of the mailbox in the poller.
 const STREAM: u64 = 0;
 const MAILBOX: u64 = 2;
 
@@ -380,7 +380,7 @@ impl Read for TraceSession {
     }
 }
 
-/// Readable when the session has work.
+/// The descriptor is readable when the session has work.
 #[cfg(unix)]
 impl AsFd for TraceSession {
     fn as_fd(&self) -> BorrowedFd<'_> {

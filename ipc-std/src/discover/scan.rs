@@ -32,7 +32,7 @@ pub struct ScanConfig<'a> {
 }
 
 impl Default for ScanConfig<'_> {
-    /// All processes within 10 seconds.
+    /// Returns the options of a search of all processes within 10 seconds.
     fn default() -> Self {
         Self { directory: None, timeout: Timeouts::default().call }
     }

@@ -67,7 +67,8 @@ impl Denied {
     }
 }
 
-/// `/x belongs to user 0 and has mode 0600, this is user 1000: Permission denied (os error 13); run as the user …`
+/// Writes `/x belongs to user 0 and has mode 0600, this is user 1000: Permission denied (os error 13); run as the user
+/// …`.
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = io::Error::from_raw_os_error(self.errno);

@@ -16,7 +16,7 @@ pub enum Reason {
     Ended,
     /// The id belongs to a thread of another process.
     Thread {
-        /// That process.
+        /// The process that has the thread.
         process_id: u32,
     },
     /// The `TMPDIR` of the process does not exist, so its runtime could not make a socket.
@@ -109,7 +109,7 @@ pub enum Reason {
     Ambiguous {
         /// The path of one of these sockets.
         path: PathBuf,
-        /// The socket of another.
+        /// The path of another one of these sockets.
         other: PathBuf,
     },
     /// The file has the name of a socket, but is none.

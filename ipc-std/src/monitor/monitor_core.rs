@@ -251,7 +251,7 @@ impl MonitorCore {
 
     /// Does all work that needs no wait.
     fn poll(&self, state: &mut State) -> io::Result<()> {
-        /// Limits the work for others that a caller does.
+        /// The limit of the work for other threads that one caller does.
         const ROUNDS: usize = 4;
         let mut tokens = Vec::new();
         for _ in 0..ROUNDS {
@@ -282,7 +282,7 @@ impl MonitorCore {
     }
 
     fn accept(&self, state: &mut State, listener: &Listener) -> io::Result<()> {
-        /// Limits the connections that are accepted before other tokens have their turn.
+        /// The limit of connections that are accepted before other tokens have their turn.
         const BATCH: usize = 64;
         for _ in 0..BATCH {
             let socket = match listener.accept() {
@@ -454,7 +454,8 @@ mod tests {
         stream
     }
 
-    /// Watching fails, as without memory: here because the listener is watched already.
+    /// Watching a connection can fail, for example without memory. Here it fails because the listener is watched
+    /// already.
     #[test]
     fn a_listener_that_cannot_be_watched_is_watched_later() {
         let (_directory, core) = core();

@@ -14,7 +14,7 @@ pub struct Stopper(Arc<Mailbox>);
 #[derive(Debug)]
 pub(super) struct Mailbox {
     requests: Mutex<StopRequests>,
-    /// Raised while a request is not taken.
+    /// A flag that is raised while a request is not taken.
     flag: sys::Flag,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Mailbox {
 pub(super) struct StopRequests {
     pub(super) stop: bool,
     pub(super) cancel: bool,
-    /// Whether the reader has not taken them yet.
+    /// Whether the reader has not taken the requests yet.
     new: bool,
 }
 

@@ -52,7 +52,7 @@ impl Channel {
         }
     }
 
-    /// Has a poller report the first byte. A transport with a thread cannot be written to before that.
+    /// Makes a poller report the first byte. A transport with a thread cannot be written to before that byte.
     pub(crate) fn expect_bytes(&self) {
         if let Self::Worker(worker) = self {
             worker.expect_bytes();
@@ -104,7 +104,7 @@ impl From<Socket> for Channel {
     }
 }
 
-/// Readable when bytes have arrived.
+/// The descriptor is readable when bytes have arrived.
 #[cfg(unix)]
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -20,7 +20,7 @@ pub(crate) struct Dialer {
 struct PendingStream {
     result: Mutex<Option<Result<Stream, ConnectError>>>,
     progress: Condvar,
-    /// Raised when there is a result.
+    /// A flag that is raised when there is a result.
     flag: Flag,
 }
 

@@ -21,9 +21,9 @@ struct SharedState {
     state: Mutex<State>,
     /// Wakes the thread.
     work: Condvar,
-    /// Wakes the callers.
+    /// Wakes the callers when the thread has finished an operation.
     progress: Condvar,
-    /// Raised while a read would return immediately.
+    /// A flag that is raised while a read would return immediately.
     flag: Flag,
     /// Interrupts an operation of the transport.
     interrupt: Mutex<Option<Interrupt>>,
@@ -36,9 +36,9 @@ pub(crate) type Interrupt = Box<dyn FnOnce() + Send>;
 struct State {
     /// Bytes to write.
     outgoing: Vec<u8>,
-    /// Whether the thread is writing them.
+    /// Whether the thread is writing bytes of `outgoing`.
     is_writing: bool,
-    /// Bytes that were read, of which so many were taken.
+    /// Bytes that were read, the first `taken` of which a caller has taken.
     incoming: Vec<u8>,
     taken: usize,
     /// Whether a caller wants bytes.
@@ -114,7 +114,7 @@ impl Worker {
         })
     }
 
-    /// Has the thread read before a caller wants bytes, so that the flag shows them.
+    /// Requests that the thread read before a caller wants bytes, so that the flag shows them.
     pub(crate) fn expect_bytes(&self) {
         self.shared.want(&mut self.shared.state());
     }

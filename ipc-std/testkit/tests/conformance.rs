@@ -93,7 +93,7 @@ fn the_size_of_an_observed_answer_is_a_number_without_a_sign() {
     }
 }
 
-/// A case that ended a runtime once is not sent without `--deadly` again.
+/// A case that ended a runtime is deadly for the kind of that runtime, so the kit sends it only with `--deadly`.
 #[test]
 fn a_case_that_ended_a_runtime_is_deadly() {
     for case in cases() {
@@ -121,7 +121,8 @@ fn testdata_has_the_same_cases() {
     );
 }
 
-/// The decoder and the checks of `ipc-proto` do not use the data.
+/// The decoder and the checks of `ipc-proto` agree with the cases. They do not use the data, so the test is an
+/// independent check.
 #[test]
 fn the_expected_answers_agree_with_the_core() {
     for case in cases() {

@@ -352,7 +352,7 @@ fn too_long_path_is_an_error() {
 
 #[test]
 fn many_runtimes_connect_to_one_monitor() {
-    /// A process can have 1,024 descriptors.
+    /// The number of connections. A process can have 1,024 descriptors, so that all pairs fit.
     const MANY: usize = 100;
     let place = Place::new();
     let monitor = monitor(&place, "monitor");

@@ -3,7 +3,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// A descriptor that is readable while it is raised; any thread can raise it.
+/// A flag that any thread can raise. Its descriptor is readable while the flag is raised.
 #[derive(Debug)]
 pub(crate) struct Flag {
     seen: UnixStream,

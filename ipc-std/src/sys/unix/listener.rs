@@ -32,7 +32,7 @@ impl Listener {
 
     /// Listens at `path`, and replaces a dead socket there.
     pub(crate) fn bind_over_dead(path: &Path) -> io::Result<Self> {
-        /// The owner of the lock needs much less.
+        /// The time to wait for the lock. The owner of the lock needs much less.
         const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
         // Two processes that replace the same socket take turns, so that the second finds the socket of the first. Any
         // process that can read the directory can lock it, and without that permission there is no lock. Then the

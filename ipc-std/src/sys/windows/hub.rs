@@ -15,7 +15,7 @@ pub(crate) struct Hub {
     /// Its event is the one for event loops; it stays set while `raised` is true.
     sources: Poller,
     raised: AtomicBool,
-    /// Set when the waiting thread must check its condition again.
+    /// The event that is set when the waiting thread must check its condition again.
     woken: Event,
 }
 

@@ -44,7 +44,7 @@ struct Instance {
 
 #[derive(Debug)]
 enum State {
-    /// Unknown whether a client has connected.
+    /// It is unknown whether a client has connected.
     Unknown,
     /// The operation ends when a client connects.
     Waiting(Operation),
@@ -56,7 +56,7 @@ impl Instance {
     const BACKLOG: usize = 8;
 
     fn new(address: &Address, first: bool) -> io::Result<Self> {
-        /// The size that runtimes use.
+        /// The size of the buffers that runtimes use.
         const BUFFER: u32 = 16 << 10;
         let first = if first { FILE_FLAG_FIRST_PIPE_INSTANCE } else { 0 };
         // SAFETY: the name ends with a NUL. The default security descriptor allows writing only to the user of the

@@ -130,7 +130,7 @@ impl Socket {
 
     /// Waits for room and writes at most 16 KiB; fails with `TimedOut` after `deadline`.
     pub(crate) fn write_by(&self, buf: &[u8], deadline: Instant) -> io::Result<usize> {
-        /// Small, because a write that times out does not report how much was sent.
+        /// The bytes of one write, which are few, because a write that times out does not report how much was sent.
         const PIECE: usize = 16 << 10;
         let piece = buf.get(..PIECE).unwrap_or(buf);
         if piece.is_empty() {

@@ -55,7 +55,7 @@ pub enum ReceivedAnswer {
     Garbage(Vec<u8>),
     /// The end of the connection.
     Closed,
-    /// Nothing until the deadline.
+    /// No bytes until the deadline.
     Silence,
 }
 
@@ -164,7 +164,7 @@ impl ReceivedAnswer {
     }
 }
 
-/// `OK, 28 bytes`, `0x80131384 DS_IPC_E_BAD_ENCODING`, …
+/// Writes `OK, 28 bytes`, `0x80131384 DS_IPC_E_BAD_ENCODING`, …
 impl fmt::Display for ReceivedAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, self.message()) {
@@ -234,7 +234,7 @@ impl Seen {
     }
 }
 
-/// Formatted as in the data, with the names of codes.
+/// Writes the answer as in the data, with the names of codes.
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

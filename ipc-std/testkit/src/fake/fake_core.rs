@@ -38,7 +38,7 @@ pub(super) struct FakeCore {
 
 pub(super) struct State {
     pub(super) ending: bool,
-    /// Of the profile's ports, then of the port that listens.
+    /// Which ports still suspend the runtime: those of the profile, then the port that listens.
     pub(super) suspension: Suspension<Vec<bool>>,
     pub(super) fault: Option<Fault>,
     /// Whether the runtime was suspended and is not any more.
@@ -142,7 +142,7 @@ impl FakeCore {
         Instant::now().checked_add(self.profile.client_timeout)
     }
 
-    /// Pauses, but not longer than the runtime lives.
+    /// Pauses, but ends the pause with the runtime.
     pub(super) fn pause(&self, pause: Duration) {
         let waited = self.changed.wait_timeout_while(self.state(), pause, |state| !state.ending);
         drop(waited);

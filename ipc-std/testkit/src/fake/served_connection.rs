@@ -16,9 +16,9 @@ pub(super) struct ServedConnection<'r, S> {
     pub(super) port: usize,
     pub(super) turn: &'r mut Option<Turn>,
     pub(super) fault: Option<Fault>,
-    /// Bytes written.
+    /// The number of bytes that were written.
     pub(super) written: usize,
-    /// Bytes of a trace among them.
+    /// The number of written bytes that belong to a trace.
     pub(super) streamed: usize,
     pub(super) core: &'r FakeCore,
 }

@@ -30,7 +30,7 @@ pub struct Recording<'a> {
     pub(crate) kinds: Vec<Metadata<'a>>,
     /// The events in order of time.
     pub(crate) events: Vec<Recorded<'a>>,
-    /// The rundown in the same order.
+    /// The events of the rundown, in the order of time.
     pub(crate) rundown: Vec<Recorded<'a>>,
     /// The number of events that each capture thread lost after its last one.
     pub(crate) lost: BTreeMap<u64, u32>,
