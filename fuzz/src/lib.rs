@@ -114,7 +114,7 @@ fn in_testdata(folder: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata")).join(folder)
 }
 
-/// The files of a folder of `testdata/` whose names end so, in the order of their names.
+/// Returns the files of a folder of `testdata/` whose names have one of these endings, in the order of their names.
 fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
     let files = fs::read_dir(in_testdata(folder))
         .expect("the folder exists")

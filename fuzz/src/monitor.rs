@@ -48,7 +48,7 @@ enum Operation {
         process_id: u8,
         peer: u8,
     },
-    /// The same, and the whole frame arrives.
+    /// A connection is accepted, and its whole frame arrives.
     Arrive {
         who: u8,
         process_id: u8,
@@ -59,7 +59,7 @@ enum Operation {
         at: u8,
         n: u8,
     },
-    /// Another byte arrives.
+    /// This byte arrives, whatever the frame has there.
     Corrupt {
         at: u8,
         byte: u8,
@@ -82,7 +82,7 @@ enum Operation {
     SleepLong {
         ms: u16,
     },
-    /// This number of due things is done. The processes of these runtimes have ended.
+    /// So many due steps are done. The processes of these runtimes have ended.
     OnDue {
         calls: u8,
         ended: u8,
@@ -105,7 +105,7 @@ struct Wire {
 struct Model {
     limits: MonitorLimits,
     room: usize,
-    /// The oldest first.
+    /// The connections without a frame, the oldest first.
     arriving: VecDeque<Arriving>,
     runtimes: BTreeMap<Guid, ExpectedRuntime>,
     accept_at: Option<u64>,

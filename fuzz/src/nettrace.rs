@@ -209,7 +209,7 @@ fn described(metadata: &Metadata<'_>, len: usize, version: Version, check: impl 
     }
 }
 
-/// Whether two descriptions say the same.
+/// Returns whether two descriptions have the same fields.
 fn alike(a: &Fields<'_>, b: &Fields<'_>) -> bool {
     let same = |(a, b): (nettrace::Field<'_>, nettrace::Field<'_>)| {
         a.name == b.name && same_type(a.field_type, b.field_type)
@@ -217,7 +217,8 @@ fn alike(a: &Fields<'_>, b: &Fields<'_>) -> bool {
     a.len() == b.len() && a.iter().zip(b.iter()).all(same)
 }
 
-/// Whether V4 has these types; read they are everywhere, but written under the names that V4 has.
+/// Returns whether V4 has all of these types. A reader of V4 accepts the others too, but a writer of V4 describes them
+/// by types that V4 has.
 fn before_v6(fields: &Fields<'_>) -> bool {
     fields.iter().all(|field| {
         let mut field_type = field.field_type;

@@ -150,7 +150,7 @@ fn mark(stream: &[u8]) -> SessionEnd {
 #[derive(Debug, Arbitrary)]
 enum Input {
     Stream(Vec<u8>),
-    /// With the end mark.
+    /// The stream with its end mark.
     Marked,
     Stop(u16),
     Connected,

@@ -121,7 +121,7 @@ impl Events {
     }
 }
 
-/// With slots of the caller, and with slots that grow.
+/// Checks an order with slots of the caller, and an order with slots that grow.
 fn order(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Held::default(); u.int_in_range(0..=24)?];
     let len = slots.len();
@@ -183,7 +183,7 @@ struct ThreadCount {
     lost: u64,
 }
 
-/// The documentation of [`LossCounter`] written with a map.
+/// The losses according to the documentation of [`LossCounter`], counted with a map.
 #[derive(Default)]
 struct Losses {
     threads: HashMap<u64, ThreadCount>,

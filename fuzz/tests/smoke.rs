@@ -161,7 +161,7 @@ fn rewrite_holds() {
     each_trace(rewrite);
 }
 
-/// Records with all that they may have, as they lie in a tracepoint, made of the metadata of the traces.
+/// Records with all optional parts, as a tracepoint has them, made of the metadata of the traces.
 #[test]
 fn user_events_holds() {
     each_input(user_events);

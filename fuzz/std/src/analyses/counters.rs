@@ -25,7 +25,7 @@ pub fn counters(bytes: &[u8]) {
 /// A reader, the events that it has to ignore, and the last interval that it has returned.
 struct Reading {
     reader: CounterReader,
-    /// Is asked first whether an event is of interest, as streams of samples do.
+    /// A reader that decides first whether an event is of interest, as streams of samples do.
     asking: CounterReader,
     session: Option<&'static str>,
     selections: Vec<Selection>,

@@ -38,7 +38,7 @@ fn named_stacks(trace: &[u8]) -> Vec<Vec<String>> {
     found.into_iter().map(text).collect()
 }
 
-/// All code in a list.
+/// The model: all code in a list.
 #[derive(Default)]
 struct Model {
     code: Vec<MethodCode>,
