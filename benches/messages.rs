@@ -30,7 +30,7 @@ pub fn providers() -> [Provider<'static>; 8] {
     })
 }
 
-/// Starts a session with these.
+/// Returns the request that starts a session with these providers.
 #[must_use]
 pub fn collect_tracing<'a>(providers: &'a [Provider<'a>]) -> CollectTracing2<'a> {
     CollectTracing2 {
@@ -57,7 +57,7 @@ pub fn process_info() -> ProcessInfo3<'static> {
     }
 }
 
-/// The message that these bytes are.
+/// Returns the message in these bytes.
 #[must_use]
 pub fn whole(bytes: &[u8]) -> Message<'_> {
     let Parsed::Complete { value, .. } = Message::parse(bytes).unwrap() else { unreachable!() };
