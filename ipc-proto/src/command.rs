@@ -71,7 +71,7 @@ pub trait Command: Encode {
     /// breaks no rule.
     ///
     /// # Errors
-    /// The first value that breaks a rule, in the order in which runtimes check them, with its place and the rule.
+    /// The first value that breaks a rule, in the order in which runtimes check them, with its path and the rule.
     ///
     /// ```
     /// use ipc_proto::{Command, EnablePerfMap, Violation, types::PerfMapType};

@@ -76,7 +76,7 @@ impl fmt::Display for SocketName {
 pub struct RouterSocketName {
     /// The router's process id in its own PID namespace.
     pub process_id: u32,
-    /// Its start time in seconds since 1970.
+    /// The start time of the router in seconds since 1970.
     pub start_seconds: u64,
 }
 

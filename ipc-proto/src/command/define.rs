@@ -113,7 +113,7 @@ macro_rules! commands {
             /// Checks the values: see [`Command::check`]($crate::Command::check). An unknown command breaks no rule.
             ///
             /// # Errors
-            /// The first value that breaks a rule, with its place.
+            /// The first value that breaks a rule, with its path.
             pub fn check(&self) -> Result<(), $crate::InvalidValue> {
                 $crate::command::check::check(|place| match self {
                     $(Self::$name(command) => commands!(@rules command place $($rule($($checked),*))?),)*

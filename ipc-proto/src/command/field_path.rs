@@ -3,7 +3,7 @@ use core::hash::{Hash, Hasher};
 
 use super::violation::Violation;
 
-/// The place of a value in a request: `providers[3].level`.
+/// The path of a value in a request: `providers[3].level`.
 ///
 /// Names and indexes are those that [`Message::inspect`](crate::Message::inspect) reports for the encoded request.
 ///

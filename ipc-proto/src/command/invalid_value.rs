@@ -4,7 +4,7 @@ use super::field_path::FieldPath;
 use super::violation::Violation;
 use crate::HResult;
 
-/// A value of a request that runtimes refuse: the rule that it breaks, and its place.
+/// A value of a request that runtimes refuse: the rule that it breaks, and its path.
 ///
 /// ```
 /// use ipc_proto::types::{EventLevel, Format, Provider};

@@ -360,7 +360,7 @@ const COMPARED: usize = 32;
 struct WrittenPort<'a> {
     config: Config<'a>,
     text: &'a str,
-    /// Its offset in the list.
+    /// The offset of the port in the list.
     start: usize,
     port: Option<Port<'a>>,
 }

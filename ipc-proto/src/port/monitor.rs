@@ -147,7 +147,7 @@ enum Content<C, P> {
 
 #[derive(Debug, Clone)]
 struct Phase<C> {
-    /// The connection of an idle runtime. The times count only without one.
+    /// The connection of an idle runtime. The times below count only without a connection.
     connection: Option<C>,
     /// When to check whether the process of the runtime has ended.
     check_at: u64,

@@ -30,9 +30,9 @@ pub struct Part<'p> {
     pub value: PartValue<'p>,
 }
 
-/// Receives the parts of a message, in order, and the place of the error if there is one.
+/// Receives the parts of a message, in order, and the path of the error if there is one.
 ///
-/// Every `FnMut(&Part<'_>)` is a visitor that ignores the place of the error.
+/// Every `FnMut(&Part<'_>)` is a visitor that ignores the error.
 ///
 /// ```
 /// use ipc_proto::wire::{Part, Path, Reader, Visitor, WireError};
