@@ -3,7 +3,7 @@ use core::fmt;
 
 use ipc_proto::wire::{Reader, WireError, WireErrorKind};
 
-/// An error in the bytes of a record, and its place.
+/// An error in the bytes of a record, and its offset.
 ///
 /// ```
 /// use nettrace::{DecodeErrorKind, Metadata, Version};

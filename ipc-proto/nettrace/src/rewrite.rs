@@ -192,7 +192,7 @@ impl<'s> Rewrite<'s> {
         Ok(())
     }
 
-    /// Discards the threads or metadata that the last sequence point states. This is the last place to report the
+    /// Discards the threads or metadata that the last sequence point states. This is the last time to report the
     /// losses of these threads.
     fn begin_anew(&mut self) -> Result<(), RewriteError> {
         if self.to == Version::V6 && self.forget & SequencePoint::FLUSH_THREADS != 0 {

@@ -42,9 +42,9 @@ pub(crate) struct StreamContext {
     bytes: Vec<u8>,
 }
 
-/// The places of what an event referred to when it was read.
+/// The indexes of the entries that an event referred to when it was read.
 ///
-/// Numbers may be assigned anew while an event waits for older ones; places stay.
+/// Ids may be assigned again while an event waits for older ones; indexes stay.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct References {
     metadata: u32,
@@ -371,7 +371,7 @@ impl<T> Arena<T> {
         Some(place)
     }
 
-    /// Removes the value at `place` with the next [`drop_retired`](Self::drop_retired).
+    /// Removes the value at the index `place` with the next [`drop_retired`](Self::drop_retired).
     fn retire(&mut self, place: u32) {
         let Some(entry) = self.get(place) else { return };
         let size = entry.size;

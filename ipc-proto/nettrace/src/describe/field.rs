@@ -58,7 +58,7 @@ pub(crate) mod tag {
 pub enum ArrayKind {
     /// A `u16` count, then the elements.
     Counted,
-    /// This many elements.
+    /// A fixed number of elements, which the description states.
     FixedLength(u16),
     /// A `u32`: the high half is the length in bytes, the low half the distance from the end of this field to the elements.
     RelLoc,
@@ -146,9 +146,9 @@ impl<'a> Element<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Field<'a> {
-    /// Its name; empty for an object that is the whole payload.
+    /// The name of the field; empty for an object that is the whole payload.
     pub name: Str<'a>,
-    /// Its type.
+    /// The type of the field.
     pub field_type: FieldType<'a>,
 }
 

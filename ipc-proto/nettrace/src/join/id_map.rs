@@ -30,7 +30,7 @@ use crate::join::backing::Backing;
 /// The values are in the first slots. Writers number most records 1, 2, 3: as long as ids come in this order, the slot of each
 /// is known. All other values form a digital search tree: the bits of an id, after a multiplication that spreads them,
 /// select a branch at each level. Ids have 64 bits and are different, so no value is below the 65th level. In addition each
-/// slot holds a hint, which is the place of a value whose id prefers this slot. A hint can be outdated; it is valid if the
+/// slot holds a hint, which is the slot of a value whose id prefers this slot. A hint can be outdated; it is valid if the
 /// slot that it leads to has the id.
 #[derive(Debug)]
 pub struct IdMap<B> {

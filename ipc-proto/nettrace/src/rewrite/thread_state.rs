@@ -150,7 +150,8 @@ impl ThreadState {
 
     /// Returns the thread's last number in the result, with all losses included.
     pub(super) fn last(&self, to: Version) -> u32 {
-        let mut copy = *self; // this one has still to settle
+        // The row is only a report, so the thread itself settles its losses later.
+        let mut copy = *self;
         copy.settle(0, to)
     }
 

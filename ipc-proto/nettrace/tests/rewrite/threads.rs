@@ -109,7 +109,7 @@ fn numbered(capture_thread: u64, sequence: u32, metadata_id: u32) -> Event<'stat
     Event { capture_thread, thread: capture_thread, sequence, metadata_id, sorted: true, ..Event::default() }
 }
 
-/// A sequence point that discards threads is the last place to report their losses, whether or not the source
+/// A sequence point that discards threads is the last record that can report their losses, whether or not the source
 /// reports them there.
 #[test]
 fn losses_are_reported_before_threads_are_discarded() {
