@@ -65,7 +65,7 @@ pub struct Activity {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct FunctionActivity {
-    /// Its full name.
+    /// The full name of the function.
     pub name: Arc<str>,
     /// The samples in which it is the innermost function.
     pub exclusive: Weight,
@@ -81,7 +81,7 @@ pub struct ThreadActivity {
     pub id: u64,
     /// The runtime's purpose for the thread; empty if it is unknown.
     pub name: String,
-    /// Its samples.
+    /// The samples of the thread.
     pub samples: Weight,
     /// The function that was innermost in most of its samples in managed code, or, without any, in most of the others.
     /// For all periods, that of the last one.

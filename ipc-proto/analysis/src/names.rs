@@ -84,7 +84,7 @@ pub struct Names {
     code: CodeMap,
     modules: Modules,
     frames: FrameTable,
-    /// The code that has no room.
+    /// The number of methods for which there was no room.
     dropped: u64,
     /// Whether frames are named in short.
     is_short: bool,

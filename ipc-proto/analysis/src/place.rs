@@ -1,4 +1,4 @@
-//! Lists whose places are numbers of 32 bits.
+//! Lists whose indexes have 32 bits.
 use ipc_proto::wire::to_usize;
 
 /// Returns the value at an index.

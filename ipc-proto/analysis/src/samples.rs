@@ -109,11 +109,11 @@ impl ThreadNumber {
 /// A thread of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampledThread {
-    /// Its process; 0 is the process of a trace of a runtime.
+    /// The process of the thread; 0 is the process of a trace of a runtime.
     pub process: u64,
     /// The operating system's id.
     pub id: u64,
-    /// Its name (V6), or what the runtime uses it for; empty if neither is known.
+    /// The name of the thread (V6), or the runtime's purpose for it; empty if neither is known.
     pub name: String,
 }
 
