@@ -111,8 +111,8 @@ impl Encode for Payload<'_> {
     }
 }
 
-/// Writes the request that has this code and payload, and returns its length; or 0 if it would be too long, or if the
-/// payload is not that of the command, and a fault.
+/// Writes the request that has this code and payload, and returns its length. If the request would be too long, or the
+/// payload does not fit the command, returns 0 and adds a fault to `output`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn encode_request(
     code: u32,

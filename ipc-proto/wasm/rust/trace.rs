@@ -108,7 +108,7 @@ pub unsafe extern "C" fn reader_init(reader: *mut Reader) {
         // SAFETY: so many slots follow the reader.
         unsafe { first.wrapping_add(index).write(Slot::default()) };
     }
-    // SAFETY: they were initialised; only the counter uses them, and they stay in their place as it does.
+    // SAFETY: the slots were initialised, only the counter uses them, and they do not move while the counter exists.
     let slots = unsafe { slice::from_raw_parts_mut(first, THREADS) };
     let new = Reader {
         report: Report::default(),
