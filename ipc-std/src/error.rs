@@ -178,7 +178,7 @@ pub enum Error {
         command: Code,
         /// The rule that the value breaks.
         violation: Violation,
-        /// The place of the value in the command: for example `providers[3].level`.
+        /// The path of the value in the command: for example `providers[3].level`.
         place: FieldPath,
     },
     /// The session of counters cannot be planned. Nothing was sent.

@@ -392,7 +392,7 @@ fn replay(file: &str, profile: Profile, differs: &[&str]) {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let runtime = FakeRuntime::start(Profile { ports: vec![monitor.port(true)], ..profile }).unwrap();
-    // The last connection, and those that stay open.
+    // `next` is the last connection, `kept` has those that stay open.
     let (mut next, mut kept) = (None, Vec::new());
     for line in fs::read_to_string(path).unwrap().lines() {
         let line: Value = serde_json::from_str(line).unwrap();

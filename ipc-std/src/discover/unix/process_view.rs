@@ -27,7 +27,7 @@ pub(super) struct ProcessView {
     process_id: u32,
     key: ProcessKey,
     user_id: Option<u32>,
-    /// Its directory in `/proc`, if that is readable.
+    /// The directory of the process in `/proc`, if it is readable.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     process: Option<Arc<Process>>,
 }

@@ -47,8 +47,8 @@ pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Rea
     searches.retain_mut(|search| {
         let is_local = |candidate: &Candidate| candidate.local_process_id == search.process_id;
         if !search.candidates.first().is_some_and(is_local) {
-            // It has no socket; or, in a PID namespace without its own /proc, its runtime read the start time of
-            // another process.
+            // The process has no socket; or, in a PID namespace without its own /proc, its runtime read the start time
+            // of another process.
             return true;
         }
         // Processes that are not visible may have made the other sockets.

@@ -19,7 +19,7 @@ pub enum ExpectedAnswer {
     Ok {
         /// The command.
         command: &'static CommandInfo,
-        /// Fields of its answer.
+        /// The fields of the answer.
         fields: BTreeMap<String, u64>,
     },
 }
@@ -28,18 +28,18 @@ pub enum ExpectedAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Seen {
-    /// It answered OK.
+    /// The runtime answered OK.
     Ok {
         /// The length of the whole message, if it is always the same.
         len: Option<usize>,
     },
-    /// It refused.
+    /// The runtime refused.
     Refused(HResult),
-    /// It sent bytes that are not an answer.
+    /// The runtime sent bytes that are not an answer.
     Garbage,
-    /// It closed the connection without an answer.
+    /// The runtime closed the connection without an answer.
     Closes,
-    /// It did not answer.
+    /// The runtime did not answer.
     Waits,
     /// The process ended.
     Dies,

@@ -53,7 +53,7 @@ pub(super) struct State {
     pub(super) next_connection: u64,
 }
 
-/// A session with a stream, or with a descriptor in its place.
+/// A session with a stream, or with a descriptor instead.
 #[derive(Default)]
 pub(super) struct FakeSession {
     /// Whether a client has stopped the session.
