@@ -74,7 +74,7 @@ fn request(request: Request<'_>) {
     }
 }
 
-/// Checks that the place of an invalid value is one in the message, and that the value there breaks the rule.
+/// Checks that the path of an invalid value leads to a value of the message, and that this value breaks the rule.
 fn check_place(message: &[u8], invalid: &InvalidValue) {
     let place = invalid.place.to_string();
     let (mut numbers, mut found) = (Vec::new(), None);
@@ -83,7 +83,7 @@ fn check_place(message: &[u8], invalid: &InvalidValue) {
         if let PartValue::Number { number, .. } = part.value {
             numbers.push((path.clone(), number));
         }
-        // A list is no part, so the place of its error is that of the parts inside of it.
+        // A list is no part, so the path of its error is the beginning of the paths of its elements.
         if path == place || path.strip_prefix(&place).is_some_and(|inner| inner.starts_with(['.', '['])) {
             found = Some(match part.value {
                 PartValue::Text(text) => text.units().next().is_none_or(|unit| unit == 0),

@@ -18,7 +18,7 @@ pub fn stores(bytes: &[u8]) {
     };
 }
 
-/// Returns a number: a neighbour of others, one that prefers the place of others, one far below others in the tree of a
+/// Returns a number: a neighbour of others, one that prefers the slot of others, one far below others in the tree of a
 /// table, or any.
 fn key(u: &mut Unstructured<'_>) -> Result<u64> {
     /// The inverse of the factor by which a table spreads numbers.

@@ -245,7 +245,7 @@ impl Out {
         self.line(checked.map_or_else(|error| HResult::from(error).0, |_| 0));
     }
 
-    /// Writes the rule of a refused value without its place, as C has it.
+    /// Writes the rule of a refused value without the path of the value, as C has it.
     fn checked(&mut self, what: &str, checked: &Result<Request<'_>, RequestError<'_>>) {
         match checked {
             Err(RequestError::Violation { violation, .. }) => self.error(what, violation),

@@ -129,7 +129,7 @@ fn texts(sample: &OwnedSample) -> [&str; 6] {
     [provider, provider_version, name, display_name, unit, tag_text].map(String::as_str)
 }
 
-/// Returns all samples. The fields of made-up events have known places.
+/// Returns all samples. In made-up events, the fields are where `check_fields` expects them.
 fn check_readers(trace: &[u8], is_made_up: bool) -> Vec<OwnedSample> {
     let selections: Vec<Selection> =
         ["Lab.*", "Shop/requests", "EventCounters\\System.Runtime", "Meters\\a*", "system.runtime/CPU-usage"]

@@ -82,7 +82,7 @@ impl Model {
         if code.size == 0 || end(code) <= code.start {
             return;
         }
-        // Code of another module is other code, so the number of the module contains the place.
+        // Code of another module is other code, so the number of the module contains the index of its name.
         let code = MethodCode { module: code.module | (self.place(code) as u64) << 32, ..code.clone() };
         let is_same = |known: &MethodCode| {
             (known.start, end(known), known.module, &known.name)
@@ -95,7 +95,7 @@ impl Model {
         self.code.push(code);
     }
 
-    /// Returns the place of the name of the module among those of its id.
+    /// Returns the index of the name of the code's module, among all names that the id of the module has had.
     fn place(&self, code: &MethodCode) -> usize {
         let modules = self.modules.iter().find(|(id, _)| *id == code.module);
         modules.map_or(0, |(_, names)| names.len().saturating_sub(1))
