@@ -74,7 +74,7 @@ fn carry(from: &mut impl Exchange, to: &mut impl Exchange) {
     }
 }
 
-/// A question and its answer, from a `Call` to a `Serve` and back: the process that answered.
+/// Sends a request from a `Call` to a `Serve` and the answer back; returns the process id in the answer.
 pub fn exchange(buffers: &mut [[u8; 4096]; 3], info: &ProcessInfo3<'_>) -> u64 {
     let [tool, receive, send] = buffers;
     let mut call = Call::new(&GetProcessInfo3 {}, tool).unwrap();
