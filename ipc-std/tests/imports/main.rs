@@ -116,7 +116,7 @@ fn repeated_type_names(are_unchecked: bool) -> String {
 }
 
 /// Packages in which names still repeat.
-const UNCHECKED: [&str; 2] = ["ipc-proto/analysis/src/lib.rs", TOOL];
+const UNCHECKED: [&str; 2] = ["ipc-proto/analysis/src/lib.rs", "ipc-std/cli/src/main.rs"];
 
 #[test]
 fn a_name_is_one_type_in_a_package() {
