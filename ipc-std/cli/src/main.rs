@@ -90,7 +90,7 @@ mod output {
     pub(crate) mod output_file;
     pub(crate) mod printable;
     pub(crate) mod rows;
-    pub(crate) mod scroll;
+    pub(crate) mod screen_table;
     pub(crate) mod signals;
     pub(crate) mod stderr;
     pub(crate) mod stdout;

@@ -20,7 +20,7 @@ use crate::output::failure::Failure;
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
 use crate::output::printable::json_line;
-use crate::output::scroll::Request;
+use crate::output::screen_table::Request;
 use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
 use crate::process::connection_args::ConnectionArgs;
@@ -279,7 +279,7 @@ impl Loop<'_> {
             "{}, {} lost\n{}",
             view::rates(view.activity(period)).join(", "),
             self.lost(period, view),
-            view.header()
+            view.heading(usize::MAX)
         )?;
         writeln!(out, " ({})", view.basis())?;
         rows.iter().try_for_each(|row| writeln!(out, "{}", view::row_line(row, usize::MAX)))?;

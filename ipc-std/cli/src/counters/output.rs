@@ -21,7 +21,7 @@ use super::table::Table;
 use crate::output::failure::Failure;
 use crate::output::full_screen::FullScreen;
 use crate::output::printable::json_line;
-use crate::output::scroll;
+use crate::output::screen_table;
 use crate::output::threads::{lock, spawn};
 
 /// Where samples go.
@@ -107,7 +107,7 @@ impl Output {
         match self {
             Self::Table(table, screen) => {
                 while let Some(key) = screen.next_key()? {
-                    if table.key(key) == scroll::Request::Quit {
+                    if table.key(key) == screen_table::Request::Quit {
                         return Ok(true);
                     }
                 }
