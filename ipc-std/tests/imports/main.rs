@@ -169,6 +169,12 @@ fn every_kind_of_import_is_found() {
     ] {
         assert_eq!(uses(text), expected, "{text}");
     }
+    write("lib.rs", "macro_rules! list { ($($m:ident)*) => { $(mod $m;)* } } list! { a b other }");
+    write("a.rs", "");
+    write("b.rs", "");
+    let files = Graph::read(&folder.path().join("lib.rs")).uses.into_keys();
+    assert_eq!(files.collect::<Vec<_>>(), ["a.rs", "b.rs", "lib.rs"].map(PathBuf::from));
+    write("lib.rs", "mod a; mod b; mod c;");
     write("a.rs", "use crate::b::B; pub fn f() {}");
     write("b.rs", "use crate::c::c; pub struct B;");
     write("c.rs", "pub fn c() { crate::a::f() }");
