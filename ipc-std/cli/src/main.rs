@@ -136,9 +136,13 @@ mod recording {
 /// Stacks of a trace: what counts in them, their names, and the files that show them.
 mod stacks {
     pub(crate) mod clock_args;
-    pub(crate) mod flame_page;
+    mod differential;
+    mod flame_page;
+    mod output;
+    mod outputs;
     pub(crate) mod stack_names;
     pub(crate) mod stacks_file;
+    mod text_writer;
 }
 
 use std::process::ExitCode;
