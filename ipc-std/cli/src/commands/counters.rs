@@ -14,7 +14,7 @@ use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample,
 use crate::args::socket_path;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
-use crate::counters::lines::{Lines, Style};
+use crate::counters::lines::{LineFormat, SampleLines};
 use crate::counters::output::{self, Output, Prometheus};
 use crate::counters::prometheus::Exposition;
 use crate::counters::table::Table;
@@ -104,7 +104,7 @@ pub(crate) struct Args {
     csv: bool,
     /// Write the text format of Prometheus, or OTLP as lines of JSON
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["csv", "json"])]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     /// Write the text format of Prometheus to FILE after each interval, replacing it in one step; - is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["csv", "json", "serve"])]
     output: Option<PathBuf>,
@@ -126,7 +126,7 @@ pub(crate) struct Args {
 
 /// A format for other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ExportFormat {
     Prometheus,
     OtlpJson,
 }
@@ -224,7 +224,7 @@ impl Args {
     /// Returns where the samples go.
     fn output(&self, has_all: bool, is_live: bool, globals: &Globals) -> Result<Output, Failure> {
         let stdout = || unbuffered_stdout().map(BufWriter::new);
-        let is_prometheus = self.format == Some(Format::Prometheus);
+        let is_prometheus = self.format == Some(ExportFormat::Prometheus);
         if !is_prometheus && (self.output.is_some() || (self.serve.is_some() && self.format.is_some())) {
             let message = "--output requires --format prometheus, and --serve serves no other format";
             return Err(Failure::new(Kind::Usage, message));
@@ -237,25 +237,25 @@ impl Args {
             return Ok(Output::Prometheus(exposition, Prometheus::Served));
         }
         Ok(match (self.format, self.file()) {
-            (Some(Format::Prometheus), Some(path)) => {
+            (Some(ExportFormat::Prometheus), Some(path)) => {
                 // Each write after the first one replaces a file of this command.
                 self.connection.wire_log.overwrite.check(path)?;
                 Output::Prometheus(exposition(), Prometheus::File(path.to_owned()))
             }
-            (Some(Format::Prometheus), None) => {
+            (Some(ExportFormat::Prometheus), None) => {
                 Output::Prometheus(exposition(), Prometheus::Stdout(stdout()?))
             }
-            (Some(Format::OtlpJson), _) => Output::Otlp(Box::default(), stdout()?),
+            (Some(ExportFormat::OtlpJson), _) => Output::Otlp(Box::default(), stdout()?),
             (None, _) => {
                 let style = match (self.csv, globals.json) {
-                    (true, _) => Style::Csv,
-                    (_, true) => Style::Json,
-                    _ => Style::Text,
+                    (true, _) => LineFormat::Csv,
+                    (_, true) => LineFormat::Json,
+                    _ => LineFormat::Text,
                 };
-                if is_live && style == Style::Text && full_screen::is_available() {
+                if is_live && style == LineFormat::Text && full_screen::is_available() {
                     return Ok(Output::Table(Box::new(Table::new(has_all)), FullScreen::enter()?));
                 }
-                Output::Lines(Lines::new(style, stdout()?, has_all))
+                Output::SampleLines(SampleLines::new(style, stdout()?, has_all))
             }
         })
     }
@@ -281,7 +281,7 @@ impl Args {
     fn end(&self) -> Option<Duration> {
         const INTERVALS: u32 = 2;
         let is_once =
-            self.format == Some(Format::Prometheus) && self.file().is_none() && self.serve.is_none();
+            self.format == Some(ExportFormat::Prometheus) && self.file().is_none() && self.serve.is_none();
         let once = || self.interval().saturating_mul(INTERVALS).saturating_add(Duration::from_millis(500));
         self.duration.or_else(|| (is_once && self.until.is_empty()).then(once))
     }

@@ -11,12 +11,12 @@ use super::units::{plain, with_unit};
 use crate::output::columns::{aligned_right, cut_middle};
 use crate::output::full_screen::{Line, Style};
 use crate::output::printable::{printable, printable_name};
-use crate::output::screen_table::{Column, Columns, Footer, Frame, Request, ScreenTable};
+use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
 
 /// The rows of the table, and what the keys have selected.
 #[derive(Default)]
 pub(crate) struct Table {
-    rows: BTreeMap<Key, Row>,
+    rows: BTreeMap<RowKey, Row>,
     shows_process: bool,
     sort: Sort,
     filter: String,
@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 /// Process, provider, name and tags, system and instrument.
-type Key = (Process, String, String, String, System, u32);
+type RowKey = (Process, String, String, String, System, u32);
 
 struct Row {
     unit: String,
@@ -184,7 +184,7 @@ impl Table {
         } else {
             self.note.clone()
         };
-        let frame = Frame {
+        let frame = TableFrame {
             head: vec![(Style::Bold, columns.row(&[&self.title(rows.len()), "", ""], width))],
             heading: columns.heading(&["COUNTER", &numbers, "LAST MINUTE"], width),
             footer: Footer::AfterRows(footer),

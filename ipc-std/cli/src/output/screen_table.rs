@@ -16,7 +16,7 @@ pub(crate) struct ScreenTable {
 
 /// The lines of a table around its rows.
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub(crate) struct TableFrame {
     /// The lines above the heading.
     pub(crate) head: Vec<Line>,
     pub(crate) heading: String,
@@ -130,11 +130,11 @@ impl ScreenTable {
     pub(crate) fn lines(
         &mut self,
         (width, height): (usize, usize),
-        frame: Frame,
+        frame: TableFrame,
         len: usize,
         rows: impl FnOnce(usize, usize) -> Vec<String>,
     ) -> Vec<Line> {
-        let Frame { head: mut lines, heading, footer } = frame;
+        let TableFrame { head: mut lines, heading, footer } = frame;
         lines.push((Style::Reverse, heading));
         let has_footer = !matches!(footer, Footer::None);
         let room = height.saturating_sub(lines.len()).saturating_sub(usize::from(has_footer));

@@ -8,7 +8,7 @@ use super::flame_page::Recording;
 
 /// A kind of file that `flame` writes.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct StacksOutput {
     /// The value of `--format`.
     pub(super) name: &'static str,
     /// The end of the name of a file that has this format without `--format`.
@@ -62,7 +62,7 @@ pub(super) struct InTime<'r> {
     pub(super) unix_start: i128,
 }
 
-impl Output {
+impl StacksOutput {
     /// Returns the clocks that a file has for the chosen one.
     pub(super) fn clocks(&self, chosen: &Clock) -> Vec<Clock> {
         match self.clocks {

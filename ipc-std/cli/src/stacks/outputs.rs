@@ -1,5 +1,5 @@
 //! The list of the outputs of `flame`.
-use super::output::Output;
+use super::output::StacksOutput;
 
 /// Declares the modules of outputs, each with its `OUTPUT`, and lists them.
 macro_rules! outputs {
@@ -7,7 +7,7 @@ macro_rules! outputs {
         $(mod $module;)*
 
         /// All outputs, in the order of the help.
-        pub(super) static ALL: &[&Output] = &[$(&$module::OUTPUT,)*];
+        pub(super) static ALL: &[&StacksOutput] = &[$(&$module::OUTPUT,)*];
     };
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::clock_args::{self, ClockArgs};
 use super::flame_page::{Recording, has_weights};
-use super::output::{AddedUp, Clocks, InTime, Output, Writer};
+use super::output::{AddedUp, Clocks, InTime, StacksOutput, Writer};
 use super::outputs;
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
@@ -43,7 +43,7 @@ pub(crate) struct StacksFileArgs {
 
 /// A value of `--format`.
 #[derive(Debug, Clone, Copy)]
-struct Format(&'static Output);
+struct Format(&'static StacksOutput);
 
 impl FromStr for Format {
     type Err = String;
@@ -64,7 +64,7 @@ impl Format {
     /// Returns the format that the name of a file states.
     fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.to_string_lossy();
-        let is_suffix = |output: &&&Output| output.suffix.is_some_and(|suffix| name.ends_with(suffix));
+        let is_suffix = |output: &&&StacksOutput| output.suffix.is_some_and(|suffix| name.ends_with(suffix));
         let found = outputs::ALL.iter().find(is_suffix);
         found.map(|output| Self(output)).ok_or_else(|| {
             let suffixes: Vec<_> = outputs::ALL.iter().filter_map(|output| output.suffix).collect();
@@ -134,7 +134,7 @@ impl StacksFileArgs {
 pub(crate) struct StacksFile<'a> {
     path: &'a Path,
     overwrite: &'a OverwriteArgs,
-    format: &'static Output,
+    format: &'static StacksOutput,
     clock: Clock,
     /// Whether another clock will do for a page that shows several.
     is_any_clock: bool,

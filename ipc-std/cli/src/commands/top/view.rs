@@ -13,7 +13,7 @@ use super::message::Period;
 use crate::output::columns::cut_end;
 use crate::output::full_screen::{Line, Style};
 use crate::output::printable::printable;
-use crate::output::screen_table::{Column, Columns, Footer, Frame, Request, ScreenTable};
+use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
 use crate::process::process_name;
 
 /// What to show of a period.
@@ -266,7 +266,7 @@ impl Screen {
             true => Footer::AtBottom(wrapped(&self.footer(), width, 1).concat()),
             false => Footer::None,
         };
-        let frame = Frame { head: lines, heading, footer };
+        let frame = TableFrame { head: lines, heading, footer };
         let (view, local) = (self.view, self.local);
         self.table.lines((width, height), frame, view.len(period), |skip, room| {
             let rows = view.rows(period, local, skip, room);

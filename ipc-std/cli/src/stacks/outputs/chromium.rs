@@ -1,10 +1,10 @@
 //! Trace events for Perfetto and Chromium.
 use std::io::{self, Write};
 
-use crate::stacks::output::{Clocks, InTime, Output, Writer};
+use crate::stacks::output::{Clocks, InTime, StacksOutput, Writer};
 use crate::stacks::text_writer::TextWriter;
 
-pub(super) static OUTPUT: Output = Output {
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "chromium",
     suffix: Some(".chromium.json"),
     help: ".chromium.json: trace events for ui.perfetto.dev and Chromium, of --thread-time (the default) or --contention",

@@ -1,9 +1,9 @@
 //! A profile for the Firefox profiler.
 use std::io::{self, Write};
 
-use crate::stacks::output::{Clocks, InTime, Output, Writer};
+use crate::stacks::output::{Clocks, InTime, StacksOutput, Writer};
 
-pub(super) static OUTPUT: Output = Output {
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "firefox",
     suffix: Some(".firefox.json"),
     help: ".firefox.json: for profiler.firefox.com, in the order of time",

@@ -5,10 +5,10 @@ use nettrace_analysis::call_tree::CallTree;
 use nettrace_analysis::samples::{Clock, Samples};
 
 use crate::stacks::differential::differential;
-use crate::stacks::output::{AddedUp, Clocks, Output, Writer};
+use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 use crate::stacks::text_writer::TextWriter;
 
-pub(super) static OUTPUT: Output = Output {
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "folded",
     suffix: Some(".folded"),
     help: ".folded: a stack a line, for flamegraph.pl and inferno",

@@ -2,9 +2,9 @@
 use std::io::{self, Write};
 
 use crate::stacks::flame_page;
-use crate::stacks::output::{AddedUp, Clocks, Output, Writer};
+use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 
-pub(super) static OUTPUT: Output = Output {
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "html",
     suffix: Some(".html"),
     help: ".html: one page for a browser, with zoom, search, and a choice of clocks and threads",

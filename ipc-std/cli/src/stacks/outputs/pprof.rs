@@ -5,9 +5,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use nettrace_analysis::formats::Profile;
 
-use crate::stacks::output::{AddedUp, Clocks, Output, Writer};
+use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 
-pub(super) static OUTPUT: Output = Output {
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "pprof",
     suffix: Some(".pb.gz"),
     help: ".pb.gz: for pprof, with the thread of each stack as labels",

@@ -2,10 +2,10 @@
 use std::io::{self, Write};
 
 use super::speedscope_sampled;
-use crate::stacks::output::{Clocks, InTime, Output, Writer};
+use crate::stacks::output::{Clocks, InTime, StacksOutput, Writer};
 use crate::stacks::text_writer::TextWriter;
 
-pub(super) static OUTPUT: Output = Output {
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "speedscope",
     suffix: Some(".speedscope.json"),
     help: ".speedscope.json: for www.speedscope.app, by thread; in the order of time with --thread-time and --contention",

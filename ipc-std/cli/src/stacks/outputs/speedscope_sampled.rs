@@ -3,10 +3,10 @@ use std::io::{self, Write};
 
 use nettrace_analysis::formats::Profile;
 
-use crate::stacks::output::{AddedUp, Clocks, Output, Writer};
+use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 use crate::stacks::text_writer::TextWriter;
 
-pub(super) static OUTPUT: Output = Output {
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "speedscope-sampled",
     suffix: None,
     help: "The same, always with stacks that are added up",

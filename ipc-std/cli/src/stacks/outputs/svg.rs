@@ -8,10 +8,10 @@ use nettrace_analysis::samples::{Clock, Samples, Unit};
 
 use crate::output::printable::printable_name;
 use crate::stacks::differential::differential;
-use crate::stacks::output::{AddedUp, Clocks, Output, Writer};
+use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 use crate::stacks::stack_names::STACK_LIMIT;
 
-pub(super) static OUTPUT: Output = Output {
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "svg",
     suffix: Some(".svg"),
     help: ".svg: a flame graph for a browser, with zoom and search",
