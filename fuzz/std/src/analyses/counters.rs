@@ -6,8 +6,8 @@ use nettrace_analysis::counters::{
     Selection, System,
 };
 
-use super::each_event;
 use super::made_up_counters::trace;
+use super::traces::each_event;
 
 /// Checks that readers of counters agree with each other, that a sample is unchanged after it was copied, and that
 /// [`LatestSamples`] equals a map and keeps its limit.

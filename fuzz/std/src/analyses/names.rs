@@ -6,7 +6,7 @@ use nettrace_analysis::samples::{Clock, Samples};
 use nettrace_analysis::{StackId, Stacks};
 
 use super::made_up_events::{MadeUp, MethodCode, Naming};
-use super::{clocks, each_event, samples_of, trace_of};
+use super::traces::{clocks, each_event, samples_of, trace_of};
 
 /// Checks that frames have the names that a simple list of all code gives them, and that the parts of a call tree agree
 /// with each other: totals, top functions, callers, callees and folded stacks.
