@@ -135,28 +135,13 @@ fn no_file_imports_the_hub_above_it() {
     assert_eq!(exceptions.len(), TYPES_ABOVE_THEIR_PARTS.len(), "only these are needed: {exceptions:?}");
 }
 
-/// Returns the names that several types of a package have, in packages that are [`UNCHECKED`] or in the others.
-fn repeated_type_names(are_unchecked: bool) -> String {
-    let packages = PACKAGES.iter().filter(|(root, _)| UNCHECKED.contains(root) == are_unchecked);
-    let repeated = packages.map(|(root, _)| {
+#[test]
+fn a_name_is_one_type_in_a_package() {
+    let repeated = PACKAGES.iter().map(|(root, _)| {
         let names = type_names::repeated(repository().join(root).parent().unwrap());
         names.lines().map(|name| format!("{root}: {name}\n")).collect::<String>()
     });
-    repeated.collect()
-}
-
-/// Packages in which names still repeat.
-const UNCHECKED: [&str; 2] = ["ipc-proto/analysis/src/lib.rs", "ipc-std/cli/src/main.rs"];
-
-#[test]
-fn a_name_is_one_type_in_a_package() {
-    assert_eq!(repeated_type_names(false), "");
-}
-
-#[test]
-#[ignore = "names still repeat there"]
-fn a_name_is_one_type_in_the_tool_and_the_analysis() {
-    assert_eq!(repeated_type_names(true), "");
+    assert_eq!(repeated.collect::<String>(), "");
 }
 
 /// The test itself notices each kind of type, wherever it is.
