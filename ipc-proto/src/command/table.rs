@@ -9,7 +9,7 @@
 //!    what the `FakeRuntime` answers (`Respond` in `ipc-std/testkit/src/fake/answers.rs`), and for a new type of response
 //!    which numbers the conformance kit compares (`ipc-std/testkit/src/conformance/answer.rs`).
 //! 3. Run `cargo test -p ipc-proto`. The tests ask for a recorded request and response in `testdata/messages/`
-//!    (`BLESS=1` writes the text beside each), and for the command's line in the `README.md` of the repository.
+//!    (`BLESS=1` writes the text beside each), and for the command's line in `ipc-proto/README.md`.
 //! 4. Run `cargo test -p ipc-testkit --test conformance`. It asks for the cases of the command in
 //!    `ipc-std/testkit/src/conformance/cases.jsonl`.
 //!
