@@ -14,6 +14,7 @@
 mod graph;
 mod modules;
 mod packages;
+mod page;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
