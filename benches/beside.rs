@@ -158,7 +158,7 @@ fn measure(bytes: &[u8], file: &str, others: &[Other], runs: usize) -> Vec<Row> 
     rows
 }
 
-/// The table, as Markdown.
+/// The results as a table in Markdown.
 #[derive(Default)]
 struct Table(String);
 

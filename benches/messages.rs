@@ -30,7 +30,7 @@ pub fn providers() -> [Provider<'static>; 8] {
     })
 }
 
-/// Starts a session with these.
+/// Returns the request that starts a session with these providers.
 #[must_use]
 pub fn collect_tracing<'a>(providers: &'a [Provider<'a>]) -> CollectTracing2<'a> {
     CollectTracing2 {
@@ -57,7 +57,7 @@ pub fn process_info() -> ProcessInfo3<'static> {
     }
 }
 
-/// The message that these bytes are.
+/// Returns the message in these bytes.
 #[must_use]
 pub fn whole(bytes: &[u8]) -> Message<'_> {
     let Parsed::Complete { value, .. } = Message::parse(bytes).unwrap() else { unreachable!() };
@@ -74,7 +74,7 @@ fn carry(from: &mut impl Exchange, to: &mut impl Exchange) {
     }
 }
 
-/// A question and its answer, from a `Call` to a `Serve` and back: the process that answered.
+/// Sends a request from a `Call` to a `Serve` and the answer back; returns the process id in the answer.
 pub fn exchange(buffers: &mut [[u8; 4096]; 3], info: &ProcessInfo3<'_>) -> u64 {
     let [tool, receive, send] = buffers;
     let mut call = Call::new(&GetProcessInfo3 {}, tool).unwrap();

@@ -22,7 +22,7 @@ use ipc_std::{Monitor, MonitorEvent};
 use ipc_testkit::{FakePort, FakeRuntime, Profile};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Longer than anything takes.
+/// A limit that is longer than any step takes.
 const LONG: Duration = Duration::from_secs(60);
 
 fn main() {

@@ -87,12 +87,12 @@ fn late(timestamps: impl Iterator<Item = u64>) -> u64 {
 struct SeenEvent {
     timestamp: u64,
     header: Vec<u8>,
-    /// The records that it refers to.
+    /// The records that the event refers to.
     context: Vec<u8>,
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Seen {
+struct Assembled {
     events: Vec<SeenEvent>,
     late: u64,
     /// The number of skipped blocks.
@@ -101,8 +101,12 @@ struct Seen {
     numbers: String,
 }
 
-fn read(mut assembler: EventAssembler, mut bytes: &[u8], mut sizes: impl Iterator<Item = usize>) -> Seen {
-    let mut seen = Seen::default();
+fn read(
+    mut assembler: EventAssembler,
+    mut bytes: &[u8],
+    mut sizes: impl Iterator<Item = usize>,
+) -> Assembled {
+    let mut seen = Assembled::default();
     loop {
         match assembler.advance() {
             Progress::Event => {

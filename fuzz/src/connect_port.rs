@@ -101,7 +101,7 @@ fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 #[derive(Debug, Arbitrary)]
 enum Monitor {
     IsAbsent,
-    /// Receives this number of bytes, and closes.
+    /// The monitor receives this number of bytes, and closes the connection.
     Receives(u8),
     HangsUp,
     Resumes,

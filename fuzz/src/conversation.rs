@@ -161,7 +161,7 @@ impl Scene<'_> {
                 return assert!(answered.len() < sent.len());
             }
         };
-        // The message of a refusal is decoded for one command only.
+        // The message of a refusal is decoded for `GenerateCoreDump3` only.
         let has_message = C::NAME == "GenerateCoreDump3" || sent[16..18] == [0xff, 0];
         let expected = if has_message { sent } else { [&sent[..14], &[24, 0], &sent[16..24]].concat() };
         assert_eq!(decoded, Ok(expected));

@@ -35,7 +35,7 @@ fn wish(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     }
 }
 
-/// What the runtime sends on the current connection, and what of the command has arrived.
+/// The bytes that the runtime sends on the current connection, and the received part of the command.
 #[derive(Default)]
 struct Connection {
     request: Vec<u8>,

@@ -104,7 +104,7 @@ fn made_up(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     }
     let mut old: OldRequest<'_> = u.arbitrary()?;
     if u.arbitrary()? {
-        // Message types at and next to the valid ones.
+        // Message types that are valid, and those next to them.
         old.message_type = OldMessageType(u.int_in_range(1023..=1027)?);
         old.process_id = u.int_in_range(0..=1)?;
     }

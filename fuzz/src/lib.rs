@@ -59,7 +59,7 @@ pub use trace::trace;
 pub use user_events::user_events;
 pub use work::work;
 
-/// A property: what must hold for these bytes.
+/// A property: a function that panics if the property does not hold for these bytes.
 pub type Property = fn(&[u8]);
 
 macro_rules! properties {
@@ -76,24 +76,24 @@ properties! {
 /// A file of `testdata/`.
 #[derive(Debug)]
 pub struct Vector {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Its text, comments and all.
+    /// The text of the file, with its comments.
     pub text: String,
-    /// The bytes that it stands for.
+    /// The bytes that the text stands for.
     pub bytes: Vec<u8>,
 }
 
 /// A trace of `testdata/nettrace/`.
 #[derive(Debug)]
 pub struct RecordedTrace {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The name of its file.
+    /// The name of the file.
     pub name: String,
-    /// All of it.
+    /// The content of the file.
     pub bytes: Vec<u8>,
-    /// What an independent reader counted in it: JSON.
+    /// The numbers that an independent reader counted in the trace, as JSON.
     pub expected: String,
 }
 
@@ -114,7 +114,7 @@ fn in_testdata(folder: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata")).join(folder)
 }
 
-/// The files of a folder of `testdata/` whose names end so, in the order of their names.
+/// Returns the files of a folder of `testdata/` whose names have one of these endings, in the order of their names.
 fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
     let files = fs::read_dir(in_testdata(folder))
         .expect("the folder exists")
@@ -135,7 +135,7 @@ pub fn testdata(folder: &str) -> Vec<Vector> {
     files(folder, &["hex"]).into_iter().map(read).collect()
 }
 
-/// What fuzzing has kept for a target, in `testdata/corpus/`: an input a line.
+/// Returns the inputs that fuzzing has kept for a target, in `testdata/corpus/`: one for each line.
 #[must_use]
 pub fn corpus(target: &str) -> Vec<Vec<u8>> {
     let file = in_testdata(&format!("corpus/{target}.txt"));
@@ -144,7 +144,7 @@ pub fn corpus(target: &str) -> Vec<Vec<u8>> {
     text.lines().map(|line| (0..line.len()).step_by(2).map(|at| byte(line, at)).collect()).collect()
 }
 
-/// What a target has found, in `testdata/regressions/`, in the order of the names.
+/// Returns the inputs for which a target has failed, in `testdata/regressions/`, in the order of the names.
 #[must_use]
 pub fn regressions(target: &str) -> Vec<Vector> {
     let folder = format!("regressions/{target}");

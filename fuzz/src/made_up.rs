@@ -100,7 +100,7 @@ pub(crate) fn made_up(
                 put(out, writer.thread(number, [ThreadEntry::ThreadId(number + 100)]));
                 threads[thread] = 0;
             }
-            // A new thread has the id.
+            // A new thread gets the id of one that ended.
             3 if makes_sense => {
                 if threads[thread] != 0 {
                     threads[thread] = 0;

@@ -74,7 +74,7 @@ fn request(request: Request<'_>) {
     }
 }
 
-/// Checks that the place of an invalid value is one in the message, and that the value there breaks the rule.
+/// Checks that the path of an invalid value leads to a value of the message, and that this value breaks the rule.
 fn check_place(message: &[u8], invalid: &InvalidValue) {
     let place = invalid.place.to_string();
     let (mut numbers, mut found) = (Vec::new(), None);
@@ -83,7 +83,7 @@ fn check_place(message: &[u8], invalid: &InvalidValue) {
         if let PartValue::Number { number, .. } = part.value {
             numbers.push((path.clone(), number));
         }
-        // A list has no part of its own.
+        // A list is no part, so the path of its error is the beginning of the paths of its elements.
         if path == place || path.strip_prefix(&place).is_some_and(|inner| inner.starts_with(['.', '['])) {
             found = Some(match part.value {
                 PartValue::Text(text) => text.units().next().is_none_or(|unit| unit == 0),
@@ -156,7 +156,7 @@ pub(crate) fn value<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [
     }
 }
 
-/// The wire form, written with exactly the room it needs, with a byte less, and in two pieces.
+/// Returns the wire form, after writing it with exactly the room that it needs, with a byte less, and in two pieces.
 pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
     let len = value.encoded_len();
     let mut buf = vec![0xa5; len];
@@ -208,7 +208,7 @@ fn texts(a: Text<'_>, b: Text<'_>) {
     }
 }
 
-/// A text in every form there is: from the wire, as UTF-16, owned, and as UTF-8 if it has one.
+/// A text in every form: from the wire, as UTF-16, owned, and as UTF-8 if it is valid.
 struct Forms {
     wire: Vec<u8>,
     units: Vec<u16>,
@@ -228,7 +228,7 @@ impl Forms {
         Self { wire: encoded(&text), units, utf8: exact.and(utf8), owned }
     }
 
-    /// What a text is compared by.
+    /// Returns the content by which texts are compared.
     fn key(&self) -> Option<&[u16]> {
         (!self.owned.as_text().is_null()).then_some(&self.units)
     }

@@ -48,7 +48,7 @@ enum Operation {
         process_id: u8,
         peer: u8,
     },
-    /// The same, and the whole frame arrives.
+    /// A connection is accepted, and its whole frame arrives.
     Arrive {
         who: u8,
         process_id: u8,
@@ -59,7 +59,7 @@ enum Operation {
         at: u8,
         n: u8,
     },
-    /// Another byte arrives.
+    /// This byte arrives, whatever the frame has there.
     Corrupt {
         at: u8,
         byte: u8,
@@ -82,7 +82,7 @@ enum Operation {
     SleepLong {
         ms: u16,
     },
-    /// This number of due things is done. The processes of these runtimes have ended.
+    /// So many due steps are done. The processes of these runtimes have ended.
     OnDue {
         calls: u8,
         ended: u8,
@@ -105,9 +105,9 @@ struct Wire {
 struct Model {
     limits: MonitorLimits,
     room: usize,
-    /// The oldest first.
+    /// The connections without a frame, the oldest first.
     arriving: VecDeque<Arriving>,
-    runtimes: BTreeMap<Guid, Runtime>,
+    runtimes: BTreeMap<Guid, ExpectedRuntime>,
     accept_at: Option<u64>,
 }
 
@@ -118,7 +118,7 @@ struct Arriving {
     deadline: u64,
 }
 
-struct Runtime {
+struct ExpectedRuntime {
     process_id: u64,
     peer: u8,
     phase: Phase,
@@ -131,7 +131,7 @@ enum Phase {
     Disconnected { check_at: u64, left_at: u64 },
 }
 
-impl Runtime {
+impl ExpectedRuntime {
     fn entry(&self, cookie: Guid) -> RuntimeEntry<u8> {
         RuntimeEntry { cookie, process_id: self.process_id, peer: self.peer }
     }
@@ -190,8 +190,9 @@ impl Model {
             }
             let runtime_cookie = Guid(received[8..24].try_into().expect("16 bytes"));
             let process_id = u64::from_le_bytes(received[24..32].try_into().expect("8 bytes"));
-            let before =
-                self.runtimes.insert(runtime_cookie, Runtime { process_id, peer, phase: Phase::Idle(id) });
+            let before = self
+                .runtimes
+                .insert(runtime_cookie, ExpectedRuntime { process_id, peer, phase: Phase::Idle(id) });
             let stale = before.as_ref().and_then(|before| before.phase.id());
             return Some(Change::Arrived { runtime_cookie, first: before.is_none(), stale });
         }
@@ -402,7 +403,7 @@ impl Pair {
             let idle = phase.and_then(Phase::id).map(|id| (self.wires[id].token, id));
             assert_eq!(self.port.idle(&cookie).map(|(token, id)| (token, *id)), idle);
         }
-        // Each connection is in at most one place, and only its own token leads to it.
+        // Each connection has at most one slot, and only its own token leads to it.
         for (id, wire) in self.wires.iter().enumerate() {
             let is_arriving = model.arriving.iter().any(|arriving| arriving.id == id);
             let is_idle = model.runtimes.values().any(|runtime| runtime.phase == Phase::Idle(id));

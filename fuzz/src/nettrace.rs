@@ -29,8 +29,8 @@ pub fn nettrace(bytes: &[u8]) {
     }
 }
 
-/// A stream made of any events is read as it was written; and any bytes as a block of events say the same however they
-/// are cut.
+/// A stream made of any events is read as it was written. Any bytes as a block of events are read the same, whatever
+/// their pieces are.
 pub fn events(bytes: &[u8]) {
     for version in [Version::V4, Version::V6] {
         let mut u = Unstructured::new(bytes);
@@ -51,7 +51,7 @@ pub fn metadata(bytes: &[u8]) {
         let Ok(read) = Metadata::decode(from, bytes) else { continue };
         for to in [Version::V4, Version::V6] {
             described(&read, bytes.len(), to, |again| {
-                // Neither version keeps all: V6 has a byte for these, V4 ends texts at a NUL.
+                // Neither version keeps everything: V6 has one byte for each of these numbers, V4 ends texts at a NUL.
                 let low = |n: u32| n & 0xff;
                 assert_eq!((again.id, again.event_id), (read.id, read.event_id));
                 assert_eq!(again.keywords, read.keywords);
@@ -86,18 +86,18 @@ pub(crate) fn balanced<'a>(items: impl Iterator<Item = Item<'a>>) -> usize {
 }
 
 /// Any bytes as a payload of any description: bounded work, every `Begin` with its `End`, and the same values when the
-/// description is written again. And any values as a payload that is written.
+/// description is written again. Any values as a payload that is written.
 pub fn payload(bytes: &[u8]) {
     written(bytes, |metadata, payload, expected| {
         reads(&metadata.fields, payload, expected);
-        // Texts in UTF-8 have a code of their own for these providers.
+        // For these providers, text in UTF-8 has a code of its own.
         let mut universal = *metadata;
         universal.provider = "Universal.p".into();
         for metadata in [metadata, &universal] {
             described(metadata, 1000, Version::V6, |again| reads(&again.fields, payload, expected));
         }
         described(metadata, 1000, Version::V4, |again| {
-            // In V4, some values are bytes.
+            // In V4, values of some types become bytes.
             assert_eq!(again.fields.values(payload).finish(), Ok(&[][..]));
         });
     });
@@ -184,7 +184,7 @@ fn block_of(version: Version, bytes: &[u8]) -> Vec<u8> {
     stream
 }
 
-/// Describes again in another version, and reads that, if the version can say it.
+/// Writes the description in another version, if that version can express it, and reads it.
 fn described(metadata: &Metadata<'_>, len: usize, version: Version, check: impl FnOnce(Metadata<'_>)) {
     // A code of one byte may become one of four, and so may a letter, for which a byte is three.
     let mut buf = vec![0xa5; len * 16 + 1000];
@@ -209,7 +209,7 @@ fn described(metadata: &Metadata<'_>, len: usize, version: Version, check: impl 
     }
 }
 
-/// Whether two descriptions say the same.
+/// Returns whether two descriptions have the same fields.
 fn alike(a: &Fields<'_>, b: &Fields<'_>) -> bool {
     let same = |(a, b): (nettrace::Field<'_>, nettrace::Field<'_>)| {
         a.name == b.name && same_type(a.field_type, b.field_type)
@@ -217,7 +217,8 @@ fn alike(a: &Fields<'_>, b: &Fields<'_>) -> bool {
     a.len() == b.len() && a.iter().zip(b.iter()).all(same)
 }
 
-/// Whether V4 has these types; read they are everywhere, but written under the names that V4 has.
+/// Returns whether V4 has all of these types. A reader of V4 accepts the others too, but a writer of V4 describes them
+/// by types that V4 has.
 fn before_v6(fields: &Fields<'_>) -> bool {
     fields.iter().all(|field| {
         let mut field_type = field.field_type;

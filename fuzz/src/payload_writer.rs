@@ -160,7 +160,7 @@ impl Written {
         };
         match self {
             Self::Scalar(scalar, value) => items.push(format!("{name}={}", value.expected(*scalar))),
-            // An array of code units is a text, one of bytes is not a list.
+            // An array of code units is read as a text, and an array of bytes as one value.
             Self::Array(Scalar::Utf16CodeUnit, values) => {
                 let bytes: Vec<u8> = units(values).into_iter().flat_map(u16::to_le_bytes).collect();
                 items.push(format!("{name}={:?}", Value::Text(Str::Utf16(&bytes))));

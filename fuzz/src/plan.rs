@@ -29,7 +29,7 @@ fn plans(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     for code in [code, request.code()] {
         obstacles(code, &runtime);
     }
-    // More knowledge never makes the result worse.
+    // A plan that is made with more facts about the runtime is never worse.
     let hazard = plan::hazard(&request, &runtime, file_exists);
     if hazard.is_some() {
         assert_eq!(
@@ -61,7 +61,7 @@ fn runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<Runtime> {
     Ok(runtime)
 }
 
-/// Returns variants of the runtime with one more known fact.
+/// Returns variants of the runtime, each with one more fact.
 fn more_known(runtime: &Runtime) -> Vec<Runtime> {
     let mut known = vec![*runtime];
     if runtime.version.is_none() {
@@ -146,7 +146,7 @@ fn without_filter(provider: StreamingProvider<'_>) -> StreamingProvider<'_> {
     StreamingProvider { filter: EventFilter::ALL, ..provider }
 }
 
-/// A server reads the step as the configuration that it carries, and finds the same rule broken.
+/// A server reads the step as the configuration that it carries, and finds the same broken rule.
 fn arrives(step: &TraceStep<'_>) {
     let Ok(bytes) = encode_to_vec(step.code(), step) else { return };
     let Ok(Parsed::Complete { value: message, .. }) = Message::parse(&bytes) else { panic!("{step:?}") };

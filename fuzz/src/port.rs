@@ -154,7 +154,7 @@ impl Naive {
                 }
             }
         }
-        // Runtimes truncate it to a u32.
+        // Runtimes truncate the number to a u32.
         Self { enabled, default_port_suspends: enabled && suspend % (1 << 32) != 0, ports }
     }
 }

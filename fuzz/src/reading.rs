@@ -34,7 +34,7 @@ pub(crate) struct Seen {
     /// The offset at which each record ends.
     pub(crate) offsets: Vec<u64>,
     pub(crate) events: RecordBytes,
-    /// The records that are neither events nor written by the writer of its own accord.
+    /// The records that are neither events nor written by the writer without a request.
     pub(crate) others: RecordBytes,
     pub(crate) plain: Vec<Plain>,
     pub(crate) lost: u64,
@@ -77,7 +77,7 @@ impl<'s> Reading<'s> {
             }
             Record::Trace(trace) => self.version = trace.version,
             Record::Block(_) | Record::TimeRange(_) | Record::BadBlock(_) => {}
-            // A writer counts the threads that follow anew.
+            // A writer counts the threads of a sequence point itself, so the count is not compared.
             Record::SequencePoint(point) => {
                 others.push(&debug_bytes(&SequencePoint { threads: 0, ..*point }, [(); 0]));
             }

@@ -113,7 +113,7 @@ impl Part {
                 all.for_each(|_| body.extend(stack(self.a)));
                 STACKS
             }
-            // Stacks with numbers far apart.
+            // Stacks whose ids are far apart.
             3 => {
                 for i in all.take(1000) {
                     let mut body = self.short_number(i).to_le_bytes().to_vec();
@@ -166,7 +166,7 @@ impl Part {
                 }
                 return;
             }
-            // Events of one thread, or each of another.
+            // All events are of one thread, or each event is of another thread.
             10..=12 => {
                 body.extend([20, 0, 1, 0]);
                 body.extend([0; 16]);
@@ -181,7 +181,7 @@ impl Part {
                     } else {
                         body.push(0);
                     }
-                    // Times that increase, or decrease.
+                    // The times increase, or they decrease.
                     varint(&mut body, if self.kind == 11 { u64::MAX } else { 1 });
                     body.extend(vec![0xff; usize::from(self.a & 0x0f)]);
                 }

@@ -22,7 +22,7 @@ pub fn session(bytes: &[u8]) {
 }
 
 /// A model of a runtime with room for a few bytes on each connection.
-struct Runtime {
+struct ModelRuntime {
     capacity: usize,
     /// Bytes that are not written to the stream yet.
     unwritten: VecDeque<u8>,
@@ -36,7 +36,7 @@ struct Runtime {
     busy: u8,
 }
 
-impl Runtime {
+impl ModelRuntime {
     /// Does everything that does not block.
     fn advance(&mut self, answer: &[u8]) {
         while self.stream.len() < self.capacity {
@@ -58,7 +58,7 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     }
     let expected = mark(&stream);
     let answer = encode_to_vec(Code::OK, &SessionId { session_id: ID }).expect("it fits");
-    let mut runtime = Runtime {
+    let mut runtime = ModelRuntime {
         capacity: u.int_in_range(1..=40)?,
         unwritten: stream.iter().copied().collect(),
         stream: VecDeque::new(),
@@ -100,10 +100,10 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 }
 
 /// Does one step on the Stop connection; returns whether there was one.
-fn advance_stop(session: &mut Session, runtime: &mut Runtime, n: usize) -> bool {
+fn advance_stop(session: &mut Session, runtime: &mut ModelRuntime, n: usize) -> bool {
     let event = match session.stop_step() {
         StopStep::Nothing => match session.until() {
-            // The pause after an attempt, or the deadline, which this model never reaches.
+            // The end of the pause after an attempt. Only the deadline is later, which this model never reaches.
             Some(until) if until < DEADLINE => {
                 session.tick(until);
                 return true;
@@ -150,20 +150,20 @@ fn mark(stream: &[u8]) -> SessionEnd {
 #[derive(Debug, Arbitrary)]
 enum Input {
     Stream(Vec<u8>),
-    /// With the end mark.
+    /// The stream with its end mark.
     Marked,
     Stop(u16),
     Connected,
     Failed,
     Busy(u16),
     Sent(u8),
-    /// These bytes, as far as there is space for them.
+    /// These bytes, up to the length of the space.
     Received(Vec<u8>),
     /// The next part of the expected answer, or of a refusal.
     Answer {
         refused: bool,
     },
-    /// More bytes than there is space for.
+    /// More bytes than the space has.
     TooMuch,
     Tick(u16),
     Abandon,
@@ -253,7 +253,7 @@ fn with_anything(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     }
     if session.end().is_none() {
         session.stop(7);
-        // The first one may end a pause.
+        // The first tick may end a pause; the second one ends the session.
         session.tick(u64::MAX);
         session.tick(u64::MAX);
         assert!(session.end().is_some(), "the deadline does not end it");

@@ -18,7 +18,7 @@ pub fn stores(bytes: &[u8]) {
     };
 }
 
-/// Returns a number: a neighbour of others, one that prefers the place of others, one far below others in the tree of a
+/// Returns a number: a neighbour of others, one that prefers the slot of others, one far below others in the tree of a
 /// table, or any.
 fn key(u: &mut Unstructured<'_>) -> Result<u64> {
     /// The inverse of the factor by which a table spreads numbers.
@@ -121,7 +121,7 @@ impl Events {
     }
 }
 
-/// With slots of the caller, and with slots that grow.
+/// Checks an order with slots of the caller, and an order with slots that grow.
 fn order(u: &mut Unstructured<'_>) -> Result<()> {
     let mut slots = vec![Held::default(); u.int_in_range(0..=24)?];
     let len = slots.len();
@@ -142,7 +142,7 @@ fn order(u: &mut Unstructured<'_>) -> Result<()> {
                 };
                 match order.push(now, item) {
                     Ok(()) => events.held.push((now, item)),
-                    // Up to a quarter of the slots may be popped ones.
+                    // Up to a quarter of the slots may still be those of popped events.
                     Err(back) => assert!(back == item && events.held.len() + len / 4 >= len, "there is room"),
                 }
                 assert!(growing.push(now, item).is_ok());
@@ -183,7 +183,7 @@ struct ThreadCount {
     lost: u64,
 }
 
-/// The documentation of [`LossCounter`] written with a map.
+/// The losses according to the documentation of [`LossCounter`], counted with a map.
 #[derive(Default)]
 struct Losses {
     threads: HashMap<u64, ThreadCount>,

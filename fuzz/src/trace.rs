@@ -24,18 +24,18 @@ pub fn trace(bytes: &[u8]) {
     let mut u = Unstructured::new(bytes);
     let version = if u.arbitrary().unwrap_or_default() { Version::V6 } else { Version::V4 };
     let damage: Result<Damage<'_>> = u.arbitrary();
-    let Ok(made) = made_up(&mut u, version) else { return };
-    let whole = read(&made.stream);
+    let Ok(written) = written_trace(&mut u, version) else { return };
+    let whole = read(&written.stream);
     // The writer moves records that events refer to before these events, so each kind is compared separately.
-    for records in [&made.events, &made.stacks, &made.others] {
+    for records in [&written.events, &written.stacks, &written.others] {
         let mut read = whole.records.iter();
         let all = records.iter().all(|record| read.any(|read| read == record));
         assert!(all, "{version}: the records that were read differ from those written");
     }
-    described(&made, version);
-    skipping(&made.stream, bytes.last().copied().unwrap_or_default());
+    described(&written, version);
+    skipping(&written.stream, bytes.last().copied().unwrap_or_default());
     let Ok(damage) = damage else { return };
-    let (at, damaged) = damage.do_to(&made.stream);
+    let (at, damaged) = damage.do_to(&written.stream);
     // Records that end before the damage.
     let before = whole.offsets.iter().take_while(|end| **end <= at as u64).count();
     let after = read(&damaged);
@@ -143,7 +143,7 @@ fn skipping(stream: &[u8], which: u8) {
 
 /// A trace, its records as they were written, and the payload of each kind of event.
 #[derive(Default)]
-struct MadeUp {
+struct WrittenTrace {
     stream: Vec<u8>,
     events: RecordBytes,
     stacks: RecordBytes,
@@ -158,11 +158,11 @@ struct Kind {
     payload: Vec<u8>,
 }
 
-fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
+fn written_trace(u: &mut Unstructured<'_>, version: Version) -> Result<WrittenTrace> {
     let v6 = version == Version::V6;
     let mut buf = vec![0xa5; usize::from(u.int_in_range(1u8..=8)?) * 2048 + 2000];
-    let mut made = MadeUp::default();
-    let out = &mut made.stream;
+    let mut written = WrittenTrace::default();
+    let out = &mut written.stream;
     let mut trace = Trace::new(version);
     (trace.sync_ticks, trace.frequency) = (u.arbitrary()?, u.arbitrary()?);
     trace.pointer_size = if u.arbitrary()? { 8 } else { 4 };
@@ -180,7 +180,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
         (metadata.event_id, metadata.version) = (u.int_in_range(0..=300)?, u.int_in_range(0..=3)?);
         (metadata.keywords, metadata.level) = (u.arbitrary()?, u.int_in_range(0..=6)?);
         put(out, writer.describe(&metadata));
-        made.kinds.push(kind);
+        written.kinds.push(kind);
     }
     for _ in 0..u.int_in_range(0..=60)? {
         match u.int_in_range(0..=15)? {
@@ -190,7 +190,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                     bytes: &[7; 80][..usize::from(u.int_in_range(0u8..=10)?) * 8],
                 };
                 put(out, writer.stack(&stack));
-                made.stacks.push(&debug_bytes(&Record::Stack(stack), [(); 0]));
+                written.stacks.push(&debug_bytes(&Record::Stack(stack), [(); 0]));
             }
             1 => {
                 let point = SequencePoint { timestamp: u.arbitrary()?, flags: 0, threads: 0 };
@@ -198,7 +198,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 for _ in 0..u.int_in_range(0..=3)? {
                     let row = ThreadSequence { thread: u.arbitrary()?, sequence: u.arbitrary()? };
                     put(out, writer.thread_sequence(&row));
-                    made.others.push(&debug_bytes(&Record::ThreadSequence(row), [(); 0]));
+                    written.others.push(&debug_bytes(&Record::ThreadSequence(row), [(); 0]));
                 }
             }
             2 if v6 => {
@@ -206,7 +206,7 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 let index: u64 = u.arbitrary()?;
                 let entries = [ThreadEntry::Name(name.into()), ThreadEntry::ThreadId(u.arbitrary()?)];
                 put(out, writer.thread(index, entries));
-                made.others.push(&debug_bytes(&index, entries));
+                written.others.push(&debug_bytes(&index, entries));
             }
             3 if v6 => {
                 let text = short_text(u)?;
@@ -222,8 +222,8 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                 out.extend(unknown(u, version)?);
             }
             _ => {
-                let at = u.choose_index(made.kinds.len())?;
-                let mut event = Event { payload: &made.kinds[at].payload, ..Event::default() };
+                let at = u.choose_index(written.kinds.len())?;
+                let mut event = Event { payload: &written.kinds[at].payload, ..Event::default() };
                 event.metadata_id = u32::try_from(at + 1).expect("four at most");
                 (event.sequence, event.timestamp) = (u.arbitrary()?, u.arbitrary()?);
                 (event.thread, event.capture_thread) = (u.arbitrary()?, u.int_in_range(0..=3)?);
@@ -232,12 +232,12 @@ fn made_up(u: &mut Unstructured<'_>, version: Version) -> Result<MadeUp> {
                     event.activity_id = Guid(if u.arbitrary()? { u.arbitrary()? } else { [0; 16] });
                 }
                 put(out, writer.event(&event));
-                made.events.push(&of_event(&event));
+                written.events.push(&of_event(&event));
             }
         }
     }
-    made.stream.extend_from_slice(&writer.finish());
-    Ok(made)
+    written.stream.extend_from_slice(&writer.finish());
+    Ok(written)
 }
 
 /// A text of a hundred letters at most: the smallest buffer holds a record of several.
@@ -256,7 +256,7 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
         Scalar::DateTime,
         Scalar::Utf16CodeUnit,
         Scalar::Utf16String,
-        // Only V6 has it.
+        // A type that only V6 has.
         Scalar::Boolean8,
     ];
     let mut kind = Kind { values: Vec::new(), payload: Vec::new() };
@@ -282,10 +282,10 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
 }
 
 /// Checks that the descriptions in the stream decode the payloads to the values that were written.
-fn described(made: &MadeUp, version: Version) {
-    let (mut parser, mut kinds) = (Parser::new(Limits::default()), made.kinds.iter());
+fn described(written: &WrittenTrace, version: Version) {
+    let (mut parser, mut kinds) = (Parser::new(Limits::default()), written.kinds.iter());
     loop {
-        match parser.next(&made.stream) {
+        match parser.next(&written.stream) {
             Record::Metadata(record) => {
                 let metadata = Metadata::decode(version, record.payload).expect("it was written here");
                 let kind = kinds.next().expect("each description was written");

@@ -58,7 +58,7 @@ fn cache(record: TracepointRecord<'_>) {
     }
     cache.remove(1);
     assert!(cache.read(1, &later).metadata.is_none());
-    // Without room it has the metadata of the record itself: of several, the last that can be decoded.
+    // A cache without room uses the metadata in the record itself: of several, the last one that can be decoded.
     let mut none = MetadataCache::new(0);
     assert_eq!(none.read(1, &record).metadata.is_some(), found.is_some());
     assert_eq!(none.forgotten() > 0, found.is_some());

@@ -1,7 +1,8 @@
 //! A transport in memory, and what must hold at every step over it.
 use ipc_proto::{Exchange, ProtocolError, Step};
 
-/// Sizes of the pieces in which bytes travel: each byte of `bytes` is one, over and over; none is all at once.
+/// Sizes of the pieces in which bytes travel: each byte of `bytes` is one, again and again; without bytes, everything
+/// is one piece.
 pub fn sizes<'a>(bytes: impl Iterator<Item = &'a u8> + Clone) -> impl Iterator<Item = usize> {
     bytes.cycle().map(|byte| usize::from(byte % 32) + 1)
 }
@@ -52,7 +53,7 @@ pub fn feed(
     Ok(())
 }
 
-/// The next step, which is the same however often one asks, and lends at least one byte.
+/// Returns the next step. Checks that a second call returns the same step, and that the step lends at least one byte.
 fn step<E: Exchange>(exchange: &mut E) -> Step<'_> {
     let shape = |step: &Step<'_>| match step {
         Step::Send(bytes) => Some((bytes.as_ptr(), bytes.len())),

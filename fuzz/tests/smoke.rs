@@ -32,7 +32,7 @@ fn each_input(property: Property) {
     for vector in ["messages", "malformed", "refused", "tolerated"].into_iter().flat_map(testdata) {
         property(&vector.bytes);
         property(&[&vector.bytes[..], &[7, 0, 30, 2]].concat()); // see `split`: other pieces, and bytes that follow
-        // Lengths, counts and flags are at the front.
+        // Only the first 100 bytes are cut and changed, because lengths, counts and flags are there.
         for at in 0..vector.bytes.len().min(100) {
             property(&vector.bytes[..at]);
             for flip in [0x01, 0x80, 0xff] {
@@ -161,7 +161,7 @@ fn rewrite_holds() {
     each_trace(rewrite);
 }
 
-/// Records with all that they may have, as they lie in a tracepoint, made of the metadata of the traces.
+/// Records with all optional parts, as a tracepoint has them, made of the metadata of the traces.
 #[test]
 fn user_events_holds() {
     each_input(user_events);
@@ -169,7 +169,7 @@ fn user_events_holds() {
     each_record(|bytes| {
         user_events(bytes);
         let Ok(metadata) = Metadata::decode(Version::V4, bytes) else { return };
-        // Without its own id it is what a record has; and what the property takes for one has the event's before it.
+        // A record of `user_events` has metadata without an id. The property expects the id of the event before it.
         let inline = InlineMetadata::new(&bytes[4..]);
         user_events(&[&metadata.event_id.to_le_bytes()[..2], inline.as_bytes()].concat());
         let items = [

@@ -11,8 +11,7 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 /// ```
 ///
 /// It is not a message: it has no header and no response. The monitor can then send one command, which the runtime serves
-/// as any other. Then the runtime connects again and sends the frame again. Section "Advertise Protocol" of the
-/// specification.
+/// as any other. Then the runtime connects again and sends the frame again. Section "Advertise Protocol".
 ///
 /// ```
 /// use ipc_proto::{Advertise, Guid, Parsed};
@@ -32,7 +31,7 @@ pub struct Advertise {
     pub runtime_cookie: Guid,
     /// The process id in the runtime's own PID namespace: in a container, it differs from the id on the host.
     pub process_id: u64,
-    /// `0`. Monitors ignore it.
+    /// Always 0. Monitors ignore the field.
     pub future: u16,
 }
 
@@ -60,7 +59,7 @@ impl Advertise {
     }
 }
 
-/// Returns the offset of the first byte that is not that of the magic.
+/// Returns the offset of the first byte that differs from the magic.
 fn wrong_magic(bytes: &[u8]) -> Option<usize> {
     Advertise::MAGIC.iter().zip(bytes).position(|(a, b)| a != b)
 }

@@ -5,8 +5,8 @@
 /// ```
 ///
 /// A runtime accepts a connection only between two commands. While its backlog is full, or all instances of its pipe are
-/// in use, connecting fails immediately, and nothing reports when it would succeed. The first pauses are short, so that a
-/// short command delays the client little.
+/// in use, connecting fails immediately, and nothing reports when it would succeed. The first pauses are short, so that
+/// a short command delays the client little.
 ///
 /// It is the rule of a client. A runtime that finds no monitor waits longer: see [`port::Backoff`](crate::port::Backoff).
 #[derive(Debug, Clone, PartialEq, Eq)]

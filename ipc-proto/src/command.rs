@@ -65,14 +65,13 @@ pub trait Command: Encode {
     /// Returns what follows the OK answer on the same connection.
     fn continuation(&self) -> Continuation;
 
-    /// Checks the values: a client can call this before it sends the command; [`Serve`](crate::Serve) applies it to what it
-    /// receives.
+    /// Checks the values. A client can call this before it sends the command; [`Serve`](crate::Serve) always does.
     ///
     /// Conditions that depend on the runtime, for example whether it is suspended, are not checked. By default, a command
     /// breaks no rule.
     ///
     /// # Errors
-    /// The first value that breaks a rule, in the order in which runtimes check them, with its place and the rule.
+    /// The first value that breaks a rule, in the order in which runtimes check them, with its path and the rule.
     ///
     /// ```
     /// use ipc_proto::{Command, EnablePerfMap, Violation, types::PerfMapType};

@@ -76,7 +76,7 @@ impl fmt::Display for SocketName {
 pub struct RouterSocketName {
     /// The router's process id in its own PID namespace.
     pub process_id: u32,
-    /// Its start time in seconds since 1970.
+    /// The start time of the router in seconds since 1970.
     pub start_seconds: u64,
 }
 
@@ -106,7 +106,7 @@ pub type PipeNameText = NameText<PIPE_MAX_LEN>;
 impl<const N: usize> NameText<N> {
     fn of(name: fmt::Arguments<'_>) -> Self {
         let mut text = heapless::String::new();
-        // It fits: N is the length of the longest name.
+        // The name fits: N is the length of the longest one.
         let _ = text.write_fmt(name);
         Self(text)
     }

@@ -4,7 +4,7 @@ use core::fmt;
 use crate::wire::{BufferTooSmall, WireError, WireErrorKind};
 use crate::{Code, HResult};
 
-/// An error in the bytes of a message, and its place.
+/// An error in the bytes of a message, and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
     /// The kind of error.
@@ -71,7 +71,7 @@ impl From<WireError> for DecodeError {
     }
 }
 
-/// Returns the code with which a runtime refuses malformed bytes. This is the only place that decides it.
+/// Returns the code with which a runtime refuses malformed bytes. No other code decides that.
 impl From<DecodeError> for HResult {
     fn from(e: DecodeError) -> Self {
         match e.kind {
@@ -144,11 +144,10 @@ pub enum ProtocolError {
     Decode(DecodeError),
     /// The peer closed before its message was complete.
     Closed {
-        /// The number of bytes of it that had arrived.
+        /// The number of bytes of the message that had arrived.
         received: usize,
     },
-    /// The peer's message does not fit into the buffer. A [`Call`](crate::Call) can continue in a larger one: see
-    /// [`SuspendedCall`](crate::SuspendedCall).
+    /// The peer's message is longer than the buffer. [`SuspendedCall`](crate::SuspendedCall) continues in a larger one.
     BufferTooSmall {
         /// The required length.
         needed: usize,

@@ -60,7 +60,7 @@ hresults! {
         "the runtime does not know the command; it is older than the command";
     UNKNOWN_MAGIC = 0x8013_1386, "DS_IPC_E_UNKNOWN_MAGIC",
         "the runtime does not support this version of the protocol";
-    /// Only older texts of the specification contain it.
+    /// Only older texts of the specification contain this code.
     UNKNOWN_ERROR = 0x8013_1387, "DS_IPC_E_UNKNOWN_ERROR", "the runtime failed and gives no reason";
     NOT_SUPPORTED = 0x8013_1515, "DS_IPC_E_NOTSUPPORTED",
         "this kind of runtime (Mono, NativeAOT, or its platform) does not have the command";

@@ -184,7 +184,7 @@ impl Command for DraftCollectTracing<'_> {
     const CODE: Code = Code(0x0202);
     const NAME: &'static str = "CollectTracing";
     const SPECIFICATION_NAME: &'static str = "CollectTracing";
-    /// Only previews of it.
+    /// Only previews of .NET Core 3 have the command.
     const SINCE: u8 = 3;
     type Response<'r> = SessionId;
 
@@ -368,7 +368,7 @@ pub fn recognise(bytes: &[u8]) -> Option<Legacy<'_>> {
     let Parsed::Complete { value: message, used } = parsed else { return None };
     match message.code {
         _ if used < bytes.len() => None,
-        // A request that today's rules refuse is still a request of today.
+        // A request that today's rules refuse still has today's layout.
         DraftCollectTracing::CODE if all_of::<crate::CollectTracing<'_>>(&message).is_some() => None,
         DraftCollectTracing::CODE => all_of(&message).map(Legacy::CollectTracing),
         Code::ERROR => {

@@ -29,7 +29,7 @@ use crate::{Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, HRe
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parsed<T> {
-    /// The frame is longer than the bytes.
+    /// The bytes are only the beginning of a frame.
     Partial {
         /// The number of bytes needed in total, as far as it is known yet.
         needed: usize,
@@ -218,8 +218,7 @@ pub fn encode_to_vec(
 pub struct ServerError<'a> {
     /// The reason as a code.
     pub hresult: HResult,
-    /// The reason as text, from the one command that sends it. After other commands, bytes that follow the code are
-    /// ignored.
+    /// The reason as text; `GenerateCoreDump3` sends it. After other commands, bytes that follow the code are ignored.
     pub message: Option<Text<'a>>,
 }
 

@@ -57,11 +57,11 @@ impl<A> Clone for AsyncClient<A> {
     }
 }
 
-/// Large enough for nearly every command and response; longer ones make it grow.
+/// Large enough for nearly every command and response; a longer one makes the buffer grow.
 const BUFFER: usize = 4096;
 
 /// A plan that was carried out: its last connection, and the buffer with the answer.
-struct Carried<A: AsyncConnector, P> {
+struct AsyncCarriedPlan<A: AsyncConnector, P> {
     stream: A::Stream,
     fallback: Fallback<P>,
     buf: Vec<u8>,
@@ -158,14 +158,18 @@ impl<A: AsyncConnector> AsyncClient<A> {
         let first = config.first_step(&Runtime::default());
         let carried = self.carry_out(first, self.timeouts.call).await?;
         let SessionId { session_id } = self.response(&carried)?;
-        let Carried { stream, fallback, .. } = carried;
+        let AsyncCarriedPlan { stream, fallback, .. } = carried;
         let command = (fallback.command().code(), fallback.command().lost());
         let transport = (Arc::clone(&self.connector), self.timeouts);
         Ok(AsyncTraceSession::new(transport, stream, session_id, command))
     }
 
     /// Carries out a plan within a time.
-    async fn carry_out<P: PlanStep>(&self, first: P, limit: Duration) -> Result<Carried<A, P>, Error> {
+    async fn carry_out<P: PlanStep>(
+        &self,
+        first: P,
+        limit: Duration,
+    ) -> Result<AsyncCarriedPlan<A, P>, Error> {
         check(&first)?;
         let begin = Instant::now();
         let now = || milliseconds(begin.elapsed());
@@ -219,7 +223,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
         }
         let answered = fallback.finish(&buf).map(|_| ());
         match (answered, stream) {
-            (Ok(()), Some(stream)) => Ok(Carried { stream, fallback, buf }),
+            (Ok(()), Some(stream)) => Ok(AsyncCarriedPlan { stream, fallback, buf }),
             (answered, _) => {
                 let error = answered.err().unwrap_or(FallbackError::TimedOut { connected: false });
                 Err(self.context(&fallback, begin).fallback(error, phase))
@@ -227,7 +231,10 @@ impl<A: AsyncConnector> AsyncClient<A> {
         }
     }
 
-    fn response<'c, P: PlanStep>(&self, carried: &'c Carried<A, P>) -> Result<P::Response<'c>, Error> {
+    fn response<'c, P: PlanStep>(
+        &self,
+        carried: &'c AsyncCarriedPlan<A, P>,
+    ) -> Result<P::Response<'c>, Error> {
         let context = self.context(&carried.fallback, Instant::now());
         match carried.fallback.finish(&carried.buf) {
             Ok(Answer::Ok(response)) => Ok(response),

@@ -168,14 +168,18 @@ impl Client {
     }
 
     /// Carries out a plan: each command on a connection of its own, and all of them within one deadline.
-    pub(crate) fn carry_out<P: PlanStep>(&self, first: P, deadline: Deadline) -> Result<Carried<P>, Error> {
+    pub(crate) fn carry_out<P: PlanStep>(
+        &self,
+        first: P,
+        deadline: Deadline,
+    ) -> Result<CarriedPlan<P>, Error> {
         check(&first)?;
         let mut fallback = Fallback::new(first, u64::MAX);
         let mut connection = self.connect_by(deadline)?;
         loop {
             connection.drive(&mut fallback, |_| Ok(()))?;
             let FallbackStep::Connect = fallback.step(&mut []) else {
-                return Ok(Carried { connection, fallback });
+                return Ok(CarriedPlan { connection, fallback });
             };
             let buf = connection.into_buffer();
             connection = self.connect_by(deadline)?;
@@ -319,12 +323,12 @@ impl Client {
 
 /// A plan that was carried out, and its last connection.
 #[derive(Debug)]
-pub(crate) struct Carried<P> {
+pub(crate) struct CarriedPlan<P> {
     pub(crate) connection: Connection<Stream>,
     pub(crate) fallback: Fallback<P>,
 }
 
-impl<P: PlanStep> Carried<P> {
+impl<P: PlanStep> CarriedPlan<P> {
     /// Returns the response to the last command.
     pub(crate) fn response(&self) -> Result<P::Response<'_>, Error> {
         self.connection.response(&self.fallback)

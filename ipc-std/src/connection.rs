@@ -34,7 +34,7 @@ pub struct Connection<S> {
     buf: Vec<u8>,
 }
 
-/// Large enough for nearly every command and response; longer ones make it grow.
+/// Large enough for nearly every command and response; a longer one makes the buffer grow.
 const BUFFER: usize = 4096;
 
 impl<S> Connection<S> {
@@ -161,7 +161,7 @@ impl<S: Read + Write> Connection<S> {
                     Some(after_sending) => {
                         let flushed = self.tap.flush().and_then(|()| after_sending(&self.tap.stream));
                         match flushed {
-                            // The peer may have answered already.
+                            // The peer may have answered before it closed, so the answer is read.
                             Err(e) if !is_closed(&e) => break Err((e, Phase::Sending)),
                             Ok(()) | Err(_) => continue,
                         }

@@ -90,7 +90,7 @@ pub enum Error {
     Timeout {
         /// The name of the peer.
         peer: String,
-        /// What the call was doing.
+        /// The phase of the call.
         phase: Phase,
         /// The command, unless the deadline passed before it was chosen.
         command: Option<Code>,
@@ -106,7 +106,7 @@ pub enum Error {
     Gone {
         /// The name of the peer.
         peer: String,
-        /// What the call was doing.
+        /// The phase of the call.
         phase: Phase,
         /// The command.
         command: Code,
@@ -178,7 +178,7 @@ pub enum Error {
         command: Code,
         /// The rule that the value breaks.
         violation: Violation,
-        /// The place of the value in the command: for example `providers[3].level`.
+        /// The path of the value in the command: for example `providers[3].level`.
         place: FieldPath,
     },
     /// The session of counters cannot be planned. Nothing was sent.
@@ -193,7 +193,7 @@ pub enum Error {
     Io {
         /// The name of the peer.
         peer: String,
-        /// What the call was doing.
+        /// The phase of the call.
         phase: Phase,
         /// The operating system's error.
         source: io::Error,

@@ -60,7 +60,7 @@ impl Client {
         let process_id = self.visible_runtime();
         (process_id.and_then(procfs::flavour), process_id.and_then(procfs::suspended))
     }
-    /// Windows does not show either of another process.
+    /// Returns neither, because Windows does not show them for another process.
     #[cfg(windows)]
     const fn inspect_local_process(&self) -> (Option<Flavour>, Option<bool>) {
         (None, None)
@@ -71,7 +71,8 @@ impl Client {
     fn has_file(&self, path: &str) -> Option<bool> {
         self.visible_runtime().and_then(|process_id| procfs::has_file(process_id, path))
     }
-    /// Windows has one root for all processes, but the process may have another working directory.
+    /// Returns `None` for a relative path: on Windows all processes have the same root, but not the same working
+    /// directory.
     #[cfg(windows)]
     fn has_file(&self, path: &str) -> Option<bool> {
         let path = Path::new(path);

@@ -184,12 +184,12 @@ impl Monitor {
         let set = command.get_envs().find(|(variable, _)| *variable == name);
         let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
         let ports = ports.unwrap_or_default();
-        // A command that is started again names this port already.
+        // A command that is started a second time has the name of this port already.
         let ours = [self.port(suspend)?];
         let list = PortList::new(&ours);
         let value = match ports.to_str() {
             Some(ports) => list.followed_by(ports).to_string().into(),
-            // It is appended as it is, even if it names this port.
+            // The value cannot be parsed, so the port is appended even if the value names it.
             None => {
                 let mut value = OsString::from(list.to_string());
                 value.push(";");
@@ -324,7 +324,7 @@ impl Connector for PortConnector {
     }
 }
 
-/// Readable when there is something to do.
+/// The descriptor is readable when the monitor has work.
 #[cfg(unix)]
 impl AsFd for Monitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -332,7 +332,7 @@ impl AsFd for Monitor {
     }
 }
 
-/// An event that is set when there is something to do.
+/// An event that is set when the monitor has work.
 #[cfg(windows)]
 impl AsHandle for Monitor {
     fn as_handle(&self) -> BorrowedHandle<'_> {

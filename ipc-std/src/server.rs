@@ -74,11 +74,11 @@ use crate::transport::{Connector, Dialer, Stream};
 pub struct Server {
     advertise: Advertise,
     ports: Vec<Port>,
-    /// Watches the ports, with their numbers as tokens, and the flag of `mailbox`.
+    /// The poller of the ports, with their numbers as tokens, and of the flag of `inbox`.
     poller: Poller,
     /// The port of the last returned connection. The others have precedence the next time.
     last: usize,
-    mailbox: Arc<Mailbox>,
+    inbox: Arc<Inbox>,
 }
 
 /// A connection to serve, from [`Server::accept`].
@@ -99,11 +99,11 @@ pub struct Incoming {
 ///
 /// A listening port has no turns: dropping its `Turn` has no effect.
 #[derive(Debug)]
-pub struct Turn(Option<(Arc<Mailbox>, usize)>);
+pub struct Turn(Option<(Arc<Inbox>, usize)>);
 
 /// Ends [`Server::accept`] from another thread.
 #[derive(Debug, Clone)]
-pub struct ServerStopper(Arc<Mailbox>);
+pub struct ServerStopper(Arc<Inbox>);
 
 /// Gives a [`Server`] the connections that the caller has accepted, from any thread and over any transport.
 ///
@@ -130,19 +130,19 @@ pub struct ServerStopper(Arc<Mailbox>);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Inlet {
-    mailbox: Arc<Mailbox>,
+    inbox: Arc<Inbox>,
     port: usize,
 }
 
 /// Requests of other threads.
-struct Mailbox {
-    requests: Mutex<Requests>,
-    /// Raised when there is a request.
+struct Inbox {
+    requests: Mutex<ServerRequests>,
+    /// A flag that is raised when there is a request.
     flag: sys::Flag,
 }
 
 #[derive(Default)]
-struct Requests {
+struct ServerRequests {
     stop: bool,
     /// The ports whose turn is over.
     answered: Vec<usize>,
@@ -165,11 +165,11 @@ enum Port {
         /// The time of the next attempt.
         next_attempt: Option<Instant>,
     },
-    /// The caller accepts its connections.
+    /// A port whose connections the caller accepts.
     Fed(VecDeque<Stream>),
 }
 
-/// What a connecting port connects to.
+/// The address to which a port connects.
 #[derive(Debug)]
 enum MonitorAddress {
     Socket(Address),
@@ -186,10 +186,10 @@ impl Server {
     /// # Errors
     /// If the process has no descriptors left.
     pub fn new(advertise: &Advertise) -> io::Result<Self> {
-        let mailbox = Arc::new(Mailbox { requests: Mutex::default(), flag: sys::Flag::new()? });
+        let inbox = Arc::new(Inbox { requests: Mutex::default(), flag: sys::Flag::new()? });
         let poller = Poller::new()?;
-        poller.watch(&mailbox.flag, MAILBOX)?;
-        Ok(Self { advertise: *advertise, ports: Vec::new(), poller, last: 0, mailbox })
+        poller.watch(&inbox.flag, INBOX)?;
+        Ok(Self { advertise: *advertise, ports: Vec::new(), poller, last: 0, inbox })
     }
 
     /// Listens in this directory, under the [name](ipc_proto::SocketName) of a runtime's socket; returns the port's
@@ -232,7 +232,7 @@ impl Server {
     /// Adds a port whose connections the caller accepts, and returns what delivers them.
     pub fn inlet(&mut self) -> Inlet {
         let port = self.add(Port::Fed(VecDeque::new()));
-        Inlet { mailbox: Arc::clone(&self.mailbox), port }
+        Inlet { inbox: Arc::clone(&self.inbox), port }
     }
 
     fn add(&mut self, port: Port) -> usize {
@@ -253,7 +253,7 @@ impl Server {
     /// Returns a handle that ends [`accept`](Self::accept).
     #[must_use]
     pub fn stopper(&self) -> ServerStopper {
-        ServerStopper(Arc::clone(&self.mailbox))
+        ServerStopper(Arc::clone(&self.inbox))
     }
 
     /// Waits without a limit for a connection to serve; returns `None` after [`stop`](ServerStopper::stop).
@@ -265,7 +265,7 @@ impl Server {
     /// stays in the backlog, and the server tries again after 10 ms.
     pub fn accept(&mut self) -> io::Result<Option<Incoming>> {
         loop {
-            if self.mailbox.apply_requests(&mut self.ports) {
+            if self.inbox.apply_requests(&mut self.ports) {
                 return Ok(None);
             }
             for (number, port) in self.ports.iter_mut().enumerate() {
@@ -276,13 +276,13 @@ impl Server {
                 let Some(stream) = port.take(&self.poller)? else { continue };
                 self.last = number;
                 let connects = matches!(port, Port::Connecting { .. });
-                let turn = Turn(connects.then(|| (Arc::clone(&self.mailbox), number)));
+                let turn = Turn(connects.then(|| (Arc::clone(&self.inbox), number)));
                 return Ok(Some(Incoming { stream, port: number, turn }));
             }
         }
     }
 
-    /// Waits until there is something to do; returns the ports that are ready, in the order of their turns.
+    /// Waits until there is work; returns the ports that are ready, in the order of their turns.
     fn wait(&self) -> io::Result<Vec<usize>> {
         let fed = self.ports.iter().enumerate().filter(|(_, port)| port.is_fed()).map(|(number, _)| number);
         let mut ready: Vec<_> = fed.collect();
@@ -295,15 +295,15 @@ impl Server {
         }
         let mut tokens = Vec::new();
         self.poller.ready(&mut tokens)?;
-        // The flag has no port.
+        // No port has the token of the flag.
         ready.extend(tokens.into_iter().filter_map(|token| usize::try_from(token).ok()));
         ready.sort_by_key(|number| (*number <= self.last, *number));
         Ok(ready)
     }
 }
 
-/// The token of the mailbox's flag. No port has it.
-const MAILBOX: u64 = 0xffff_ffff;
+/// The token of the inbox's flag. No port has it.
+const INBOX: u64 = 0xffff_ffff;
 
 /// The pause after a failure of accepting.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -320,7 +320,7 @@ impl Port {
             Self::Fed(_) => Ok(()),
             Self::Listening { listener, pause } => {
                 if pause.is_some_and(|pause| pause <= now) {
-                    // If this fails, for example without memory, it is tried again.
+                    // If watching fails, for example without memory, it is tried again after the pause.
                     *pause = poller.watch(listener, token).err().map(|_| Deadline::after(PAUSE).end);
                 }
                 Ok(())
@@ -364,7 +364,7 @@ impl Port {
         }
     }
 
-    /// Returns when there is something to do even if nothing becomes readable.
+    /// Returns the time at which there is work even if nothing becomes readable.
     const fn due(&self) -> Option<Instant> {
         match self {
             Self::Listening { pause, .. } => *pause,
@@ -384,18 +384,19 @@ impl Port {
             Self::Fed(streams) => Ok(streams.pop_front()),
             Self::Listening { listener, pause } => match listener.accept() {
                 Ok(socket) => Ok(Some(Stream::over(socket))),
-                // The peer closed the connection already.
+                // The peer closed the connection before it was accepted.
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => {
                     Ok(None)
                 }
                 Err(_) => {
-                    // There are no descriptors. The next attempt would fail immediately.
+                    // The system has no descriptors left. The next attempt would fail immediately, so there is a pause
+                    // first.
                     *pause = Some(Deadline::after(PAUSE).end);
                     poller.forget(listener)?;
                     Ok(None)
                 }
             },
-            // A runtime also checks this before it reads data.
+            // As a runtime does, this checks for a hang-up before it reads data.
             Self::Connecting { machine, stream, .. }
                 if stream.as_ref().is_some_and(|stream| stream.has_hung_up()) =>
             {
@@ -403,7 +404,7 @@ impl Port {
                 machine.advance(ConnectEvent::HungUp);
                 Ok(None)
             }
-            // It is served until its turn is over.
+            // The connection is being served until its turn is over.
             Self::Connecting { stream, .. } => {
                 let taken = stream.take();
                 taken.iter().try_for_each(|taken| poller.forget(&**taken.channel()))?;
@@ -415,7 +416,7 @@ impl Port {
 
 fn close(stream: &mut Option<Stream>, poller: &Poller) {
     if let Some(closed) = stream.take() {
-        // The system also stops watching it when it is closed.
+        // The system also stops watching a connection when it is closed, so an error does not matter.
         let _ = poller.forget(&**closed.channel());
     }
 }
@@ -423,16 +424,16 @@ fn close(stream: &mut Option<Stream>, poller: &Poller) {
 impl MonitorAddress {
     /// Connects without waiting. `None` while a thread is connecting.
     fn connect(&mut self, poller: &Poller, token: u64) -> Option<io::Result<Stream>> {
-        /// The limit of an attempt: a runtime has none.
+        /// The limit of an attempt. Runtimes have no such limit.
         const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
         match self {
             Self::Socket(address) => Some(Socket::connect_at_once(address).map(Stream::over)),
             Self::Connector { dialer: Some(dialing), .. } if !dialing.has_result() => None,
             Self::Connector { dialer: dialer @ Some(_), .. } => {
                 let dialing = dialer.take()?;
-                // Closing the descriptor removes it from the poller too.
+                // Closing the descriptor also removes it from the poller, so an error does not matter.
                 let _ = poller.forget(dialing.flag());
-                // Why it failed does not matter: there is another attempt.
+                // The reason for the failure does not matter, because another attempt follows.
                 Some(dialing.take()?.map_err(|_| ErrorKind::NotConnected.into()))
             }
             Self::Connector { connector, dialer } => {
@@ -458,14 +459,14 @@ impl Inlet {
 
     /// Delivers a connection: [`Server::accept`] returns it. After the server is dropped, the connection is closed.
     pub fn push(&self, stream: Stream) {
-        self.mailbox.post(|requests| requests.delivered.push((self.port, stream)));
+        self.inbox.post(|requests| requests.delivered.push((self.port, stream)));
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some((mailbox, port)) = &self.0 {
-            mailbox.post(|requests| requests.answered.push(*port));
+        if let Some((inbox, port)) = &self.0 {
+            inbox.post(|requests| requests.answered.push(*port));
         }
     }
 }
@@ -477,19 +478,19 @@ impl ServerStopper {
     }
 }
 
-impl Mailbox {
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+impl Inbox {
+    fn requests(&self) -> MutexGuard<'_, ServerRequests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn post(&self, post: impl FnOnce(&mut Requests)) {
+    fn post(&self, post: impl FnOnce(&mut ServerRequests)) {
         post(&mut self.requests());
         self.flag.raise();
     }
 
     /// Ends the turns of ports; returns whether to stop.
     fn apply_requests(&self, ports: &mut [Port]) -> bool {
-        // First, so that a later request raises the flag again.
+        // The flag is lowered first, so that a later request raises it again.
         self.flag.lower();
         let mut requests = self.requests();
         for (number, stream) in requests.delivered.drain(..) {
@@ -506,9 +507,9 @@ impl Mailbox {
     }
 }
 
-impl fmt::Debug for Mailbox {
+impl fmt::Debug for Inbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mailbox").finish_non_exhaustive()
+        f.debug_struct("Inbox").finish_non_exhaustive()
     }
 }
 

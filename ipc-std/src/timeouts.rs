@@ -58,7 +58,7 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     pub(crate) fn after(limit: Duration) -> Self {
-        /// Replaces limits beyond the range of the clock.
+        /// The limit in place of a longer one, which would be beyond the range of the clock.
         const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
         let begin = Instant::now();
         let end = begin.checked_add(limit).or_else(|| begin.checked_add(LONGEST)).unwrap_or(begin);

@@ -16,7 +16,7 @@ use ipc_proto::plan::{LostFeatures, PlanStep, Runtime, TraceConfig};
 use ipc_proto::types::SessionId;
 use ipc_proto::{Code, Session, SessionEnd};
 
-use crate::client::{Carried, Client};
+use crate::client::{CarriedPlan, Client};
 use crate::drive::is_closed;
 use crate::error::{Context, Error, Phase};
 use crate::sys;
@@ -85,7 +85,7 @@ pub struct TraceSession {
     session: Session,
     stream: Arc<Channel>,
     stop_connection: StopConnection,
-    /// Readable when a connection or the mailbox has work.
+    /// The poller of the connections and the mailbox, which is readable when one of them has work.
     poller: sys::Poller,
     mailbox: Arc<Mailbox>,
     nonblocking: bool,
@@ -96,7 +96,7 @@ pub struct TraceSession {
     answered: u64,
 }
 
-/// The tokens of the poller.
+/// The tokens of the stream and of the mailbox in the poller.
 const STREAM: u64 = 0;
 const MAILBOX: u64 = 2;
 
@@ -121,7 +121,7 @@ impl TraceSession {
         let first = config.first_step(&Runtime::default());
         let carried = client.carry_out(first, Deadline::after(client.timeouts().call))?;
         let SessionId { session_id } = carried.response()?;
-        let Carried { connection, fallback } = carried;
+        let CarriedPlan { connection, fallback } = carried;
         let (sent, answered) = connection.passed();
         let stream = Arc::clone(connection.into_stream().channel());
         let watch = || {
@@ -264,7 +264,7 @@ impl TraceSession {
         self.apply_control_requests();
         let now = self.now();
         self.session.tick(now);
-        // Precedes the stream, which may always have bytes.
+        // The Stop connection has precedence, because the stream may always have bytes.
         let driven = self.stop_connection.drive(&mut self.session, &self.client, &self.poller, now);
         self.check_stop(driven)?;
         // Before the stream, which a runtime ends before it answers: otherwise the answer could overtake the end.
@@ -380,7 +380,7 @@ impl Read for TraceSession {
     }
 }
 
-/// Readable when the session has work.
+/// The descriptor is readable when the session has work.
 #[cfg(unix)]
 impl AsFd for TraceSession {
     fn as_fd(&self) -> BorrowedFd<'_> {

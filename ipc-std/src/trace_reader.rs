@@ -69,7 +69,7 @@ use crate::record_reader::read_uninterrupted;
 pub struct TraceReader<R> {
     reader: R,
     assembler: EventAssembler,
-    /// The reader has ended, or something follows the trace.
+    /// Whether the reader has ended, or bytes follow the trace.
     is_read: bool,
 }
 

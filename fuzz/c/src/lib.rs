@@ -58,14 +58,14 @@ impl CHalf {
             self.stdout.read_exact(&mut text)
         });
         if let Err(e) = done {
-            // A finding of a sanitizer ends the process, which has printed it.
+            // A sanitizer that finds an error prints it and ends the process.
             panic!("{e}; the process in C ends with {}", self.child.wait().unwrap());
         }
         String::from_utf8(text).unwrap()
     }
 }
 
-/// Returns what `messages.c` writes about a message.
+/// Returns the description of a message that `messages.c` writes.
 fn describe(bytes: &[u8]) -> String {
     let mut out = Out { text: String::new(), pick: bytes.iter().copied().map(usize::from).sum() };
     let parsed = Message::parse(bytes);
@@ -129,7 +129,7 @@ fn utf16(text: &Text<'_>) -> String {
     }
 }
 
-/// A payload that is accepted as it is.
+/// A payload of any bytes, which are not checked.
 struct Anything;
 
 impl Decode<'_> for Anything {
@@ -185,7 +185,7 @@ impl Out {
         let mut reserved = None;
         let inspected = Message::inspect(bytes, answer_to, &mut |part| {
             let (kind, number, text, name) = match part.value {
-                // Sign-extended to 64 bits.
+                // The number is sign-extended to 64 bits.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as C has it")]
                 PartValue::Number { number, name } => (0, number as u64, Text::NULL, name),
                 PartValue::Bool(value) => (1, value.into(), Text::NULL, None),
@@ -245,7 +245,7 @@ impl Out {
         self.line(checked.map_or_else(|error| HResult::from(error).0, |_| 0));
     }
 
-    /// Writes the rule of a refused value without its place, as C has it.
+    /// Writes the rule of a refused value without the path of the value, as C has it.
     fn checked(&mut self, what: &str, checked: &Result<Request<'_>, RequestError<'_>>) {
         match checked {
             Err(RequestError::Violation { violation, .. }) => self.error(what, violation),

@@ -13,7 +13,7 @@ pub fn conformance_case(bytes: &[u8]) {
             assert_eq!(Some(case.name.as_str()), json["name"].as_str());
             assert_eq!(case.observed.len(), json["observed"].as_object().map_or(0, |kinds| kinds.len()));
             assert_eq!(case.effects.as_deref(), json.get("effects").and_then(Value::as_str));
-            // None of these panics, for whatever bytes.
+            // No function panics, whatever the bytes are.
             let _ = (case.command(), case.is_deadly(), case.is_deadly_for("net10"), case.seen("net10"));
             let _ = case.clone().for_server(8, ipc_proto::plan::Flavour::NativeAot);
         }

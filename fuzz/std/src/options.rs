@@ -57,7 +57,7 @@ pub fn options(bytes: &[u8]) {
     digits(text, bytes);
 }
 
-/// Hexadecimal digits give their bytes; a refusal has the beginning of the word that is none.
+/// Hexadecimal digits give their bytes; a refusal names the word that is not hexadecimal, from its beginning.
 fn digits(text: &str, bytes: &[u8]) {
     for written in [hex::hex(bytes), hex::spaced(bytes)] {
         assert_eq!(hex::parse(&written).as_deref(), Ok(bytes));

@@ -60,8 +60,8 @@ fn describe(event: &TraceEvent<'_>) -> String {
 /// A reader of pieces, with errors between them.
 struct Pieces<'a> {
     rest: &'a [u8],
-    /// For each call in turn, from the beginning again: the low half is the length of the piece, the high half an
-    /// error.
+    /// One entry for each call, from the beginning again after the last: the low half is the length of the piece, the
+    /// high half an error.
     schedule: &'a [u8],
     calls: usize,
     bytes: usize,

@@ -19,7 +19,7 @@ pub fn wire_log(bytes: &[u8]) {
             assert!(line.map_or(in_digits, |line| (1..=lines).contains(&line)), "{reason}");
         }
     }
-    // An empty log is read as no digits.
+    // An empty input is a log without digits, and so without pieces.
     if bytes.is_empty() {
         return;
     }

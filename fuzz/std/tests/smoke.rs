@@ -75,7 +75,7 @@ fn every_property_is_a_target() {
     ipc_fuzz::assert_targets_are(&PROPERTIES, env!("CARGO_MANIFEST_DIR"), "ipc_std_fuzz");
 }
 
-/// Otherwise no test reads the inputs.
+/// A stored input has the name of a property, because otherwise no test would read it.
 #[test]
 fn stored_inputs_have_the_name_of_a_property() {
     let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");

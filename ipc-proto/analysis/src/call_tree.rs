@@ -34,19 +34,19 @@ impl NodeId {
 pub struct Entry {
     /// The frame.
     pub frame: FrameId,
-    /// What the stacks weigh in which it is the innermost frame.
+    /// The weight of the stacks in which it is the innermost frame.
     pub exclusive: u64,
-    /// What the stacks weigh that have it.
+    /// The weight of the stacks that contain it.
     pub inclusive: u64,
 }
 
 /// The order of a list of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// What is innermost most often first.
+    /// The frames with the largest exclusive weight first.
     #[default]
     Exclusive,
-    /// What is in most stacks first.
+    /// The frames with the largest inclusive weight first.
     Inclusive,
 }
 
@@ -55,21 +55,21 @@ pub enum Order {
 pub struct Change<'n> {
     /// The full name of the frame.
     pub name: &'n str,
-    /// Its exclusive share in percent before and after.
+    /// The exclusive share of the frame in percent, before and after.
     pub exclusive: [f64; 2],
-    /// Its inclusive share in percent before and after.
+    /// The inclusive share of the frame in percent, before and after.
     pub inclusive: [f64; 2],
 }
 
 /// The calls of a trace by name, with what they weigh by a clock. An example is at [`Samples`].
 #[derive(Debug, Clone)]
 pub struct CallTree {
-    /// A caller comes before those that it calls. The first is the root.
-    nodes: Vec<Node>,
+    /// A caller precedes its callees. The first node is the root.
+    nodes: Vec<CallNode>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct CallNode {
     frame: FrameId,
     caller: u32,
     first_callee: u32,
@@ -85,18 +85,18 @@ pub struct ThreadTree {
     weights: Vec<Vec<ThreadWeight>>,
 }
 
-/// What a thread weighs at a node of a [`ThreadTree`].
+/// The weight of a thread at a node of a [`ThreadTree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadWeight {
     /// The innermost frame of the stacks; the root for empty stacks.
     pub node: NodeId,
     /// The thread.
     pub thread: ThreadNumber,
-    /// What these stacks weigh.
+    /// The weight of the stacks that end at the node.
     pub exclusive: u64,
 }
 
-/// The number of no node.
+/// A number that no node has.
 const NONE: u32 = u32::MAX;
 
 impl CallTree {
@@ -127,10 +127,10 @@ impl CallTree {
         tree
     }
 
-    /// Creates the tree of some stacks, which weighs nothing yet. Returns the place of each stack in it, too.
+    /// Creates the tree of some stacks, without weights. Also returns the index of each stack in the tree.
     fn of_stacks(samples: &mut Samples, needed: impl Iterator<Item = StackId>) -> (Self, Vec<u32>) {
         let (names, stacks) = samples.names_and_stacks();
-        // The stacks that are callers of those with a weight.
+        // The stacks with a weight, and their callers.
         let mut is_needed = alloc::vec![false; stacks.len()];
         for mut stack in needed {
             while let Some(needed @ false) = at_mut(&mut is_needed, stack.0) {
@@ -138,11 +138,11 @@ impl CallTree {
                 stack = stacks.caller(stack);
             }
         }
-        let root = Node::new(FrameId::UNKNOWN, NONE);
+        let root = CallNode::new(FrameId::UNKNOWN, NONE);
         let mut tree = Self { nodes: alloc::vec![root] };
         let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
         let mut frames = Snapshot::new(names);
-        // Callers come before their callees.
+        // Callers come before their callees, so one pass is enough.
         let mut places = alloc::vec![0_u32; stacks.len()];
         for (stack, (caller, address)) in (1..).zip(stacks.iter()) {
             if at(&is_needed, stack) != Some(&true) {
@@ -160,7 +160,7 @@ impl CallTree {
 
     fn add(&mut self, caller: u32, frame: FrameId) -> u32 {
         let place = to_u32(self.nodes.len());
-        let mut node = Node::new(frame, caller);
+        let mut node = CallNode::new(frame, caller);
         if let Some(caller) = at_mut(&mut self.nodes, caller) {
             node.next_sibling = core::mem::replace(&mut caller.first_callee, place);
         }
@@ -168,12 +168,12 @@ impl CallTree {
         place
     }
 
-    /// Computes what nodes weigh with all that they call.
+    /// Adds to the weight of each node the weights of all nodes below it.
     fn add_up(&mut self) {
         for place in (0..to_u32(self.nodes.len())).rev() {
             let Some(node) = at_mut(&mut self.nodes, place) else { continue };
             node.inclusive = node.inclusive.saturating_add(node.exclusive);
-            let Node { caller, inclusive, .. } = *node;
+            let CallNode { caller, inclusive, .. } = *node;
             if let Some(caller) = at_mut(&mut self.nodes, caller) {
                 caller.inclusive = caller.inclusive.saturating_add(inclusive);
             }
@@ -192,8 +192,8 @@ impl CallTree {
         if self.total() == 0 { 0.0 } else { weight as f64 / self.total() as f64 * 100.0 }
     }
 
-    /// Returns all frames with what they weigh, the heaviest first; of equal ones, the one with more of the other
-    /// weight, then the one that was named first.
+    /// Returns all frames with their weights, the heaviest first; of equal ones, the one with more of the other weight,
+    /// then the one that was named first.
     #[must_use]
     pub fn top(&self, order: Order) -> Vec<Entry> {
         let mut entries: BTreeMap<FrameId, Entry> = BTreeMap::new();
@@ -214,8 +214,8 @@ impl CallTree {
         entries
     }
 
-    /// Returns the frames that call a frame, the heaviest first. Where a frame calls itself, the outermost call counts.
-    /// Stacks in which nothing calls it are left out.
+    /// Returns the callers of a frame, the heaviest first. If a frame calls itself, the outermost call counts. Stacks
+    /// in which the frame has no caller are left out.
     #[must_use]
     pub fn callers(&self, frame: FrameId) -> Vec<Entry> {
         let mut entries = BTreeMap::new();
@@ -242,13 +242,13 @@ impl CallTree {
         by_inclusive(entries)
     }
 
-    /// Returns what a node calls, the heaviest first.
+    /// Returns the callees of a node, the heaviest first.
     #[must_use]
     pub fn children(&self, node: NodeId) -> Vec<(NodeId, Entry)> {
         let mut children: Vec<_> = self
             .callees_of(node.0)
             .map(|(place, node)| {
-                let Node { frame, exclusive, inclusive, .. } = *node;
+                let CallNode { frame, exclusive, inclusive, .. } = *node;
                 (NodeId(place), Entry { frame, exclusive, inclusive })
             })
             .collect();
@@ -277,7 +277,7 @@ impl CallTree {
     /// Returns the error of the writer.
     pub fn write_folded(&self, names: &Names, out: &mut dyn fmt::Write) -> fmt::Result {
         let mut path = Vec::new();
-        // A name is in many stacks, and searched once.
+        // A name is in many stacks, so the search in it is done once.
         let mut plain: Vec<Option<bool>> = Vec::new();
         let mut is_plain = |frame: FrameId, text: &str| {
             let place = to_usize(frame.0);
@@ -289,7 +289,7 @@ impl CallTree {
         };
         for node in self.nodes.iter().skip(1).filter(|node| node.exclusive > 0) {
             path.clear();
-            let caller = |node: &&Node| at(&self.nodes, node.caller).filter(|node| node.caller != NONE);
+            let caller = |node: &&CallNode| at(&self.nodes, node.caller).filter(|node| node.caller != NONE);
             path.extend(core::iter::successors(Some(node), caller).map(|node| node.frame));
             for (i, frame) in path.iter().rev().enumerate() {
                 if i > 0 {
@@ -344,14 +344,14 @@ impl CallTree {
         changes
     }
 
-    fn callees_of(&self, place: u32) -> impl Iterator<Item = (u32, &Node)> {
+    fn callees_of(&self, place: u32) -> impl Iterator<Item = (u32, &CallNode)> {
         let get = |place| Some((place, at(&self.nodes, place)?));
         let first = at(&self.nodes, place).and_then(|node| get(node.first_callee));
         core::iter::successors(first, move |(_, node)| get(node.next_sibling))
     }
 
     /// Calls `f` with each node but the root, and whether no caller of it has the same frame. Callers come first.
-    fn walk(&self, mut f: impl FnMut(u32, &Node, bool)) {
+    fn walk(&self, mut f: impl FnMut(u32, &CallNode, bool)) {
         let frames = self.nodes.iter().map(|node| node.frame.0).max().unwrap_or_default();
         let len = to_usize(frames).saturating_add(1);
         // How often each frame is on the path from the root.
@@ -368,7 +368,7 @@ impl CallTree {
                 place = node.first_callee;
                 continue;
             }
-            // Up to the next node that has a sibling.
+            // Go up to the next node that has a sibling.
             let mut last = node;
             loop {
                 if let Some(count) = at_mut(&mut on_path, last.frame.0) {
@@ -388,7 +388,7 @@ impl CallTree {
 }
 
 impl ThreadTree {
-    /// Creates the tree of all stacks that weigh something by one of the clocks.
+    /// Creates the tree of all stacks that have a weight by one of the clocks.
     #[must_use]
     pub fn new(samples: &mut Samples, clocks: &[Clock]) -> Self {
         let rows = |clock| samples.weights(clock).filter(|(_, _, weight)| weight.total() > 0).collect();
@@ -417,14 +417,14 @@ impl ThreadTree {
         self.tree.nodes.iter().skip(1).map(|node| (NodeId(node.caller), node.frame))
     }
 
-    /// Returns what weighs something by a clock, by its place in the list, in the order of nodes.
+    /// Returns the weights by a clock, which is given by its index in the list, in the order of nodes.
     #[must_use]
     pub fn weights(&self, clock: usize) -> &[ThreadWeight] {
         self.weights.get(clock).map_or(&[], Vec::as_slice)
     }
 }
 
-impl Node {
+impl CallNode {
     const fn new(frame: FrameId, caller: u32) -> Self {
         Self { frame, caller, first_callee: NONE, next_sibling: NONE, exclusive: 0, inclusive: 0 }
     }
@@ -435,7 +435,7 @@ impl Entry {
         Self { frame, exclusive: 0, inclusive: 0 }
     }
 
-    fn add(entries: &mut BTreeMap<FrameId, Self>, frame: FrameId, node: &Node) {
+    fn add(entries: &mut BTreeMap<FrameId, Self>, frame: FrameId, node: &CallNode) {
         let entry = entries.entry(frame).or_insert_with(|| Self::new(frame));
         entry.exclusive = entry.exclusive.saturating_add(node.exclusive);
         entry.inclusive = entry.inclusive.saturating_add(node.inclusive);

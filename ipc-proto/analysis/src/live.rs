@@ -65,7 +65,7 @@ pub struct Activity {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct FunctionActivity {
-    /// Its full name.
+    /// The full name of the function.
     pub name: Arc<str>,
     /// The samples in which it is the innermost function.
     pub exclusive: Weight,
@@ -79,9 +79,9 @@ pub struct FunctionActivity {
 pub struct ThreadActivity {
     /// The operating system's id.
     pub id: u64,
-    /// What the runtime uses it for; empty if that is not known.
+    /// The runtime's purpose for the thread; empty if it is unknown.
     pub name: String,
-    /// Its samples.
+    /// The samples of the thread.
     pub samples: Weight,
     /// The function that was innermost in most of its samples in managed code, or, without any, in most of the others.
     /// For all periods, that of the last one.
@@ -138,7 +138,7 @@ impl Activity {
 pub struct Live {
     samples: Samples,
     collections: Collections,
-    /// The period, without what `samples` has.
+    /// The counts of the period, without those in `samples`.
     counts: Activity,
     /// The time of the last event.
     now: Option<i64>,
@@ -154,7 +154,7 @@ pub struct Live {
 /// The sums of all periods.
 #[derive(Debug, Default)]
 struct Total {
-    /// Without functions and threads.
+    /// The sums, without functions and threads.
     numbers: Activity,
     functions: BTreeMap<Arc<str>, (Weight, Weight)>,
     threads: BTreeMap<u64, ThreadActivity>,

@@ -84,7 +84,7 @@ pub struct Names {
     code: CodeMap,
     modules: Modules,
     frames: FrameTable,
-    /// The code that has no room.
+    /// The number of methods for which there was no room.
     dropped: u64,
     /// Whether frames are named in short.
     is_short: bool,
@@ -306,7 +306,7 @@ impl Names {
     fn symbol(&mut self, event: &TraceEvent<'_>) {
         let [start, last] = ["StartAddress", "EndAddress"].map(|name| number(event, name));
         let (Some(start), Some(last), Some(name)) = (start, last, text(event, "Name")) else { return };
-        // The writer of an empty table of kernel symbols states the whole memory.
+        // A writer without kernel symbols states the whole memory as the range of an empty table.
         if (start, last) == (0, u64::MAX) {
             return;
         }

@@ -1,12 +1,12 @@
-//! Lists whose places are numbers of 32 bits.
+//! Lists whose indexes have 32 bits.
 use ipc_proto::wire::to_usize;
 
-/// Returns the value at a place.
+/// Returns the value at an index.
 pub(crate) fn at<T>(values: &[T], place: u32) -> Option<&T> {
     values.get(to_usize(place))
 }
 
-/// Returns the value at a place.
+/// Returns the value at an index.
 pub(crate) fn at_mut<T>(values: &mut [T], place: u32) -> Option<&mut T> {
     values.get_mut(to_usize(place))
 }

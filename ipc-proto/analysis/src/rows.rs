@@ -75,7 +75,7 @@ fn text<'a>(r: &mut Reader<'a>) -> Str<'a> {
     let rest = r.rest();
     let len = rest.chunks_exact(2).position(|unit| unit == [0, 0]).map(|units| units.saturating_mul(2));
     let units = r.bytes(len.unwrap_or(rest.len())).unwrap_or_default();
-    // The NUL; at the end of the row there may be none.
+    // A NUL ends the text; at the end of the row it may be missing.
     let _ = r.bytes(2);
     Str::Utf16(units)
 }

@@ -58,9 +58,9 @@ use crate::{KnownProvider, StackId, Stacks};
 /// What a stack of a thread weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Weight {
-    /// While the thread ran, or for clocks that do not distinguish that.
+    /// The weight while the thread ran; the whole weight for clocks that do not distinguish running and waiting.
     pub running: u64,
-    /// While the thread waited or ran native code.
+    /// The weight while the thread waited or ran native code.
     pub waiting: u64,
 }
 
@@ -81,12 +81,12 @@ impl Weight {
     }
 }
 
-/// What an event adds to a clock, at its place in time.
+/// The weight that an event adds to a clock, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
     /// The thread.
     pub thread: ThreadNumber,
-    /// Its stack.
+    /// The stack of the event.
     pub stack: StackId,
     /// The start in nanoseconds from the start of the trace; negative before it.
     pub start: i64,
@@ -94,12 +94,12 @@ pub struct Interval {
     pub weight: Weight,
 }
 
-/// The number of a thread: its place in [`Samples::threads`].
+/// The number of a thread: its index in [`Samples::threads`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadNumber(u32);
 
 impl ThreadNumber {
-    /// Returns the place of the thread in [`Samples::threads`].
+    /// Returns the index of the thread in [`Samples::threads`].
     #[must_use]
     pub const fn number(self) -> usize {
         to_usize(self.0)
@@ -109,11 +109,11 @@ impl ThreadNumber {
 /// A thread of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampledThread {
-    /// Its process; 0 is the process of a trace of a runtime.
+    /// The process of the thread; 0 is the process of a trace of a runtime.
     pub process: u64,
     /// The operating system's id.
     pub id: u64,
-    /// Its name (V6), or what the runtime uses it for; empty if neither is known.
+    /// The name of the thread (V6), or the runtime's purpose for it; empty if neither is known.
     pub name: String,
 }
 
@@ -147,12 +147,12 @@ pub struct Samples {
     stacks: Stacks,
     recordings: Vec<Recording>,
     threads: Vec<SampledThread>,
-    /// What is pending for each of `threads`.
+    /// The state of each of `threads`.
     states: Vec<ThreadState>,
     thread_numbers: BTreeMap<(u64, u64), u32>,
     dropped: u64,
     samples: u64,
-    /// For the name of an event.
+    /// The memory for the name of an event.
     label: String,
 }
 
@@ -174,25 +174,25 @@ impl Recording {
     }
 }
 
-/// What a thread has done last.
+/// The last events of a thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct ThreadState {
-    /// By all events of [`Clock::ThreadTime`].
+    /// The state by all events of [`Clock::ThreadTime`].
     thread_time: TimeState,
-    /// By those of [`Clock::SampledTime`].
+    /// The state by the events of [`Clock::SampledTime`].
     sampled_time: TimeState,
     /// The start of waiting for a lock.
     contention: Option<(i64, StackId)>,
 }
 
-/// What a thread has done last by a clock of its time.
+/// The last events of a thread by a clock of its time.
 #[derive(Debug, Clone, Copy, Default)]
 struct TimeState {
-    /// The last event that shows that it ran.
+    /// The last event that shows that the thread ran.
     running: Option<(i64, StackId)>,
     /// The last event, if it shows that the thread does not run.
     waiting: Option<(i64, StackId)>,
-    /// Whether the last event shows that it runs.
+    /// Whether the last event shows that the thread runs.
     is_running: bool,
 }
 
@@ -362,7 +362,7 @@ impl Samples {
         Some(number)
     }
 
-    /// Names a thread by what the runtime uses it for.
+    /// Names a thread by the runtime's purpose for it.
     fn thread_row(&mut self, event: &TraceEvent<'_>) {
         let Ok(ThreadRow { flags, id }) = ThreadRow::decode(event.header.payload) else { return };
         let name = match flags {
@@ -465,15 +465,15 @@ struct Seen<'a> {
     provider: Option<KnownProvider>,
 }
 
-/// What an event means for a clock.
+/// The effect of an event on a clock.
 enum Effect {
-    /// Its stack weighs this.
+    /// The stack of the event gets this weight.
     Weigh { weight: Weight, needs_stack: bool },
-    /// Its thread is in its stack from now on.
+    /// The thread of the event is in the stack of the event from now on.
     Show { runs: bool, has_label: bool },
-    /// Its thread waits for a lock.
+    /// The thread of the event waits for a lock.
     StartWaiting,
-    /// Its thread has the lock.
+    /// The thread of the event has the lock, so its wait ends.
     StopWaiting,
 }
 
@@ -524,7 +524,7 @@ impl Seen<'_> {
     fn thread_time(&self) -> Option<Effect> {
         let runs = match self.provider {
             Some(KnownProvider::SampleProfiler) => self.sample()?.running > 0,
-            // AllocationTick and the two kinds of sampled allocations.
+            // AllocationTick, and the two kinds of sampled allocations: each shows that the thread runs.
             Some(KnownProvider::Runtime) => {
                 return self.is_allocation().then_some(Effect::Show { runs: true, has_label: false });
             }
@@ -554,7 +554,7 @@ fn is_event_source(metadata: &Metadata<'_>) -> bool {
         "Microsoft-Windows-DotNETRuntimeStress",
         "System.Threading.Tasks.TplEventSource",
     ];
-    // A manifest describes other events.
+    // A manifest describes other events, so it shows nothing about the thread.
     let is_manifest = metadata.event_id == 0xfffe;
     let provider = metadata.provider;
     if is_name(provider, "System.Diagnostics.Eventing.FrameworkEventSource") {

@@ -24,11 +24,11 @@ impl StackId {
 /// [`cut`](Self::cut) counts it.
 #[derive(Debug)]
 pub struct Stacks {
-    nodes: Vec<Node>,
+    nodes: Vec<StackNode>,
     children: BTreeMap<(u32, u32), u32>,
-    /// Stacks that were found lately, at the place of their hash. Another stack of the same place only replaces one.
+    /// Stacks that were found lately, at the index of their hash. Another stack with the same index replaces one.
     recent: Vec<Recent>,
-    /// Calls that were found lately, at the place of their hash: what [`Self::children`] has, without a search.
+    /// Calls that were found lately, at the index of their hash: the entries of [`Self::children`], without a search.
     recent_calls: Vec<RecentCall>,
     /// How often the process of the events, or the generation of the names, has changed.
     turn: u32,
@@ -40,7 +40,7 @@ pub struct Stacks {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct StackNode {
     caller: u32,
     address: AddressId,
     ip: u64,
@@ -67,7 +67,7 @@ struct RecentCall {
 
 impl Default for Stacks {
     fn default() -> Self {
-        let empty = Node { caller: 0, address: AddressId(u32::MAX), ip: 0, latest: 0, turn: 0 };
+        let empty = StackNode { caller: 0, address: AddressId(u32::MAX), ip: 0, latest: 0, turn: 0 };
         Self {
             nodes: [empty].into(),
             children: BTreeMap::new(),
@@ -114,7 +114,7 @@ impl Stacks {
         }
         if self.turn_of != (process, generation) {
             self.turn_of = (process, generation);
-            // The last turn does not end: an address can then have the name of code that was freed.
+            // The last turn never ends. An address can then keep the name of code that was freed.
             self.turn = self.turn.saturating_add(1);
         }
         let mut node = StackId::EMPTY;
@@ -192,7 +192,7 @@ impl Stacks {
         at(&self.nodes, stack.0).map_or(StackId::EMPTY, |node| StackId(node.caller))
     }
 
-    fn walk(&self, node: u32) -> impl Iterator<Item = &Node> {
+    fn walk(&self, node: u32) -> impl Iterator<Item = &StackNode> {
         let existing = |node| if node == 0 { None } else { at(&self.nodes, node) };
         core::iter::successors(existing(node), move |node| existing(node.caller))
     }
@@ -206,7 +206,7 @@ impl Stacks {
     fn called(&mut self, caller: StackId, process: u64, ip: u64, names: &mut Names) -> Option<StackId> {
         let slot = slot(spread(ip ^ u64::from(caller.0).rotate_left(40))) % Self::RECENT_CALLS;
         if let Some(recent) = self.recent_calls.get(slot).filter(|recent| recent.turn == self.turn) {
-            let is_call = |node: &Node| node.caller == caller.0 && node.ip == ip;
+            let is_call = |node: &StackNode| node.caller == caller.0 && node.ip == ip;
             if recent.stack != StackId::EMPTY.0 && at(&self.nodes, recent.stack).is_some_and(is_call) {
                 return Some(StackId(recent.stack));
             }
@@ -227,7 +227,7 @@ impl Stacks {
             return None;
         }
         let child = to_u32(self.nodes.len());
-        self.nodes.push(Node { caller: caller.0, address, ip, latest: 0, turn: 0 });
+        self.nodes.push(StackNode { caller: caller.0, address, ip, latest: 0, turn: 0 });
         self.children.insert((caller.0, address.0), child);
         Some(StackId(child))
     }

@@ -15,7 +15,7 @@ pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
     match text {
         Str::Utf16(units) if units.chunks_exact(2).all(|unit| matches!(unit, [0..=0x7f, 0])) => {
             const PIECE: usize = 64;
-            // Pieces, because a character at a time takes several times as long.
+            // Text is read in pieces, because one character at a time takes several times as long.
             let mut piece = [0; PIECE];
             for units in units.chunks(2 * PIECE) {
                 let units = units.chunks_exact(2);

@@ -46,7 +46,8 @@ fn rows(path: &Path) -> Vec<Row> {
     rows
 }
 
-/// What dotnet-trace shows of a name: the last two parts that are separated by dots, and the arguments.
+/// Returns the part of a name that dotnet-trace shows: the last two parts that are separated by dots, and the
+/// arguments.
 fn shown(name: &str) -> String {
     if name == "?!?" {
         return "Missing Symbol".to_owned();
@@ -54,7 +55,7 @@ fn shown(name: &str) -> String {
     let (function, arguments) = name.split_at(name.find('(').unwrap_or(name.len()));
     let mut parts: Vec<_> = function.rsplitn(3, '.').take(2).collect();
     parts.reverse();
-    // The spaces at the end of a line of the table are lost.
+    // The table has lost the spaces at the end of a line.
     parts.join(".") + arguments
 }
 
@@ -87,7 +88,7 @@ fn check(trace: &Path, expected: &Path, order: Order) {
                 && is_near(*ours_exclusive, *exclusive)
         });
         assert!(found, "{trace:?}: {name} {inclusive} {exclusive}: {:#?}", &top[..30.min(top.len())]);
-        // In the same order, but for shares that are equal to two decimals.
+        // The order is the same, except for shares that are equal to two decimals.
         let (ours, theirs) = match order {
             Order::Exclusive => (at_place[1], exclusive),
             Order::Inclusive => (at_place[0], inclusive),
@@ -182,7 +183,7 @@ fn views_of_a_tree() {
         assert_eq!(entry.exclusive, exclusive.get(name(entry.frame)).copied().unwrap_or_default());
     }
     for entry in &top {
-        // From the outermost call on.
+        // Stacks begin with the outermost call.
         let of_frame = |stack: &[String]| stack.iter().position(|frame| frame == name(entry.frame));
         let callers = sums(&stacks, |stack| {
             of_frame(stack)

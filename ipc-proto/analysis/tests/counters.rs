@@ -134,19 +134,19 @@ fn one(row: Row) -> Measurement {
 
 #[test]
 fn versions_of_events() {
-    // .NET 6 and 7.
+    // The fields as .NET 6 and 7 write them.
     let counter = one(meter(4, "c", &[("rate", text("2"))]));
     assert_eq!(counter, Measurement::Counter { delta: Some(2.0), value: None });
     let histogram = one(meter(6, "h", &[("quantiles", text("0.5=1;0.95=2.5"))]));
     let quantiles = vec![Quantile { quantile: 0.5, value: 1.0 }, Quantile { quantile: 0.95, value: 2.5 }];
     assert_eq!(histogram, Measurement::Histogram { quantiles, count: None, sum: None });
-    // Fields in another order, and unknown ones.
+    // Fields in another order, with unknown ones among them.
     let (name, id, mut fields) =
         meter(16, "u", &[("value", text("7")), ("new", Long(1)), ("rate", text("-3"))]);
     fields.reverse();
     let sample = one((name, id, fields));
     assert_eq!(sample, Measurement::UpDownCounter { delta: Some(-3.0), value: Some(7.0) });
-    // No measurement in the interval.
+    // An empty value means that the interval had no measurement.
     assert_eq!(one(meter(5, "g", &[("lastValue", text(""))])), Measurement::Gauge { value: None });
     let none = one(meter(6, "h", &[("quantiles", text("")), ("count", Int(0)), ("sum", Double(0.0))]));
     assert_eq!(none, Measurement::Histogram { quantiles: Vec::new(), count: Some(0), sum: Some(0.0) });
@@ -333,7 +333,7 @@ fn intervals_and_problems() {
     assert_eq!(problems.len(), 6, "{problems:?}");
     assert_eq!(problems[0], "the process cannot report instruments: no wasm");
     assert!(problems[5].contains("interval 5 s, at most 1000 series and 20 histograms"), "{}", problems[5]);
-    // The problems of other clients.
+    // The problems of another client's session are not reported.
     let (_, problems) = read(CounterReader::new().for_session("x", "you"), &rows);
     assert_eq!(problems, [""; 0]);
 }
@@ -412,7 +412,7 @@ fn limit_of_texts() {
     });
 }
 
-/// Texts of V6 can contain a NUL, and do not make two series one.
+/// A NUL in a text of V6 does not make two series one.
 #[test]
 fn series_whose_texts_have_a_nul() {
     let mut counters = CounterReader::new();

@@ -24,7 +24,7 @@ fn buckets_are_in_order_and_narrow() {
     }
 }
 
-/// Against the definition, on sorted durations.
+/// The quantiles are those of the definition, on sorted durations.
 #[test]
 fn quantiles() {
     let mut state = 1_u64;

@@ -63,7 +63,7 @@ fn recorded_collections() {
             ("pause_ms", found.pause),
             ("suspend_ms", found.suspension),
             ("duration_ms", found.duration.unwrap()),
-            // A byte is a millionth of a megabyte, too.
+            // A megabyte has a million bytes, as a millisecond has a million nanoseconds.
             ("heap_after_mb", heap.total_after()),
             ("promoted_mb", heap.total_promoted()),
         ] {
@@ -84,12 +84,12 @@ fn recorded_collections() {
 fn a_blocking_collection() {
     let trace = Written::new()
         .event(100, 7, SUSPEND, &numbers(&[1, 1]))
-        // A sampler suspends for another reason.
+        // A sampler suspends the program too, but for another reason than a collection.
         .event(110, 8, SUSPEND, &numbers(&[0, 1]))
         .event(115, 8, SUSPENDED, &[])
         .event(120, 7, SUSPENDED, &[])
         .event(130, 7, START, &start(5, 1, Reason::INDUCED, CollectionType::NON_CONCURRENT))
-        // A second GCStart of the same number.
+        // A second GCStart with the number of an earlier one is ignored.
         .event(131, 7, START, &start(5, 1, Reason::INDUCED, CollectionType::NON_CONCURRENT))
         .event(150, 7, END, &numbers(&[5, 1]))
         .event(160, 7, HEAP_STATS, &heap_stats(10))
@@ -117,12 +117,12 @@ fn a_background_collection_with_others_inside() {
         .event(100, 7, SUSPEND, &numbers(&[1, 1]))
         .event(110, 7, SUSPENDED, &[])
         .event(120, 7, START, &background)
-        // One of generation 0 in the same suspension.
+        // A collection of generation 0 in the same suspension.
         .event(130, 7, START, &start(2, 0, Reason::ALLOC_SMALL, CollectionType::NON_CONCURRENT))
         .event(140, 7, END, &numbers(&[2, 0]))
         .event(150, 7, HEAP_STATS, &heap_stats(1))
         .event(160, 7, RESTART, &[])
-        // One while the background collection runs.
+        // A collection while the background collection runs.
         .event(300, 8, SUSPEND, &numbers(&[1, 2]))
         .event(305, 8, SUSPENDED, &[])
         .event(310, 8, START, &start(3, 1, Reason::ALLOC_SMALL, CollectionType::FOREGROUND))
@@ -164,7 +164,7 @@ fn a_full_collection_replaces_a_younger_one() {
 
 #[test]
 fn parts_of_collections() {
-    // The trace begins in a collection.
+    // The trace begins in the middle of a collection.
     let mut written = Written::new();
     written
         .event(10, 7, SUSPENDED, &[])
@@ -173,7 +173,7 @@ fn parts_of_collections() {
         .event(40, 7, HEAP_STATS, &heap_stats(1))
         .event(50, 7, RESTART, &[]);
     assert_eq!(collections(&written.bytes()).0, []);
-    // It ends in one, and an event is too short for its fields.
+    // The trace ends in the middle of a collection, and one event is too short for its fields.
     written
         .event(100, 7, SUSPEND, &numbers(&[1, 1]))
         .event(120, 7, START, &start(4, 0, Reason(99), CollectionType(9)))

@@ -210,7 +210,7 @@ fn turns(count: u64) -> usize {
     each_event(&trace.bytes(), |event| samples.event_with(event, &mut |clock, it| timeline.add(clock, it)));
     assert_eq!(samples.threads().len(), 3);
     let files = files(&mut samples, &clock, timeline);
-    // Only the thread of which a time is known.
+    // Only the thread with a known time has a profile.
     let profiles = files.evented["profiles"].as_array().unwrap();
     assert_eq!((profiles.len(), &profiles[0]["name"]), (1, &"Thread (1)".into()));
     files.chromium["traceEvents"].as_array().unwrap().len()

@@ -72,7 +72,7 @@ fn recorded_compilations() {
         assert_eq!(expected["method"], found.method);
         assert_eq!(expected["tier"], found.tier.to_string());
         assert_eq!(expected["thread"], found.thread);
-        // TraceEvent has 0 where the trace has nothing.
+        // TraceEvent reports 0 for a number that the trace does not have.
         assert_eq!(expected["il_size"], found.il_size.unwrap_or_default());
         assert_eq!(expected["native_size"], found.native_size.unwrap_or_default());
         let nanoseconds = |key: &str| (expected[key].as_f64().unwrap() * 1e6).round() as i64;
@@ -136,17 +136,17 @@ fn a_load_without_a_size_ends_a_compilation() {
 #[test]
 fn parts_of_compilations() {
     let trace = Written::new()
-        // Without a start, without a name, and both.
+        // Loads without a start, without a name, and without both.
         .event(100, 7, LOAD_VERBOSE, &loaded(Some("Loaded"), 1, JITTED, 0))
         .event(101, 7, LOAD, &loaded(None, 2, JITTED, 0))
-        // Too short for its fields.
+        // An event that is too short for its fields.
         .event(102, 7, LOAD, &[1, 2, 3])
         .event(103, 7, JITTING_STARTED, &[])
         .event(104, 7, LOAD, &loaded(None, 3, JITTED, 0))
-        // Without size and time, it can still be loaded.
+        // A method without size and time stays open, so its load can follow.
         .event(110, 7, LOAD, &loaded(None, 0, JITTED, 0))
         .event(111, 7, LOAD, &loaded(None, 4, JITTED, 0))
-        // Without an end.
+        // A compilation without an end.
         .event(120, 7, JITTING_STARTED, &started("Open", 6))
         .bytes();
     let (found, statistics) = compilations(&trace);

@@ -127,7 +127,7 @@ fn threads_have_their_names_in_later_periods() {
         });
         assert_eq!(names(live.next_period()), first);
     }
-    // Also if the name comes before the first sample, in a period without one.
+    // The same holds if the name comes before the first sample, in a period without samples.
     let mut later = Live::default();
     each_event(&trace, |event| {
         if !is_sample(event) {
@@ -176,7 +176,7 @@ fn allocations_and_exceptions_of_a_period() {
     let period = live.next_period();
     assert_eq!((period.allocated, period.exceptions), (200_000, 1));
     assert!(!live.has_events());
-    // Nothing is counted twice, and nothing is divided by zero.
+    // An empty period counts nothing again, and no share is divided by zero.
     let empty = live.next_period();
     assert_eq!((empty.allocated, empty.exceptions, empty.span), (0, 0, 0));
     assert_eq!((empty.per_second(1), empty.paused_share(), empty.running_threads()), (0.0, 0.0, 0.0));

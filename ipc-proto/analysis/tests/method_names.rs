@@ -61,7 +61,7 @@ fn a_module_names_earlier_methods() {
     let frame = names.frame(address);
     assert_eq!(names.short(frame), "Shop.Cart.Add");
     assert!(names.is_named(frame));
-    // The id is used again.
+    // Another module gets the id.
     load_module(&mut names, "/shop/Other.ni.dll", "/shop/Other.ni.dll");
     load(&mut names, 0x2000, 0x10, "Add");
     let other = names.address(0, 0x2000);
@@ -76,11 +76,11 @@ fn an_address_has_the_name_of_its_time() {
     load(&mut names, 0x1000, 0x20, "First");
     let first = names.address(0, 0x1010);
     unload(&mut names, 0x1000, 0x20, "First");
-    // Nothing is there for a while.
+    // After the unload, the address has no name for a while.
     let nothing = names.address(0, 0x1018);
     assert_eq!(text(&mut names, nothing), "?!?");
     load(&mut names, 0x1000, 0x10, "Second");
-    // Replaced without an unload.
+    // New code replaces the old one without an unload.
     let second = names.address(0, 0x1008);
     load(&mut names, 0x1008, 0x10, "Third");
     let third = names.address(0, 0x1008);
@@ -100,7 +100,7 @@ fn a_return_address_can_be_the_end_of_the_code() {
     let [end, after] = [0x1010, 0x1011].map(|ip| names.address(0, ip));
     assert_eq!(text(&mut names, end), "ManagedModule!Shop.Cart.Throw(int32)");
     assert_eq!(text(&mut names, after), "?!?");
-    // Unless other code begins there.
+    // If other code begins at the address, the address has the name of that code.
     load(&mut names, 0x1010, 0x10, "Next");
     assert_eq!(text(&mut names, end), "ManagedModule!Shop.Cart.Next(int32)");
     let top = names.address(0, u64::MAX);
@@ -147,7 +147,7 @@ fn perf_maps() {
     for line in ["", "1000", "x 10 name", "1000 10"] {
         assert!(!names.perf_map_line(0, line), "{line}");
     }
-    // The trace's own row counts.
+    // A row of the trace takes precedence over the perf map.
     load(&mut names, 0x1030, 0x10, "Known");
     assert!(names.perf_map_line(0, "1038 10 other"));
     let addresses = [0x1001, 0x1011, 0x1021, 0x1039].map(|ip| names.address(0, ip));
@@ -155,14 +155,14 @@ fn perf_maps() {
     let expected = ["app!Shop.Cart::Total(int32[])", "?!stub<1> GenerateLookupStub", "app!Shop.Cart::Add()"];
     assert_eq!(texts[..3], expected);
     assert_eq!(texts[3], "ManagedModule!Shop.Cart.Known(int32)");
-    // Only the addresses without a name get one.
+    // The perf map names only addresses that have no name.
     assert!(names.perf_map_line(0, "1000 80 outer"));
     let addresses = [0x1001, 0x1039, 0x1040, 0x1047, 0x1050].map(|ip| names.address(0, ip));
     let texts = addresses.map(|address| text(&mut names, address));
     let expected = ["app!Shop.Cart::Total(int32[])", "ManagedModule!Shop.Cart.Known(int32)", "?!other"];
     assert_eq!(texts[..3], expected);
     assert_eq!(texts[3..], ["?!other", "?!outer"]);
-    // Of another process nothing is known.
+    // The perf map of one process names no addresses of another one.
     let other = names.address(1, 0x1001);
     assert_eq!(text(&mut names, other), "?!?");
 }
@@ -193,7 +193,7 @@ fn file_names() {
         ("/a/b.dll", "b"),
         ("C:\\x\\y.z.EXE", "y.z"),
         ("name", "name"),
-        // The name of a dynamic assembly is no file.
+        // The name of a dynamic assembly is not a path.
         ("Dynamic.Proxy", "Dynamic.Proxy"),
         ("/a/libc.so.6", "libc.so.6"),
         ("[kernel.kallsyms]", "[kernel.kallsyms]"),
@@ -221,7 +221,7 @@ fn replaced_code_takes_no_memory() {
         each_event(&trace, |event| {
             names.event(event);
             if is_seen {
-                // Two addresses of each.
+                // Two addresses in each method have the same name.
                 let texts = [0x2000, 0x2008].map(|ip| names.address(0, ip)).map(|id| text(&mut names, id));
                 assert_eq!(texts, [(); 2].map(|()| format!("ManagedModule!Shop.Cart.Dynamic{count}(int32)")));
             }
@@ -230,7 +230,7 @@ fn replaced_code_takes_no_memory() {
                 names.forget_addresses();
             }
         });
-        // All that is stored, of which the texts of all code would be 280,000.
+        // Everything that is stored is printed. The texts of all code alone would be 280,000 bytes.
         let stored = format!("{names:?}").len();
         assert!(stored < 200_000, "{stored}");
         let addresses = [0x1000, 0x2004, 0x3000].map(|ip| names.address(0, ip));

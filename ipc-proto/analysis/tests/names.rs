@@ -94,7 +94,7 @@ fn every_stack_has_the_names_of_tracelog() {
     }
 }
 
-/// Methods that differ in module or arguments only are one frame, and what is unknown stays as it is.
+/// Methods that differ only in module or arguments are one frame, and unknown frames stay unknown.
 #[test]
 fn short_names() {
     let mut names = Names::default();
@@ -185,7 +185,7 @@ fn mappings_and_symbols() {
         ("ProcessSymbol", &symbol(1, 0x1100, 0x11ff), "malloc"),
         ("ProcessSymbol", &symbol(2, 0x3100, 0x31ff), "stub"),
         ("ProcessSymbol", &symbol(9, 0x5100, 0x51ff), "elsewhere"),
-        // A kernel without a table of symbols.
+        // The record of a kernel whose table of symbols is empty.
         ("ProcessSymbol", &symbol(1, 0, u64::MAX), "kernel"),
     ];
     let mut names = Names::default();

@@ -43,7 +43,7 @@ fn contention() {
     assert_eq!(samples.count(&Clock::Contention), 3);
     let tree = CallTree::new(&mut samples, &Clock::Contention, |_, weight| weight.total());
     assert_eq!((tree.total(), Clock::Contention.unit()), (2400, Unit::Nanoseconds));
-    // Without a stack there is no frame.
+    // The sample has no stack, so the tree has no frame.
     assert_eq!(tree.top(Default::default()), []);
 }
 
@@ -72,7 +72,7 @@ fn allocations_and_exceptions() {
     assert_eq!(weights(&samples, &clocks[2]), [(1, ran(1))]);
 }
 
-/// What shows that a thread runs, that it is in a stack, or nothing: each event is 10 ns after the one before.
+/// Events that show that a thread runs, that it is in a stack, or nothing. Each is 10 ns after the one before.
 #[test]
 fn events_of_thread_time() {
     const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
@@ -91,7 +91,7 @@ fn events_of_thread_time() {
         (RUNTIME, 20, 0, runs),
         (RUNTIME, 32, 0, runs),
         (RUNTIME, 33, 0, none),
-        // Of an event source, if its events show what a thread does. Sampled time ignores it.
+        // An event of an event source counts if its events show what a thread does. Sampled time ignores it.
         ("My-Source", 7, 0, waits),
         ("My-Source", 0xfffe, 0, none),
         (FRAMEWORK, 139, 0, none),

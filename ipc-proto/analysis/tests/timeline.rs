@@ -58,7 +58,7 @@ struct Calls {
 
 impl Calls {
     fn new(thread: &str) -> Self {
-        // As dotnet-trace names finalizers.
+        // The name that dotnet-trace gives to the thread of finalizers.
         let thread = thread.replace(".NET Finalizer Thread", ".NET Finalizer");
         Self { thread, open: Vec::new(), last: f64::MIN }
     }
@@ -115,7 +115,7 @@ fn chromium_times(file: &Value) -> Times {
     assert_eq!(file["displayTimeUnit"], "ms");
     let mut times = Times::new();
     let mut threads: BTreeMap<u64, Calls> = BTreeMap::new();
-    // Sorted by another rule than their order in the file, ends and beginnings of the same time would not be nested.
+    // The order of the file must be kept: in another one, calls that end and begin at the same time are not nested.
     let mut ends = BTreeSet::new();
     for event in file["traceEvents"].as_array().unwrap() {
         assert_eq!(event["pid"], 4711);
@@ -168,7 +168,7 @@ fn threads_and_frames_have_the_times_of_dotnet_trace() {
         assert!(times.len() > pairs, "{name}: {}", times.len());
         let file = fs::read(path(&format!("analysis/{name}.speedscope.json"))).unwrap();
         let mut expected = speedscope_times(&serde_json::from_slice(&file).unwrap());
-        // The frames above the stack of a thread, and the names of modules, whose case dotnet-trace changes.
+        // dotnet-trace adds these frames above the stack of a thread.
         expected.retain(|(_, frame), _| {
             !["Process64 ", "(Non-Activities)", "Threads", "Thread ("]
                 .iter()
@@ -180,7 +180,7 @@ fn threads_and_frames_have_the_times_of_dotnet_trace() {
     }
 }
 
-/// The same times as in the call tree, which adds them up.
+/// The times are those of the call tree, which adds them up.
 #[test]
 fn a_file_has_what_the_call_tree_has() {
     let clock = Clock::ThreadTime;
@@ -219,7 +219,7 @@ fn other_clocks_of_time_have_gaps() {
     let profile = TimeProfile::new(&mut samples, timeline);
     let file = speedscope(&profile);
     let [thread] = &file["profiles"].as_array().unwrap()[..] else { panic!("{file}") };
-    // The stacks are empty.
+    // The thread has samples, but their stacks are empty.
     assert_eq!(thread["events"], json!([]));
     assert_eq!((&thread["startValue"], &thread["endValue"]), (&json!(0.001), &json!(7.0)));
     assert_eq!((&thread["name"], &file["name"]), (&json!("Thread (7)"), &json!("a \"name\"\u{1}\\")));
@@ -294,7 +294,7 @@ fn intervals_that_continue_each_other_are_one() {
     assert_eq!(events, [('O', 100.0), ('C', 300.0), ('O', 400.0), ('C', 500.0)]);
 }
 
-/// Times that go back: what an interval shares with an earlier one counts once, and no time is negative.
+/// If times go back, the part of an interval that an earlier one has too counts once, and no time is negative.
 #[test]
 fn times_that_go_back_are_cut() {
     let mut stacks = Stacks::new();
@@ -387,7 +387,7 @@ mod firefox {
             cpu += deltas.iter().map(|delta| delta.as_u64().unwrap()).sum::<u64>();
         }
         assert_close(&times, &expected, 1e-9, 1e-6);
-        // Microseconds, which the format rounds down.
+        // The format has microseconds, which are rounded down.
         assert!((ran / 1_000 - 2_000..=ran / 1_000).contains(&cpu), "{cpu} {ran}");
     }
 

@@ -1160,14 +1160,14 @@ typedef struct dipc_answer {
      */
     const uint8_t *bytes;
     /*
-     Their number.
+     The number of bytes.
      */
     size_t len;
 } dipc_answer;
 
 /*
- A text, which belongs to someone else: the caller's string, or a part of a message or trace. It is valid as long as
- those bytes are. All zeros are a null text.
+ A text in memory of another owner: the caller's string, or a part of a message or trace. It is valid as long as
+ that memory is. All zeros are a null text.
  */
 typedef struct dipc_text {
     /*
@@ -1537,11 +1537,11 @@ typedef struct dipc_finding {
      */
     struct dipc_text name;
     /*
-     The value, the port or the address that it is about.
+     The value, the port or the address with the mistake.
      */
     struct dipc_text text;
     /*
-     The part of it that is wrong.
+     The wrong part of that text.
      */
     struct dipc_text part;
     /*
@@ -1595,7 +1595,7 @@ typedef struct dipc_step {
      */
     uint8_t *data;
     /*
-     Their number.
+     The number of bytes.
      */
     size_t len;
 } dipc_step;
@@ -1644,7 +1644,7 @@ typedef struct dipc_message {
      */
     const uint8_t *payload;
     /*
-     Their number.
+     The number of bytes.
      */
     size_t payload_len;
     /*
@@ -1670,11 +1670,11 @@ typedef struct dipc_part {
      */
     size_t offset;
     /*
-     Its bytes, inside the message. Those of a text include its NUL, but not its count, which is a part of its own.
+     The bytes of the part, inside the message. A text includes its NUL, but not its count, which is another part.
      */
     const uint8_t *bytes;
     /*
-     Their number.
+     The number of bytes.
      */
     size_t len;
     /*
@@ -1886,7 +1886,7 @@ typedef struct dipc_field_value {
      */
     const uint8_t *bytes;
     /*
-     Their number.
+     The number of bytes.
      */
     size_t len;
 } dipc_field_value;
@@ -1956,7 +1956,7 @@ typedef struct dipc_request {
      */
     const uint8_t *bytes;
     /*
-     Their number; 0 if the connection ended before the first.
+     The number of bytes; 0 if the connection ended before the first one.
      */
     size_t len;
 } dipc_request;
@@ -2116,7 +2116,7 @@ typedef struct dipc_block {
  */
 typedef struct dipc_stack {
     /*
-     The number by which events refer to it.
+     The number by which events refer to the stack.
      */
     uint32_t id;
     /*
@@ -2124,7 +2124,7 @@ typedef struct dipc_stack {
      */
     const uint8_t *bytes;
     /*
-     Their number of bytes.
+     The number of bytes.
      */
     size_t len;
 } dipc_stack;
@@ -2152,7 +2152,7 @@ typedef struct dipc_sequence_point {
  */
 typedef struct dipc_thread {
     /*
-     Its id, in version 6 its index.
+     The id of the thread, in version 6 its index.
      */
     uint64_t thread;
     /*
@@ -2166,7 +2166,7 @@ typedef struct dipc_thread {
  */
 typedef struct dipc_thread_start {
     /*
-     The number by which events refer to it.
+     The number by which events refer to the thread.
      */
     uint64_t thread;
     /*
@@ -2178,7 +2178,7 @@ typedef struct dipc_thread_start {
      */
     uint64_t process_id;
     /*
-     Its name; empty if it has none.
+     The name of the thread; empty if it has none.
      */
     struct dipc_text name;
 } dipc_thread_start;
@@ -2188,7 +2188,7 @@ typedef struct dipc_thread_start {
  */
 typedef struct dipc_label_list {
     /*
-     The number by which events refer to it.
+     The number by which events refer to the list.
      */
     uint32_t id;
     /*
@@ -2196,7 +2196,7 @@ typedef struct dipc_label_list {
      */
     const uint8_t *bytes;
     /*
-     Their number of bytes.
+     The number of bytes.
      */
     size_t len;
 } dipc_label_list;
@@ -2316,7 +2316,7 @@ typedef struct dipc_field {
  */
 typedef struct dipc_description {
     /*
-     The number by which events refer to it; not 0.
+     The number by which events refer to the description; not 0.
      */
     uint32_t id;
     /*

@@ -40,7 +40,7 @@ impl From<ProtoAdvertise> for Advertise {
     }
 }
 
-// It has its own buffer, so it runs in the memory of the exchange.
+// A `ReceiveAdvertise` has a buffer of its own, so it needs no memory but that of the exchange.
 impl Stored for ReceiveAdvertise {
     const NUMBER: u8 = 5;
     const FUNCTIONS: &'static Functions = &Functions { step, advance, fits };
@@ -88,10 +88,10 @@ pub unsafe extern "C" fn dipc_advertise_finish(
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { Placed::<ReceiveAdvertise>::of(exchange) }.and_then(|placed| -> Outcome {
         let frame = placed.state_mut().finish()?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(advertise, frame.into()) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -109,10 +109,10 @@ pub unsafe extern "C" fn dipc_advertise_parse(
     let outcome = unsafe { memory::slice(bytes, len) }.and_then(|bytes| -> Outcome {
         match ProtoAdvertise::parse(bytes)? {
             Parsed::Partial { needed } => Err(Failure { status: Status::More, detail: needed }),
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for the pointers.
             Parsed::Complete { value, .. } => unsafe { memory::store(advertise, value.into()) }.map(|()| 0),
         }
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }

@@ -18,7 +18,7 @@ pub struct Answer {
     /// The bytes of the answer, a whole message in the buffer of the call. A
     /// `dipc_read_*` function decodes it, and `dipc_find` finds its parts.
     pub bytes: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -51,14 +51,14 @@ pub unsafe extern "C" fn dipc_call_init(
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice_mut(buf, size) }.and_then(|bytes| -> Outcome {
         let call = UntypedCall::encoded(len, bytes)?.suspend();
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { Placed::place(exchange, call, buf, size) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
-/// A payload that is accepted as it is.
+/// A payload of any bytes, which are not checked.
 struct Anything;
 
 impl Decode<'_> for Anything {
@@ -93,9 +93,9 @@ pub unsafe extern "C" fn dipc_call_finish(
             bytes: bytes.as_ptr(),
             len,
         };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(answer, received) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }

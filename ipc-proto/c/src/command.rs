@@ -41,11 +41,11 @@ plain! { u16 u32 u64 bool }
 
 impl Argument for Text<'_> {
     unsafe fn check(&self) -> Result<(), Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the text.
         unsafe { Text::check(self) }.map(|_| ())
     }
     unsafe fn write(&self, w: &mut Writer<'_>) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the text.
         if let Ok(text) = unsafe { Text::check(self) } {
             text.encode(w);
         }
@@ -72,16 +72,16 @@ impl<T> Array<'_, T> {
 
 impl<T: Argument> Argument for Array<'_, T> {
     unsafe fn check(&self) -> Result<(), Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the items.
         let items = unsafe { memory::slice(self.items, self.count) }?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the items.
         items.iter().try_for_each(|item| unsafe { item.check() })
     }
     unsafe fn write(&self, w: &mut Writer<'_>) {
         u32::try_from(self.count).unwrap_or(u32::MAX).encode(w);
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the items.
         let items = unsafe { memory::slice(self.items, self.count) }.unwrap_or_default();
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the items.
         items.iter().for_each(|item| unsafe { item.write(w) });
     }
 }
@@ -98,14 +98,14 @@ macro_rules! arguments {
         impl Argument for $name<'_> {
             unsafe fn check(&self) -> Result<(), Failure> {
                 $(
-                    // SAFETY: the caller vouches for it.
+                    // SAFETY: the caller vouches for the fields.
                     unsafe { self.$field.check() }?;
                 )*
                 Ok(())
             }
             unsafe fn write(&self, w: &mut Writer<'_>) {
                 $(
-                    // SAFETY: the caller vouches for it.
+                    // SAFETY: the caller vouches for the fields.
                     unsafe { self.$field.write(w) };
                 )*
             }
@@ -278,11 +278,11 @@ pub struct ClientData<'a> {
 
 impl Argument for ClientData<'_> {
     unsafe fn check(&self) -> Result<(), Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the bytes.
         unsafe { memory::slice(self.data, self.len) }.map(|_| ())
     }
     unsafe fn write(&self, w: &mut Writer<'_>) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the bytes.
         let data = unsafe { memory::slice(self.data, self.len) };
         types::ClientData(data.unwrap_or_default()).encode(w);
     }
@@ -316,9 +316,9 @@ pub struct SessionConfig<'a> {
 impl Argument for SessionConfig<'_> {
     unsafe fn check(&self) -> Result<(), Failure> {
         match self.session_type {
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller vouches for the providers.
             DIPC_SESSION_TYPE_STREAMING => unsafe { self.providers.check() },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller vouches for the providers.
             DIPC_SESSION_TYPE_USER_EVENTS => unsafe { self.user_events_providers.check() },
             _ => Err(Status::InvalidArgument.into()),
         }
@@ -327,7 +327,7 @@ impl Argument for SessionConfig<'_> {
         self.session_type.encode(w);
         if self.session_type == DIPC_SESSION_TYPE_USER_EVENTS {
             self.rundown_keyword.encode(w);
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller vouches for the providers.
             unsafe { self.user_events_providers.write(w) };
             return;
         }
@@ -335,7 +335,7 @@ impl Argument for SessionConfig<'_> {
         self.format.encode(w);
         self.rundown_keyword.encode(w);
         self.stackwalk.encode(w);
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the providers.
         unsafe { self.providers.write(w) };
     }
 }
@@ -352,11 +352,11 @@ pub struct SessionConfig6<'a> {
 
 impl Argument for SessionConfig6<'_> {
     unsafe fn check(&self) -> Result<(), Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the session.
         unsafe { self.session.check() }
     }
     unsafe fn write(&self, w: &mut Writer<'_>) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the session.
         unsafe { self.session.write(w) };
         if self.session.session_type == DIPC_SESSION_TYPE_STREAMING {
             self.session_buffer_mode.encode(w);
@@ -373,7 +373,7 @@ impl<'f> Payload<'f> {
     /// # Safety
     /// The pointers in the fields point to what their documentation says, as long as the payload exists.
     pub(crate) unsafe fn new(fields: &'f [&'f dyn Argument]) -> Result<Self, Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the fields.
         fields.iter().try_for_each(|field| unsafe { field.check() })?;
         Ok(Self(fields))
     }
@@ -480,7 +480,7 @@ unsafe fn store_row(info: Option<&CommandInfo>, row: *mut CommandRow) -> Status 
         name: Text::utf8(info.name),
         specification_name: Text::utf8(info.specification_name),
     };
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller vouches for the row.
     match unsafe { memory::store(row, found) } {
         Ok(()) => Status::Ok,
         Err(failure) => failure.status,

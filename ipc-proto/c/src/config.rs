@@ -9,7 +9,7 @@ use ipc_proto::port::{
     Config as ProtoConfig, Finding as ProtoFinding, Port as ProtoPort, PortList, PortType, Tag,
 };
 
-use crate::memory::{self, Output};
+use crate::memory::{self, Utf8Buffer};
 use crate::place::{Opaque, place, shared};
 use crate::status::{Failure, Outcome, Status, report};
 use crate::text::{DIPC_TEXT_NULL, Text};
@@ -98,9 +98,9 @@ pub struct Finding<'a> {
     pub kind: u32,
     /// The name of a variable.
     pub name: Text<'a>,
-    /// The value, the port or the address that it is about.
+    /// The value, the port or the address with the mistake.
     pub text: Text<'a>,
-    /// The part of it that is wrong.
+    /// The wrong part of that text.
     pub part: Text<'a>,
     /// What was probably meant.
     pub meant: Text<'a>,
@@ -174,7 +174,7 @@ unsafe fn read(flavour: u32, lookup: Lookup, context: *mut c_void) -> Result<Pro
     let Some(lookup) = lookup else { return Err(Status::NullPointer.into()) };
     let value_of = |name: &str| -> Result<Option<&'static str>, Failure> {
         let mut terminated = [0; NAME_SIZE];
-        let mut out = Output::new(&mut terminated);
+        let mut out = Utf8Buffer::new(&mut terminated);
         let _ = out.write_str(name); // an output never fails
         out.finish()?;
         // SAFETY: the caller vouches for the function and its context.
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn dipc_port_text(
         // SAFETY: the caller vouches for the text.
         let others = unsafe { others.str() }?;
         // SAFETY: the caller vouches for the buffer.
-        let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
         let _ = write!(out, "{}", PortList::new(&[port]).followed_by(others)); // an output never fails
         out.finish()
     });

@@ -41,13 +41,13 @@ pub unsafe extern "C" fn dipc_environment_init(
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(answer, len) }.and_then(|answer| -> Outcome {
         let announced: ProcessEnvironment = complete(answer)?.0.decode()?;
-        // SAFETY: as above; `answer`, which can be in the same memory, is not used any more.
+        // SAFETY: the caller vouches for the pointers; `answer`, which can be in the same memory, is not used any more.
         let bytes = unsafe { memory::slice_mut(buf, size) }?;
         let environment = ReceiveEnvironment::new(&announced, limit, bytes)?.suspend();
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { Placed::place(exchange, environment, buf, size) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn dipc_environment_next(
             unsafe { memory::store(entry.cast(), Text::decoded(next)) }.map(|()| 0)
         })?
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 

@@ -21,7 +21,7 @@ pub struct Step {
     /// The bytes to write, or the space to fill, in the buffer of the exchange; in that of `dipc_advertise_init`, in the
     /// exchange.
     pub data: *mut u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Placed<K> {
     state: K,
 }
 
-/// What all kinds begin with.
+/// The fields with which all kinds begin.
 #[repr(C)]
 struct Head {
     tag: u64,
@@ -230,12 +230,12 @@ pub unsafe extern "C" fn dipc_exchange_step(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { head(exchange) }.map(|head| head.functions.step).and_then(|next| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let next = unsafe { next(exchange) }?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(step, next) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -253,10 +253,10 @@ pub unsafe extern "C" fn dipc_exchange_advance(
     // SAFETY: the caller vouches for the pointers.
     let outcome =
         unsafe { head(exchange) }.map(|head| head.functions.advance).and_then(|advance| -> Outcome {
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for the pointers.
             unsafe { advance(exchange, n) }.map(|()| 0)
         });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -277,16 +277,16 @@ pub unsafe extern "C" fn dipc_exchange_set_buffer(
         let old = (head.buf, head.size);
         let fits = head.functions.fits;
         (head.buf, head.size) = (buf, size);
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let fits = unsafe { fits(exchange) };
         if fits.is_err() {
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for the pointers.
             let head = unsafe { self::head(exchange) }?;
             (head.buf, head.size) = old;
         }
         fits.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 

@@ -102,6 +102,6 @@ pub unsafe extern "C" fn dipc_labels(
         }
         Ok(0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }

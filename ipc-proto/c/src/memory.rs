@@ -65,13 +65,13 @@ pub(crate) fn check<T>(data: *const T, len: usize) -> Result<(), Failure> {
 }
 
 /// A buffer for text in UTF-8 with a NUL at the end. It stores whole characters, and counts those that do not fit.
-pub(crate) struct Output<'b> {
+pub(crate) struct Utf8Buffer<'b> {
     buf: &'b mut [u8],
     stored: usize,
     len: usize,
 }
 
-impl<'b> Output<'b> {
+impl<'b> Utf8Buffer<'b> {
     pub(crate) const fn new(buf: &'b mut [u8]) -> Self {
         Self { buf, stored: 0, len: 0 }
     }
@@ -81,7 +81,7 @@ impl<'b> Output<'b> {
         let mut utf8 = [0; 4];
         let bytes = c.encode_utf8(&mut utf8).as_bytes();
         let end = self.stored.saturating_add(bytes.len());
-        // Only if all before it is stored, and there is room for the NUL.
+        // A character is stored only if all characters before it are, and if the NUL fits after it.
         if self.stored == self.len && end < self.buf.len() {
             let room = self.buf.get_mut(self.stored..).unwrap_or_default();
             room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
@@ -103,7 +103,7 @@ impl<'b> Output<'b> {
     }
 }
 
-impl fmt::Write for Output<'_> {
+impl fmt::Write for Utf8Buffer<'_> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         s.chars().for_each(|c| self.push(c));
         Ok(())

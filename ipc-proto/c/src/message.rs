@@ -6,7 +6,7 @@ use core::ptr;
 use ipc_proto::wire::{self, PartValue};
 use ipc_proto::{Code, HResult, InvalidValue, Message as ProtoMessage, Parsed, RequestError};
 
-use crate::memory::{self, Output};
+use crate::memory::{self, Utf8Buffer};
 use crate::status::{Failure, Outcome, Status, report};
 use crate::text::Text;
 
@@ -31,7 +31,7 @@ pub struct Message {
     pub code: u16,
     /// The bytes after the header.
     pub payload: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub payload_len: usize,
     /// The number of bytes of the whole message.
     pub len: usize,
@@ -67,9 +67,9 @@ pub struct Part<'p> {
     pub kind: u32,
     /// The offset of its bytes from the start of the message.
     pub offset: usize,
-    /// Its bytes, inside the message. Those of a text include its NUL, but not its count, which is a part of its own.
+    /// The bytes of the part, inside the message. A text includes its NUL, but not its count, which is another part.
     pub bytes: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
     /// The value as a number, for the kinds that have one.
     pub number: u64,
@@ -127,11 +127,11 @@ pub unsafe extern "C" fn dipc_parse(
         let (value, used) = complete(bytes)?;
         let (payload, payload_len) = (value.payload.as_ptr(), value.payload.len());
         let parsed = Message { code: value.code.0, payload, payload_len, len: used };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(message, parsed) }?;
         Ok(0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn dipc_inspect(
             unsafe { visit(context, &Part::new(part)) }
         })
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn dipc_find(
         })?;
         found.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn dipc_path_text(
     // SAFETY: the caller vouches for the path, which `Part::new` made.
     let outcome = unsafe { memory::reference(path.cast::<wire::Path<'_>>()) }.and_then(|path| {
         // SAFETY: the caller vouches for the buffer.
-        let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
         let _ = write!(out, "{path}"); // an output never fails
         out.finish()
     });
@@ -270,9 +270,9 @@ pub unsafe extern "C" fn dipc_status_field(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(bytes, len) }.and_then(|bytes| -> Outcome {
-        // SAFETY: as above.
-        let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
-        // An output never fails.
+        // SAFETY: the caller vouches for the pointers.
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
+        // Writing to a `Utf8Buffer` never fails.
         let _ = if status == Status::Violation as i32 {
             write!(out, "{}", violation(bytes).ok_or(Status::NotFound)?.place)
         } else if status >= Status::UnexpectedEnd as i32 {
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn dipc_status_field(
         };
         out.finish()
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, text_len) }
 }
 
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn dipc_check(
         };
         let Err(error) = checked.and_then(|request| request.into_checked()) else { return Ok(0) };
         if !hresult.is_null() {
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for the pointers.
             unsafe { memory::store(hresult, HResult::from(error).0) }?;
         }
         Err(match error {
@@ -323,6 +323,6 @@ pub unsafe extern "C" fn dipc_check(
             _ => Status::MalformedBytes.into(),
         })
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }

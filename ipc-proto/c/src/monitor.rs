@@ -82,13 +82,13 @@ impl Slots {
 
 impl AsRef<[Slot]> for Slots {
     fn as_ref(&self) -> &[Slot] {
-        // SAFETY: `new` has initialised them, and its caller vouches for the rest.
+        // SAFETY: `new` has initialised the slots, and its caller vouches for the rest.
         unsafe { memory::slice(self.first, self.count) }.unwrap_or_default()
     }
 }
 impl AsMut<[Slot]> for Slots {
     fn as_mut(&mut self) -> &mut [Slot] {
-        // SAFETY: as above.
+        // SAFETY: `new` has initialised the slots, and its caller vouches for the rest.
         unsafe { memory::slice_mut(self.first, self.count) }.unwrap_or_default()
     }
 }
@@ -255,7 +255,7 @@ unsafe fn with(
 ) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { content(port) }.and_then(run);
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn dipc_monitor_port_init(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { Slots::new(slots, count) }.and_then(|slots| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { place(port, ProtoPort::new(slots)) }.map(|()| 0)
     });
     // SAFETY: no number is stored.
@@ -326,9 +326,9 @@ pub unsafe extern "C" fn dipc_monitor_port_accept(
             let needed = port.capacity().saturating_add(1);
             return Err(Failure { status: Status::BufferTooSmall, detail: needed });
         };
-        // SAFETY: as below.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(token, accepted.token) }?;
-        // SAFETY: as below.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(evicted, MonitorChange::of(port, accepted.evicted)) }.map(|()| 0)
     };
     // SAFETY: the caller vouches for the pointers.
@@ -350,9 +350,9 @@ pub unsafe extern "C" fn dipc_monitor_port_receive(
     let run = |port: &mut ProtoPort<u64, u64, Slots>| -> Outcome {
         let Some((found, space)) = port.receive(token) else { return Err(Status::NotFound.into()) };
         let next = Step { kind: DIPC_STEP_RECEIVE, data: space.as_mut_ptr(), len: space.len() };
-        // SAFETY: as below.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(connection, *found) }?;
-        // SAFETY: as below.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(step, next) }.map(|()| 0)
     };
     // SAFETY: the caller vouches for the pointers; no number is stored.
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn dipc_monitor_port_take(
         memory::check(connection, 1)?;
         let taken = port.take(&ProtoGuid(cookie.bytes), now);
         let Some(taken) = taken else { return Err(Status::NotFound.into()) };
-        // SAFETY: as below.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(connection, taken) }.map(|()| 0)
     };
     // SAFETY: the caller vouches for the pointers; no number is stored.
@@ -432,7 +432,7 @@ pub unsafe extern "C" fn dipc_monitor_port_remove(
                 ..MonitorChange::new(DIPC_CHANGE_LEFT, connection)
             },
         };
-        // SAFETY: as below.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(change, removed) }.map(|()| 0)
     };
     // SAFETY: the caller vouches for the pointers; no number is stored.
@@ -451,7 +451,7 @@ pub unsafe extern "C" fn dipc_monitor_port_runtime(
     let run = |port: &mut ProtoPort<u64, u64, Slots>| -> Outcome {
         let Some(entry) = port.runtimes().nth(index) else { return Err(Status::NotFound.into()) };
         let found = Runtime::new(entry, port.state(&entry.cookie));
-        // SAFETY: as below.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(runtime, found) }.map(|()| 0)
     };
     // SAFETY: the caller vouches for the pointers; no number is stored.
@@ -470,7 +470,7 @@ pub unsafe extern "C" fn dipc_monitor_port_find(
     let run = |port: &mut ProtoPort<u64, u64, Slots>| -> Outcome {
         let found = Runtime::find(port, &ProtoGuid(cookie.bytes));
         let Some(found) = found else { return Err(Status::NotFound.into()) };
-        // SAFETY: as below.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(runtime, found) }.map(|()| 0)
     };
     // SAFETY: the caller vouches for the pointers; no number is stored.

@@ -106,7 +106,7 @@ unsafe fn decode(
         };
         let decoded = describe(ProtoMetadata::decode(version, record)?);
         let mut fields = FieldList { opaque: [0; 8] };
-        // SAFETY: it is a local variable.
+        // SAFETY: `fields` is a local variable.
         unsafe { place(&raw mut fields, decoded.fields) }?;
         let decoded = Metadata {
             id: decoded.id,
@@ -120,10 +120,10 @@ unsafe fn decode(
             problem: decoded.problem.map_or(Status::Ok, |problem| problem.kind.into()),
             fields,
         };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store::<Metadata<'_>>(metadata.cast(), decoded) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -173,7 +173,7 @@ pub struct FieldValue<'a> {
     pub guid: Guid,
     /// The bytes of an array.
     pub bytes: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -262,12 +262,12 @@ pub unsafe extern "C" fn dipc_metadata_values(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers, and for the record that the description was decoded from.
     let outcome = unsafe { memory::reference(metadata) }.and_then(|metadata| {
-        // SAFETY: it is a reference.
+        // SAFETY: the field belongs to a reference.
         unsafe { shared(&raw const metadata.fields) }
     });
     let outcome = outcome.and_then(|fields| -> Outcome {
         let Some(visit) = visit else { return Err(Status::NullPointer.into()) };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let mut values = fields.values(unsafe { memory::slice(payload, len) }?);
         for item in values.by_ref() {
             // SAFETY: the caller vouches for the function and its context.
@@ -280,6 +280,6 @@ pub unsafe extern "C" fn dipc_metadata_values(
             None => Ok(0),
         }
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }

@@ -47,7 +47,7 @@ pub(crate) unsafe fn place<O: Opaque>(at: *mut O, content: O::Content) -> Result
 /// # Safety
 /// `at` points to such a struct, all zeros or initialised, that nothing else uses during `'a`.
 pub(crate) unsafe fn content<'a, O: Opaque>(at: *mut O) -> Result<&'a mut O::Content, Failure> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller vouches for the memory at `at`.
     unsafe { check_tag(at) }?;
     // SAFETY: `place` has stored this type here, as the tag shows.
     let tagged = unsafe { &mut *at.cast::<Tagged<O::Content>>() };
@@ -59,11 +59,11 @@ pub(crate) unsafe fn content<'a, O: Opaque>(at: *mut O) -> Result<&'a mut O::Con
 /// # Safety
 /// `at` points to such a struct, all zeros or initialised, that nothing else uses.
 pub(crate) unsafe fn take<O: Opaque>(at: *mut O) -> Result<O::Content, Failure> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller vouches for the memory at `at`.
     unsafe { check_tag(at) }?;
     // SAFETY: `place` has stored this type here, as the tag shows.
     let tagged = unsafe { at.cast::<Tagged<O::Content>>().read() };
-    // SAFETY: the caller vouches for it; the tag comes first. Nothing reads the content again.
+    // SAFETY: the caller vouches for the memory at `at`; the tag comes first. Nothing reads the content again.
     unsafe { at.cast::<u64>().write(0) };
     Ok(tagged.content)
 }
@@ -73,7 +73,7 @@ pub(crate) unsafe fn take<O: Opaque>(at: *mut O) -> Result<O::Content, Failure> 
 /// # Safety
 /// `at` points to such a struct, all zeros or initialised, that does not change during `'a`.
 pub(crate) unsafe fn shared<'a, O: Opaque>(at: *const O) -> Result<&'a O::Content, Failure> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller vouches for the memory at `at`.
     unsafe { check_tag(at) }?;
     // SAFETY: `place` has stored this type here, as the tag shows.
     let tagged = unsafe { &*at.cast::<Tagged<O::Content>>() };
@@ -86,7 +86,7 @@ pub(crate) unsafe fn shared<'a, O: Opaque>(at: *const O) -> Result<&'a O::Conten
 /// `at` points to such a struct, all zeros or initialised.
 unsafe fn check_tag<O: Opaque>(at: *const O) -> Result<(), Failure> {
     memory::check(at, 1)?;
-    // SAFETY: the caller vouches for it; the tag comes first.
+    // SAFETY: the caller vouches for the memory at `at`; the tag comes first.
     let tag = unsafe { at.cast::<u64>().read() };
     if tag == O::TAG { Ok(()) } else { Err(Status::WrongKind.into()) }
 }

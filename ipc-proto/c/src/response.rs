@@ -74,10 +74,10 @@ pub unsafe extern "C" fn dipc_read_process_info(
     let outcome = unsafe { memory::slice(answer, len) }.and_then(|answer| -> Outcome {
         let step = InfoStep::of(Code(command)).ok_or(Status::InvalidArgument)?;
         let decoded = step.response(&ok(answer)?)?.into();
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store::<ProcessInfo<'_>>(info.cast(), decoded) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -94,9 +94,9 @@ pub unsafe extern "C" fn dipc_read_session_id(
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(answer, len) }.and_then(|answer| -> Outcome {
         let decoded: SessionId = ok(answer)?.decode()?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(session_id, decoded.session_id) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }

@@ -31,7 +31,7 @@ pub struct Request {
     pub then: u32,
     /// The bytes of the message.
     pub bytes: *const u8,
-    /// Their number; 0 if the connection ended before the first.
+    /// The number of bytes; 0 if the connection ended before the first one.
     pub len: usize,
 }
 
@@ -101,13 +101,13 @@ pub unsafe extern "C" fn dipc_serve_init(
     // SAFETY: the caller vouches for the pointers.
     let bytes = checked.and_then(|()| unsafe { memory::slice_mut(receive, receive_size) });
     let outcome = bytes.and_then(|bytes| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let space = unsafe { memory::slice_mut(send, send_size) }?;
         let serving = Serving { serve: Serve::new(bytes, space)?.suspend(), send, send_size };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { Placed::place(exchange, serving, receive, receive_size) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -141,13 +141,13 @@ pub unsafe extern "C" fn dipc_serve_finish(
         };
         let reply_state = Replying { reply: replying.suspend(), code };
         let finished = Request { code: code.0, then, bytes: placed.bytes()?.as_ptr(), len };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(request, finished) }?;
-        // SAFETY: as above; `dipc_serve_init` has checked the buffer.
+        // SAFETY: the caller vouches for the pointers; `dipc_serve_init` has checked the buffer.
         unsafe { Placed::place(reply, reply_state, send, send_size) }?;
         outcome
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -209,7 +209,7 @@ unsafe fn answer(
         placed.run(|reply| reply.answer_untyped(&payload))??;
         Ok(0)
     });
-    // SAFETY: the caller vouches for `detail`.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -256,12 +256,12 @@ pub unsafe extern "C" fn dipc_reply_process_info(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let prepared = unsafe { Placed::<Replying>::of(exchange) }.and_then(|placed| {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         Ok((placed.state().code, unsafe { memory::reference(info) }?))
     });
     let (code, info) = match prepared {
         Ok(prepared) => prepared,
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         Err(failure) => return unsafe { report(Err(failure), detail) },
     };
     let fields: [&dyn Argument; 9] = [
@@ -279,10 +279,10 @@ pub unsafe extern "C" fn dipc_reply_process_info(
         Some(step) if step.has_platform() => (Response::ProcessInfo3, fields.get(..)),
         Some(step) if step.has_version() => (Response::ProcessInfo2, fields.get(1..8)),
         Some(_) => (Response::ProcessInfo, fields.get(1..6)),
-        // The error.
+        // `None` is an error answer, which has no response.
         None => (Response::ProcessInfo, None),
     };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { answer(exchange, response_type, fields.unwrap_or_default(), detail) }
 }
 
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn dipc_reply_refuse(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { Placed::<Replying>::of(exchange) }.and_then(|placed| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let text = unsafe { message.proto() }?;
         if text.is_null() {
             placed.run(|reply| reply.refuse(HResult(hresult)))??;
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn dipc_reply_refuse(
         }
         Ok(0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -327,11 +327,11 @@ pub unsafe extern "C" fn dipc_write_environment(
     let fields: [&dyn Argument; 1] = [&entries];
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { Payload::new(&fields) }.and_then(|payload| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let mut w = ipc_proto::wire::Writer::new(unsafe { memory::slice_mut(buf, size) }?);
         ipc_proto::Encode::encode(&payload, &mut w);
         Ok(w.finish().map_err(Failure::from)?.len())
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, len) }
 }

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn dipc_session_wants_stream(session: *mut Session) -> boo
 pub unsafe extern "C" fn dipc_session_stream(session: *mut Session, bytes: *const u8, len: usize) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(bytes, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe {
         with(session, |session| {
             session.stream_advance(outcome?);
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn dipc_session_stop_step(session: *mut Session, step: *mu
                 Step { kind: DIPC_STEP_RECEIVE, data: space.as_mut_ptr(), len: space.len() }
             }
         };
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointer.
         unsafe { memory::store(step, next) }.map(|()| 0)
     };
     // SAFETY: the caller vouches for the pointers.

@@ -232,7 +232,7 @@ pub(crate) unsafe fn report(outcome: Outcome, detail: *mut usize) -> Status {
         Err(failure) => (failure.status, failure.detail),
     };
     if !detail.is_null() && detail.is_aligned() {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for `detail`.
         unsafe { detail.write(number) };
     }
     status

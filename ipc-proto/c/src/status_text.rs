@@ -1,7 +1,7 @@
 //! The sentence for the result of a function.
 use core::ffi::c_char;
 
-use crate::memory::{self, Output};
+use crate::memory::{self, Utf8Buffer};
 use crate::status::{Status, report, sentence};
 
 /// Writes the English sentence for a status and its `detail` into `text`, as UTF-8 with a NUL at the end. For a
@@ -19,10 +19,10 @@ pub unsafe extern "C" fn dipc_status_text(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice_mut(text.cast(), size) }.and_then(|buf| {
-        let mut out = Output::new(buf);
+        let mut out = Utf8Buffer::new(buf);
         let _ = sentence(status, detail, &mut out); // an output never fails
         out.finish()
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, len) }
 }

@@ -7,7 +7,7 @@ use ipc_proto::wire::Writer;
 use ipc_proto::{Encode, Text as ProtoText};
 use nettrace::Str;
 
-use crate::memory::{self, Output};
+use crate::memory::{self, Utf8Buffer};
 use crate::status::{Failure, Outcome, Status, report};
 
 /// No text. The protocol distinguishes it from an empty text: a variable that is set to null is removed.
@@ -21,8 +21,8 @@ pub const DIPC_TEXT_WIRE: u32 = 3;
 /// UTF-8 of a trace, which can be invalid; `len` is the number of bytes. Invalid bytes become U+FFFD.
 pub const DIPC_TEXT_TRACE_UTF8: u32 = 4;
 
-/// A text, which belongs to someone else: the caller's string, or a part of a message or trace. It is valid as long as
-/// those bytes are. All zeros are a null text.
+/// A text in memory of another owner: the caller's string, or a part of a message or trace. It is valid as long as
+/// that memory is. All zeros are a null text.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
@@ -83,7 +83,7 @@ impl<'a> Text<'a> {
     /// # Safety
     /// As [`check`](Self::check).
     pub(crate) unsafe fn str(&self) -> Result<&'a str, Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the text.
         match unsafe { self.check() }? {
             Checked::Null => Ok(""),
             Checked::Utf8(_, Some(text)) => Ok(text),
@@ -96,7 +96,7 @@ impl<'a> Text<'a> {
     /// # Safety
     /// As [`check`](Self::check).
     pub(crate) unsafe fn proto(&self) -> Result<ProtoText<'a>, Failure> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the text.
         match unsafe { self.check() }? {
             Checked::Null => Ok(ProtoText::NULL),
             Checked::Utf8(_, Some(text)) => Ok(text.into()),
@@ -113,7 +113,7 @@ impl<'a> Text<'a> {
         match self.form {
             DIPC_TEXT_NULL => Ok(Checked::Null),
             DIPC_TEXT_UTF8 | DIPC_TEXT_TRACE_UTF8 => {
-                // SAFETY: the caller vouches for it.
+                // SAFETY: the caller vouches for the text.
                 let bytes = unsafe { memory::slice(self.data.cast(), self.len) }?;
                 let valid = core::str::from_utf8(bytes).ok();
                 if valid.is_none() && self.form == DIPC_TEXT_UTF8 {
@@ -121,11 +121,11 @@ impl<'a> Text<'a> {
                 }
                 Ok(Checked::Utf8(bytes, valid))
             }
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller vouches for the text.
             DIPC_TEXT_UTF16 => unsafe { memory::slice(self.data.cast(), self.len) }.map(Checked::Utf16),
             DIPC_TEXT_WIRE => {
                 let Some(len) = self.len.checked_mul(2) else { return Err(Status::InvalidLength.into()) };
-                // SAFETY: the caller vouches for it.
+                // SAFETY: the caller vouches for the text.
                 unsafe { memory::slice(self.data.cast(), len) }.map(Checked::Wire)
             }
             _ => Err(Status::InvalidArgument.into()),
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn dipc_text_to_utf8(
     // SAFETY: the caller vouches for the text.
     let outcome = unsafe { text.check() }.and_then(|text| {
         // SAFETY: the caller vouches for the buffer.
-        let mut out = Output::new(unsafe { memory::slice_mut(utf8.cast(), size) }?);
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(utf8.cast(), size) }?);
         for c in char::decode_utf16(text.units()) {
             out.push(c.unwrap_or(char::REPLACEMENT_CHARACTER));
         }

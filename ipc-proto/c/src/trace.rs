@@ -10,7 +10,7 @@ use nettrace::{
 };
 
 use crate::command::Guid;
-use crate::memory::{self, Output};
+use crate::memory::{self, Utf8Buffer};
 use crate::place::{Opaque, content, place};
 use crate::status::{Outcome, Status, report};
 use crate::text::Text;
@@ -133,11 +133,11 @@ pub struct Block {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Stack {
-    /// The number by which events refer to it.
+    /// The number by which events refer to the stack.
     pub id: u32,
     /// The addresses, innermost first, each as wide as a pointer of the process, little-endian, not aligned.
     pub bytes: *const u8,
-    /// Their number of bytes.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -157,7 +157,7 @@ pub struct SequencePoint {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Thread {
-    /// Its id, in version 6 its index.
+    /// The id of the thread, in version 6 its index.
     pub thread: u64,
     /// The sequence number of its last event.
     pub sequence: u32,
@@ -167,13 +167,13 @@ pub struct Thread {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ThreadStart<'w> {
-    /// The number by which events refer to it.
+    /// The number by which events refer to the thread.
     pub thread: u64,
     /// The operating system's id of the thread, or `UINT64_MAX` if it is unknown.
     pub thread_id: u64,
     /// The id of its process, or `UINT64_MAX` for that of the trace.
     pub process_id: u64,
-    /// Its name; empty if it has none.
+    /// The name of the thread; empty if it has none.
     pub name: Text<'w>,
 }
 
@@ -181,11 +181,11 @@ pub struct ThreadStart<'w> {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct LabelList {
-    /// The number by which events refer to it.
+    /// The number by which events refer to the list.
     pub id: u32,
     /// The labels.
     pub bytes: *const u8,
-    /// Their number of bytes.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -376,16 +376,16 @@ pub unsafe extern "C" fn dipc_parser_next(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let window = unsafe { memory::slice(window, len) }?;
         // Nearly all records are events. They have a path of their own, on which they are copied once.
         if let Some(event) = parser.next_event(window) {
             let event = Record { kind: DIPC_RECORD_EVENT, u: RecordContent { event: event.into() } };
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for the pointers.
             return unsafe { memory::store::<Record<'_>>(record.cast(), event) }.map(|()| 0);
         }
         let (kind, u) = other(parser.next(window), parser.version());
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store::<Record<'_>>(record.cast(), Record { kind, u }) }.map(|()| 0)
     });
     // SAFETY: no number is stored.
@@ -419,9 +419,9 @@ pub unsafe extern "C" fn dipc_parser_finish(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let finished = parser.finish(unsafe { memory::slice(window, len) }?);
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(end, finished.into()) }.map(|()| 0)
     });
     // SAFETY: no number is stored.
@@ -444,13 +444,13 @@ pub unsafe extern "C" fn dipc_parser_end_text(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let end = parser.finish(unsafe { memory::slice(window, len) }?);
-        // SAFETY: as above.
-        let mut out = Output::new(unsafe { memory::slice_mut(text.cast(), size) }?);
+        // SAFETY: the caller vouches for the pointers.
+        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
         let _ = write!(out, "{end}"); // an output never fails
         out.finish()
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, written) }
 }

@@ -93,7 +93,7 @@ pub struct Field<'a> {
 /// little-endian byte order.
 #[repr(C)]
 pub struct Description<'a> {
-    /// The number by which events refer to it; not 0.
+    /// The number by which events refer to the description; not 0.
     pub id: u32,
     /// The event's number at its provider.
     pub event_id: u32,
@@ -136,7 +136,7 @@ unsafe fn write(
     let outcome = unsafe { content(writer) }.and_then(|writer| -> Outcome {
         memory::check(out, 1)?;
         let bytes = record(writer)?;
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for `out`.
         unsafe { memory::store(out, bytes) }.map(|()| 0)
     });
     // SAFETY: no number is stored.
@@ -175,12 +175,12 @@ pub unsafe extern "C" fn dipc_writer_init(
         if first.check().is_err() {
             return Err(Status::InvalidArgument.into());
         }
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         let new = TraceWriter::new(&first, unsafe { memory::slice_mut(buf, size) }?)?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { place(writer, new) }.map(|()| 0)
     });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }
 }
 
@@ -202,19 +202,19 @@ pub unsafe extern "C" fn dipc_writer_describe(
     let record = |writer: &mut TraceWriter<'static>| {
         // SAFETY: the caller vouches for the pointer.
         let given = unsafe { memory::reference(description) }?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointer.
         let fields = unsafe { memory::slice(given.fields, given.field_count) }?;
         let mut pairs = [("", Scalar::Int32); DIPC_MAX_FIELDS];
         let pairs = pairs.get_mut(..fields.len()).ok_or(Status::InvalidArgument)?;
         for (pair, field) in pairs.iter_mut().zip(fields) {
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for the pointer.
             *pair = (unsafe { field.name.str() }?, scalar(field.kind)?);
         }
         // The names of 32 fields with 30 characters each.
         let mut space = [0; 1280];
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointer.
         let provider = unsafe { given.provider.str() }?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointer.
         let name = unsafe { given.name.str() }?;
         let mut metadata = ProtoMetadata::new(given.id, provider, given.event_id, name);
         (metadata.keywords, metadata.version, metadata.level) = (given.keywords, given.version, given.level);
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn dipc_writer_stack(
     let record = |writer: &mut TraceWriter<'static>| {
         // SAFETY: the caller vouches for the pointer.
         let stack = unsafe { memory::reference(stack) }?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointer.
         let bytes = unsafe { memory::slice(stack.bytes, stack.len) }?;
         Ok(output(writer.stack(&ProtoStack { id: stack.id, bytes })?))
     };
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn dipc_writer_event(
     let record = |writer: &mut TraceWriter<'static>| {
         // SAFETY: the caller vouches for the pointer.
         let event = unsafe { memory::reference(event) }?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointer.
         let payload = unsafe { memory::slice(event.payload, event.payload_len) }?;
         Ok(output(writer.event(&ProtoEvent {
             metadata_id: event.metadata_id,
@@ -347,7 +347,7 @@ pub unsafe extern "C" fn dipc_writer_finish(writer: *mut Writer, out: *mut Outpu
     let outcome = memory::check(out, 1).and_then(|()| -> Outcome {
         // SAFETY: the caller vouches for the pointers.
         let content = unsafe { take(writer) }?;
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(out, output(content.finish())) }.map(|()| 0)
     });
     // SAFETY: no number is stored.

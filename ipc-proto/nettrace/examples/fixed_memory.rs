@@ -4,15 +4,15 @@
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is short")]
 use std::io::Read;
 
-use nettrace::{Counter, End, Limits, LossCounter, Parser, Place, Record, Slot, Store};
+use nettrace::{Counter, End, Limits, LossCounter, Parser, Record, Slot, Store, StoredRange};
 
-/// The longest record of a runtime fits.
+/// Large enough for the longest record of a runtime.
 const WINDOW: usize = 66 << 10;
 
 /// All the memory that is needed, for a trace of any length.
 pub(crate) struct Memory {
     window: [u8; WINDOW],
-    stack_slots: [Slot<Place>; 512],
+    stack_slots: [Slot<StoredRange>; 512],
     stack_bytes: [u8; 64 << 10],
     threads: [Slot<Counter>; 64],
 }
@@ -48,7 +48,7 @@ pub(crate) fn read_trace(
                 events += 1;
                 with_stack += u64::from(stacks.get(event.stack_id.into()).is_some());
             }
-            // Without room for it, its events have no stack.
+            // If there is no room for a stack, the events that refer to it have none.
             Record::Stack(stack) => {
                 let _ = stacks.insert(stack.id.into(), stack.bytes);
             }

@@ -11,7 +11,7 @@ pub(crate) fn write_trace(version: Version, out: &mut Vec<u8>) -> Result<(), Wri
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let sync_time = CalendarTime::from_unix(now).unwrap_or_default();
     let trace = Trace { sync_time, process_id: Some(4711), ..Trace::new(version) };
-    // Readers refuse a trace with an impossible clock, for instance.
+    // For instance, readers refuse a trace with an impossible clock.
     debug_assert_eq!(trace.check(), Ok(()));
     let mut buf = [0; 4096];
     let mut writer = TraceWriter::new(&trace, &mut buf)?;

@@ -50,7 +50,7 @@ pub fn describe<'a>(metadata: Metadata<'a>, pointer_size: u32) -> Metadata<'a> {
     }
 }
 
-/// Name and fields of an event that has no fields.
+/// Returns the name and the fields of an event whose record has no fields.
 pub(crate) fn find(metadata: &Metadata<'_>, pointer_size: u32) -> Option<(Str<'static>, Fields<'static>)> {
     if !metadata.fields.is_empty() || metadata.problem.is_some() {
         return None;
@@ -97,7 +97,7 @@ fn is_diagnostic_source(name: Str<'_>) -> bool {
 mod tests {
     use super::*;
 
-    /// Looking up depends on the order; reading, on descriptions without a fault.
+    /// The search requires rows in order, and reading requires valid descriptions.
     #[test]
     fn rows_are_sound() {
         for rows in [table::RUNTIME, table::RUNDOWN, table::SAMPLE_PROFILER] {

@@ -3,7 +3,7 @@ use core::fmt;
 
 use ipc_proto::wire::{Reader, WireError, WireErrorKind};
 
-/// An error in the bytes of a record, and its place.
+/// An error in the bytes of a record, and its offset.
 ///
 /// ```
 /// use nettrace::{DecodeErrorKind, Metadata, Version};
@@ -42,7 +42,7 @@ pub enum DecodeErrorKind {
     TooLong,
     /// A variable-length integer has more bytes or more bits than its type.
     BadVarint,
-    /// A type code or a kind is not documented, or not allowed in this place.
+    /// A type code or a kind is not documented, or not allowed here.
     UnknownType,
     /// Objects and arrays are nested deeper than any writer does.
     TooDeep,

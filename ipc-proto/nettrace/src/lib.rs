@@ -38,7 +38,7 @@ pub use join::backing::Backing;
 pub use join::id_map::{IdMap, Slot, StoreFull};
 pub use join::loss::{Counter, LossCounter};
 pub use join::order::{Held, Order};
-pub use join::store::{Place, Store};
+pub use join::store::{Store, StoredRange};
 
 pub use parse::block::{Block, BlockKind, TimeRange};
 pub use parse::calendar_time::CalendarTime;

@@ -79,7 +79,7 @@ pub struct Rewrite<'s> {
     resyncs: u32,
     begun: bool,
     complete: bool,
-    /// The last sequence point has been written, then the end mark.
+    /// Whether the last sequence point was written, and then the end mark.
     closed: bool,
     ended: bool,
 }
@@ -162,7 +162,7 @@ impl<'s> Rewrite<'s> {
 
     fn trace(&mut self, trace: &Trace<'_>) -> Result<(), RewriteError> {
         if self.begun {
-            // Only the first `Trace` counts.
+            // A second `Trace` is ignored.
             return Ok(());
         }
         self.from = trace.version;
@@ -192,7 +192,7 @@ impl<'s> Rewrite<'s> {
         Ok(())
     }
 
-    /// Discards the threads or metadata that the last sequence point states. This is the last place to report the
+    /// Discards the threads or metadata that the last sequence point states. This is the last time to report the
     /// losses of these threads.
     fn begin_anew(&mut self) -> Result<(), RewriteError> {
         if self.to == Version::V6 && self.forget & SequencePoint::FLUSH_THREADS != 0 {

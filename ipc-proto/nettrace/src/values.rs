@@ -21,7 +21,7 @@ pub enum Item<'a> {
         /// The value.
         value: Value<'a>,
     },
-    /// An object begins; its fields follow.
+    /// An object begins. The fields of the object follow.
     BeginObject {
         /// The field's name; empty for an element of an array, and for an object that is the whole payload.
         name: Str<'a>,
@@ -160,7 +160,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the error that ended the iteration, if one did.
+    /// Returns the error that ended the iteration, if there was one.
     #[must_use]
     pub const fn error(&self) -> Option<DecodeError> {
         self.error
@@ -190,7 +190,7 @@ impl<'a> Values<'a> {
     #[must_use]
     pub fn field(self, path: &str) -> Option<Value<'a>> {
         let mut path = path;
-        // Open objects and arrays that are not on the path.
+        // The number of open objects and arrays that are not on the path.
         let mut outside = 0_u32;
         for item in self {
             match item {
@@ -201,7 +201,7 @@ impl<'a> Values<'a> {
                     _ => outside = outside.saturating_add(1),
                 },
                 Item::BeginArray { .. } => outside = outside.saturating_add(1),
-                // The object that the path leads to has no such field.
+                // The object that the path leads to has ended without the field.
                 Item::EndObject | Item::EndArray if outside == 0 => return None,
                 Item::EndObject | Item::EndArray => outside = outside.saturating_sub(1),
             }
@@ -209,7 +209,7 @@ impl<'a> Values<'a> {
         None
     }
 
-    /// Begins a value. Of one that does not fit, nothing is consumed.
+    /// Begins a value. If the value does not fit into the payload, nothing is consumed.
     #[inline]
     fn step(&mut self) -> Result<Item<'a>, DecodeError> {
         let format = self.frame.format;
@@ -267,7 +267,7 @@ impl<'a> Values<'a> {
                 Ok(Item::BeginObject { name })
             }
             Some(FieldType::Array { kind, element }) => self.array(name, kind, element),
-            // Descriptions are checked before they are handed out.
+            // Descriptions are checked before a caller gets them, so this code is never unknown.
             _ => Err(DecodeError::at(&self.r, DecodeErrorKind::UnknownType)),
         }
     }
@@ -315,7 +315,7 @@ impl<'a> Values<'a> {
             self.work = work.ok_or_else(|| DecodeError::at(&self.r, DecodeErrorKind::TooManyItems))?;
             return Ok(Item::Value { name, value: whole(unit, bytes) });
         }
-        // Its elements contain no arrays of this kind, so one place to return to is enough.
+        // The elements contain no arrays of this kind, so one offset to return to is enough.
         self.open(Frame::array(&element, u32::MAX, FrameKind::Elsewhere))?;
         self.back = Some(core::mem::replace(&mut self.r, Reader::at(bytes, start)));
         Ok(Item::BeginArray { name })
@@ -357,7 +357,7 @@ impl<'a> Values<'a> {
         let mut r = Reader::new(self.readable());
         let found = skip_to_v2(&mut r).ok();
         let work = self.work.checked_sub((r.offset() / DESCRIPTION).wrapping_add(1));
-        // Without its description, the next field exceeds the limit.
+        // With an empty description, the next field exceeds the limit.
         let rest = found.and(work).and_then(|_| self.frame.description.get(r.offset()..));
         let (description, left) = (rest.unwrap_or_default(), found.unwrap_or(1));
         self.frame = Frame { description, left, format: Format::V2, kind: FrameKind::Object };
@@ -368,7 +368,7 @@ impl<'a> Values<'a> {
     #[cold]
     fn fail(&mut self, error: DecodeError) -> Option<Item<'a>> {
         self.error = self.error.or(Some(error));
-        // Without work to spend, open objects and arrays are closed.
+        // No work is left, so open objects and arrays are closed.
         self.work = 0;
         self.close()
     }

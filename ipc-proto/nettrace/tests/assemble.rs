@@ -96,7 +96,7 @@ fn pieces_of_any_size() {
     }
 }
 
-/// The place of an event is not valid after its bytes may have moved.
+/// The range of an event is not valid after its bytes may have moved.
 #[test]
 fn an_event_lasts_until_bytes_arrive() {
     let bytes = trace("gen-net10-lab-small");
@@ -206,7 +206,7 @@ fn put(out: &mut Vec<u8>, written: Result<TraceBytes<'_>, WriteError>) {
     out.extend_from_slice(&written.unwrap());
 }
 
-/// V6 assigns numbers of threads and descriptions again. Each event has those of its place in the stream.
+/// V6 assigns numbers of threads and descriptions again. Each event has those of its position in the stream.
 #[test]
 fn numbers_that_v6_assigns_again() {
     let mut buffer = vec![0; TraceWriter::BUFFER];
@@ -218,7 +218,7 @@ fn numbers_that_v6_assigns_again() {
     let described = |name: &'static str| Metadata::new(1, "P", 1, name);
     write!(describe(&described("first")));
     write!(thread(1, [ThreadEntry::ThreadId(100)]));
-    // Both have the same slot among the recent threads.
+    // Both threads have the same slot among the recent threads.
     write!(thread(65, [ThreadEntry::ThreadId(200)]));
     let event = |metadata_id, thread, sequence, timestamp| Event {
         metadata_id,
@@ -425,7 +425,7 @@ fn descriptions_have_a_limit() {
     let mut buffer = vec![0; TraceWriter::BUFFER];
     let mut writer = TraceWriter::new(&Trace::new(Version::V6), &mut buffer).unwrap();
     let mut out = Vec::new();
-    // In V6, texts are UTF-8, which takes less time than UTF-16.
+    // V4 has the name in UTF-16; V6 has it in UTF-8, which takes less time.
     let name = "a name that is long ".repeat(2000);
     const RECORDS: u32 = 1000;
     for n in 1..=RECORDS {

@@ -77,7 +77,7 @@ fn every_kind() {
         let metadata = event(provider, id.parse().unwrap(), version.parse().unwrap(), 8);
         assert_eq!(metadata.name, name);
         assert_eq!(metadata.fields.values(&payload).finish(), Ok(&[][..]), "{line}");
-        // As a rule nothing is missing from the end: a byte less does not do.
+        // Every field of these payloads is required, so a payload without its last byte fails.
         if let Some((_, less)) = payload.split_last() {
             assert!(metadata.fields.values(less).finish().is_err(), "{line}");
         }
@@ -143,7 +143,7 @@ fn rows() {
         let metadata = event(provider, id, version, 8);
         assert!(metadata.fields.is_empty() && metadata.name.is_empty(), "{provider} {id} {version}");
     }
-    // A record that names itself is left alone.
+    // The name of a record that has one is not replaced.
     let mut named = Metadata::new(0, RUNTIME, 1, "");
     named.version = 2;
     named.name = "Mine".into();
@@ -218,7 +218,7 @@ fn counted() {
     assert_eq!(text(values.by_ref()).len(), 7);
     assert!(values.finish().is_err());
 
-    // Objects with pointers of a 32-bit process.
+    // Objects with the pointers of a 32-bit process.
     let payload: &'static [u8] =
         &[1, 0, 0, 0, 2, 0, 0, 0, 9, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0];
     let mut values = event(RUNTIME, 19, 0, 4).fields.values(payload);
@@ -240,7 +240,7 @@ fn counted() {
     assert_eq!(text(values.by_ref()), expected);
     assert_eq!(values.finish(), Ok(&[][..]));
 
-    // Two arrays of one count, and a field after them.
+    // Two arrays with one common count, and a field after them.
     let payload: &'static [u8] = &[
         1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 2, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0,
         0, 8, 0,

@@ -73,8 +73,8 @@ fn equal_descriptions() {
     assert_eq!((tagged.opcode, tagged.fields), (Some(9), decode(Format::V1, &records[0]).fields));
 }
 
-/// The fields before one that is nested too deep are read, and the rest of the payload is bytes. So it is with a field
-/// of an unknown type.
+/// The fields before a field that is nested too deep, or that has an unknown type, are read. The rest of the payload is
+/// bytes.
 #[test]
 fn fields_before_a_problem() {
     let unknown = Scalar(15 + 64);
@@ -144,7 +144,7 @@ fn work() {
         let record = record(Format::V6, &fields);
         let metadata = Metadata::decode(Version::V6, &record).unwrap();
         assert_eq!(metadata.problem, None);
-        // If the elements are elsewhere: 4 bytes at 0. Otherwise thousands.
+        // Elements that are elsewhere are 4 bytes at offset 0. All other counts are in the thousands.
         let payload = if has(&fields[0].1, &[25]) { [0, 0, 4, 0] } else { [0xff; 4] }.repeat(16);
         let mut values = metadata.fields.values(&payload);
         let items: Vec<String> = values.by_ref().map(|item| format!("{item:?}")).collect();
@@ -173,7 +173,7 @@ fn bad_descriptions() {
                 assert_eq!(metadata.provider, "Prov");
                 assert_eq!(metadata.name, "Event");
                 if metadata.problem.is_none() {
-                    // After the level, and after the count of V1 fields.
+                    // A record can end without an error after the level, and after the count of V1 fields.
                     let level = record(Format::V1, &[]).len() - 4;
                     assert!(len == level || format == Format::V2 && len == level + 4, "{format:?} {len}");
                     assert!(metadata.fields.is_empty());
@@ -224,7 +224,7 @@ fn tags() {
     assert_eq!(names(&all.concat()), (vec!["v1".into(), "v2".into()], Some(11), twice));
     assert_eq!(names(&all[..3].concat()), (vec!["v1".into()], Some(11), None));
     assert_eq!(names(&[&head[..], &tag(1, &[])].concat()), (vec!["v1".into()], None, None));
-    // An invalid description removes its fields only.
+    // An invalid description removes the fields that it describes, and no others.
     let bad = [&head[..], &tag(2, &describe(Format::V2, &one("x", Scalar(200)))), &tag(1, &[2])].concat();
     assert_eq!(names(&bad), (vec!["v1".into()], Some(2), Some(DecodeErrorKind::UnknownType)));
     // An incomplete tag.
@@ -233,7 +233,7 @@ fn tags() {
         names(&cut[..cut.len() - 1]),
         (vec!["v1".into()], Some(11), Some(DecodeErrorKind::UnexpectedEnd))
     );
-    // Without V1 fields, as the format requires.
+    // V2 fields without V1 fields, as the format requires.
     let alone = [&record(Format::V1, &[])[..], &tag(1, &[9]), &tag(2, &params)].concat();
     assert_eq!(names(&alone), (vec!["v2".into()], Some(9), None));
     // A record may end after its level.
@@ -324,7 +324,7 @@ fn optional_metadata() {
     let metadata = Metadata::decode(Version::V6, &bytes).unwrap();
     assert_eq!(metadata.problem.unwrap().kind, DecodeErrorKind::UnknownType);
     assert_eq!((metadata.opcode, metadata.level, metadata.fields.len()), (Some(7), 0, 1));
-    // Invalid fields do not hide it.
+    // Invalid fields do not hide the optional metadata after them.
     let bytes = row(&[("x".into(), Scalar(99)), ("y".into(), Scalar(9))], &area);
     let metadata = Metadata::decode(Version::V6, &bytes).unwrap();
     assert_eq!(metadata.problem.unwrap().kind, DecodeErrorKind::UnknownType);

@@ -80,7 +80,7 @@ fn traces_in_order() {
             assert!(got == want && late == 0, "{name} released early");
             assert!(soon <= most);
         }
-        // Without room, all events are returned, and the late ones are counted.
+        // Without room, all events are returned, and those out of order are counted as late.
         let (mut got, late, _) = by_order(&bytes, 3, true);
         let mut newest = 0;
         let later = got.iter().filter(|event| {
@@ -113,7 +113,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Against a list that is sorted each time.
+    /// An order returns the events of a list that is sorted each time.
     #[test]
     fn order_is_a_stable_sort(acts in proptest::collection::vec(act(), 0..200), slots in 1..40_usize) {
         let mut slots = vec![Held::default(); slots];
@@ -127,7 +127,7 @@ proptest! {
                         Ok(()) => list.push((time, i)),
                         Err(item) => {
                             prop_assert_eq!(item, (time, i));
-                            // Popped slots are reused if they are at least a quarter.
+                            // Slots of popped events are reused if they are at least a quarter of all slots.
                             let held = list.len();
                             prop_assert!(held == room || held > room - room / 4, "{held} of {room}");
                         }
@@ -152,7 +152,7 @@ proptest! {
         }
     }
 
-    /// One whose memory grows behaves the same.
+    /// An order whose memory grows returns the same events.
     #[test]
     fn owned_order(acts in proptest::collection::vec(act(), 0..200)) {
         let mut slots = vec![Held::default(); 200];
@@ -173,7 +173,7 @@ proptest! {
                     order.release_all();
                 }
             }
-            // In the order in which they were added.
+            // `iter_mut` visits the events in the order in which they were added.
             let held: Vec<usize> = order.iter_mut().map(|item| { *item += 1; *item - 1 }).collect();
             order.iter_mut().for_each(|item| *item -= 1);
             prop_assert!(held.is_sorted());
@@ -184,7 +184,7 @@ proptest! {
         }
     }
 
-    /// Against a `HashMap`, with keys that collide.
+    /// A map has the values of a `HashMap`, with keys that collide.
     #[test]
     fn table_is_a_map(
         acts in proptest::collection::vec((0..5_u8, 0..40_u64, any::<bool>()), 0..300),
@@ -240,7 +240,7 @@ fn store() {
     }
 }
 
-/// One whose memory grows counts the same, for any number of threads.
+/// A counter whose memory grows counts the same losses, for any number of threads.
 #[test]
 fn owned_loss() {
     for RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {

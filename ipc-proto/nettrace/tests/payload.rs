@@ -19,7 +19,7 @@ use proptest::prelude::*;
 struct Maker {
     random: u64,
     payload: Vec<u8>,
-    /// Elements elsewhere in the payload: the place of their field, whether it is relative, and their bytes.
+    /// Elements elsewhere in the payload: the offset of their field, whether it is relative, and their bytes.
     elsewhere: Vec<(usize, bool, Vec<u8>)>,
     items: Vec<String>,
 }
@@ -172,10 +172,10 @@ fn elements_without_bytes(of: &Type) -> bool {
 }
 
 proptest! {
-    /// Values are read as they were described and written; of a prefix, a prefix of them.
+    /// A payload has the values that were described and written; a prefix of it has a prefix of them.
     #[test]
     fn round_trip((format, fields) in descriptions(), seed in 1u64..) {
-        // The number of elements without bytes is not known if they are elsewhere.
+        // For elements that are elsewhere, a payload states bytes, so the number of elements without bytes is unknown.
         prop_assume!(!fields.iter().any(|(_, of)| elements_without_bytes(of)));
         let record = record(format, &fields);
         let mut maker = Maker { random: seed, payload: Vec::new(), elsewhere: Vec::new(), items: Vec::new() };

@@ -58,7 +58,7 @@ fn a_value_without_an_encoding_is_an_error() {
     let mut buf = vec![0; 200_000];
     let mut finish = |write: &dyn Fn(PayloadWriter<'_>) -> PayloadWriter<'_>| {
         let finished = write(PayloadWriter::new(&mut buf)).finish().map(<[u8]>::len);
-        // A longer buffer does not help, so that a short one is not the error.
+        // A longer buffer would not help, so the error is not that the buffer is too short.
         let short = write(PayloadWriter::new(&mut [])).finish().map(<[u8]>::len);
         assert!(short == finished || matches!(short, Err(WriteError::BufferTooSmall { .. })));
         assert!(short == finished || finished.is_ok());
@@ -75,7 +75,7 @@ fn a_value_without_an_encoding_is_an_error() {
     assert_eq!(finish(&|w| w.byte_array(long.as_bytes())), Err(WriteError::TooManyElements { count }));
     assert_eq!(finish(&|w| w.array(1..count, |w, _| w.byte(1))), Ok(65_537));
     assert_eq!(finish(&|w| w.array(0..count, |w, _| w)), Err(WriteError::TooManyElements { count }));
-    // The first error counts.
+    // Of two errors the first one is reported.
     let first = finish(&|w| w.utf16_string("\0").utf8_string(&*long));
     assert_eq!(first, Err(WriteError::EmbeddedNul));
     for error in
@@ -100,7 +100,8 @@ fn needed_is_exact() {
     }
 }
 
-/// UTF-8 is a type of its own for the providers `Universal.*` only. For others it is an array, and before V6 one of bytes.
+/// UTF-8 is a type of its own for the providers `Universal.*` only. For other providers it is an array of code units,
+/// and before V6 an array of bytes.
 #[test]
 fn texts_in_utf8_are_described_for_every_provider() {
     let mut space = [0; 64];
@@ -133,7 +134,7 @@ fn texts_in_utf8_are_described_for_every_provider() {
         }
     }
     assert_eq!(fields.values(&payload).field("s"), Some(Value::Text("é".into())));
-    // One code for both, in one description.
+    // Both types have the same code, so one description cannot have both.
     let both = [("s", Scalar::Utf8String), ("u", Scalar::Utf8CodeUnit)];
     assert_eq!(Fields::build(&both, &mut [0; 64]), Err(WriteError::Version(Version::V6)));
 }
@@ -149,7 +150,7 @@ fn descriptions_that_cannot_be_built() {
     assert!(Fields::build(&[(&long[1..], Scalar::Byte)], &mut buf).is_ok());
     let too_long = Fields::build(&[(&*long, Scalar::Byte)], &mut buf);
     assert_eq!(too_long, Err(WriteError::TooLong { len: 65_536 }));
-    // Elements elsewhere have one length; an array that an earlier field counts has no code.
+    // Elements elsewhere must have one length, and an array that an earlier field counts has no code.
     let FieldType::Array { element, .. } = FieldType::array(Scalar::Utf16String) else { unreachable!() };
     let refused = Err(WriteError::Version(Version::V6));
     let mut build = |kind, element: Element<'_>| {

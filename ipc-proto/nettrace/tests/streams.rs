@@ -228,14 +228,14 @@ fn records(bytes: &[u8]) -> (Vec<(u64, Record<'_>)>, End) {
         match parser.next(bytes) {
             Record::More { .. } => return (records, parser.finish(bytes)),
             Record::End(end) => return (records, end),
-            // How soon it is seen depends on the cut.
+            // The cut decides when the reader can detect a bad block.
             Record::BadBlock(_) => {}
             step => records.push((parser.offset(), step)),
         }
     }
 }
 
-/// Whatever lies before a cut comes as if there were none.
+/// The records before a cut are those of the whole stream.
 #[test]
 fn cut_anywhere() {
     for (name, bytes, _) in traces() {
@@ -247,7 +247,7 @@ fn cut_anywhere() {
             assert!(got == want[..last], "{name} cut at {cut}: {} of {last} records", got.len());
             match got_end {
                 End::Truncated { offset, .. } => assert_eq!(offset, cut as u64, "{name}"),
-                // Bytes after the end mark.
+                // Bytes after the end mark are ignored.
                 End::Complete => assert_eq!(end, End::Complete, "{name} cut at {cut}"),
                 End::Corrupt { .. } => assert_eq!(got_end, end, "{name} cut at {cut}"),
             }
@@ -265,7 +265,7 @@ impl Random {
     }
 }
 
-/// Whatever is wrong with a stream, it comes to the same whole and in pieces, and nothing panics.
+/// Whatever is wrong with a stream, its records are the same whole and in pieces, and nothing panics.
 #[test]
 fn damaged() {
     let mut random = Random(1);

@@ -56,7 +56,7 @@ fn stated_ranges() {
     assert!(blocks(&v6.bytes).iter().any(|(stated, seen)| stated != seen), "one_collect states wrong ranges");
 }
 
-/// A writer states the exact range.
+/// The writer states the exact range of each block.
 #[test]
 fn written_ranges() {
     for trace in traces().into_iter().filter(|trace| !trace.name.contains("v3")) {
@@ -86,7 +86,7 @@ fn within(bytes: &[u8], from: u64, to: u64) -> (Vec<(u64, u32)>, [u64; 2]) {
     }
 }
 
-/// The same, without the blocks that a filter skips.
+/// Returns the same as [`within`], without the blocks that a filter skips.
 fn filtered(bytes: &[u8], from: u64, to: u64) -> (Vec<(u64, u32)>, [u64; 2], TimeFilter) {
     let mut slots = [Slot::default(); 1024];
     let mut loss = LossCounter::new(&mut slots);
@@ -122,8 +122,8 @@ fn cuts(bytes: &[u8]) -> Vec<u64> {
     cuts.copied().chain([0, u64::MAX]).collect()
 }
 
-/// A filter gives the same events as the comparison of all, and reports no losses that are none. It skips blocks of
-/// runtimes, and none of other writers.
+/// A filter returns the same events as a comparison of all events, and reports no false losses. It skips blocks of
+/// runtimes, and no blocks of other writers.
 #[test]
 fn skipped_by_range() {
     let (mut skipped, mut others) = (0, 0);

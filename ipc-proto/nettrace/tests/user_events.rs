@@ -36,7 +36,7 @@ fn exception() -> Vec<u8> {
     bytes
 }
 
-/// The same without the provider.
+/// Returns the same metadata without the provider.
 fn exception_of_a_preview() -> Vec<u8> {
     #[rustfmt::skip]
     let bytes = [
@@ -78,7 +78,7 @@ fn names_that_are_none() {
     }
 }
 
-/// 512 bytes with the NUL are allowed; a request is looked at by the same rule.
+/// 512 bytes with the NUL are allowed; the check of a request applies the same rule.
 #[test]
 fn the_longest_name() {
     let around = TracepointFormat::FIELDS.len() + 2;
@@ -192,7 +192,7 @@ fn record_with_everything() {
     let written = record.encode(0x1234_5678, &mut buf).unwrap();
     assert_eq!(written, expected);
     assert_eq!(decode_written(written), Ok((0x1234_5678, record)));
-    // As perf has it: no index, and filled up.
+    // The payload as perf records it: without an index, and padded.
     let shown = [&expected[4..], &[0; 5]].concat();
     let seen = TracepointRecord::decode(&shown).unwrap();
     assert_eq!(seen, record);
@@ -325,7 +325,7 @@ fn metadata_with_and_without_provider() {
     }
 }
 
-/// Ids and names that look like the other form.
+/// Ids and names that look like those of another layout.
 #[test]
 fn metadata_is_identified_by_its_event() {
     for provider in ["", "M", "\u{1}", "My-App"] {
@@ -355,11 +355,11 @@ fn metadata_with_an_id() {
         let read = InlineMetadata::new(&bytes).decode(80).unwrap();
         assert_eq!((read.id, read.provider), (id, "Microsoft-Windows-DotNETRuntime".into()));
         assert_eq!((read.event_id, read.keywords, read.problem), (80, 0x2_0000_8000, None));
-        // The layouts without an id decode it, too, but as another event.
+        // The layouts without an id also decode these bytes, but as another event.
         let wrong = InlineMetadata::new(&bytes).decode_as(InlineLayout::Provider).unwrap();
         assert_ne!((wrong.provider, wrong.event_id), (read.provider, 80));
     }
-    // Of a program, of one letter, with fields.
+    // Metadata of a program, with names of one letter, and with fields.
     for (provider, event_id) in [("M", 1), ("M", 0x4d), ("\u{1}", 1), ("My-App", 0), ("My-App", 0xffff)] {
         for (id, name) in [(1_u32, "Tick"), (0x4d, ""), (0x4d, "My"), (9, "\u{9}\u{9}")] {
             let mut metadata = Metadata::new(0, provider, event_id, name);
@@ -406,7 +406,7 @@ fn metadata_that_may_be_either() {
     assert_eq!((read.provider, read.name, read.problem), ("P".into(), "".into(), None));
 }
 
-/// Of an event whose id does not fit 16 bits, and of a provider without a name.
+/// Metadata of an event whose id does not fit into 16 bits, and of a provider without a name.
 #[test]
 fn metadata_of_another_event_is_refused() {
     let bytes = exception();
@@ -424,7 +424,7 @@ fn metadata_of_another_event_is_refused() {
 #[test]
 fn metadata_that_is_none() {
     let bytes = exception();
-    // The fields may be missing, all of them.
+    // All fields may be missing.
     for len in 0..0x5a - 4 {
         assert!(InlineMetadata::new(&bytes[..len]).decode(80).is_err(), "{len}");
     }

@@ -13,7 +13,7 @@ use ipc_proto::types::{
 use ipc_proto::{Array, CollectTracing5, CollectTracing6, Request, ResumeRuntime, Text};
 use nettrace::user_events::{UserReg, UserUnreg, WrittenKinds};
 
-/// The layout of the kernel: packed, in the byte order of the system.
+/// The argument has the layout of the kernel: packed, in the byte order of the system.
 #[test]
 fn registrations() {
     let registration = UserReg::new(0x1122_3344_5566_7788, 0x0102_0304_0506_0708);
@@ -33,7 +33,7 @@ fn registrations() {
     assert_eq!(other.to_bytes()[4..8], [&[5, 8][..], &0x0102_u16.to_ne_bytes()].concat());
     let parts = [&16_u32.to_ne_bytes()[..], &[5, 0, 0, 0], &0x1122_3344_5566_7788_u64.to_ne_bytes()];
     assert_eq!(other.unreg().to_bytes()[..], parts.concat());
-    // The size in the number of the ioctl is that of a pointer.
+    // The number of the ioctl contains the size of a pointer.
     #[cfg(all(target_pointer_width = "64", any(target_arch = "x86_64", target_arch = "aarch64")))]
     assert_eq!((UserReg::IOCTL, UserUnreg::IOCTL), (0xc008_2a00, 0x4008_2a02));
     #[cfg(all(target_pointer_width = "32", any(target_arch = "x86", target_arch = "arm")))]
@@ -90,7 +90,7 @@ fn kinds_are_written_once() {
         assert!(written.contains(kind));
     }
     assert_eq!((0..16).filter(|kind| written.contains(*kind)).count(), 3);
-    // Beyond its bits it knows none.
+    // A kind beyond the bits never counts as written.
     written.insert(16);
     written.insert(usize::MAX);
     assert!(!written.contains(16) && !written.contains(usize::MAX));
@@ -133,7 +133,7 @@ mod cache {
         assert_eq!(read(1, 8, &other), some("Other"));
         assert_eq!((read(1, 7, &[]), read(1, 8, &[])), (some("Tick"), some("Other")));
         assert_eq!((read(2, 7, &[]), read(1, 9, &[])), (None, None));
-        // A runtime can send it again; the id can belong to another event then.
+        // A runtime can send metadata again; the id can then belong to another event.
         assert_eq!((read(1, 7, &tick), read(1, 7, &[])), (some("Tick"), some("Tick")));
         assert_eq!((read(1, 7, &tock), read(1, 7, &[])), (some("Tock"), some("Tock")));
         assert_eq!(read(2, 7, &tick), some("Tick"));
@@ -150,7 +150,7 @@ mod cache {
         let mut cache = MetadataCache::new(MetadataCache::LIMIT);
         let record = TracepointRecord { event_id: 7, extension: Extension::new(&tick), payload: b"pay" };
         cache.read(1, &record);
-        // Of another event, cut off, and of an unknown label.
+        // Metadata of another event, metadata that is cut off, and an unknown label.
         for (bytes, kind) in [
             (&extension("Other", 8)[..], DecodeErrorKind::OtherEvent),
             (&tick[..20], DecodeErrorKind::UnexpectedEnd),

@@ -64,7 +64,7 @@ fn every_scalar() {
     for (format, codes) in [
         (Format::V1, &[0, 2, 19, 22, 24, 25][..]),
         (Format::V2, &[0, 2, 22, 24, 25]),
-        // A code of the table of the runtime's events only.
+        // A code that only the table of the runtime's events has.
         (Format::V6, &[0x41]),
     ] {
         for of in codes.iter().flat_map(|&code| [Scalar(code), array(code, Scalar(9), 1)]) {
@@ -180,7 +180,7 @@ fn elsewhere() {
         assert!(end.is_err());
         balanced(&items);
     }
-    // A length that is not a multiple, and a place outside the payload.
+    // A length that is no multiple of the element's, and an offset outside of the payload.
     let mut odd = payload.clone();
     odd[2] = 3;
     assert_eq!(decode(Format::V6, &record, &odd).1, Err((DecodeErrorKind::UnexpectedEnd, 15)));
@@ -192,7 +192,7 @@ fn elsewhere() {
     odd[0] = 0xff;
     odd[1] = 0xff;
     assert_eq!(decode(Format::V6, &record, &odd).1, Err((DecodeErrorKind::UnexpectedEnd, 0)));
-    // Half a code unit.
+    // The last code unit has one byte only.
     let units = self::record(Format::V6, &one("f", array(25, Scalar(4), 0)));
     assert_eq!(decode(Format::V6, &units, &[4, 0, 2, 0, b'a', 0]).0, [value("f", Value::Text("a".into()))]);
     assert_eq!(
@@ -218,7 +218,7 @@ fn elsewhere() {
     }
 }
 
-/// Before version 6 was final, 23 was a string. In the providers `Universal.*` it still is, except in arrays.
+/// Before version 6 was final, code 23 was a string. In the providers `Universal.*` it still is, except in arrays.
 #[test]
 fn universal() {
     let fields = [("s".to_owned(), Scalar(23)), ("t".to_owned(), array(19, Scalar(23), 0))];
@@ -227,7 +227,7 @@ fn universal() {
     assert_eq!(items, [value("s", Value::Text("aé".into())), value("t", Value::Text("b".into()))]);
     assert_eq!(end, Ok(vec![]));
     assert_eq!(decode(Format::V6, &record, &[3, 0, b'a', b'b']).1, Err((DecodeErrorKind::UnexpectedEnd, 2)));
-    // The code on the wire is the same.
+    // The two types have the same code on the wire.
     let metadata = Metadata::decode(Version::V6, &record).unwrap();
     let FieldType::Scalar(scalar) = metadata.fields.iter().next().unwrap().field_type else { panic!() };
     assert_eq!((scalar, scalar.code()), (nettrace::Scalar::Utf8String, 23));
@@ -257,7 +257,7 @@ fn texts_compare() {
     for (i, text) in texts.iter().enumerate() {
         assert_eq!(places.get(&Str::Utf16(&wide(text))), Some(&i));
     }
-    // Also those that are not valid.
+    // The rule also holds for invalid text.
     let texts = [
         Str::Utf8(b"GC"),
         Str::Utf16(b"G\0C\0"),

@@ -112,7 +112,7 @@ fn each_file_keeps_its_content() {
     }
 }
 
-/// Every record as text, but for where the blocks are.
+/// Returns every record as text, without the positions of blocks.
 fn records(bytes: &[u8]) -> Vec<String> {
     let mut parser = Parser::new(Limits::default());
     let mut records = Vec::new();
@@ -128,7 +128,7 @@ fn records(bytes: &[u8]) -> Vec<String> {
     }
 }
 
-/// The runtime's descriptions, encoded again from their decoded form.
+/// The descriptions of runtimes stay the same when their decoded form is encoded again.
 #[test]
 fn described_as_the_runtime_does() {
     let (mut with_fields, mut with_opcode) = (0, 0);
@@ -186,7 +186,7 @@ fn records_precede_the_events_that_refer_to_them() {
                 put!(stream.event(&event));
             }
             put!(stream.stack(&Stack { id: 4, bytes: &[] }));
-            // A number left out begins another block.
+            // A stack id that does not follow the last one begins another block.
             put!(stream.stack(&Stack { id: 7, bytes: &[7] }));
             put!(stream.stack(&Stack { id: 8, bytes: &[8] }));
             put!(stream.sequence_point(&SequencePoint { timestamp: 9, flags: 1, threads: 99 }));
@@ -230,7 +230,7 @@ fn threads_that_end_together_are_one_block() {
     assert_eq!(kinds.join(" "), want);
 }
 
-/// Blocks are no longer than a runtime's, and one that none could hold is a block of its own.
+/// Blocks are no longer than a runtime's, and a record that is longer than such a block is a block of its own.
 #[test]
 fn blocks_end_where_a_runtimes_do() {
     for version in [Version::V4, Version::V6] {
@@ -256,7 +256,7 @@ fn blocks_end_where_a_runtimes_do() {
     }
 }
 
-/// The same for stacks; a sequence point with all its threads is one record.
+/// The same holds for stacks; a sequence point with all its threads is one record.
 #[test]
 fn other_blocks_end_where_a_runtimes_do() {
     for version in [Version::V4, Version::V6] {
@@ -312,7 +312,7 @@ fn an_unsorted_event_of_another_thread_begins_a_block() {
         Record::Event(_) => Some("event"),
         _ => None,
     });
-    // None before the first.
+    // The events before the first block, of which there are none, then those of each block.
     let events: Vec<_> = steps.split(|step| *step == "block").map(<[_]>::len).collect();
     assert_eq!((&events[..], end), (&[0, 4, 2, 1][..], End::Complete));
 }
@@ -320,7 +320,7 @@ fn an_unsorted_event_of_another_thread_begins_a_block() {
 /// Gives a record to a writer.
 type Try<'t> = &'t dyn for<'w> Fn(&'w mut TraceWriter<'_>) -> Result<TraceBytes<'w>, WriteError>;
 
-/// Bytes that have to be there are the bytes that are asked for.
+/// With a buffer of the requested size, writing succeeds.
 #[test]
 fn needed_is_exact() {
     let payload = [7; 3000];
@@ -352,7 +352,7 @@ fn needed_is_exact() {
                     let (mut writer, mut stream) =
                         (TraceWriter::new(&trace, &mut buf[..size]).unwrap(), Vec::new());
                     let written = attempt(&mut writer).map(|bytes| stream.extend_from_slice(&bytes));
-                    // And with its header and end, also without the record.
+                    // The stream must be valid with its header and its end, with or without the record.
                     stream.extend_from_slice(&writer.finish());
                     let (records, end) = picked(&stream, |step| match step {
                         Record::Block(block) => {
@@ -400,7 +400,7 @@ fn records_that_cannot_be_written() {
     assert_eq!(v4.thread(1, []), refused);
     assert_eq!(v4.remove_thread(&row), refused);
     assert_eq!(v4.label_list(1, [Label::Level(1)]), refused);
-    // A row without its point.
+    // A row of a thread without a sequence point before it is refused.
     let none = Ok(TraceBytes::default());
     assert_eq!(v4.thread_sequence(&row), Err(WriteError::Misplaced));
     assert!(!v4.sequence_point(&SequencePoint::default()).unwrap().is_empty());
@@ -415,7 +415,7 @@ fn records_that_cannot_be_written() {
     let mut metadata = Metadata::default();
     metadata.fields = Fields::build(&[("n", Scalar::VarInt)], &mut space).unwrap();
     assert_eq!(v4.describe(&metadata), refused);
-    // Too long for 16 and 24 bits.
+    // The texts are too long for lengths of 16 and of 24 bits.
     let mut v6 = TraceWriter::new(&trace6, &mut buf).unwrap();
     let long = vec![0; 65_536];
     let row = |len: usize| Event { payload: &long[..len], ..Event::default() };
@@ -428,7 +428,7 @@ fn records_that_cannot_be_written() {
     assert_eq!(v6.thread(1, thread(65_530)), none);
     assert!(!v6.flush().is_empty());
     assert_eq!(v6.thread(1, thread(65_531)), Err(WriteError::TooLong { len: 65_538 }));
-    // Nothing else has 16 bits for its length.
+    // No other record has a length of 16 bits.
     assert_eq!(v6.stack(&Stack { id: 1, bytes: &long }), none);
     assert_eq!(v6.label_list(1, [Label::Text("k".into(), Str::Utf8(&long))]), none);
     let mut v4 = TraceWriter::new(&trace4, &mut buf).unwrap();
@@ -453,7 +453,7 @@ fn records_that_cannot_be_written() {
     assert!(matches!(v4.event(&event), Err(WriteError::BufferTooSmall { .. })));
 }
 
-/// The header as long as it gets, differences that wrap, and all the lengths of payloads around a power of two.
+/// The longest header, differences that wrap, and payloads of all lengths around powers of two.
 #[test]
 fn odd_events() {
     for version in [Version::V4, Version::V6] {
@@ -516,7 +516,7 @@ fn arrays_are_described_in_a_tag() {
     let want = [record, tags].concat();
     let stream = stream!(Version::V4, describe(&metadata));
     assert!(stream.windows(want.len()).any(|window| window == want));
-    // V6 as it was.
+    // V6 writes the description without a change.
     let stream = stream!(Version::V6, describe(&metadata));
     let want = row.concat();
     assert!(stream.windows(want.len()).any(|window| window == want));

@@ -58,7 +58,7 @@ fn a_rewrite_ignores_records_before_the_header() {
     }
 }
 
-/// An event that is too long is left out with the bytes of none of the others.
+/// An event that is too long is left out, and no byte of another event is.
 #[test]
 fn an_error_leaves_the_stream_valid() {
     for version in [Version::V4, Version::V6] {

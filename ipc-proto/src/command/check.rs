@@ -1,5 +1,5 @@
 //! The rules that runtimes apply to the values of a request: one function for each rule that a row of the table names.
-use super::field_path::{FieldPath, Place};
+use super::field_path::{FieldPath, Position};
 use super::invalid_value::InvalidValue;
 use super::tracepoint_format::TracepointFormat;
 use super::types::{
@@ -15,11 +15,10 @@ fn require(condition: bool, violation: Violation) -> Result<(), Violation> {
     if condition { Ok(()) } else { Err(violation) }
 }
 
-/// Applies rules, and adds to a broken one the place of the value, which they set.
-pub(crate) fn check(rules: impl FnOnce(&mut Place) -> Result<(), Violation>) -> Result<(), InvalidValue> {
-    let mut place = Place::default();
-    rules(&mut place)
-        .map_err(|violation| InvalidValue { violation, place: FieldPath::known(violation, place) })
+/// Applies rules, which set the position of each value, and adds the path of the value to a broken one.
+pub(crate) fn check(rules: impl FnOnce(&mut Position) -> Result<(), Violation>) -> Result<(), InvalidValue> {
+    let mut at = Position::default();
+    rules(&mut at).map_err(|violation| InvalidValue { violation, place: FieldPath::known(violation, at) })
 }
 
 /// Requires a text that is not empty for a runtime, which reads it up to the first NUL.
@@ -27,23 +26,23 @@ fn named(text: Text<'_>, violation: Violation) -> Result<(), Violation> {
     require(text.units().next().is_some_and(|unit| unit != 0), violation)
 }
 
-pub(super) fn dump_type(dump_type: DumpType, _: &mut Place) -> Result<(), Violation> {
+pub(super) fn dump_type(dump_type: DumpType, _: &mut Position) -> Result<(), Violation> {
     require((DumpType::NORMAL..=DumpType::FULL).contains(&dump_type), Violation::DumpType)
 }
 
-pub(super) fn profiler_path(path: Text<'_>, _: &mut Place) -> Result<(), Violation> {
+pub(super) fn profiler_path(path: Text<'_>, _: &mut Position) -> Result<(), Violation> {
     named(path, Violation::ProfilerPath)
 }
 
-pub(super) fn variable_name(name: Text<'_>, _: &mut Place) -> Result<(), Violation> {
+pub(super) fn variable_name(name: Text<'_>, _: &mut Position) -> Result<(), Violation> {
     require(!name.is_empty(), Violation::VariableName)
 }
 
-pub(super) fn perf_map_type(kind: PerfMapType, _: &mut Place) -> Result<(), Violation> {
+pub(super) fn perf_map_type(kind: PerfMapType, _: &mut Position) -> Result<(), Violation> {
     require((PerfMapType::ALL..=PerfMapType::PERF_MAP).contains(&kind), Violation::PerfMapType)
 }
 
-pub(super) fn startup_hook_path(path: Text<'_>, _: &mut Place) -> Result<(), Violation> {
+pub(super) fn startup_hook_path(path: Text<'_>, _: &mut Position) -> Result<(), Violation> {
     require(!path.is_empty(), Violation::StartupHookPath)
 }
 
@@ -52,10 +51,10 @@ pub(super) fn session(
     buffer_mb: u32,
     format: Format,
     list: Array<'_, Provider<'_>>,
-    place: &mut Place,
+    at: &mut Position,
 ) -> Result<(), Violation> {
     let providers = list.iter().map(StreamingProvider::from);
-    streaming(buffer_mb, format, SessionBufferMode::DROP, list.len(), providers, place)
+    streaming(buffer_mb, format, SessionBufferMode::DROP, list.len(), providers, at)
 }
 
 /// Applies the rules of a session that streams, with this number of providers.
@@ -65,34 +64,34 @@ pub(crate) fn streaming<'a>(
     mode: SessionBufferMode,
     len: usize,
     list: impl Iterator<Item = StreamingProvider<'a>> + Clone,
-    place: &mut Place,
+    at: &mut Position,
 ) -> Result<(), Violation> {
     require(buffer_mb > 0, Violation::BufferSize)?;
     require(format <= Format::NET_TRACE, Violation::Format)?;
     require(mode <= SessionBufferMode::BLOCK, Violation::SessionBufferMode)?;
     count(len)?;
-    each(list.clone(), place, |provider, _| level_and_name(provider.level, provider.name))?;
-    each(list, place, |provider, place| filter(&provider.filter, place))
+    each(list.clone(), at, |provider, _| level_and_name(provider.level, provider.name))?;
+    each(list, at, |provider, at| filter(&provider.filter, at))
 }
 
-pub(super) fn session_config(config: SessionConfig<'_>, place: &mut Place) -> Result<(), Violation> {
+pub(super) fn session_config(config: SessionConfig<'_>, at: &mut Position) -> Result<(), Violation> {
     match config {
         SessionConfig::Streaming(s) => {
             let providers = s.providers.iter();
-            streaming(s.buffer_mb, s.format, SessionBufferMode::DROP, providers.len(), providers, place)
+            streaming(s.buffer_mb, s.format, SessionBufferMode::DROP, providers.len(), providers, at)
         }
-        SessionConfig::UserEvents(session) => user_events(&session, place),
+        SessionConfig::UserEvents(session) => user_events(&session, at),
         SessionConfig::Unknown { .. } => Err(Violation::SessionType),
     }
 }
 
-pub(super) fn session_config6(config: SessionConfig6<'_>, place: &mut Place) -> Result<(), Violation> {
+pub(super) fn session_config6(config: SessionConfig6<'_>, at: &mut Position) -> Result<(), Violation> {
     match config {
         SessionConfig6::Streaming(s) => {
             let providers = s.providers.iter();
-            streaming(s.buffer_mb, s.format, s.session_buffer_mode, providers.len(), providers, place)
+            streaming(s.buffer_mb, s.format, s.session_buffer_mode, providers.len(), providers, at)
         }
-        SessionConfig6::UserEvents(session) => user_events(&session, place),
+        SessionConfig6::UserEvents(session) => user_events(&session, at),
         SessionConfig6::Unknown { .. } => Err(Violation::SessionType),
     }
 }
@@ -100,13 +99,13 @@ pub(super) fn session_config6(config: SessionConfig6<'_>, place: &mut Place) -> 
 /// Applies a rule to each provider.
 fn each<T>(
     providers: impl IntoIterator<Item = T>,
-    place: &mut Place,
-    rule: impl Fn(T, &mut Place) -> Result<(), Violation>,
+    at: &mut Position,
+    rule: impl Fn(T, &mut Position) -> Result<(), Violation>,
 ) -> Result<(), Violation> {
-    place.provider = 0;
+    at.provider = 0;
     for provider in providers {
-        rule(provider, place)?;
-        place.provider = place.provider.saturating_add(1);
+        rule(provider, at)?;
+        at.provider = at.provider.saturating_add(1);
     }
     Ok(())
 }
@@ -114,13 +113,13 @@ fn each<T>(
 /// Applies a rule to each set of tracepoints of a provider.
 fn each_set<'a>(
     sets: Array<'a, TracepointSet<'a>>,
-    place: &mut Place,
+    at: &mut Position,
     rule: impl Fn(TracepointSet<'a>) -> Result<(), Violation>,
 ) -> Result<(), Violation> {
-    (place.set, place.is_in_set) = (0, true);
+    (at.set, at.is_in_set) = (0, true);
     for set in sets {
         rule(set)?;
-        place.set = place.set.saturating_add(1);
+        at.set = at.set.saturating_add(1);
     }
     Ok(())
 }
@@ -134,48 +133,48 @@ fn level_and_name(level: EventLevel, name: Text<'_>) -> Result<(), Violation> {
     named(name, Violation::ProviderName)
 }
 
-fn user_events(session: &UserEventsSession<'_>, place: &mut Place) -> Result<(), Violation> {
+fn user_events(session: &UserEventsSession<'_>, at: &mut Position) -> Result<(), Violation> {
     count(session.providers.len())?;
-    each(session.providers, place, |provider, _| level_and_name(provider.level, provider.name))?;
-    each(session.providers, place, |provider, place| parse_tracepoints(&provider.tracepoints, place))?;
-    each(session.providers, place, |UserEventsProvider { filter: ids, tracepoints, .. }, place| {
-        filter(&ids, place)?;
-        register_tracepoints(&tracepoints, place)
+    each(session.providers, at, |provider, _| level_and_name(provider.level, provider.name))?;
+    each(session.providers, at, |provider, at| parse_tracepoints(&provider.tracepoints, at))?;
+    each(session.providers, at, |UserEventsProvider { filter: ids, tracepoints, .. }, at| {
+        filter(&ids, at)?;
+        register_tracepoints(&tracepoints, at)
     })
 }
 
-fn filter(filter: &EventFilter<'_>, place: &mut Place) -> Result<(), Violation> {
-    place.is_in_set = false;
-    distinct(Ids::new(filter.event_ids, Array::EMPTY.iter()), place)
+fn filter(filter: &EventFilter<'_>, at: &mut Position) -> Result<(), Violation> {
+    at.is_in_set = false;
+    distinct(Ids::new(filter.event_ids, Array::EMPTY.iter()), at)
 }
 
 /// Applies the rules of a runtime that reads the tracepoints of a provider.
-fn parse_tracepoints(config: &TracepointConfig<'_>, place: &mut Place) -> Result<(), Violation> {
+fn parse_tracepoints(config: &TracepointConfig<'_>, at: &mut Position) -> Result<(), Violation> {
     let has_tracepoint = !config.default_tracepoint_name.is_null() || !config.sets.is_empty();
     require(has_tracepoint, Violation::NoTracepoint)?;
-    each_set(config.sets, place, |set| named(set.tracepoint_name, Violation::TracepointSetName))
+    each_set(config.sets, at, |set| named(set.tracepoint_name, Violation::TracepointSetName))
 }
 
 /// Applies the rules of a runtime that registers the tracepoints: it does so after it has read all providers.
-fn register_tracepoints(config: &TracepointConfig<'_>, place: &mut Place) -> Result<(), Violation> {
+fn register_tracepoints(config: &TracepointConfig<'_>, at: &mut Position) -> Result<(), Violation> {
     if let Some(name) = config.default_tracepoint_name.non_null() {
         named(name, Violation::DefaultTracepointName)?;
         tracepoint_length(name)?;
     }
-    each_set(config.sets, place, |set| tracepoint_length(set.tracepoint_name))?;
+    each_set(config.sets, at, |set| tracepoint_length(set.tracepoint_name))?;
     let mut sets = config.sets.iter();
     let first = sets.next().map_or(Array::EMPTY, |set| set.event_ids);
-    distinct(Ids::new(first, sets), place)
+    distinct(Ids::new(first, sets), at)
 }
 
 fn tracepoint_length(name: Text<'_>) -> Result<(), Violation> {
     require(TracepointFormat::len_with(name) <= TracepointFormat::MAX_LEN, Violation::TracepointNameLength)
 }
 
-/// Checks that no id occurs twice, or sets the place to the first one that equals an earlier one.
-fn distinct(ids: Ids<'_>, place: &mut Place) -> Result<(), Violation> {
+/// Checks that no id occurs twice, or sets the position to the first one that equals an earlier one.
+fn distinct(ids: Ids<'_>, at: &mut Position) -> Result<(), Violation> {
     let Some(Ids { set, taken, .. }) = repeated(ids) else { return Ok(()) };
-    (place.set, place.event_id) = (set, taken.saturating_sub(1));
+    (at.set, at.event_id) = (set, taken.saturating_sub(1));
     Err(Violation::DuplicateEventId)
 }
 
@@ -198,8 +197,7 @@ fn repeated(mut ids: Ids<'_>) -> Option<Ids<'_>> {
     }
 }
 
-/// The ids of a list, followed by those of sets. Filters and sets have the same type of iterator, so that the search exists
-/// once.
+/// The ids of a list, then those of sets. One type for filters and sets, so that the search is compiled once.
 #[derive(Clone)]
 struct Ids<'a> {
     ids: Iter<'a, u32>,

@@ -9,7 +9,7 @@
 /// ($callback:ident) => { $callback! { [0x0101 …] [0x0102 …] … } };         what the compiler reads after the expansion
 /// ```
 macro_rules! commands {
-    // What follows the answer: always the same, or a field decides.
+    // What follows the answer: the same for every request, or decided by a field.
     (@then $self:ident $then:ident) => { $crate::Continuation::$then };
     (@then $self:ident Decided by $field:ident) => { $self.$field.continuation() };
     // The rules for the values of a command.
@@ -110,11 +110,10 @@ macro_rules! commands {
                 }
             }
 
-            /// Checks the values of the command: see [`Command::check`]($crate::Command::check). An unknown command
-            /// breaks no rule.
+            /// Checks the values: see [`Command::check`]($crate::Command::check). An unknown command breaks no rule.
             ///
             /// # Errors
-            /// The first value that breaks a rule, with its place.
+            /// The first value that breaks a rule, with its path.
             pub fn check(&self) -> Result<(), $crate::InvalidValue> {
                 $crate::command::check::check(|place| match self {
                     $(Self::$name(command) => commands!(@rules command place $($rule($($checked),*))?),)*

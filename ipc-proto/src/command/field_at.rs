@@ -1,3 +1,4 @@
+//! Finds the field that contains a byte of a message.
 use core::fmt;
 
 use super::inspect::inspect_payload;
@@ -87,7 +88,7 @@ impl fmt::Debug for FieldAt<'_> {
 /// Searches the field at an offset.
 struct Search<'f> {
     offset: usize,
-    /// `None` once it was called.
+    /// `None` after its call.
     found: Option<&'f mut dyn FnMut(&Path<'_>)>,
 }
 

@@ -3,7 +3,7 @@ use core::hash::{Hash, Hasher};
 
 use super::violation::Violation;
 
-/// The place of a value in a request: `providers[3].level`.
+/// The path of a value in a request: `providers[3].level`.
 ///
 /// Names and indexes are those that [`Message::inspect`](crate::Message::inspect) reports for the encoded request.
 ///
@@ -15,18 +15,18 @@ use super::violation::Violation;
 /// assert_eq!(FieldPath::new(&["providers", "level"], &[3]).to_string(), "providers[3].level");
 /// ```
 #[derive(Clone, Copy)]
-pub struct FieldPath(Repr);
+pub struct FieldPath(FieldPathRepr);
 
-/// The names of known places are in [`Place::names`] only, so that a program that writes no paths does not contain them.
+/// The names of the fields that rules check are in [`Position::names`] only: a program that writes no paths omits them.
 #[derive(Clone, Copy)]
-enum Repr {
-    Known(Violation, Place),
+enum FieldPathRepr {
+    Known(Violation, Position),
     Other { names: &'static [&'static str], indexes: [u16; FieldPath::MAX_INDEXES], len: u8 },
 }
 
-/// The element of each list in which the rules are being applied.
+/// The index in each list of the element that the rules are being applied to.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(super) provider: u16,
     /// The set of tracepoints, if the value is in one.
     pub(super) set: u16,
@@ -34,8 +34,8 @@ pub(crate) struct Place {
     pub(super) event_id: u16,
 }
 
-impl Place {
-    /// Returns the names of the value that breaks the rule in this place, and the number of its indexes.
+impl Position {
+    /// Returns the names of the value at this position that breaks the rule, and the number of its indexes.
     const fn names(&self, violation: Violation) -> (&'static [&'static str], usize) {
         match (violation, self.is_in_set) {
             (Violation::BufferSize, _) => (&["buffer_mb"], 0),
@@ -86,22 +86,22 @@ impl FieldPath {
             *slot = u16::try_from(*index).unwrap_or(u16::MAX);
             len = len.saturating_add(1);
         }
-        Self(Repr::Other { names, indexes: stored, len })
+        Self(FieldPathRepr::Other { names, indexes: stored, len })
     }
 
-    /// Returns the path of the value in this place that breaks the rule.
-    pub(super) const fn known(violation: Violation, place: Place) -> Self {
-        Self(Repr::Known(violation, place))
+    /// Returns the path of the value at this position that breaks the rule.
+    pub(super) const fn known(violation: Violation, at: Position) -> Self {
+        Self(FieldPathRepr::Known(violation, at))
     }
 
     /// Returns each name with the index that follows it.
     fn parts(&self) -> impl Iterator<Item = (&'static str, Option<u16>)> + Clone {
         let (names, indexes, len) = match self.0 {
-            Repr::Known(violation, place) => {
-                let (names, len) = place.names(violation);
-                (names, place.indexes(), len)
+            FieldPathRepr::Known(violation, at) => {
+                let (names, len) = at.names(violation);
+                (names, at.indexes(), len)
             }
-            Repr::Other { names, indexes, len } => (names, indexes, len.into()),
+            FieldPathRepr::Other { names, indexes, len } => (names, indexes, len.into()),
         };
         let indexes = indexes.into_iter().take(len).map(Some).chain(core::iter::repeat(None));
         names.iter().copied().zip(indexes)

@@ -4,7 +4,7 @@ use super::field_path::FieldPath;
 use super::violation::Violation;
 use crate::HResult;
 
-/// A value of a request that runtimes refuse: the rule that it breaks, and its place.
+/// A value of a request that runtimes refuse: the rule that it breaks, and its path.
 ///
 /// ```
 /// use ipc_proto::types::{EventLevel, Format, Provider};
@@ -23,7 +23,7 @@ use crate::HResult;
 pub struct InvalidValue {
     /// The rule.
     pub violation: Violation,
-    /// The value, or the list that has too few or too many.
+    /// The path of the value, or of the list with too few or too many elements.
     pub place: FieldPath,
 }
 

@@ -16,7 +16,7 @@ pub enum RequestError<'a> {
     Violation {
         /// The request.
         request: Request<'a>,
-        /// The rule that it breaks.
+        /// The rule that the value breaks.
         violation: Violation,
         /// The value that breaks the rule.
         place: FieldPath,

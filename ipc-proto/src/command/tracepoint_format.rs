@@ -1,3 +1,4 @@
+//! The text that registers a tracepoint with the kernel.
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use core::str::FromStr;
@@ -50,7 +51,7 @@ impl TracepointFormat {
             if matches!(c, ' ' | ':') || c.is_control() {
                 return Err(TracepointFormatError::BadName);
             }
-            // It fits: the length was checked.
+            // The text fits: its length was checked.
             let _ = text.push(c);
         }
         if text.is_empty() {

@@ -158,8 +158,7 @@ impl<'a> TracepointConfig<'a> {
             .chain(self.sets.iter().map(|set| set.tracepoint_name))
     }
 
-    /// Returns the name of the tracepoint for an event: that of the set with its id, otherwise the default one. `None` if the
-    /// event is not written.
+    /// Returns the tracepoint of an event: that of the set with its id, else the default one. `None`: it is not written.
     ///
     /// It searches all sets: a runtime does that once for each kind of event.
     #[must_use]
@@ -240,13 +239,13 @@ macro_rules! session_config {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum $name<'a> {
-            /// Type 0.
+            /// Type 0: a session that streams.
             Streaming($streaming<'a>),
-            /// Type 1.
+            /// Type 1: a session that writes to `user_events`.
             UserEvents(UserEventsSession<'a>),
             /// An unknown type.
             Unknown {
-                /// The type.
+                /// The number of the unknown type.
                 session_type: u32,
                 /// The rest of the payload, undecoded.
                 rest: &'a [u8],

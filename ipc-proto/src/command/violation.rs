@@ -1,3 +1,4 @@
+//! The rules for the values of requests.
 use crate::HResult;
 use crate::sentences::sentences;
 

@@ -1,3 +1,4 @@
+//! The client's role in a command and its answer.
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -14,8 +15,7 @@ use crate::{
 /// The magic, the code and the size of the answer are checked as soon as their bytes have arrived: real runtimes were seen
 /// to answer with uninitialised memory.
 ///
-/// `C` is the command, and [`finish`](Self::finish) returns the response of that command. Where the command is chosen at
-/// run time, use an [`UntypedCall`].
+/// [`finish`](Self::finish) returns the response of the command `C`. An [`UntypedCall`] carries one chosen at run time.
 ///
 /// ```
 /// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, HResult, ServerError, Step};
@@ -223,8 +223,7 @@ impl<C> SuspendedCall<C> {
     /// [`ProtocolError::BufferTooSmall`] it must be larger: the answer to a command that was carried out is not lost.
     ///
     /// # Errors
-    /// [`ProtocolError::BufferTooSmall`] if `buf` cannot contain the message that is sent or received. The suspended call
-    /// can be resumed again.
+    /// [`ProtocolError::BufferTooSmall`] if `buf` is smaller than the message. The call can then be resumed again.
     pub fn resume(self, buf: &mut [u8]) -> Result<Call<'_, C>, ProtocolError> {
         let needed = self.progress.needed();
         if buf.len() < needed {
@@ -310,7 +309,7 @@ impl Progress {
             Parsed::Complete { value, .. } => {
                 let code: HResult = value.decode()?;
                 let has_message = ServerError::has_message(self.command);
-                // A malformed message does not invalidate the code.
+                // A malformed message in a refusal does not make its code invalid.
                 let error = if has_message { value.decode().ok() } else { None };
                 Ok(Answer::Refused(error.unwrap_or_else(|| code.into())))
             }

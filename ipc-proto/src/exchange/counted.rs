@@ -1,3 +1,4 @@
+//! The environment of a process, which follows an answer and can be longer than any buffer.
 use super::{Exchange, Step};
 use crate::types::{EnvironmentEntries, ProcessEnvironment};
 use crate::wire::{Iter, Reader, Writer, to_u32, to_usize};
@@ -59,8 +60,7 @@ impl<'b> ReceiveEnvironment<'b> {
     /// Creates an exchange that receives the announced bytes.
     ///
     /// # Errors
-    /// [`ProtocolError::TooLong`] if they are more than `limit`; [`ProtocolError::BufferTooSmall`] if `buf` is too small for the
-    /// count.
+    /// [`ProtocolError::TooLong`] for more than `limit`; [`ProtocolError::BufferTooSmall`] if `buf` cannot hold the count.
     pub fn new(announced: &ProcessEnvironment, limit: u32, buf: &'b mut [u8]) -> Result<Self, ProtocolError> {
         let len = announced.incoming_bytes;
         if len > limit {
@@ -145,7 +145,7 @@ impl<'b> ReceiveEnvironment<'b> {
         if n > self.buf.len() {
             return Err(ProtocolError::BufferTooSmall { needed: n });
         }
-        // `copy_within` could panic.
+        // A loop, because `copy_within` could panic.
         for to in 0..here {
             let byte = self.buf.get(self.start.saturating_add(to)).copied().unwrap_or_default();
             if let Some(to) = self.buf.get_mut(to) {
@@ -172,8 +172,7 @@ impl SuspendedEnvironment {
     /// Continues in `buf`, which must begin with the bytes of the buffer that [`ReceiveEnvironment::suspend`] released.
     ///
     /// # Errors
-    /// [`ProtocolError::BufferTooSmall`] if `buf` cannot contain the received bytes. The suspended exchange can be resumed
-    /// again.
+    /// [`ProtocolError::BufferTooSmall`] if `buf` cannot contain the received bytes. The exchange can be resumed again.
     pub fn resume(self, buf: &mut [u8]) -> Result<ReceiveEnvironment<'_>, ProtocolError> {
         let needed = self.end.max(EnvironmentEntries::MIN_LEN);
         if buf.len() < needed {

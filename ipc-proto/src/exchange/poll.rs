@@ -1,11 +1,11 @@
+//! The loop of an asynchronous driver.
 use core::fmt;
 use core::task::{Context, Poll, ready};
 
 use super::{Exchange, Step};
 use crate::ProtocolError;
 
-/// Runs an exchange until it is done, over a transport that is polled: the loop of an asynchronous driver, without an
-/// executor and without `std`.
+/// Runs an exchange to its end over a polled transport: the loop of an asynchronous driver, without executor or `std`.
 ///
 /// `transfer` polls the transport for one step, and returns the number of transferred bytes: 0 if the peer has closed. At
 /// the end it is called with [`Step::Done`], to flush what the transport has buffered; its number is ignored then. A

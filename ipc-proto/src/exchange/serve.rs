@@ -1,3 +1,4 @@
+//! The server's role in a request and its reply.
 use super::{Exchange, Step};
 use crate::message::Header;
 use crate::wire::Reader;
@@ -131,8 +132,7 @@ impl<'b> Serve<'b> {
         (request, Reply { code, send, sent: 0, len })
     }
 
-    /// Returns the code of the received message, before its payload is decoded: for servers that refuse some commands
-    /// whatever the payload is.
+    /// Returns the code of the received message: some servers refuse a command before they decode its payload.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self.state {
@@ -219,8 +219,7 @@ impl Exchange for Serve<'_> {
     }
 }
 
-/// A [`Serve`] without its buffers, for a connection that owns them: see [`SuspendedCall`](crate::SuspendedCall), and the
-/// example `owned`.
+/// A [`Serve`] without its buffers, for a connection that owns them: see [`SuspendedCall`](crate::SuspendedCall).
 #[derive(Debug, Clone, Copy)]
 pub struct SuspendedServe {
     received: usize,
@@ -263,8 +262,7 @@ pub struct Reply<'b> {
 /// The length of a header and a result code.
 const REFUSAL_LEN: usize = 24;
 
-/// Encodes a refusal into `send` and returns its length. The payload is `dyn`, as that of every other answer, so that
-/// `encode` is compiled once.
+/// Encodes a refusal into `send` and returns its length. The payload is `dyn`, so that `encode` is compiled once.
 fn encode_refusal(refusal: HResult, send: &mut [u8]) -> Result<usize, EncodeError> {
     let payload: &dyn Encode = &refusal;
     encode(Code::ERROR, payload, send).map(|bytes| bytes.len())

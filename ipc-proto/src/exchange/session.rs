@@ -1,3 +1,4 @@
+//! A trace session: the stream on one connection, the Stop on another.
 use super::call::Progress;
 use super::{Answer, Step};
 use crate::sentences::sentences;
@@ -61,7 +62,7 @@ use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 #[derive(Debug, Clone)]
 pub struct Session {
     session_id: u64,
-    /// The first and the last bytes of the stream, and the number of all.
+    /// The first and the last bytes of the stream, and the number of its bytes.
     head: [u8; HEAD.len()],
     tail: [u8; 4],
     received: u64,
@@ -152,11 +153,11 @@ pub enum SessionEnd {
 /// What the session waited for when the deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionTimeout {
-    /// The missing step.
+    /// The step that did not happen in time.
     pub phase: SessionPhase,
     /// Bytes of `StopTracing` that were sent.
     pub sent: u64,
-    /// Bytes of its answer that were received.
+    /// The received bytes of the answer to the Stop.
     pub received: u64,
     /// Bytes of the stream that were received after the Stop was requested. 0 means that the runtime hangs; any other
     /// number that it needs more time.
@@ -177,8 +178,7 @@ sentences! {
 }
 
 impl Session {
-    /// How long a client waits by default for the end of a session after its Stop, in milliseconds: the rundown describes
-    /// every compiled method.
+    /// The default limit for the end of a session after its Stop, in ms: the rundown describes every compiled method.
     pub const STOP_LIMIT_MS: u64 = 120_000;
 
     /// Creates a session that the runtime has just started.
@@ -360,8 +360,7 @@ impl Session {
         }
     }
 
-    /// Returns the latest time for the next [`tick`](Self::tick): that of the next attempt, or the deadline. `None` if
-    /// there is neither.
+    /// Returns the latest time for the next [`tick`](Self::tick): the next attempt or the deadline, if there is one.
     #[must_use]
     pub const fn until(&self) -> Option<u64> {
         match (self.end, self.until, self.retry_at) {
@@ -373,8 +372,7 @@ impl Session {
 
     /// Reports the current time. The deadline of the Stop ends the session, whatever else happens.
     ///
-    /// An attempt that is due precedes the deadline: the next [`stop_step`](Self::stop_step) returns its step, and the tick
-    /// after that checks the deadline.
+    /// If an attempt is due too, [`stop_step`](Self::stop_step) returns it first; the next tick checks the deadline.
     pub fn tick(&mut self, now: u64) {
         let Some(until) = self.until() else { return };
         if now < until || self.retry_at.take().is_some() {

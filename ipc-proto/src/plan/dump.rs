@@ -1,3 +1,4 @@
+//! The commands that write a dump, newest first.
 use super::lost_feature::{LostFeature, LostFeatures};
 use super::runtime::Runtime;
 use super::step::{DUMP_LIMIT_MS, PlanStep, first_known};

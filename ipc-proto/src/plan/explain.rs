@@ -1,3 +1,4 @@
+//! Why a runtime refused a command.
 use core::fmt;
 
 use crate::{

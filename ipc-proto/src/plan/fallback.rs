@@ -1,3 +1,4 @@
+//! The machine that carries out a plan: each command on a connection of its own.
 use core::fmt;
 
 use super::step::PlanStep;
@@ -80,7 +81,7 @@ enum State {
     /// The command is not in the buffer yet.
     New,
     Connecting(Progress),
-    /// The runtime was busy; the next attempt is due then.
+    /// The runtime was busy; the next attempt is due at this time.
     Paused(Progress, u64),
     Calling(Progress),
     Done(Progress),
@@ -233,8 +234,7 @@ impl<S: PlanStep> Fallback<S> {
         };
     }
 
-    /// Returns the latest time for the next [`tick`](Self::tick): that of the next attempt, or the deadline. `None` after
-    /// the last step.
+    /// Returns the time of the next [`tick`](Self::tick): the next attempt or the deadline; `None` after the last step.
     #[must_use]
     pub const fn until(&self) -> Option<u64> {
         match self.state {

@@ -3,8 +3,7 @@ use crate::sentences::sentences;
 use crate::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Request};
 
 sentences! {
-    /// A request that can end the target process. Its `Display` is a sentence for the user, to show before the request is
-    /// sent.
+    /// A request that can end the target process. Its `Display` is a sentence that warns the user before it is sent.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Hazard {

@@ -1,3 +1,4 @@
+//! The commands that describe a process, newest first.
 use super::runtime::Runtime;
 use super::step::{PlanStep, first_known};
 use crate::types::{ProcessInfo, ProcessInfo3};

@@ -1,3 +1,4 @@
+//! The facts about a runtime that decide which commands it lacks.
 use core::fmt;
 
 use crate::types::ProcessInfo3;
@@ -43,7 +44,7 @@ impl Runtime {
     }
 }
 
-/// What the process information reports: the version and the system.
+/// The version and the system, which the process information reports.
 impl From<&ProcessInfo3<'_>> for Runtime {
     fn from(info: &ProcessInfo3<'_>) -> Self {
         let version = major_version(info.clr_product_version);
@@ -86,7 +87,7 @@ pub fn major_version(clr_product_version: Text<'_>) -> Option<u8> {
 pub enum Obstacle {
     /// The runtime is older than the command.
     Version {
-        /// The first version that knows it.
+        /// The first version that knows the command.
         since: u8,
     },
     /// This kind of runtime does not support the command.

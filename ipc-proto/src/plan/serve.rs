@@ -52,7 +52,7 @@ impl<'b> Serve<'b> {
             refused = Some(HResult::NOT_SUPPORTED);
         }
         let Some(hresult) = refused else { return (request, reply) };
-        // It cannot fail: nothing has been sent, and a refusal replaces a refusal.
+        // `refuse` cannot fail: nothing has been sent, and a refusal replaces a refusal.
         let _ = reply.refuse(hresult);
         (Err(RequestError::Refused(hresult)), reply)
     }

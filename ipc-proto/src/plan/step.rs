@@ -1,3 +1,4 @@
+//! One command of a plan, and the older ones that can replace it.
 use core::iter;
 
 use super::lost_feature::LostFeatures;
@@ -38,7 +39,7 @@ pub const DUMP_LIMIT_MS: u64 = 600_000;
 /// # Ok::<(), ipc_proto::EncodeError>(())
 /// ```
 pub trait PlanStep: Encode + Sized {
-    /// What the runtime answers, the same for every step of a plan.
+    /// The answer of the runtime, of the same type for every step of a plan.
     type Response<'r>: Decode<'r>;
 
     /// How long a client waits for the whole plan by default, in milliseconds.

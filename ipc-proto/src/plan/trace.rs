@@ -1,3 +1,4 @@
+//! The commands that start a trace, oldest first.
 use core::fmt;
 
 use super::lost_feature::{LostFeature, LostFeatures};
@@ -216,26 +217,26 @@ impl PlanStep for TraceStep<'_> {
 
 /// The providers of a session: of the caller or of a message, with or without filters.
 #[derive(Clone, Copy)]
-pub struct Providers<'a>(Repr<'a>);
+pub struct Providers<'a>(ProvidersRepr<'a>);
 
 #[derive(Clone, Copy)]
-enum Repr<'a> {
+enum ProvidersRepr<'a> {
     Plain(Array<'a, Provider<'a>>),
     Filtered(Array<'a, StreamingProvider<'a>>),
-    /// Their filters do not count.
+    /// Providers whose filters are ignored.
     Unfiltered(Array<'a, StreamingProvider<'a>>),
 }
 
 impl<'a> Providers<'a> {
     /// No providers. Runtimes refuse a session without any.
-    pub const NONE: Self = Self(Repr::Plain(Array::EMPTY));
+    pub const NONE: Self = Self(ProvidersRepr::Plain(Array::EMPTY));
 
     /// Returns the number of providers.
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
-            Repr::Plain(providers) => providers.len(),
-            Repr::Filtered(providers) | Repr::Unfiltered(providers) => providers.len(),
+            ProvidersRepr::Plain(providers) => providers.len(),
+            ProvidersRepr::Filtered(providers) | ProvidersRepr::Unfiltered(providers) => providers.len(),
         }
     }
 
@@ -248,9 +249,9 @@ impl<'a> Providers<'a> {
     /// Returns the providers. One without a filter has [`EventFilter::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = StreamingProvider<'a>> + Clone + use<'a> {
         let (plain, filtered, keep) = match self.0 {
-            Repr::Plain(providers) => (providers, Array::EMPTY, true),
-            Repr::Filtered(providers) => (Array::EMPTY, providers, true),
-            Repr::Unfiltered(providers) => (Array::EMPTY, providers, false),
+            ProvidersRepr::Plain(providers) => (providers, Array::EMPTY, true),
+            ProvidersRepr::Filtered(providers) => (Array::EMPTY, providers, true),
+            ProvidersRepr::Unfiltered(providers) => (Array::EMPTY, providers, false),
         };
         let filtered = filtered.iter().map(move |provider| match keep {
             true => provider,
@@ -262,22 +263,22 @@ impl<'a> Providers<'a> {
     /// Returns whether an event of any provider is filtered by its id.
     fn have_filters(&self) -> bool {
         match self.0 {
-            Repr::Filtered(providers) => providers.iter().any(|p| p.filter != EventFilter::ALL),
-            Repr::Plain(_) | Repr::Unfiltered(_) => false,
+            ProvidersRepr::Filtered(providers) => providers.iter().any(|p| p.filter != EventFilter::ALL),
+            ProvidersRepr::Plain(_) | ProvidersRepr::Unfiltered(_) => false,
         }
     }
 
     const fn without_filters(self) -> Self {
         match self.0 {
-            Repr::Filtered(providers) => Self(Repr::Unfiltered(providers)),
-            Repr::Plain(_) | Repr::Unfiltered(_) => self,
+            ProvidersRepr::Filtered(providers) => Self(ProvidersRepr::Unfiltered(providers)),
+            ProvidersRepr::Plain(_) | ProvidersRepr::Unfiltered(_) => self,
         }
     }
 
     fn encode(self, with_filters: bool, w: &mut Writer<'_>) {
         match self.0 {
-            Repr::Plain(providers) if !with_filters => return providers.encode(w),
-            Repr::Filtered(providers) if with_filters => return providers.encode(w),
+            ProvidersRepr::Plain(providers) if !with_filters => return providers.encode(w),
+            ProvidersRepr::Filtered(providers) if with_filters => return providers.encode(w),
             _ => {}
         }
         to_u32(self.len()).encode(w);
@@ -307,7 +308,7 @@ macro_rules! providers_of {
     ($($provider:ident => $repr:ident),*) => {$(
         impl<'a> From<Array<'a, $provider<'a>>> for Providers<'a> {
             fn from(providers: Array<'a, $provider<'a>>) -> Self {
-                Self(Repr::$repr(providers))
+                Self(ProvidersRepr::$repr(providers))
             }
         }
         impl<'a> From<&'a [$provider<'a>]> for Providers<'a> {

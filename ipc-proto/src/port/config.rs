@@ -1,3 +1,4 @@
+//! The environment variables of a runtime that configure its ports.
 use super::Port;
 use crate::plan::Flavour;
 use crate::wire::{hex_digit, number};
@@ -70,7 +71,7 @@ variables! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config<'a> {
     pub(super) flavour: Flavour,
-    /// In the order of [`Variable::ALL`].
+    /// The values, in the order of [`Variable::ALL`].
     given: [Given<'a>; 4],
 }
 
@@ -123,8 +124,7 @@ impl<'a> Config<'a> {
 
     /// Returns the ports other than the default one, in the runtime's order: the last of the list comes first.
     ///
-    /// CoreCLR ignores ports with the tag `listen`. Other runtimes listen there on systems without a default port, for
-    /// example phones.
+    /// CoreCLR ignores ports with the tag `listen`. Other runtimes listen there if they have no default port (phones).
     pub fn ports(&self) -> impl Iterator<Item = Port<'a>> + use<'a> {
         let Self { flavour, .. } = *self;
         let value = if self.is_enabled() { self.port_list() } else { "" };

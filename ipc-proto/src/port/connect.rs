@@ -1,9 +1,9 @@
+//! The machine of a runtime that connects to a monitor, again and again.
 use super::Backoff;
 use crate::wire::Writer;
 use crate::{Advertise, Encode};
 
-/// The runtime's role at a diagnostic port: it connects to a monitor, sends its advertise frame, waits for a command, and
-/// connects again.
+/// The runtime's role at a diagnostic port: connects to a monitor, advertises, waits for a command, and reconnects.
 ///
 /// ```text
 ///            ┌── Failed, or Sent(0) ──► Wait { milliseconds } ── Waited ───┐

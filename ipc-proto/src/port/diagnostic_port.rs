@@ -42,7 +42,7 @@ use crate::sentences::sentences;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port<'a> {
-    // Private, so that every port can be written as text.
+    // Private, so that no address is stored that cannot be written as text.
     address: &'a str,
     port_type: PortType,
     suspend: bool,
@@ -128,8 +128,7 @@ impl<'a> Port<'a> {
 
     /// Parses a value of `DOTNET_DiagnosticPorts`. Ports have the runtime's order: the last of the list comes first.
     ///
-    /// The list includes ports with the tag `listen`, which CoreCLR ignores. It does not include ports without an
-    /// address.
+    /// The list includes ports with the tag `listen`, which CoreCLR ignores, but no ports without an address.
     pub fn list(value: &'a str) -> impl Iterator<Item = Self> + use<'a> {
         Split::new(value, b';').rev().filter_map(Self::parse)
     }
@@ -138,7 +137,7 @@ impl<'a> Port<'a> {
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut tokens = tokens(text);
         let mut port = Self { address: tokens.next()?, port_type: PortType::Connect, suspend: true };
-        // In reverse order, as the first tag counts.
+        // In reverse order, because the first of several tags counts.
         for tag in tokens.rev().filter_map(Tag::parse) {
             match tag {
                 Tag::Connect => port.port_type = PortType::Connect,

@@ -1,3 +1,4 @@
+//! Mistakes in the environment of a runtime, for the author of the environment.
 use core::fmt::{self, Write};
 
 use super::config::Given;
@@ -19,7 +20,7 @@ pub enum Finding<'a> {
     Number {
         /// The variable's name.
         name: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: &'a str,
         /// The number that the runtime reads; `None` if the variable counts as unset.
         read: Option<u64>,
@@ -30,14 +31,14 @@ pub enum Finding<'a> {
     Disabled {
         /// The name of the variable that disables them.
         name: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: &'a str,
     },
     /// A list of ports without a port.
     NoPorts {
         /// The variable's name.
         name: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: &'a str,
     },
     /// A port that contains only commas, which the runtime counts as failed.
@@ -63,7 +64,7 @@ pub enum Finding<'a> {
         /// The tag that is ignored.
         loses: Tag,
     },
-    /// A tag in the place of the address.
+    /// A tag where the address must be.
     TagForAddress {
         /// The text of the port.
         port: &'a str,
@@ -99,7 +100,7 @@ pub enum Finding<'a> {
         /// The kind of runtime.
         flavour: Flavour,
     },
-    /// An address that also one of the 32 ports before it has.
+    /// An address that one of the 32 ports before it has, too.
     SameAddress {
         /// The address.
         address: &'a str,
@@ -265,7 +266,7 @@ impl<'a> Config<'a> {
     /// The time grows with the length of the variables: a port is compared with at most 32 others. None of the mistakes is
     /// an error for a runtime.
     pub fn findings(&self) -> impl Iterator<Item = Finding<'a>> + use<'a> {
-        // Lazy, and without a store, so that the stack frames are small.
+        // Lazy, and without storing findings, so that the stack frames are small.
         let config = *self;
         let of_names = Variable::ALL.into_iter().flat_map(move |variable| {
             [of_name, of_value].into_iter().filter_map(move |check| check(&config, variable))
@@ -359,14 +360,14 @@ const COMPARED: usize = 32;
 struct WrittenPort<'a> {
     config: Config<'a>,
     text: &'a str,
-    /// Its place in the list.
+    /// The offset of the port in the list.
     start: usize,
     port: Option<Port<'a>>,
 }
 
 type PortCheck = for<'a> fn(&WrittenPort<'a>) -> Option<Finding<'a>>;
 
-/// In the order of their findings.
+/// The checks of a port, in the order of their findings.
 static PORT_CHECKS: [PortCheck; 11] =
     [commas, tag, scheme, blanks, relative, too_long, same_address, types, listen, suspension, suspends];
 

@@ -90,7 +90,7 @@ pub struct MonitorPort<C, P, S> {
     accept_at: Option<u64>,
     /// Nothing is due before this time.
     due: Option<u64>,
-    /// What an idle connection is read into. No byte is valid there.
+    /// The space for bytes of an idle connection, where no byte is valid.
     unsolicited: [u8; 1],
     types: PhantomData<(C, P)>,
 }
@@ -147,7 +147,7 @@ enum Content<C, P> {
 
 #[derive(Debug, Clone)]
 struct Phase<C> {
-    /// The connection of an idle runtime. The times count only without one.
+    /// The connection of an idle runtime. The times below count only without a connection.
     connection: Option<C>,
     /// When to check whether the process of the runtime has ended.
     check_at: u64,
@@ -162,7 +162,7 @@ pub struct RuntimeEntry<P> {
     pub cookie: Guid,
     /// The process in the runtime's own PID namespace, from the last frame: [`Advertise::process_id`].
     pub process_id: u64,
-    /// What the caller knows of the peer of the last connection.
+    /// The caller's facts about the peer of the last connection.
     pub peer: P,
 }
 
@@ -180,7 +180,7 @@ pub enum RuntimeState {
 /// A connection that a [`MonitorPort`] accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted<C, P> {
-    /// The connection's name.
+    /// The number by which the caller refers to the connection.
     pub token: u64,
     /// The connection that was dropped for it, if too many were arriving: a [`MonitorChange::Rejected`].
     pub evicted: Option<MonitorChange<C, P>>,
@@ -202,7 +202,7 @@ pub enum MonitorChange<C, P> {
     Rejected {
         /// The connection.
         connection: C,
-        /// What the caller knows of the peer.
+        /// The caller's facts about the peer.
         peer: P,
         /// The reason.
         rejection: Rejection,
@@ -227,7 +227,7 @@ pub enum MonitorChange<C, P> {
 pub struct MonitorFull<C, P> {
     /// The connection that was not accepted. If it is closed, the runtime tries again.
     pub connection: C,
-    /// What the caller knows of its peer.
+    /// The caller's facts about its peer.
     pub peer: P,
 }
 
@@ -292,8 +292,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
     /// Lends a connection, and the space to read its bytes into; `None` if the token's connection is not here any more.
     ///
     /// Call it when the connection is readable, read without waiting, pass the result to [`advance`](Self::advance), and
-    /// repeat until reading would block. The space never reaches beyond the frame. For an idle connection it is one byte
-    /// long.
+    /// repeat until reading would block. The space ends with the frame; for an idle connection it is one byte.
     pub fn receive(&mut self, token: u64) -> Option<(&mut C, &mut [u8])> {
         let slot = find_mut(self.slots.as_mut(), token)?;
         match &mut slot.content {
@@ -305,8 +304,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         }
     }
 
-    /// Processes `n` bytes that were read into the space of [`receive`](Self::receive); 0 if the peer closed the
-    /// connection, or if reading failed.
+    /// Processes `n` bytes that were read into the space of [`receive`](Self::receive); 0 after its end or an error.
     pub fn advance(&mut self, token: u64, n: usize, now: u64) -> Option<MonitorChange<C, P>> {
         let index = index(token);
         let slot = find_mut(self.slots.as_mut(), token)?;
@@ -324,8 +322,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         self.reject(index, rejection)
     }
 
-    /// Drops the oldest arriving connection, as [`Rejection::Crowded`]: for example when the system has no descriptors
-    /// left to accept another one.
+    /// Drops the oldest arriving connection, as [`Rejection::Crowded`]: for example when no descriptor is left to accept.
     pub fn evict_oldest(&mut self) -> Option<MonitorChange<C, P>> {
         let newest = self.serial;
         let slots = self.slots.as_ref().iter().enumerate();
@@ -385,7 +382,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         })
     }
 
-    /// The known runtimes, in no order.
+    /// Returns the runtimes that have arrived and not left, in no particular order.
     pub fn runtimes(&self) -> impl Iterator<Item = &RuntimeEntry<P>> {
         self.entries().map(|(runtime, _)| runtime)
     }

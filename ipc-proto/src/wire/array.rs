@@ -28,9 +28,9 @@ use crate::{Decode, Encode};
 /// assert!(decode::<Array<'_, u16>>(&[255, 255, 255, 255, 7, 0]).is_err());
 /// # Ok::<(), ipc_proto::wire::WireError>(())
 /// ```
-pub struct Array<'a, T>(Repr<'a, T>);
+pub struct Array<'a, T>(ArrayRepr<'a, T>);
 
-enum Repr<'a, T> {
+enum ArrayRepr<'a, T> {
     Slice(&'a [T]),
     /// The bytes of exactly `count` values, all of which decode.
     Wire {
@@ -41,14 +41,14 @@ enum Repr<'a, T> {
 
 impl<'a, T> Array<'a, T> {
     /// The empty array.
-    pub const EMPTY: Self = Self(Repr::Slice(&[]));
+    pub const EMPTY: Self = Self(ArrayRepr::Slice(&[]));
 
     /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
-            Repr::Slice(values) => values.len(),
-            Repr::Wire { count, .. } => to_usize(count),
+            ArrayRepr::Slice(values) => values.len(),
+            ArrayRepr::Wire { count, .. } => to_usize(count),
         }
     }
 
@@ -62,8 +62,8 @@ impl<'a, T> Array<'a, T> {
     #[must_use]
     pub fn iter(&self) -> Iter<'a, T> {
         Iter(match self.0 {
-            Repr::Slice(values) => IterRepr::Slice(values.iter()),
-            Repr::Wire { count, bytes } => {
+            ArrayRepr::Slice(values) => IterRepr::Slice(values.iter()),
+            ArrayRepr::Wire { count, bytes } => {
                 IterRepr::Wire { left: count, reader: Reader::new(bytes), of: PhantomData }
             }
         })
@@ -124,12 +124,12 @@ impl<T> Clone for Array<'_, T> {
     }
 }
 impl<T> Copy for Array<'_, T> {}
-impl<T> Clone for Repr<'_, T> {
+impl<T> Clone for ArrayRepr<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T> Copy for Repr<'_, T> {}
+impl<T> Copy for ArrayRepr<'_, T> {}
 
 impl<T> Default for Array<'_, T> {
     fn default() -> Self {
@@ -138,12 +138,12 @@ impl<T> Default for Array<'_, T> {
 }
 impl<'a, T> From<&'a [T]> for Array<'a, T> {
     fn from(values: &'a [T]) -> Self {
-        Self(Repr::Slice(values))
+        Self(ArrayRepr::Slice(values))
     }
 }
 impl<'a, T, const N: usize> From<&'a [T; N]> for Array<'a, T> {
     fn from(values: &'a [T; N]) -> Self {
-        Self(Repr::Slice(values))
+        Self(ArrayRepr::Slice(values))
     }
 }
 
@@ -168,11 +168,11 @@ impl<'a, T: Decode<'a> + Copy + fmt::Debug> fmt::Debug for Array<'a, T> {
 impl<T: Encode> Encode for Array<'_, T> {
     fn encode(&self, w: &mut Writer<'_>) {
         match self.0 {
-            Repr::Slice(values) => {
+            ArrayRepr::Slice(values) => {
                 to_u32(values.len()).encode(w);
                 values.iter().for_each(|value| value.encode(w));
             }
-            Repr::Wire { count, bytes } => {
+            ArrayRepr::Wire { count, bytes } => {
                 count.encode(w);
                 w.bytes(bytes);
             }
@@ -189,13 +189,13 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
             r.read::<T>()?;
         }
         let len = all.len().saturating_sub(r.rest().len());
-        Ok(Self(Repr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
+        Ok(Self(ArrayRepr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
     }
 
     fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         if let Err(error @ WireError { kind: WireErrorKind::CountTooLarge, .. }) = Self::count(&mut r.clone())
         {
-            // Its bytes are those of a count. What is wrong is the list.
+            // The bytes of the error are those of the count, but the list is what is wrong.
             visitor.failed(path, error);
             return Err(error);
         }
@@ -227,6 +227,6 @@ impl<'a, T: Decode<'a>> arbitrary::Arbitrary<'a> for Array<'a, T> {
             count = count.saturating_add(1);
             len = r.offset();
         }
-        Ok(Self(Repr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
+        Ok(Self(ArrayRepr::Wire { count, bytes: all.get(..len).unwrap_or_default() }))
     }
 }

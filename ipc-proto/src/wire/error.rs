@@ -1,9 +1,9 @@
-//! Errors of values in bytes. Packages that read values have errors of their own, and convert these into them.
+//! Errors of values in bytes. Packages that read values convert these errors into their own.
 use core::fmt;
 
 use crate::sentences::sentences;
 
-/// An error in the bytes of a value, and its place.
+/// An error in the bytes of a value, and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireError {
     /// The kind of error.

@@ -42,7 +42,7 @@ impl fmt::Display for Guid {
     /// Formats the GUID as `123e4567-e89b-12d3-a456-426614174000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        // One write: a trace can have a GUID in each of millions of events.
+        // One write for the whole text: a trace can have a GUID in each of millions of events.
         let mut text = [b'-'; 36];
         let mut characters = text.iter_mut();
         for (i, place) in TEXT_ORDER.iter().enumerate() {

@@ -1,3 +1,4 @@
+//! The parts of a message, for tools that display them.
 use core::fmt;
 
 use super::Reader;
@@ -21,17 +22,17 @@ use crate::{Guid, HResult, Text};
 pub struct Part<'p> {
     /// The name of the part.
     pub path: Path<'p>,
-    /// The offset of its bytes from the start of the message.
+    /// The offset of the part from the start of the message.
     pub offset: usize,
-    /// Its bytes.
+    /// The bytes of the part.
     pub bytes: &'p [u8],
-    /// The value of its bytes.
+    /// The value of the part.
     pub value: PartValue<'p>,
 }
 
-/// Receives the parts of a message, in order, and the place of the error if there is one.
+/// Receives the parts of a message, in order, and the path of the error if there is one.
 ///
-/// Every `FnMut(&Part<'_>)` is a visitor that ignores the place of the error.
+/// Every `FnMut(&Part<'_>)` is a visitor that ignores the error.
 ///
 /// ```
 /// use ipc_proto::wire::{Part, Path, Reader, Visitor, WireError};
@@ -57,8 +58,7 @@ pub trait Visitor {
     /// Receives the next part.
     fn visit(&mut self, part: &Part<'_>);
 
-    /// Receives the path of the innermost field that does not decode, with its error. No part follows. By default it is
-    /// ignored.
+    /// Receives the path of the innermost field that does not decode, with its error. No part follows.
     fn failed(&mut self, path: &Path<'_>, error: WireError) {
         let _ = (path, error);
     }

@@ -1,3 +1,4 @@
+//! Integers on the wire, and conversions between their types.
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::error::WireError;

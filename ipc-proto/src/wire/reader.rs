@@ -2,8 +2,7 @@ use super::error::{WireError, WireErrorKind};
 
 /// A cursor over bytes with a known end.
 ///
-/// Reading past the end is an error: the input is malformed, not incomplete. See [`Parsed`](crate::Parsed) for incomplete
-/// input.
+/// Reading past the end is an error, because the input is complete: [`Parsed`](crate::Parsed) is for incomplete input.
 ///
 /// ```
 /// use ipc_proto::wire::{Reader, WireErrorKind};

@@ -32,10 +32,10 @@ use crate::Encode;
 /// assert_eq!(Text::from_utf16(&[b'a' as u16, 0xd800]).to_string(), "a\u{fffd}");
 /// ```
 #[derive(Clone, Copy, Default)]
-pub struct Text<'a>(Repr<'a>);
+pub struct Text<'a>(TextRepr<'a>);
 
 #[derive(Clone, Copy, Default)]
-enum Repr<'a> {
+enum TextRepr<'a> {
     #[default]
     Null,
     Utf8(&'a str),
@@ -46,34 +46,34 @@ enum Repr<'a> {
 
 impl<'a> Text<'a> {
     /// The null string: count 0 on the wire.
-    pub const NULL: Self = Self(Repr::Null);
+    pub const NULL: Self = Self(TextRepr::Null);
 
     /// Creates a text from UTF-8. Unlike `From` it can be used in constants.
     #[must_use]
     pub const fn new(s: &'a str) -> Self {
-        Self(Repr::Utf8(s))
+        Self(TextRepr::Utf8(s))
     }
 
     /// Creates a text from code units. They can contain lone surrogates.
     #[must_use]
     pub const fn from_utf16(units: &'a [u16]) -> Self {
-        Self(Repr::Utf16(units))
+        Self(TextRepr::Utf16(units))
     }
 
     /// Returns whether the text is null. An empty text is not.
     #[must_use]
     pub const fn is_null(&self) -> bool {
-        matches!(self.0, Repr::Null)
+        matches!(self.0, TextRepr::Null)
     }
 
     /// Returns whether the text has no units: it is null or empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         match self.0 {
-            Repr::Null => true,
-            Repr::Utf8(s) => s.is_empty(),
-            Repr::Utf16(s) => s.is_empty(),
-            Repr::Wire(s) => s.is_empty(),
+            TextRepr::Null => true,
+            TextRepr::Utf8(s) => s.is_empty(),
+            TextRepr::Utf16(s) => s.is_empty(),
+            TextRepr::Wire(s) => s.is_empty(),
         }
     }
 
@@ -97,8 +97,8 @@ impl<'a> Text<'a> {
     #[must_use]
     pub const fn as_wire(&self) -> Option<&'a [u8]> {
         match self.0 {
-            Repr::Wire(units) => Some(units),
-            Repr::Null | Repr::Utf8(_) | Repr::Utf16(_) => None,
+            TextRepr::Wire(units) => Some(units),
+            TextRepr::Null | TextRepr::Utf8(_) | TextRepr::Utf16(_) => None,
         }
     }
 
@@ -106,10 +106,10 @@ impl<'a> Text<'a> {
     #[must_use]
     pub fn units(&self) -> Units<'a> {
         Units(match self.0 {
-            Repr::Null => UnitsRepr::Utf16([].iter()),
-            Repr::Utf8(s) => UnitsRepr::Utf8(s.encode_utf16()),
-            Repr::Utf16(s) => UnitsRepr::Utf16(s.iter()),
-            Repr::Wire(s) => UnitsRepr::Wire(s),
+            TextRepr::Null => UnitsRepr::Utf16([].iter()),
+            TextRepr::Utf8(s) => UnitsRepr::Utf8(s.encode_utf16()),
+            TextRepr::Utf16(s) => UnitsRepr::Utf16(s.iter()),
+            TextRepr::Wire(s) => UnitsRepr::Wire(s),
         })
     }
 
@@ -121,20 +121,29 @@ impl<'a> Text<'a> {
     /// Splits the text at a separator, an ASCII character, which is not in either part. The first unit is no separator.
     pub(crate) fn split_after_first(self, separator: u8) -> Option<(Self, Self)> {
         match self.0 {
-            Repr::Null => None,
-            Repr::Utf8(s) => {
-                // No byte of another character is ASCII.
+            TextRepr::Null => None,
+            TextRepr::Utf8(s) => {
+                // An ASCII byte is never a part of another character, so the split is at a boundary of characters.
                 let at = s.bytes().skip(1).position(|byte| byte == separator)?.saturating_add(1);
-                Some((Self(Repr::Utf8(s.get(..at)?)), Self(Repr::Utf8(s.get(at.saturating_add(1)..)?))))
+                Some((
+                    Self(TextRepr::Utf8(s.get(..at)?)),
+                    Self(TextRepr::Utf8(s.get(at.saturating_add(1)..)?)),
+                ))
             }
-            Repr::Utf16(s) => {
+            TextRepr::Utf16(s) => {
                 let at = s.iter().skip(1).position(|unit| *unit == separator.into())?.saturating_add(1);
-                Some((Self(Repr::Utf16(s.get(..at)?)), Self(Repr::Utf16(s.get(at.saturating_add(1)..)?))))
+                Some((
+                    Self(TextRepr::Utf16(s.get(..at)?)),
+                    Self(TextRepr::Utf16(s.get(at.saturating_add(1)..)?)),
+                ))
             }
-            Repr::Wire(s) => {
+            TextRepr::Wire(s) => {
                 let at = self.units().skip(1).position(|unit| unit == separator.into())?.saturating_add(1);
                 let at = at.saturating_mul(2);
-                Some((Self(Repr::Wire(s.get(..at)?)), Self(Repr::Wire(s.get(at.saturating_add(2)..)?))))
+                Some((
+                    Self(TextRepr::Wire(s.get(..at)?)),
+                    Self(TextRepr::Wire(s.get(at.saturating_add(2)..)?)),
+                ))
             }
         }
     }
@@ -151,7 +160,7 @@ impl<'a> Text<'a> {
             return Err(r.error(WireErrorKind::UnexpectedEnd));
         };
         if *last == [0, 0] {
-            return Ok(Self(Repr::Wire(text)));
+            return Ok(Self(TextRepr::Wire(text)));
         }
         // The offset of the unit that is not NUL.
         let offset = r.offset().saturating_sub(2);
@@ -196,7 +205,7 @@ impl Iterator for Units<'_> {
 
 impl<'a> From<&'a str> for Text<'a> {
     fn from(s: &'a str) -> Self {
-        Self(Repr::Utf8(s))
+        Self(TextRepr::Utf8(s))
     }
 }
 /// Converts `None` to null.
@@ -273,16 +282,16 @@ fn count(len: usize) -> u32 {
 impl Encode for Text<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
         match self.0 {
-            Repr::Null => return 0u32.encode(w),
-            Repr::Utf8(s) if s.is_ascii() => {
+            TextRepr::Null => return 0u32.encode(w),
+            TextRepr::Utf8(s) if s.is_ascii() => {
                 count(s.len()).encode(w);
                 w.ascii_units(s.as_bytes());
             }
-            Repr::Wire(s) => {
+            TextRepr::Wire(s) => {
                 count(s.len().wrapping_div(2)).encode(w);
                 w.bytes(s);
             }
-            Repr::Utf8(_) | Repr::Utf16(_) => {
+            TextRepr::Utf8(_) | TextRepr::Utf16(_) => {
                 count(self.units().count()).encode(w);
                 self.units().for_each(|unit| unit.encode(w));
             }
@@ -363,7 +372,7 @@ impl<'a> arbitrary::Arbitrary<'a> for Text<'a> {
             1 => Self::from(u.arbitrary::<&str>()?),
             _ => {
                 let n = u.arbitrary_len::<u16>()?.saturating_mul(2);
-                Self(Repr::Wire(u.bytes(n)?))
+                Self(TextRepr::Wire(u.bytes(n)?))
             }
         })
     }

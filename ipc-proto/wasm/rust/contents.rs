@@ -27,10 +27,10 @@ pub unsafe extern "C" fn describe_trace(
     let reader = unsafe { &*reader };
     // SAFETY: the caller vouches for the address.
     let pairs = unsafe { memory::bytes(pairs, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     let Some(trace) = &reader.trace else { return };
-    // Whole milliseconds.
+    // JavaScript's dates have whole milliseconds.
     let start = TraceClock::new(trace).unix_start().checked_div(1_000_000).unwrap_or_default();
     output.add("version", Item::number(trace.version.number().into()));
     output.add("minor", Item::number(trace.minor.into()));
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn describe_metadata(
 ) {
     // SAFETY: the caller vouches for the address.
     let record = unsafe { memory::bytes(record, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     let Some(metadata) = metadata(stream, pointer_size, record, output) else { return };
     output.add("metadata_id", Item::number(metadata.id.into()));
@@ -130,9 +130,9 @@ pub unsafe extern "C" fn payload_values(
 ) {
     // SAFETY: the caller vouches for the address.
     let record = unsafe { memory::bytes(record, record_len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let payload = unsafe { memory::bytes(payload, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     let Some(metadata) = metadata(stream, pointer_size, record, output) else { return };
     let mut values = metadata.fields.values(payload);
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn payload_values(
 pub unsafe extern "C" fn describe_thread(entries: *const u8, len: usize, output: *mut Output) {
     // SAFETY: the caller vouches for the address.
     let entries = unsafe { memory::bytes(entries, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     for entry in ThreadEntries::from_bytes(entries) {
         match entry {
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn describe_thread(entries: *const u8, len: usize, output:
 pub unsafe extern "C" fn describe_labels(labels: *const u8, len: usize, output: *mut Output) {
     // SAFETY: the caller vouches for the address.
     let labels = unsafe { memory::bytes(labels, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     let labels = match Labels::from_bytes(labels) {
         Ok(labels) => labels,

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn describe_commands(output: *mut Output) {
 pub unsafe extern "C" fn inspect_message(bytes: *const u8, len: usize, answer_to: u32, output: *mut Output) {
     // SAFETY: the caller vouches for the address.
     let bytes = unsafe { memory::bytes(bytes, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     let number = |number: usize| Item::number(number.try_into().unwrap_or_default());
     match Message::parse(bytes) {
@@ -111,8 +111,8 @@ impl Encode for Payload<'_> {
     }
 }
 
-/// Writes the request that has this code and payload, and returns its length; or 0 if it would be too long, or if the
-/// payload is not that of the command, and a fault.
+/// Writes the request that has this code and payload, and returns its length. If the request would be too long, or the
+/// payload does not fit the command, returns 0 and adds a fault to `output`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn encode_request(
     code: u32,
@@ -124,9 +124,9 @@ pub unsafe extern "C" fn encode_request(
 ) -> usize {
     // SAFETY: the caller vouches for the address.
     let payload = Payload(unsafe { memory::bytes(payload, len) });
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let buf = unsafe { memory::space(buf, size) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     let message = match ipc_proto::encode(Code(u16::try_from(code).unwrap_or_default()), &payload, buf) {
         Ok(message) => message,
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn encode_request(
 pub unsafe extern "C" fn check_request(bytes: *const u8, len: usize, output: *mut Output) {
     // SAFETY: the caller vouches for the address.
     let bytes = unsafe { memory::bytes(bytes, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     let checked = match Message::parse(bytes) {
         Ok(Parsed::Complete { value, .. }) => value.request().map_err(RequestError::from),

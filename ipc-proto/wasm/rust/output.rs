@@ -63,7 +63,7 @@ pub struct Item {
     name_len: u32,
     /// The label of a number: address and length of a text in UTF-8, or zeros.
     label: [u32; 2],
-    /// The place of the value in a message: offset and length.
+    /// The range of the value in a message: offset and length.
     place: [u32; 2],
     /// The value.
     content: [u32; 4],
@@ -195,7 +195,7 @@ impl Output {
     /// # Safety
     /// The caller of the module vouches for the address and for those in the output.
     pub(crate) unsafe fn begin<'a>(output: *mut Self) -> &'a mut Self {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the address.
         let output = unsafe { &mut *output };
         (output.len, output.text_len) = (0, 0);
         output

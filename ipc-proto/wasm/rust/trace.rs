@@ -29,7 +29,7 @@ enum RowKind {
     BadBlock,
 }
 
-/// A record of a trace. `start` and `len` are the place of its bytes in the window.
+/// A record of a trace. `start` and `len` are the range of its bytes in the window.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct Row {
@@ -46,7 +46,7 @@ pub struct Row {
     timestamp: u64,
     thread: u64,
     capture_thread: u64,
-    /// The place in the list of activities, from 1 on; 0 if there are none.
+    /// The index in the list of activities, from 1 on; 0 if there are none.
     activities: u32,
     is_sorted: u32,
 }
@@ -57,7 +57,7 @@ const OWN_STACK: u32 = u32::MAX;
 /// The number of capture threads whose losses are counted.
 const THREADS: usize = 4096;
 
-/// What a call of [`reader_read`] reports.
+/// The result of a call of [`reader_read`].
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct Report {
@@ -79,7 +79,7 @@ struct Report {
     lost_at_start: u64,
     /// How often there was no room to count the losses of a thread.
     untracked: u64,
-    /// The pairs of activities.
+    /// The number of pairs of activities.
     activities: u32,
     padding: u32,
 }
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn reader_init(reader: *mut Reader) {
         // SAFETY: so many slots follow the reader.
         unsafe { first.wrapping_add(index).write(Slot::default()) };
     }
-    // SAFETY: they were initialised; only the counter uses them, and they stay in their place as it does.
+    // SAFETY: the slots were initialised, only the counter uses them, and they do not move while the counter exists.
     let slots = unsafe { slice::from_raw_parts_mut(first, THREADS) };
     let new = Reader {
         report: Report::default(),
@@ -132,7 +132,7 @@ struct Table<'t> {
 }
 
 impl Table<'_> {
-    /// Adds a row. There is room: the caller of this has checked [`is_full`](Self::is_full).
+    /// Adds a row. The caller must have checked with [`is_full`](Self::is_full) that there is room.
     #[inline(always)]
     fn push(&mut self, row: Row) {
         if let Some(space) = self.rows.next() {
@@ -174,7 +174,7 @@ impl Table<'_> {
         self.push(row.of(event.payload, base));
     }
 
-    /// Adds the activities of an event unless they are those of the last one, and returns their place.
+    /// Adds the activities of an event unless they are those of the last one, and returns their index.
     fn activities(&mut self, event: &Event<'_>) -> u32 {
         let mut pair = [0; 32];
         pair.iter_mut()
@@ -191,7 +191,7 @@ impl Table<'_> {
 }
 
 impl Row {
-    /// Sets the place of the bytes.
+    /// Sets the range of the bytes.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "addresses and lengths have 32 bits here")]
     fn of(self, bytes: &[u8], base: usize) -> Self {
@@ -216,9 +216,9 @@ pub unsafe extern "C" fn reader_read(
     let reader = unsafe { &mut *reader };
     // SAFETY: the caller vouches for the address.
     let window = unsafe { memory::bytes(window, len) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let rows = unsafe { memory::space(rows, capacity) };
-    // SAFETY: as above.
+    // SAFETY: the caller vouches for the address.
     let activities = unsafe { memory::space(activities, capacity) };
     let table = Table { rows: rows.iter_mut(), activities: activities.iter_mut(), count: 0, last: [0; 32] };
     reader.read(window, table, capacity);

@@ -9,40 +9,44 @@ mod args {
     pub(crate) mod until_event;
 }
 
-/// The commands, each in a file of its own.
+/// The commands, each in a file of its own, in the order of the help.
 mod commands {
-    #[cfg(unix)]
-    mod clean;
-    pub(crate) mod command;
-    mod completions;
-    mod conformance;
-    mod counters;
-    mod decode;
-    mod demo;
-    mod dump;
-    mod env;
-    mod events;
-    mod fake_runtime;
-    mod find;
-    mod flame;
-    mod gc;
-    mod info;
-    mod jit;
-    mod list_profiles;
-    mod man;
-    mod monitor;
-    mod perf_map;
-    mod profiler;
-    mod ps;
-    mod report;
-    mod resume;
-    mod rewrite;
-    mod set_env;
-    mod stack;
-    mod startup_hook;
-    mod stats;
-    mod top;
-    mod trace;
+    #[macro_use]
+    mod list;
+
+    commands! {
+        Ps(ps),
+        Find(find),
+        #[cfg(unix)] Clean(clean),
+        Info(info),
+        Env(env),
+        Trace(trace),
+        Stack(stack),
+        Top(top),
+        Counters(counters),
+        ListProfiles(list_profiles),
+        Dump(dump),
+        SetEnv(set_env),
+        PerfMap(perf_map),
+        StartupHook(startup_hook),
+        AttachProfiler(attach_profiler),
+        StartupProfiler(startup_profiler),
+        Resume(resume),
+        Monitor(monitor),
+        Demo(demo),
+        FakeRuntime(fake_runtime),
+        Events(events),
+        Stats(stats),
+        Report(report),
+        Flame(flame),
+        Gc(gc),
+        Jit(jit),
+        Rewrite(rewrite),
+        Decode(decode),
+        Conformance(conformance),
+        Completions(completions),
+        #[command(hide = true)] Man(man),
+    }
 }
 
 /// Samples of counters: where they come from, and how they are shown.
@@ -90,7 +94,7 @@ mod output {
     pub(crate) mod output_file;
     pub(crate) mod printable;
     pub(crate) mod rows;
-    pub(crate) mod scroll;
+    pub(crate) mod screen_table;
     pub(crate) mod signals;
     pub(crate) mod stderr;
     pub(crate) mod stdout;
@@ -105,6 +109,7 @@ mod process {
     pub(crate) mod force_args;
     pub(crate) mod process_fields;
     pub(crate) mod process_name;
+    pub(crate) mod profiler;
     pub(crate) mod reasons;
     pub(crate) mod target;
     pub(crate) mod trace_target;
@@ -131,16 +136,20 @@ mod recording {
 /// Stacks of a trace: what counts in them, their names, and the files that show them.
 mod stacks {
     pub(crate) mod clock_args;
-    pub(crate) mod flame_page;
+    mod differential;
+    mod flame_page;
+    mod output;
+    mod outputs;
     pub(crate) mod stack_names;
     pub(crate) mod stacks_file;
+    mod text_writer;
 }
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::commands::command::Command;
+use crate::commands::Command;
 use crate::output::failure;
 use crate::output::globals::Globals;
 
@@ -174,9 +183,10 @@ denied, 4 timeout, 5 refused by the runtime, 6 protocol error or corrupt file,
 7 the runtime ended, 8 differences found by `conformance`.";
 
 fn main() -> ExitCode {
-    let Cli { globals, command } = match Cli::try_parse() {
+    let Cli { mut globals, command } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return failure::report_usage(&e),
     };
-    command.run(&globals, Cli::command()).unwrap_or_else(|failure| failure.report(&globals))
+    globals.cli = Cli::command;
+    command.run(&globals).unwrap_or_else(|failure| failure.report(&globals))
 }

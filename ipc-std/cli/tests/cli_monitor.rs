@@ -443,8 +443,9 @@ fn a_peer_that_is_not_a_runtime_is_reported() {
     let port = lab.text("port");
     let tool = Tool::start(&["--listen", &port]);
     // The socket has its name before it listens.
-    let connected = until_some("the port does not listen", || UnixStream::connect(&port).ok());
-    { connected }.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    let mut connected = until_some("the port does not listen", || UnixStream::connect(&port).ok());
+    connected.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    drop(connected);
     let events = tool.expect(&["error"]);
     assert_eq!(events[0]["kind"], "protocol");
     assert_eq!(events[0]["runtime_cookie"], Value::Null);

@@ -83,7 +83,7 @@ pub(super) fn poll_receive<A: AsyncConnector>(
     space: &mut [u8],
 ) -> Poll<io::Result<usize>> {
     match ready!(A::poll_transfer(stream, context, Step::Done)) {
-        // The peer may have answered already.
+        // The peer may have answered before it closed, so the answer is read.
         Err(e) if !is_closed(&e) => Poll::Ready(Err(e)),
         Ok(_) | Err(_) => A::poll_transfer(stream, context, Step::Receive(space)),
     }

@@ -249,7 +249,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         ErrorContext { peer, command, sent: 0, received: 0, waited }
     }
 
-    /// Waits for the next time of the session. `Pending` also if there is none.
+    /// Waits for the next time of the session. Returns `Pending` also if there is no such time.
     fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(until) = self.session.until() else { return Poll::Pending };
         let limit = Duration::from_millis(until.saturating_sub(self.now()));

@@ -31,7 +31,7 @@ impl Process {
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        /// Enough for most files.
+        /// The size of the first read, which is enough for most files.
         const ROOM: usize = 4096;
         let file = rustix::fs::openat(&self.0, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mut bytes = Vec::with_capacity(ROOM);

@@ -32,7 +32,7 @@ pub struct ScanConfig<'a> {
 }
 
 impl Default for ScanConfig<'_> {
-    /// All processes within 10 seconds.
+    /// Returns the options of a search of all processes within 10 seconds.
     fn default() -> Self {
         Self { directory: None, timeout: Timeouts::default().call }
     }
@@ -87,7 +87,7 @@ impl Scan {
         let work = |results: mpsc::Sender<_>| {
             while let Some((mut search, end)) = next() {
                 let result = search.identify_by(end, observer);
-                // The receiver exists as long as a thread does.
+                // The receiver exists as long as a thread does, so sending cannot fail.
                 let _ = results.send((search, result));
             }
         };
@@ -99,7 +99,7 @@ impl Scan {
                 has_thread |= thread::Builder::new().spawn_scoped(scope, move || work(sender)).is_ok();
             }
             if !has_thread {
-                // The system refuses new threads.
+                // The system refuses new threads, so this thread does the work.
                 work(sender.clone());
             }
             drop(sender);

@@ -71,12 +71,12 @@ pub enum SearchSubject {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// The number of sockets in it with the name of this process.
+        /// The number of sockets in the directory with the name of this process.
         sockets: usize,
     },
     /// The memory map of the process.
     Memory {
-        /// The signs of a runtime in it.
+        /// The signs of a runtime in the memory.
         signs: Signs,
     },
     /// A socket, at which the runtime was asked for its process information.
@@ -145,7 +145,7 @@ impl Search {
     ) -> Result<Found, SearchError> {
         let deadline = Deadline { end: deadline.min(self.deadline.end), ..self.deadline };
         let mut remaining = self.candidates.len();
-        // In another PID namespace: a second one there has the same id.
+        // The runtime of an invisible process. In another PID namespace, a second process can have the same id.
         let mut invisible: Option<Found> = None;
         for candidate in &self.candidates {
             let subject = SearchSubject::Socket { path: candidate.path.clone() };
@@ -218,7 +218,7 @@ fn identify(candidate: &Candidate, client: &Client) -> Result<Option<ProcessInfo
             Err(Reason::OtherProcess { path, reported, expected: candidate.local_process_id })
         }
         Ok(info) => Ok(Some(info)),
-        // .NET Core 3 has no such command.
+        // .NET Core 3 has no command for process information, so the id cannot be checked.
         Err(e) if e.kind() == ErrorKind::Unsupported => Ok(None),
         Err(e) => Err(candidate.reason(e)),
     }
@@ -240,7 +240,7 @@ impl fmt::Display for SearchStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.subject, &self.reason) {
             (subject, None) => subject.fmt(f),
-            // These reasons name the object.
+            // The sentences of these reasons name the file, the socket or the process themselves.
             (SearchSubject::Memory { .. } | SearchSubject::Socket { .. }, Some(reason))
             | (_, Some(reason @ (Reason::Unreadable { .. } | Reason::Unresponsive { .. }))) => reason.fmt(f),
             (subject, Some(reason)) => write!(f, "{subject}: {reason}"),

@@ -12,9 +12,9 @@ use crate::sys;
 pub struct Denied {
     /// The file that denied access: the requested one, or a directory above it.
     pub by: PathBuf,
-    /// The user who owns it, if known.
+    /// The user who owns the file, if known.
     pub owner: Option<u32>,
-    /// Its permissions, if known.
+    /// The permissions of the file, if known.
     pub mode: Option<u32>,
     /// The user of this process, on systems where users have numbers.
     pub own_user: Option<u32>,
@@ -27,7 +27,7 @@ impl Denied {
     #[cfg(unix)]
     pub(crate) fn new(path: &Path, error: &io::Error) -> Self {
         use std::os::unix::fs::MetadataExt;
-        // A file without metadata is hidden by a directory above it.
+        // If a file has no metadata, a directory above it hides the file.
         let seen = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?)));
         let by = seen.as_ref().map_or(path, |(by, _)| by).to_owned();
         let metadata = seen.map(|(_, metadata)| metadata);
@@ -52,7 +52,7 @@ impl Denied {
         io::Error::from_raw_os_error(self.errno).kind() == io::ErrorKind::PermissionDenied
     }
 
-    /// Returns what the user can do about it.
+    /// Returns a remedy for the user.
     #[must_use]
     pub fn advice(&self) -> String {
         match self.owner {
@@ -67,7 +67,8 @@ impl Denied {
     }
 }
 
-/// `/x belongs to user 0 and has mode 0600, this is user 1000: Permission denied (os error 13); run as the user …`
+/// Writes `/x belongs to user 0 and has mode 0600, this is user 1000: Permission denied (os error 13); run as the user
+/// …`.
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = io::Error::from_raw_os_error(self.errno);

@@ -21,7 +21,7 @@ pub enum ErrorKind {
     Gone,
     /// A value that runtimes refuse; nothing was sent.
     Invalid,
-    /// The caller cancelled it.
+    /// The caller cancelled the call.
     Cancelled,
     /// An I/O error on this side.
     Io,

@@ -3,7 +3,7 @@ use core::fmt;
 
 use ipc_proto::{Message, SessionPhase, SessionTimeout};
 
-/// What a call was doing when it failed.
+/// The part of a call in which it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {

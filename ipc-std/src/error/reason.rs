@@ -16,7 +16,7 @@ pub enum Reason {
     Ended,
     /// The id belongs to a thread of another process.
     Thread {
-        /// That process.
+        /// The process that has the thread.
         process_id: u32,
     },
     /// The `TMPDIR` of the process does not exist, so its runtime could not make a socket.
@@ -54,7 +54,7 @@ pub enum Reason {
     },
     /// A file system did not respond in time.
     Unresponsive {
-        /// The path on it.
+        /// The path on that file system.
         path: PathBuf,
     },
     /// A process with this id exists, but the system hides everything else about it.
@@ -102,14 +102,14 @@ pub enum Reason {
         path: PathBuf,
         /// The id that the runtime reported.
         reported: u64,
-        /// The id that it should have, in its own PID namespace.
+        /// The process id that it should have, in its own PID namespace.
         expected: u32,
     },
     /// Runtimes in several other PID namespaces have this process id.
     Ambiguous {
-        /// The socket of one.
+        /// The path of one of these sockets.
         path: PathBuf,
-        /// The socket of another.
+        /// The path of another one of these sockets.
         other: PathBuf,
     },
     /// The file has the name of a socket, but is none.
@@ -146,7 +146,7 @@ pub enum Reason {
 pub enum Signs {
     /// The memory map cannot be read.
     Unknown,
-    /// There are none. A NativeAOT program has none either: its runtime is linked into it.
+    /// The mapped files have no runtime. A NativeAOT program has none either: its runtime is linked into it.
     Absent,
     /// A runtime is loaded.
     Loaded,
@@ -196,7 +196,7 @@ impl Reason {
         }
     }
 
-    /// Returns the socket, file or directory that it is about.
+    /// Returns the socket, file or directory of the reason.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -223,7 +223,7 @@ impl Reason {
         }
     }
 
-    /// Returns its place in the order of importance; 0 is the most important.
+    /// Returns the rank of the reason in the order of importance; 0 is the most important.
     pub(super) const fn rank(&self) -> u8 {
         match self {
             Self::NoProcess | Self::Ended | Self::Thread { .. } | Self::Ambiguous { .. } => 0,

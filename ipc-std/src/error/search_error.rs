@@ -42,13 +42,13 @@ impl SearchError {
 impl fmt::Display for SearchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [Reason::Unanswered { error, .. }, ..] = self.reasons.as_slice() {
-            // This error names the process itself.
+            // This error names the process itself, so no prefix is needed.
             return error.fmt(f);
         }
         write!(f, "process {} cannot be used: ", self.process_id)?;
         match self.reasons.as_slice() {
             [] => f.write_str("it was not searched"),
-            // The first of these explains why there is no socket.
+            // The first of these reasons explains why there is no socket.
             [reason]
             | [
                 reason @ (Reason::DiagnosticsOff { .. }

@@ -16,7 +16,7 @@ pub enum MonitorEvent {
     /// A runtime can take its time for a command. If its process ends meanwhile, and is invisible in another PID
     /// namespace, there is no event: the command fails.
     Left(AdvertisedRuntime),
-    /// A connection was dropped. If the caller takes no events, these are the first that are not stored.
+    /// A connection was dropped. If the caller takes no events, events of this kind are the first that are not stored.
     Rejected {
         /// The reason.
         rejection: Rejection,

@@ -34,16 +34,16 @@ struct State {
     port: MonitorPort<Arc<Channel>, Option<Credentials>, Vec<Slot>>,
     events: VecDeque<MonitorEvent>,
     checks: ProcessChecks,
-    /// What the thread waits for that polls, for itself and for the sleeping threads.
+    /// The subject of the thread that polls, for itself and for the sleeping threads.
     poller: Option<Subject>,
     sleeping: Vec<(Subject, Arc<Condvar>)>,
 }
 
-/// What a thread waits for: an event, or a runtime.
+/// The subject that a thread waits for: an event, or a runtime.
 type Subject = Option<Guid>;
 const EVENT: Subject = None;
 
-/// The listener's token. A [`MonitorPort`] has no such small ones.
+/// The token of the listener. The tokens of a [`MonitorPort`] are larger.
 const LISTENER: u64 = 0;
 /// The number of stored events from which on rejections are not stored.
 const MAX_EVENTS: usize = 1024;
@@ -94,7 +94,7 @@ impl MonitorCore {
         &self.waker.hub
     }
 
-    /// Waits for the next event until `deadline`; without one, returns an event only if it is there already.
+    /// Waits for the next event until `deadline`; without a deadline, returns an event only if it is available already.
     pub(super) fn event(&self, deadline: Option<Instant>) -> io::Result<Option<MonitorEvent>> {
         let event = self.wait_for(EVENT, deadline, |state| {
             let event = state.events.pop_front();
@@ -183,7 +183,7 @@ impl MonitorCore {
             let due = state.port.due();
             let attempted = self.poll(&mut state).map(|()| attempt(&mut state));
             if state.port.due().is_some_and(|new| due.is_none_or(|old| new < old)) {
-                // The polling thread, and a caller's own event loop, would wait for too long.
+                // The port is due earlier than before, so the polling thread and the event loop of a caller must wake.
                 state.poller.iter().for_each(|_| self.hub().wake());
                 subject.iter().for_each(|_| self.hub().raise());
             }
@@ -199,7 +199,7 @@ impl MonitorCore {
             }
         };
         if let (None, Some((_, sleeper))) = (state.poller, state.sleeping.first()) {
-            // Another thread must poll now.
+            // This thread stops polling, so another one must poll.
             sleeper.notify_one();
         }
         result
@@ -249,9 +249,9 @@ impl MonitorCore {
         }
     }
 
-    /// Does what there is to do without waiting.
+    /// Does all work that needs no wait.
     fn poll(&self, state: &mut State) -> io::Result<()> {
-        /// Limits the work for others that a caller does.
+        /// The limit of the work for other threads that one caller does.
         const ROUNDS: usize = 4;
         let mut tokens = Vec::new();
         for _ in 0..ROUNDS {
@@ -282,20 +282,20 @@ impl MonitorCore {
     }
 
     fn accept(&self, state: &mut State, listener: &Listener) -> io::Result<()> {
-        /// Limits the connections that are accepted before other tokens have their turn.
+        /// The limit of connections that are accepted before other tokens have their turn.
         const BATCH: usize = 64;
         for _ in 0..BATCH {
             let socket = match listener.accept() {
                 Ok(socket) => Some(socket),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // The peer closed the connection already.
+                // The peer closed the connection before it was accepted.
                 Err(e) if is_closed(&e) || e.kind() == ErrorKind::Interrupted => continue,
-                // There are no descriptors, or there is no memory.
+                // The system has no descriptor or no memory left.
                 Err(_) => None,
             };
             let is_scarce = socket.as_ref().is_none_or(Listener::is_nearly_exhausted_by);
             if is_scarce {
-                // The newest connection can be that of a runtime. The oldest that has not sent its frame is not.
+                // The newest connection can be that of a runtime. The oldest one without a frame is not.
                 match state.port.evict_oldest() {
                     None => {
                         state.port.pause_accept(self.now());
@@ -320,7 +320,7 @@ impl MonitorCore {
             self.hub().raise();
         }
         if state.poller.is_some() {
-            // It may have to wake earlier, for the deadline of the frame.
+            // A thread that polls may have to wake earlier, for the deadline of the frame.
             self.hub().wake();
         }
     }
@@ -337,7 +337,7 @@ impl MonitorCore {
         self.apply(state, accepted.evicted);
         let watched = state.port.receive(accepted.token);
         if watched.is_some_and(|(channel, _)| self.hub().watch(&**channel, accepted.token).is_ok()) {
-            // Runtimes send their frame immediately.
+            // Runtimes send their frame immediately, so it may have arrived already.
             self.read(state, accepted.token);
         } else {
             let change = state.port.advance(accepted.token, 0, self.now());
@@ -413,7 +413,7 @@ impl MonitorCore {
 
     /// Stops watching a connection that leaves the port.
     fn unwatch(&self, channel: &Channel) {
-        // The system also does so when the last descriptor of the connection is closed.
+        // The system also forgets a connection when its last descriptor is closed, so an error does not matter.
         let _ = self.hub().forget(channel);
     }
 }
@@ -454,7 +454,8 @@ mod tests {
         stream
     }
 
-    /// Watching fails, as without memory: here because the listener is watched already.
+    /// Watching a connection can fail, for example without memory. Here it fails because the listener is watched
+    /// already.
     #[test]
     fn a_listener_that_cannot_be_watched_is_watched_later() {
         let (_directory, core) = core();
@@ -500,7 +501,7 @@ mod tests {
                     stream
                 })
                 .collect();
-            // One thread polls for all, and may be another one after each event.
+            // One thread polls for all threads, and that can be another thread after each event.
             let all = usize::from(WAITING) * usize::from(OTHERS);
             let attempts = attempts.load(Ordering::SeqCst);
             assert!(attempts < all / 2, "{attempts} attempts, for {OTHERS} other runtimes");

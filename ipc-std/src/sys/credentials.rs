@@ -15,7 +15,7 @@ pub struct Credentials {
     pub group_id: u32,
 }
 
-/// `process 42 of user 1000`
+/// Writes `process 42 of user 1000`.
 impl fmt::Display for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.process_id {

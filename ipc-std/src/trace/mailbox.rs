@@ -13,17 +13,17 @@ pub struct Stopper(Arc<Mailbox>);
 /// Carries requests from other threads to the one that reads the session.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    requests: Mutex<Requests>,
-    /// Raised while a request is not taken.
+    requests: Mutex<StopRequests>,
+    /// A flag that is raised while a request is not taken.
     flag: sys::Flag,
 }
 
 /// Everything that was requested so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Requests {
+pub(super) struct StopRequests {
     pub(super) stop: bool,
     pub(super) cancel: bool,
-    /// Whether the reader has not taken them yet.
+    /// Whether the reader has not taken the requests yet.
     new: bool,
 }
 
@@ -67,18 +67,18 @@ impl Mailbox {
     }
 
     /// Returns all requests if one of them is new.
-    pub(super) fn take(&self) -> Option<Requests> {
+    pub(super) fn take(&self) -> Option<StopRequests> {
         let mut requests = self.requests();
         if !requests.new {
             return None;
         }
         requests.new = false;
-        // Under the lock: a later request raises the flag again.
+        // The flag is lowered under the lock, so that a later request raises it again.
         self.flag.lower();
         Some(*requests)
     }
 
-    fn request(&self, change: impl FnOnce(&mut Requests)) {
+    fn request(&self, change: impl FnOnce(&mut StopRequests)) {
         let mut requests = self.requests();
         let before = *requests;
         change(&mut requests);
@@ -88,7 +88,7 @@ impl Mailbox {
         }
     }
 
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+    fn requests(&self) -> MutexGuard<'_, StopRequests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

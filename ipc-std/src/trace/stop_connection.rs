@@ -185,7 +185,7 @@ impl StopConnection {
             }
             Some(dialer) => {
                 let result = dialer.take()?;
-                // Closing the descriptor removes it from the poller too.
+                // Closing the descriptor also removes it from the poller, so an error does not matter.
                 let _ = poller.forget(dialer.flag());
                 self.dialer = None;
                 result
@@ -208,7 +208,7 @@ impl StopConnection {
         self.dialer = None;
         if let Some(mut tap) = self.tap.take() {
             tap.end();
-            // Closing the descriptor removes it from the poller too.
+            // Closing the descriptor also removes it from the poller, so an error does not matter.
             let _ = poller.forget(&*tap.stream.0);
         }
     }

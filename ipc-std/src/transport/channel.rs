@@ -13,9 +13,9 @@ use crate::sys::{Source, Watched};
 /// A connection that never waits without a deadline: a socket or pipe, or a transport with a thread.
 #[derive(Debug)]
 pub(crate) enum Channel {
-    /// The operating system reports when it is ready.
+    /// A socket: the operating system reports when it is ready.
     Socket(Socket),
-    /// A thread waits for it.
+    /// A transport that can only block: a thread waits for it.
     Worker(Worker),
 }
 
@@ -52,7 +52,7 @@ impl Channel {
         }
     }
 
-    /// Has a poller report the first byte. A transport with a thread cannot be written to before that.
+    /// Makes a poller report the first byte. A transport with a thread cannot be written to before that byte.
     pub(crate) fn expect_bytes(&self) {
         if let Self::Worker(worker) = self {
             worker.expect_bytes();
@@ -104,7 +104,7 @@ impl From<Socket> for Channel {
     }
 }
 
-/// Readable when bytes have arrived.
+/// The descriptor is readable when bytes have arrived.
 #[cfg(unix)]
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {

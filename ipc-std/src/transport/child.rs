@@ -36,7 +36,7 @@ impl ChildPipes {
         })
     }
 
-    /// Returns what ends a wait for the child: its end.
+    /// Returns a function that ends a wait for the child: it ends the child.
     pub(super) fn interrupt(&self) -> Interrupt {
         let child = self.child.clone();
         Box::new(move || child.kill())
@@ -65,7 +65,7 @@ impl SharedChild {
     }
 
     fn kill(&self) {
-        // It fails if the child has ended.
+        // `kill` fails if the child has ended, which is what is wanted.
         let _ = self.lock().kill();
     }
 }

@@ -54,7 +54,8 @@ pub trait Connector: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns the path of the socket or pipe, if it is one: of the runtime's, or of the port that it connects to.
+    /// Returns the path of the runtime's socket or pipe, or of the port that the runtime connects to; `None` for other
+    /// transports.
     fn path(&self) -> Option<&Path> {
         None
     }

@@ -13,21 +13,24 @@ use crate::sys::Flag;
 /// If it is dropped, the thread ends as soon as the connector returns, and drops the connection.
 #[derive(Debug)]
 pub(crate) struct Dialer {
-    shared: Arc<Shared>,
+    shared: Arc<PendingStream>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PendingStream {
     result: Mutex<Option<Result<Stream, ConnectError>>>,
     progress: Condvar,
-    /// Raised when there is a result.
+    /// A flag that is raised when there is a result.
     flag: Flag,
 }
 
 impl Dialer {
     pub(crate) fn start(connector: Arc<dyn Connector>, deadline: Instant) -> io::Result<Self> {
-        let shared =
-            Arc::new(Shared { result: Mutex::default(), progress: Condvar::new(), flag: Flag::new()? });
+        let shared = Arc::new(PendingStream {
+            result: Mutex::default(),
+            progress: Condvar::new(),
+            flag: Flag::new()?,
+        });
         let of_thread = Arc::clone(&shared);
         thread::Builder::new().name("ipc-connect".to_owned()).spawn(move || {
             let result = connector.connect(deadline);
@@ -63,7 +66,7 @@ impl Dialer {
     }
 }
 
-impl Shared {
+impl PendingStream {
     fn result(&self) -> MutexGuard<'_, Option<Result<Stream, ConnectError>>> {
         self.result.lock().unwrap_or_else(PoisonError::into_inner)
     }

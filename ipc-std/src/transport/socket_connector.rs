@@ -58,7 +58,7 @@ impl SocketConnector {
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NoSuchPath { path },
             io::ErrorKind::ConnectionRefused if sys::is_refused(&path, &source) => Error::NoListener { path },
-            // The file is not a socket.
+            // The system refuses to connect to a file that is not a socket.
             io::ErrorKind::ConnectionRefused => Error::NoSuchPath { path },
             io::ErrorKind::PermissionDenied => {
                 let denied = Denied::new(&path, &source);
@@ -135,7 +135,7 @@ impl Target {
     fn may_be(&self, peer: &Credentials) -> bool {
         let is_user = [Some(0), Some(sys::own_user()), self.user_id].contains(&Some(peer.user_id));
         match peer.process_id {
-            // Not reported; on Linux, a process in another PID namespace that has the same id there.
+            // The system did not report the id; or, on Linux, the peer has the target's id in another PID namespace.
             0 => is_user,
             // The user of a hidden process is unknown, so only the process id decides.
             process_id => process_id == self.process_id && (is_user || self.user_id.is_none()),

@@ -47,7 +47,7 @@ use crate::timeouts::Deadline;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Stream {
-    /// Shared by the clones.
+    /// The connection, which the clones share.
     channel: Arc<Channel>,
     deadline: Instant,
 }

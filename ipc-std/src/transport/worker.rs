@@ -14,16 +14,16 @@ use crate::sys::Flag;
 /// The thread does one operation at a time: it writes what it was given, then it reads if a caller wants bytes. The
 /// protocol needs no more, because a client writes a command before it reads, and a server reads before it writes.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
-struct Shared {
+struct SharedState {
     state: Mutex<State>,
     /// Wakes the thread.
     work: Condvar,
-    /// Wakes the callers.
+    /// Wakes the callers when the thread has finished an operation.
     progress: Condvar,
-    /// Raised while a read would return immediately.
+    /// A flag that is raised while a read would return immediately.
     flag: Flag,
     /// Interrupts an operation of the transport.
     interrupt: Mutex<Option<Interrupt>>,
@@ -36,9 +36,9 @@ pub(crate) type Interrupt = Box<dyn FnOnce() + Send>;
 struct State {
     /// Bytes to write.
     outgoing: Vec<u8>,
-    /// Whether the thread is writing them.
+    /// Whether the thread is writing bytes of `outgoing`.
     is_writing: bool,
-    /// Bytes that were read, of which so many were taken.
+    /// Bytes that were read, the first `taken` of which a caller has taken.
     incoming: Vec<u8>,
     taken: usize,
     /// Whether a caller wants bytes.
@@ -73,7 +73,7 @@ impl Worker {
         stream: impl Read + Write + Send + 'static,
         interrupt: Option<Interrupt>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             state: Mutex::default(),
             work: Condvar::new(),
             progress: Condvar::new(),
@@ -90,7 +90,7 @@ impl Worker {
         &self.shared.flag
     }
 
-    /// Reads bytes that have arrived. Fails with `WouldBlock` if there are none, and has the thread read.
+    /// Reads bytes that have arrived. If there are none, fails with `WouldBlock` and requests that the thread read.
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.shared.read(&mut self.shared.state(), buf)
     }
@@ -100,7 +100,7 @@ impl Worker {
         self.wait(deadline, |state| self.shared.read(state, buf))
     }
 
-    /// Has the thread write bytes. Fails with `WouldBlock` while it still writes earlier ones.
+    /// Requests that the thread write bytes. Fails with `WouldBlock` while it still writes earlier ones.
     pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
         self.shared.write(&mut self.shared.state(), buf)
     }
@@ -114,7 +114,7 @@ impl Worker {
         })
     }
 
-    /// Has the thread read before a caller wants bytes, so that the flag shows them.
+    /// Requests that the thread read before a caller wants bytes, so that the flag shows them.
     pub(crate) fn expect_bytes(&self) {
         self.shared.want(&mut self.shared.state());
     }
@@ -182,7 +182,7 @@ impl State {
     }
 }
 
-impl Shared {
+impl SharedState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

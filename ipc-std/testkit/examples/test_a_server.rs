@@ -10,7 +10,7 @@ use ipc_testkit::conformance::{self, State};
 use ipc_testkit::{FakeRuntime, Profile};
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
-    // Of a version that knows every command.
+    // A runtime of a version that knows every command.
     let fake = FakeRuntime::start(Profile { version: 11, ..Profile::net10() })?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);
     let connect = || Stream::connect(&path, Instant::now() + Duration::from_secs(10));

@@ -36,7 +36,7 @@ pub use difference::{Against, Difference};
 #[cfg(feature = "io")]
 pub use run::{run, send};
 
-/// The data. `testdata/conformance/cases.jsonl` is a link to this file, because a copy would become outdated.
+/// The cases. `testdata/conformance/cases.jsonl` is a link to this file, because a copy would become outdated.
 const CASES: &str = include_str!("conformance/cases.jsonl");
 
 /// Returns all cases, in the order in which to try them.

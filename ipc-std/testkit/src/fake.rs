@@ -97,7 +97,7 @@ pub struct FakeRuntime {
     core: Arc<FakeCore>,
     path: PathBuf,
     accepting: Option<Accepting>,
-    /// Removed with its content.
+    /// The folder of the socket, which is removed with its content.
     #[cfg(unix)]
     _directory: Option<TempDir>,
 }
@@ -295,7 +295,7 @@ impl Drop for FakeRuntime {
         };
         self.core.notify();
         for stream in open.values() {
-            // It fails if the client has closed the connection.
+            // `shutdown` fails if the client has closed the connection, which is what is wanted.
             let _ = stream.shutdown(Shutdown::Both);
         }
         if let Some(Accepting { stopper, thread }) = self.accepting.take() {

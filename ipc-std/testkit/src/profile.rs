@@ -24,9 +24,9 @@ pub struct Profile {
     /// Whether the runtime is suspended at startup until a `ResumeRuntime` arrives where it listens. Until then traces
     /// have no bytes.
     pub suspended: bool,
-    /// The monitors that it connects to. Default: none.
+    /// The monitors that the runtime connects to. Default: none.
     pub ports: Vec<FakePort>,
-    /// The process id, in the name of the socket and in its answers. Default: that of this process.
+    /// The process id, in the name of the socket and in answers. Default: the id of this process.
     pub process_id: u32,
     /// The runtime cookie. Default: random.
     pub runtime_cookie: Guid,

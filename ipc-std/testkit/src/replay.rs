@@ -246,7 +246,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         *sequence
     }
 
-    /// Counts lost events. A reader cannot notice those of a thread that has sent no event yet.
+    /// Counts lost events. A reader cannot notice the losses of a thread that has sent no event yet.
     fn lose(&mut self, capture_thread: u64, events: u32) {
         if let Some(ThreadCounts { lost, .. }) = self.threads.get_mut(&capture_thread) {
             *lost = lost.wrapping_add(events);
@@ -278,9 +278,9 @@ impl<'r, 'b> Replay<'r, 'b> {
         metadata.version = 1;
         metadata.fields = Fields::build(&FIELDS, &mut space)?;
         let Profile { command_line, os, arch, process_id, .. } = self.profile;
-        // Other processes would end the texts at a NUL too.
+        // The text would end at a NUL in the event of a real process, too.
         let texts = [command_line, os, arch].map(|text| text.split('\0').next().unwrap_or_default());
-        // At most two bytes for each byte of UTF-8, and a NUL.
+        // A byte of UTF-8 becomes at most two bytes of UTF-16, and each text has a NUL.
         let mut space =
             vec![0; texts.iter().map(|text| text.len().saturating_add(1).saturating_mul(2)).sum()];
         let payload = texts.into_iter().fold(PayloadWriter::new(&mut space), PayloadWriter::utf16_string);

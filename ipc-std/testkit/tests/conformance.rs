@@ -93,7 +93,7 @@ fn the_size_of_an_observed_answer_is_a_number_without_a_sign() {
     }
 }
 
-/// A case that ended a runtime once is not sent without `--deadly` again.
+/// A case that ended a runtime is deadly for the kind of that runtime, so the kit sends it only with `--deadly`.
 #[test]
 fn a_case_that_ended_a_runtime_is_deadly() {
     for case in cases() {
@@ -103,7 +103,7 @@ fn a_case_that_ended_a_runtime_is_deadly() {
         }
         assert!(case.observed.contains_key("net8-aot"), "{}: not sent to NativeAOT 8", case.name);
     }
-    // The name is empty, or null: NativeAOT 9 refuses it.
+    // NativeAOT 9 refuses a name that is empty or null.
     for name in ["setenv/emptyname", "suspended/SetEnvironmentVariable/null-name"] {
         let case = cases().into_iter().find(|case| case.name == name).unwrap();
         assert!(case.is_deadly() && case.is_deadly_for("net8-aot") && !case.is_deadly_for("net9-aot"));
@@ -121,7 +121,8 @@ fn testdata_has_the_same_cases() {
     );
 }
 
-/// The decoder and the checks of `ipc-proto` do not use the data.
+/// The decoder and the checks of `ipc-proto` agree with the cases. They do not use the data, so the test is an
+/// independent check.
 #[test]
 fn the_expected_answers_agree_with_the_core() {
     for case in cases() {
@@ -137,7 +138,7 @@ fn the_expected_answers_agree_with_the_core() {
             Some(ExpectedAnswer::HResult(hresult)) => Some(*hresult),
             _ => None,
         };
-        // These depend on more than the request, so the core does not know them.
+        // The answers to these depend on more than the request, so the core does not predict them.
         let of_the_state = [
             HResult::NOT_YET_AVAILABLE,
             HResult::MOD_NOT_FOUND,

@@ -34,9 +34,9 @@ fn a_variable_that_does_not_exist_cannot_be_removed() {
 #[test]
 fn a_name_does_not_begin_with_an_equals_sign() {
     for profile in [Profile::net10(), Profile::net9(), Profile::net8()] {
-        // ERROR_NOT_ENOUGH_MEMORY.
+        // The code of ERROR_NOT_ENOUGH_MEMORY.
         assert_eq!(refusals(profile, [("=C", Some("x"))]), [Some(HResult(0x8007_0008))]);
     }
-    // The return value of `setenv`.
+    // The code is the return value of `setenv`.
     assert_eq!(refusals(Profile::net9_aot(), [("=C", Some("x"))]), [Some(HResult(0xffff_ffff))]);
 }

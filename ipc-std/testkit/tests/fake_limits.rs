@@ -31,7 +31,9 @@ fn the_newest_requests_of_16_mib_are_stored() {
         request[20..24].copy_from_slice(&number.to_le_bytes());
         std::thread::scope(|scope| {
             scope.spawn(|| runtime.serve(theirs));
-            { ours }.write_all(&request)
+            // The connection is closed after the request.
+            let mut client = ours;
+            client.write_all(&request)
         })
         .unwrap();
     };
@@ -56,7 +58,7 @@ fn a_silent_client_is_disconnected() {
     let mut silent = connect(runtime.path());
     let mut slow = connect(runtime.path());
     slow.write_all(b"DOTNET_IPC_V1\0\x14").unwrap();
-    // The answer to an incomplete request can precede the end.
+    // An answer to the incomplete request can precede the end.
     for stream in [&mut silent, &mut slow] {
         stream.set_deadline(Instant::now() + HANGS);
         io::copy(stream, &mut io::sink()).unwrap();
@@ -69,7 +71,7 @@ fn a_client_that_does_not_read_is_disconnected() {
     use ipc_proto::{Command, GetProcessEnvironment, encode_to_vec};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-    // More than the buffers of a socket have.
+    // The environment is longer than the buffers of a socket.
     let environment = vec!["x".repeat(1 << 18); 4];
     let client_timeout = Duration::from_millis(20);
     let runtime = FakeRuntime::start(Profile { environment, client_timeout, ..Profile::net10() }).unwrap();

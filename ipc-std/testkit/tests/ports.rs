@@ -187,7 +187,7 @@ fn runtime_connects_again_after_a_hang_up() {
     for _ in 0..3 {
         drop(monitor.accept());
     }
-    // Also in the middle of a command.
+    // The runtime also ends in the middle of a command.
     monitor.accept().1.write_all(b"DOTNET_IPC_V1\0\x18").unwrap();
     monitor.call(&ResumeRuntime {}).unwrap();
     assert!(!runtime.is_suspended());
@@ -259,7 +259,7 @@ fn default_port_has_its_own_resume() {
     drop(listening);
 
     let fed = FakeRuntime::without_listener(profile).unwrap();
-    // The previous runtime had connected again before it ended.
+    // The previous runtime may have connected again before it ended, so the first calls can fail.
     while monitor.call(&ResumeRuntime {}).is_err() {}
     assert!(fed.is_suspended());
     let (client, runtime) = pair();
@@ -352,7 +352,7 @@ fn too_long_path_is_an_error() {
 
 #[test]
 fn many_runtimes_connect_to_one_monitor() {
-    /// A process can have 1,024 descriptors.
+    /// The number of connections. A process can have 1,024 descriptors, so that all pairs fit.
     const MANY: usize = 100;
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
@@ -386,13 +386,13 @@ fn outcome(answer: &[u8]) -> (Code, Option<HResult>) {
     (value.code, (value.code == Code::ERROR).then(|| decode(value.payload).unwrap()))
 }
 
-/// Sends the requests of a monitor to a real, suspended runtime to a fake one, in the same order.
+/// Sends the requests that a monitor sent to a real, suspended runtime to a fake one, in the same order.
 fn replay(file: &str, profile: Profile, differs: &[&str]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/conversations").join(file);
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let runtime = FakeRuntime::start(Profile { ports: vec![monitor.port(true)], ..profile }).unwrap();
-    // The last connection, and those that stay open.
+    // `next` is the last connection, `kept` has those that stay open.
     let (mut next, mut kept) = (None, Vec::new());
     for line in fs::read_to_string(path).unwrap().lines() {
         let line: Value = serde_json::from_str(line).unwrap();

@@ -111,7 +111,7 @@ fn events_are_written_to_their_tracepoints() {
         assert_eq!(record.write_index, if record.event_id % 2 == 0 { 3 } else { 1 }, "{}", record.event_id);
     }
     assert_eq!(indexes.len(), 2, "events of both");
-    // Without a default tracepoint the others are not written.
+    // Without a default tracepoint, events outside of the sets are not written.
     let only_sets = TracepointConfig { default_tracepoint_name: Text::NULL, ..with_sets };
     let providers = [UserEventsProvider { tracepoints: only_sets, ..provider(RUNTIME, "") }];
     for record in receive(&providers, 10) {
@@ -168,7 +168,7 @@ fn the_kernel_accepts_the_records() {
     for field in ["u8 version;", "u16 event_id;", "__rel_loc u8[] extension;", "__rel_loc u8[] payload;"] {
         assert!(format.contains(field), "{field}: {format}");
     }
-    // In a trace of its own, which no other tool reads.
+    // The test has a trace instance of its own, which no other tool reads.
     let instance = format!("{TRACEFS}/instances/{name}");
     fs::create_dir(&instance).unwrap();
     fs::write(format!("{instance}/{event}/enable"), "1").unwrap();

@@ -64,11 +64,16 @@ fn read_file(source: &Path, file: &Path, path: ModulePath, modules: &mut BTreeMa
         let below: PathBuf = child[path.len()..].iter().collect();
         let direct = folder.join(&below).with_extension("rs");
         let nested = folder.join(&below).join("mod.rs");
-        read_file(source, if direct.exists() { &direct } else { &nested }, child, modules);
+        let declared = [direct, nested].into_iter().find(|file| file.exists());
+        // Not every name in a macro call is a module.
+        if let Some(file) = declared {
+            read_file(source, &file, child, modules);
+        }
     }
 }
 
-/// Reads the items of a module, which may be inline. Adds the modules that are files of their own to `children`.
+/// Reads the items of a module, which may be inline. Adds the modules that are files of their own to
+/// `children`, and the names in macro calls, which may declare such modules.
 fn read_items(
     items: &[Item],
     file: &Path,
@@ -98,6 +103,10 @@ fn read_items(
                 None => children.push(child),
             }
         } else {
+            if let Item::Macro(ItemMacro { ident: None, mac, .. }) = item {
+                let child = |name: String| [&path[..], &[name]].concat();
+                children.extend(names(mac.tokens.clone()).into_iter().map(child));
+            }
             reader.visit_item(item);
         }
     }
@@ -118,7 +127,7 @@ fn attributes(item: &Item) -> &[Attribute] {
 }
 
 /// Returns whether an item exists in tests only.
-fn is_test(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) => {
@@ -130,7 +139,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
 }
 
 /// Returns all names in tokens.
-fn names(tokens: TokenStream) -> Vec<String> {
+pub(crate) fn names(tokens: TokenStream) -> Vec<String> {
     let name = |token| match token {
         TokenTree::Ident(name) => vec![name.to_string()],
         TokenTree::Group(group) => names(group.stream()),

@@ -15,7 +15,7 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("ipc-proto/proof/src/bin/image/main.rs", &[]),
     ("ipc-std/src/lib.rs", IPC_STD),
     ("ipc-std/testkit/src/lib.rs", TESTKIT),
-    (TOOL, TOOL_LAYERS),
+    ("ipc-std/cli/src/main.rs", TOOL_LAYERS),
     ("ipc-std/cli/syntax/lib.rs", &[]),
     ("fuzz/src/lib.rs", &[]),
     ("fuzz/std/src/lib.rs", &[]),
@@ -82,8 +82,6 @@ const IPC_STD: Layers = &[
 ];
 
 const TESTKIT: Layers = &[&["profile", "sys"], &["replay"], &["fake", "conformance"], &["lib"]];
-
-pub(crate) const TOOL: &str = "ipc-std/cli/src/main.rs";
 
 const TOOL_LAYERS: Layers = &[
     &["output"],

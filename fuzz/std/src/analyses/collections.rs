@@ -3,7 +3,7 @@ use nettrace_analysis::KnownProvider;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics};
 use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics};
 
-use super::{each_event, trace_of};
+use super::traces::{each_event, trace_of};
 
 /// Checks that no event changes a collection or a compilation that was returned before, that none is returned twice, and
 /// that the statistics count the returned ones.

@@ -6,8 +6,8 @@ use nettrace_analysis::counters::{
     Selection, System,
 };
 
-use super::each_event;
 use super::made_up_counters::trace;
+use super::traces::each_event;
 
 /// Checks that readers of counters agree with each other, that a sample is unchanged after it was copied, and that
 /// [`LatestSamples`] equals a map and keeps its limit.
@@ -22,10 +22,10 @@ pub fn counters(bytes: &[u8]) {
     }
 }
 
-/// A reader, what it has to ignore, and the last interval that it has returned.
+/// A reader, the events that it has to ignore, and the last interval that it has returned.
 struct Reading {
     reader: CounterReader,
-    /// Is asked first whether an event is of interest, as streams of samples do.
+    /// A reader that decides first whether an event is of interest, as streams of samples do.
     asking: CounterReader,
     session: Option<&'static str>,
     selections: Vec<Selection>,
@@ -129,7 +129,7 @@ fn texts(sample: &OwnedSample) -> [&str; 6] {
     [provider, provider_version, name, display_name, unit, tag_text].map(String::as_str)
 }
 
-/// Returns all samples. The fields of made-up events have known places.
+/// Returns all samples. In made-up events, the fields are where `check_fields` expects them.
 fn check_readers(trace: &[u8], is_made_up: bool) -> Vec<OwnedSample> {
     let selections: Vec<Selection> =
         ["Lab.*", "Shop/requests", "EventCounters\\System.Runtime", "Meters\\a*", "system.runtime/CPU-usage"]
@@ -264,7 +264,7 @@ fn check_latest(samples: &[OwnedSample], limit: usize) {
     let least: usize = latest.iter().map(least_size).sum();
     assert!(least <= limit, "{least} of {limit}");
     assert_eq!(sorted(latest.iter()), sorted(model.values().copied()));
-    // The end of an instrument is the end of its series, and of no others.
+    // The end of an instrument ends its series, and no others.
     for sample in samples.iter().take(3) {
         let OwnedSample { provider, name, instrument_id, .. } = sample;
         latest.remove((&**provider).into(), (&**name).into(), *instrument_id);

@@ -150,7 +150,7 @@ fn shapes(version: Version) -> Vec<Shape> {
         shape.fields.truncate(shape.fields.len().saturating_sub(2).max(1));
         shape
     }));
-    // Fields in another order.
+    // Events whose fields are in another order.
     shapes.extend([METRICS_EVENTS[3], METRICS_EVENTS[18]].into_iter().map(Shape::metrics).map(
         |mut shape| {
             shape.fields.reverse();
@@ -322,7 +322,7 @@ fn nested_record(id: u32, shape: &Shape) -> Vec<u8> {
     let text = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let mut record = [&id.to_le_bytes()[..], &text(shape.provider), &shape.event_id.to_le_bytes()].concat();
     record.extend(text(shape.name));
-    // Keywords, version, level.
+    // Keywords, version and level, all zero.
     record.extend([0; 16]);
     let count = shape.fields.len() as u32;
     record.extend([1, OBJECT, count].into_iter().flat_map(u32::to_le_bytes));

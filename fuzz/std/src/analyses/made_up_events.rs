@@ -7,7 +7,7 @@ use nettrace::{
 /// An event before it is written.
 #[derive(Debug, Clone)]
 pub(super) struct MadeUp {
-    /// The place in [`DESCRIPTIONS`].
+    /// The index in [`DESCRIPTIONS`].
     pub(super) description: usize,
     pub(super) thread: u64,
     pub(super) time: u64,
@@ -15,7 +15,7 @@ pub(super) struct MadeUp {
     pub(super) stack: Vec<u64>,
 }
 
-/// A method's code, as its row has it.
+/// A method's code, as the row of the method states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MethodCode {
     pub(super) module: u64,
@@ -24,7 +24,7 @@ pub(super) struct MethodCode {
     pub(super) name: String,
 }
 
-/// What a row of a made-up event states about names.
+/// The names that a row of a made-up event states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Naming {
     Load(MethodCode),
@@ -170,7 +170,7 @@ pub(super) fn events(bytes: &[u8], version: Version) -> Vec<(MadeUp, Naming)> {
         let kinds = if version == Version::V6 { DESCRIPTIONS.len() } else { 25 };
         let description = usize::from(source.byte()) % kinds;
         let thread = u64::from(source.byte() % 3) + 1;
-        // Times go back at times, and are far apart at times.
+        // Some times are before the last one, and some are long after it.
         time = match source.byte() {
             0xff => source.number(),
             0xfe => time.saturating_sub(50),
@@ -197,7 +197,7 @@ fn payload(source: &mut Source<'_>, description: usize) -> (Vec<u8>, Naming) {
             let flags = u64::from(source.byte()) << 3;
             let mut payload =
                 [1, module, start].iter().flat_map(|n: &u64| n.to_le_bytes()).collect::<Vec<u8>>();
-            // MethodJittingStarted has other numbers in this place.
+            // MethodJittingStarted has other numbers at this offset.
             payload.extend(u32s(&[u64::from(size), 6, flags]));
             if description != 20 {
                 payload.extend([type_name, name, "void  (int32)"].map(utf16).concat());
@@ -256,7 +256,7 @@ fn payload(source: &mut Source<'_>, description: usize) -> (Vec<u8>, Naming) {
             var_uint(&mut payload, source.number());
             payload
         }
-        // Any bytes.
+        // The payload is arbitrary.
         _ => (0..source.byte() % 40).map(|_| source.byte()).collect(),
     };
     (payload, naming)

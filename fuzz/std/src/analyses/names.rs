@@ -6,7 +6,7 @@ use nettrace_analysis::samples::{Clock, Samples};
 use nettrace_analysis::{StackId, Stacks};
 
 use super::made_up_events::{MadeUp, MethodCode, Naming};
-use super::{clocks, each_event, samples_of, trace_of};
+use super::traces::{clocks, each_event, samples_of, trace_of};
 
 /// Checks that frames have the names that a simple list of all code gives them, and that the parts of a call tree agree
 /// with each other: totals, top functions, callers, callees and folded stacks.
@@ -38,11 +38,11 @@ fn named_stacks(trace: &[u8]) -> Vec<Vec<String>> {
     found.into_iter().map(text).collect()
 }
 
-/// All code in a list.
+/// The model: all code in a list.
 #[derive(Default)]
 struct Model {
     code: Vec<MethodCode>,
-    /// Each address that was seen, with its event, and its code once that is gone.
+    /// Each address that was seen, with its event, and with its code once the code is gone.
     seen: Vec<(usize, u64, Option<MethodCode>)>,
     /// The names of each id, the last one last. A method has the last one of the time at which it was loaded, or else the
     /// first one after that.
@@ -65,7 +65,7 @@ impl Model {
                 Naming::None => {}
             }
             for ip in &event.stack {
-                // An address of which the code is gone is another one.
+                // If the code at an address is gone, the address counts as another one from then on.
                 model.seen.push((i, *ip, None));
             }
         }
@@ -82,7 +82,7 @@ impl Model {
         if code.size == 0 || end(code) <= code.start {
             return;
         }
-        // The module is a part of the code.
+        // Code of another module is other code, so the number of the module contains the index of its name.
         let code = MethodCode { module: code.module | (self.place(code) as u64) << 32, ..code.clone() };
         let is_same = |known: &MethodCode| {
             (known.start, end(known), known.module, &known.name)
@@ -95,7 +95,7 @@ impl Model {
         self.code.push(code);
     }
 
-    /// Returns the place of the name of the module among those of its id.
+    /// Returns the index of the name of the code's module, among all names that the id of the module has had.
     fn place(&self, code: &MethodCode) -> usize {
         let modules = self.modules.iter().find(|(id, _)| *id == code.module);
         modules.map_or(0, |(_, names)| names.len().saturating_sub(1))

@@ -5,7 +5,7 @@ use nettrace_analysis::samples::Samples;
 use prost::Message;
 use serde_json::Value;
 
-use super::{clocks, each_event, trace_of};
+use super::traces::{clocks, each_event, trace_of};
 
 /// Checks that the files of all formats are read by a parser of the format, that they have the weights of the trace, that
 /// calls begin and end in order, and that each number of a file is that of an entry.

@@ -64,9 +64,9 @@ pub struct Instrument<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstrumentKind<'a> {
-    /// Counts what only grows.
+    /// Counts something that only grows.
     Counter,
-    /// Counts what grows and shrinks.
+    /// Counts something that grows and shrinks.
     UpDownCounter,
     /// Measures values, of which quantiles are reported.
     Histogram,
@@ -128,7 +128,7 @@ pub enum Problem<'a> {
     Callback(Str<'a>),
     /// Another session, which is not shared, reads the meters of the process: its id.
     OtherSession(Str<'a>),
-    /// The shared session has another configuration. The values are those that runs, and those of this session.
+    /// The shared session has another configuration, which the fields state.
     OtherConfiguration {
         /// The limit of histograms of the shared session.
         max_histograms: Str<'a>,
@@ -141,7 +141,7 @@ pub enum Problem<'a> {
     NotANumber {
         /// The field.
         field: &'static str,
-        /// Its text.
+        /// The text of the field.
         text: Str<'a>,
     },
     /// An event lacks a field that all versions of it have.
@@ -154,7 +154,7 @@ pub enum Problem<'a> {
 impl fmt::Display for Problem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Error(message) => write!(f, "the process cannot report instruments: {}", Line(message)),
+            Self::Error(message) => write!(f, "the process cannot report instruments: {}", OneLine(message)),
             Self::TooManySeries => {
                 f.write_str("the process has more series than the session reports; further ones are missing")
             }
@@ -162,21 +162,25 @@ impl fmt::Display for Problem<'_> {
                 "the process has more histograms than the session reports; further ones are missing",
             ),
             Self::Callback(message) => {
-                write!(f, "the callback of an observable instrument failed: {}", Line(message))
+                write!(f, "the callback of an observable instrument failed: {}", OneLine(message))
             }
             Self::OtherSession(id) => {
-                write!(f, "another session reads the meters of the process, and only one can: {}", Line(id))
+                write!(
+                    f,
+                    "another session reads the meters of the process, and only one can: {}",
+                    OneLine(id)
+                )
             }
             Self::OtherConfiguration { max_histograms, max_time_series, interval } => write!(
                 f,
                 "the shared session of the meters runs with another configuration: interval {} s, at most {} \
                  series and {} histograms",
-                Line(interval),
-                Line(max_time_series),
-                Line(max_histograms)
+                OneLine(interval),
+                OneLine(max_time_series),
+                OneLine(max_histograms)
             ),
             Self::NotANumber { field, text } => {
-                write!(f, "the field {field} of an event is not a number: {}", Line(text))
+                write!(f, "the field {field} of an event is not a number: {}", OneLine(text))
             }
             Self::MissingField { field } => write!(f, "an event lacks the number {field}"),
         }
@@ -184,9 +188,9 @@ impl fmt::Display for Problem<'_> {
 }
 
 /// A text in one line of limited length.
-struct Line<'a>(Str<'a>);
+struct OneLine<'a>(Str<'a>);
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LIMIT: usize = 512;
         for (n, c) in self.0.chars().enumerate() {

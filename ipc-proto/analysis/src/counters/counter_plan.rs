@@ -156,7 +156,7 @@ impl CounterPlan {
         let mut metrics: Vec<String> = Vec::new();
         for selection in selections {
             let (event_counters, meters) = systems(selection, version);
-            // Providers cannot be enabled by the beginning of their names.
+            // A session enables a provider by its whole name only, so `Shop*` enables none.
             let is_new =
                 || !providers.iter().any(|known| known.name.eq_ignore_ascii_case(&selection.provider));
             if let Some(reason) = event_counters {
@@ -223,7 +223,7 @@ fn systems(selection: &Selection, version: Option<u8>) -> (Option<&'static str>,
     let has_meter = version.is_some_and(|version| version >= CounterPlan::RUNTIME_METER);
     match &selection.name {
         _ if !has_meter => (Some("before .NET 9, System.Runtime reports event counters only"), false),
-        // The instruments of this meter have the names of semantic conventions, as dotnet.gc.collections.
+        // The meter System.Runtime names its instruments by semantic conventions, as dotnet.gc.collections.
         Some(name) if name.contains('.') => (None, true),
         Some(_) => (Some("the name is that of an event counter"), false),
         None => (None, true),

@@ -43,10 +43,10 @@ use super::{
 /// meters of at most 256 characters are stored, and the descriptions of at most 32 kinds of events, about 3 KiB each.
 #[derive(Debug, Clone, Default)]
 pub struct CounterReader {
-    /// Sessions with other ids are ignored.
+    /// The id of the session whose meters are read; `None` for all sessions.
     session: Option<String>,
     client: String,
-    /// All if empty.
+    /// The counters and instruments to read; all if empty.
     selections: Vec<Selection>,
     /// The length of the interval of the meters in seconds.
     interval: Option<f64>,
@@ -83,7 +83,7 @@ mod id {
     pub(super) const EXPONENTIAL_HISTOGRAM: u32 = 19;
 }
 
-/// What an event is about.
+/// The subject of an event.
 enum Kind {
     EventCounter,
     /// An instrument or its samples.

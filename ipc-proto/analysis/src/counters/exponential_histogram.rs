@@ -67,7 +67,7 @@ impl ExponentialHistogram {
         if is_power_of_two {
             return whole.checked_sub(1);
         }
-        // The bits of the logarithm of the mantissa, from the highest: to square a number doubles its logarithm.
+        // The bits of the logarithm of the mantissa, from the highest on: squaring a number doubles its logarithm.
         let (mut mantissa, mut logarithm) = (u128::from(mantissa), 0_i32);
         for _ in 0..scale {
             mantissa = mantissa.checked_mul(mantissa)?.wrapping_shr(63);
@@ -127,7 +127,7 @@ impl ExponentialHistogram {
 
 fn power_of_two(exponent: i64) -> f64 {
     let exponent = exponent.clamp(-1_074, 1_024);
-    // A factor of 2 a time loses nothing; there are at most 1,074.
+    // Each multiplication by 2 or 0.5 is exact; there are at most 1,074.
     let factor = if exponent < 0 { 0.5 } else { 2.0 };
     (0..exponent.unsigned_abs()).fold(1.0, |power, _| power * factor)
 }

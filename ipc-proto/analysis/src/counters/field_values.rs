@@ -11,7 +11,7 @@ pub(super) struct FieldValues<'a, const N: usize> {
     values: [Option<Value<'a>>; N],
 }
 
-/// A payload has no more fields than this, with those of objects. The last fields of longer ones are not read.
+/// The number of fields that are read of a payload, with those of objects. Further fields are ignored.
 const MAX_ITEMS: usize = 64;
 
 /// Descriptions of events that were read before. Their names are compared once, not for each event.
@@ -35,7 +35,7 @@ impl Layouts {
             }
             let layout = Layout::new(id, fields, names)?;
             match self.0.get_mut(place) {
-                // The id has another meaning now.
+                // The id has another meaning now, so its layout is replaced.
                 Some(stored) => *stored = layout,
                 None => self.0.push(layout),
             }
@@ -51,9 +51,9 @@ type FieldNames = &'static [&'static str];
 struct Layout {
     metadata_id: u32,
     names: FieldNames,
-    /// Has nothing but the fields.
+    /// A copy of the description, which has only the fields.
     description: MetadataBuf,
-    /// The values in the order of the payload, each with its place in `names`, up to the last one that has a place.
+    /// The values in the order of the payload, each with its index in `names`, up to the last value that has one.
     scalars: Vec<(Scalar, Option<u8>)>,
 }
 
@@ -107,7 +107,7 @@ fn add_scalars(
             FieldType::Scalar(scalar) => {
                 let place = names.iter().position(|known| field.name == *known);
                 let place = place.and_then(|place| u8::try_from(place).ok());
-                // The first of several with the same name counts.
+                // Of several fields with the same name the first one counts.
                 let place = place.filter(|place| scalars.iter().all(|(_, other)| *other != Some(*place)));
                 scalars.push((scalar, place));
             }
@@ -237,7 +237,7 @@ pub(super) fn parse(text: Str<'_>) -> Option<f64> {
     if let Some(ascii) = ascii(text, &mut buffer) {
         return ascii.parse().ok();
     }
-    // Symbols of other cultures that have one meaning.
+    // Symbols of other cultures that can mean nothing else.
     match text {
         _ if text == "∞" => Some(f64::INFINITY),
         _ if text == "-∞" => Some(f64::NEG_INFINITY),

@@ -19,7 +19,7 @@ use super::{Measurement, Sample, System};
 /// ```
 #[derive(Debug, Clone)]
 pub struct LatestSamples {
-    /// By provider, name, tags and version, each with its end, then system and number.
+    /// The samples by provider, name, tags and version, each with its end, then system and number.
     series: BTreeMap<String, OwnedSample>,
     key: String,
     size: usize,
@@ -96,7 +96,7 @@ impl OwnedSample {
         }
     }
 
-    /// Returns the memory of the sample and its key, about.
+    /// Returns approximately the memory of the sample and its key.
     fn size(&self, key: &str) -> usize {
         /// A number of a list, and the memory that an entry of the map takes in addition.
         const NUMBER: usize = 16;

@@ -72,13 +72,13 @@ pub enum Measurement {
     Mean {
         /// The mean of the measurements.
         mean: f64,
-        /// Their standard deviation.
+        /// The standard deviation of the measurements.
         standard_deviation: f64,
-        /// Their number; 1 for a `PollingCounter`.
+        /// The number of measurements; 1 for a `PollingCounter`.
         count: u64,
-        /// The smallest one; infinity if there were none.
+        /// The smallest measurement; infinity if there were none.
         min: f64,
-        /// The largest one; negative infinity if there were none.
+        /// The largest measurement; negative infinity if there were none.
         max: f64,
     },
     /// An event counter that counts: `IncrementingEventCounter`, `IncrementingPollingCounter`.
@@ -113,7 +113,7 @@ pub enum Measurement {
         quantiles: Vec<Quantile>,
         /// The number of measurements. `None` before .NET 8.
         count: Option<u64>,
-        /// Their sum. `None` before .NET 8.
+        /// The sum of the measurements. `None` before .NET 8.
         sum: Option<f64>,
     },
     /// A histogram with buckets; .NET 10, on request.
@@ -158,7 +158,7 @@ impl Measurement {
     }
 }
 
-/// A quantile of a histogram: 95 % of its measurements are not above that of 0.95.
+/// A quantile of a histogram: 95 % of the measurements are at most the value of the quantile 0.95.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantile {
     /// The share of the measurements, between 0 and 1.

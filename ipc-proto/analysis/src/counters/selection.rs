@@ -79,7 +79,7 @@ impl FromStr for Selection {
             Some((provider, name)) => (provider, Some(name)),
             None => (text, None),
         };
-        // Arguments of a session cannot contain these, and no provider has them in its name.
+        // The arguments of a session cannot contain separators, and no provider has one in its name.
         let is_bad = |text: &str| text.is_empty() || text.contains(is_separator);
         if is_bad(provider) || name.is_some_and(is_bad) {
             return Err(ParseSelectionError);

@@ -17,7 +17,7 @@ struct Part {
     #[prost(message, repeated, tag = "1")]
     sample_type: Vec<ValueType>,
     #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
+    sample: Vec<ProfileSample>,
     #[prost(message, repeated, tag = "4")]
     location: Vec<Location>,
     #[prost(message, repeated, tag = "5")]
@@ -37,7 +37,7 @@ struct ValueType {
 }
 
 #[derive(Message)]
-struct Sample {
+struct ProfileSample {
     /// The innermost first.
     #[prost(uint64, repeated, tag = "1")]
     location_id: Vec<u64>,
@@ -186,11 +186,11 @@ impl Profile<'_> {
         labels: [Option<Label>; 2],
         written: &mut Written,
         part: &mut Part,
-    ) -> Sample {
+    ) -> ProfileSample {
         let mut path = Vec::new();
         self.stacks.path(stack, &mut path);
         let location = |frame: FrameId| written.location(frame, self.stacks.names().text(frame), part);
-        Sample {
+        ProfileSample {
             location_id: path.into_iter().map(location).collect(),
             value: [i64::try_from(weight).unwrap_or(i64::MAX)].into(),
             label: labels.into_iter().flatten().collect(),

@@ -28,7 +28,7 @@ pub struct Collection {
     pub duration: Option<u64>,
     /// The sizes after the collection; `None` without GCHeapStats.
     pub heap: Option<HeapSizes>,
-    /// Whether the trace has all of it.
+    /// Whether the trace has all events of the collection.
     pub is_complete: bool,
 }
 
@@ -56,7 +56,7 @@ impl CollectionType {
     }
 }
 
-/// Its name, or its number.
+/// Writes the name of the type, or its number.
 impl fmt::Display for CollectionType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
@@ -95,19 +95,19 @@ impl Reason {
 
     /// The budget of generation 0 was used up.
     pub const ALLOC_SMALL: Self = Self(0);
-    /// The program requested it.
+    /// The program requested the collection.
     pub const INDUCED: Self = Self(1);
     /// The machine has little memory.
     pub const LOW_MEMORY: Self = Self(2);
     /// The budget for large objects was used up.
     pub const ALLOC_LARGE: Self = Self(4);
-    /// The program requested it, and let the runtime decide whether it blocks.
+    /// The program requested the collection, and let the runtime decide whether it blocks.
     pub const INDUCED_NOT_FORCED: Self = Self(7);
-    /// The program requested it, and that the heap be compacted.
+    /// The program requested the collection, with compaction.
     pub const INDUCED_COMPACTING: Self = Self(10);
     /// A full collection in provisional mode, which replaces a collection of generation 1 in the same pause.
     pub const PM_FULL: Self = Self(12);
-    /// The program requested it, and that as much memory as possible be returned to the operating system.
+    /// The program requested the collection, and that as much memory as possible be returned to the operating system.
     pub const INDUCED_AGGRESSIVE: Self = Self(17);
 
     /// Returns the name that TraceEvent uses, if the reason is known.
@@ -126,7 +126,7 @@ impl Reason {
     }
 }
 
-/// Its name, or its number.
+/// Writes the name of the reason, or its number.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

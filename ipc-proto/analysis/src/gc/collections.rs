@@ -37,10 +37,10 @@ use crate::event_fields::{number, runtime_event_id};
 #[derive(Debug, Clone, Default)]
 pub struct Collections {
     /// Collections that were not returned yet, in the order of their start.
-    waiting: VecDeque<Started>,
+    waiting: VecDeque<WaitingCollection>,
     /// The number of collections that were returned.
     returned: u64,
-    /// The background collection that runs, by its place among all collections.
+    /// The index of the running background collection among all collections.
     background: Option<u64>,
     last_number: Option<u32>,
     suspension: Suspension,
@@ -51,7 +51,7 @@ pub struct Collections {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Started {
+struct WaitingCollection {
     collection: Collection,
     /// The program was restarted before GCEnd: the collection is complete with its heap statistics.
     is_restarted: bool,
@@ -179,7 +179,7 @@ impl Collections {
             return None;
         }
         let is_in_background_start = collection_type == CollectionType::NON_CONCURRENT
-            && self.waiting.back().is_some_and(|Started { collection, .. }| {
+            && self.waiting.back().is_some_and(|WaitingCollection { collection, .. }| {
                 collection.collection_type == CollectionType::BACKGROUND && !collection.is_complete
             });
         if reason == Reason::PM_FULL {
@@ -200,12 +200,12 @@ impl Collections {
             collection.suspension = elapsed(self.suspension.begin, end);
         }
         if collection_type == CollectionType::BACKGROUND {
-            // What follows of this pause can belong to a younger generation.
+            // The rest of this pause can belong to a collection of a younger generation.
             collection.pause = collection.suspension;
             self.background = Some(self.returned.saturating_add(to_u64(self.waiting.len())));
         }
         self.last_number = Some(number);
-        self.waiting.push_back(Started { collection, is_restarted: false });
+        self.waiting.push_back(WaitingCollection { collection, is_restarted: false });
         Some(())
     }
 
@@ -245,14 +245,14 @@ impl Collections {
     }
 
     /// Returns the collection that events are about: the last one, or the background collection around it.
-    fn current(&mut self) -> Option<&mut Started> {
+    fn current(&mut self) -> Option<&mut WaitingCollection> {
         if self.waiting.back().is_some_and(|last| !last.collection.is_complete) {
             return self.waiting.back_mut();
         }
         self.background()
     }
 
-    fn background(&mut self) -> Option<&mut Started> {
+    fn background(&mut self) -> Option<&mut WaitingCollection> {
         let place = self.background?.checked_sub(self.returned)?;
         self.waiting.get_mut(usize::try_from(place).ok()?)
     }

@@ -24,7 +24,7 @@ pub struct Compilation {
     pub tier: Tier,
     /// The version of the method's code: 0 is the first one, others come from tiered compilation and from profilers.
     pub version: u64,
-    /// The thread that compiled it.
+    /// The thread that compiled the method.
     pub thread: u64,
 }
 
@@ -74,7 +74,7 @@ impl Tier {
     }
 }
 
-/// Its name, or its number.
+/// Writes the name of the tier, or its number.
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

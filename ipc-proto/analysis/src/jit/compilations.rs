@@ -38,33 +38,33 @@ use crate::event_fields::{number, runtime_event_id, text};
 #[derive(Debug, Clone, Default)]
 pub struct Compilations {
     /// Compilations that were not returned yet, in the order of their start.
-    waiting: VecDeque<Started>,
-    /// The memory of these.
+    waiting: VecDeque<WaitingCompilation>,
+    /// The memory of the compilations in `waiting`.
     waiting_bytes: usize,
     /// The number of compilations that were returned.
     returned: u64,
-    /// The open compilations of each thread, by their places among all compilations, in the order of their start.
+    /// The open compilations of each thread, by their indexes among all compilations, in the order of their start.
     open: BTreeMap<u64, VecDeque<u64>>,
     is_finished: bool,
     statistics: JitStatistics,
 }
 
 #[derive(Debug, Clone)]
-struct Started {
+struct WaitingCompilation {
     compilation: Compilation,
     has_start: bool,
     is_open: bool,
 }
 
-impl Started {
-    /// Returns the memory that it takes, with its place among the open ones of its thread.
+impl WaitingCompilation {
+    /// Returns the memory of the compilation, with its index among the open ones of its thread.
     fn bytes(&self) -> usize {
         self.compilation.method.capacity().saturating_add(FIXED_BYTES)
     }
 }
 
 /// The memory of a compilation without its name.
-const FIXED_BYTES: usize = size_of::<Started>() + 64;
+const FIXED_BYTES: usize = size_of::<WaitingCompilation>() + 64;
 
 /// The memory of compilations that wait.
 const MAX_WAITING_BYTES: usize = 4 << 20;
@@ -96,9 +96,9 @@ impl Compilations {
         }
         self.waiting_bytes = self.waiting_bytes.saturating_sub(front.bytes());
         self.returned = self.returned.saturating_add(1);
-        let Started { compilation, is_open, .. } = self.waiting.pop_front()?;
+        let WaitingCompilation { compilation, is_open, .. } = self.waiting.pop_front()?;
         if is_open {
-            // No compilation of its thread began before it.
+            // The oldest compilation that waits is also the oldest open one of its thread.
             self.close(compilation.thread, VecDeque::pop_front);
         }
         Some(compilation)
@@ -118,7 +118,7 @@ impl Compilations {
     fn start(&mut self, compilation: Compilation, has_start: bool) {
         let place = self.returned.saturating_add(to_u64(self.waiting.len()));
         self.open.entry(compilation.thread).or_default().push_back(place);
-        let started = Started { compilation, has_start, is_open: true };
+        let started = WaitingCompilation { compilation, has_start, is_open: true };
         self.waiting_bytes = self.waiting_bytes.saturating_add(started.bytes());
         self.waiting.push_back(started);
     }
@@ -139,7 +139,7 @@ impl Compilations {
         let place = self.open.get(&thread).and_then(|places| places.back()).copied();
         let place = place.and_then(|place| usize::try_from(place.checked_sub(self.returned)?).ok());
         let Some(started) = place.and_then(|place| self.waiting.get_mut(place)) else { return };
-        let Started { compilation, has_start, is_open } = started;
+        let WaitingCompilation { compilation, has_start, is_open } = started;
         let elapsed = elapsed(compilation.start, event.nanoseconds());
         compilation.native_size = Some(native_size);
         compilation.duration = has_start.then_some(elapsed);

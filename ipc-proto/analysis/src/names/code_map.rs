@@ -18,7 +18,7 @@ pub(super) struct CodeMap {
     /// The bytes of `arena` that no method has.
     garbage: usize,
     methods: Vec<Method>,
-    /// Places in `methods` that are free.
+    /// The free indexes of `methods`.
     vacant: Vec<u32>,
     /// The methods by process and start. Ranges do not overlap.
     ranges: BTreeMap<(u64, u64), CodeRange>,
@@ -50,7 +50,7 @@ impl CodeMap {
         (key.0 == process && range.end > start).then_some(key.1)
     }
 
-    /// Returns what of `range` is before the first and after the last named address in it.
+    /// Returns the parts of `range` before the first and after the last named address in it.
     pub(super) fn unnamed(&self, process: u64, range: Range<u64>) -> [Range<u64>; 2] {
         let Some(last) = self.overlapping(process, range.start, range.end) else {
             return [range, 0..0];
@@ -79,7 +79,7 @@ impl CodeMap {
         if room > Self::LIMIT || self.len() >= ROWS {
             return false;
         }
-        // Half of it, so that each byte is moved at most once for a byte that was added.
+        // Only if half of the arena is garbage, so that each byte is moved at most once for a byte that was added.
         if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 {
             self.compact();
         }

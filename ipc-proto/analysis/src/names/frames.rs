@@ -12,7 +12,7 @@ use crate::place::{at, at_mut};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AddressId(pub(crate) u32);
 
-/// A name. Two addresses in code of the same name have the same.
+/// A name of code. Addresses in code of the same name have the same frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub(crate) u32);
 
@@ -34,7 +34,7 @@ pub(super) struct Address {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum State {
     Open,
-    /// Its code was freed or replaced.
+    /// The code at the address was freed or replaced.
     Bound {
         method: u32,
     },
@@ -51,14 +51,14 @@ pub(super) struct FrameTable {
     /// The texts of the frames after [`FrameId::UNKNOWN`].
     texts: Vec<Arc<str>>,
     ids: BTreeMap<Arc<str>, FrameId>,
-    /// How often addresses were bound.
+    /// The number of times that addresses were bound to frames: a larger number means that names have changed.
     generation: u32,
 }
 
 impl FrameTable {
     /// How many addresses and labels are stored at most.
     pub(super) const LIMIT: usize = 1 << 20;
-    /// What has no room.
+    /// The address of a stack or a label for which there is no room.
     const NONE: AddressId = AddressId(u32::MAX);
 
     pub(super) fn address(&self, id: AddressId) -> Option<&Address> {

@@ -30,11 +30,11 @@ struct Mapping {
 pub(super) struct Modules {
     /// The names, as far as they are known.
     names: Vec<Option<Arc<str>>>,
-    /// By process and by the runtime's id.
+    /// The modules by process and by the runtime's id.
     ids: BTreeMap<(u64, u64), u32>,
-    /// Those of symbols, by name.
+    /// The modules of symbols, by name.
     named: BTreeMap<Arc<str>, u32>,
-    /// Mapped files by process and start.
+    /// The mapped files by process and start.
     mappings: BTreeMap<(u64, u64), Mapping>,
     /// The start of each mapping by process and id.
     mapping_ids: BTreeMap<(u64, u64), u64>,
@@ -90,7 +90,7 @@ impl Modules {
             Some(known) if **known == *name => {}
             None => *known = Some(name.into()),
             Some(_) => {
-                // The id is used again.
+                // The id is that of another module now.
                 let module = self.add(Some(name.into()));
                 self.ids.insert((process, row.module), module);
             }
@@ -120,7 +120,7 @@ impl Modules {
         }
         let file = owned(path);
         let name = module_name(&file);
-        // Compiled code: its symbols name their modules.
+        // Mappings of compiled code have no name of a file: the symbols of the code name their modules.
         let is_file = !name.is_empty() && !file.starts_with("/memfd:doublemapper");
         let module = if is_file { self.add(Some(name.into())) } else { NO_MODULE };
         let file_offset = number(event, "FileOffset").unwrap_or_default();

@@ -20,16 +20,16 @@ pub enum Clock {
     Contention,
     /// The events of a provider.
     Events {
-        /// Its name.
+        /// The name of the provider.
         provider: String,
-        /// Only those of this id.
+        /// Only the events with this id.
         event_id: Option<u32>,
     },
     /// All events with a stack.
     AllEvents,
 }
 
-/// What the numbers of a clock count.
+/// The unit of the weights of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Samples.

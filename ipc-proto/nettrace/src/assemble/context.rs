@@ -33,18 +33,18 @@ pub(crate) struct StreamContext {
     omits_stacks: bool,
     metadata: Arena<MetadataBuf>,
     metadata_ids: GrowingMap<u32>,
-    /// V6.
+    /// The threads of V6 by index.
     threads: Arena<ThreadBuf>,
     thread_indexes: GrowingMap<u32>,
-    stacks: GrowingMap<Place>,
+    stacks: GrowingMap<ByteRange>,
     label_lists: GrowingMap<LabelDigest>,
     /// The bytes of stacks and label lists.
     bytes: Vec<u8>,
 }
 
-/// The places of what an event referred to when it was read.
+/// The indexes of the entries that an event referred to when it was read.
 ///
-/// Numbers may be assigned anew while an event waits for older ones; places stay.
+/// Ids may be assigned again while an event waits for older ones; indexes stay.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct References {
     metadata: u32,
@@ -57,12 +57,12 @@ type GrowingMap<V> = IdMap<Vec<Slot<V>>>;
 /// The bytes of memory that a cleared map or buffer keeps for its next values.
 const KEPT: usize = 1 << 20;
 
-/// A place that no entry has.
+/// The index of no entry.
 const NOWHERE: u32 = u32::MAX;
 
 /// A part of [`StreamContext::bytes`].
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct ByteRange {
     start: u32,
     len: u32,
 }
@@ -72,7 +72,7 @@ struct Place {
 /// A list is read once, when it is stored: many events may refer to it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LabelDigest {
-    place: Place,
+    place: ByteRange,
     pub(crate) activity_id: Option<Guid>,
     pub(crate) related_activity_id: Option<Guid>,
     pub(crate) opcode: Option<u8>,
@@ -82,11 +82,11 @@ pub(crate) struct LabelDigest {
 }
 
 impl LabelDigest {
-    fn new(place: Place, labels: Labels<'_>) -> Self {
+    fn new(place: ByteRange, labels: Labels<'_>) -> Self {
         let mut digest = Self { place, ..Self::default() };
         for label in labels {
             match label {
-                // The first activity counts; of the others the last.
+                // Of several activity ids the first one counts, of other labels the last one.
                 Label::ActivityId(id) => digest.activity_id = digest.activity_id.or(Some(id)),
                 Label::RelatedActivityId(id) => {
                     digest.related_activity_id = digest.related_activity_id.or(Some(id));
@@ -169,7 +169,7 @@ impl StreamContext {
         }
     }
 
-    /// Stores a description. One that cannot be decoded is skipped, as one that the stream does not have.
+    /// Stores a description. A description that cannot be decoded is skipped, as if the stream did not have it.
     fn store_metadata(&mut self, record: &[u8]) {
         let version = self.trace.map_or(Version::V4, |trace| trace.version);
         let Ok(metadata) = MetadataBuf::decode(version, record) else { return };
@@ -207,11 +207,11 @@ impl StreamContext {
         let _ = self.label_lists.insert(id, LabelDigest::new(place, list.labels));
     }
 
-    /// Stores a stack or a label list, in the place of the `old` one of its number if that is long enough.
-    fn store_bytes(&mut self, old: Option<Place>, bytes: &[u8]) -> Place {
+    /// Stores a stack or a label list, in the bytes of the `old` one with its number if these are enough.
+    fn store_bytes(&mut self, old: Option<ByteRange>, bytes: &[u8]) -> ByteRange {
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        if let Some(Place { start, .. }) = old.filter(|old| old.len >= len) {
-            let place = Place { start, len };
+        if let Some(ByteRange { start, .. }) = old.filter(|old| old.len >= len) {
+            let place = ByteRange { start, len };
             if let Some(room) = self.bytes.get_mut(place.range()) {
                 steps::count(bytes.len());
                 room.copy_from_slice(bytes);
@@ -226,13 +226,13 @@ impl StreamContext {
         }
         let start = self.bytes.len();
         if self.bytes.capacity().saturating_sub(start) < bytes.len() {
-            // Doubles, but not past the limit.
+            // The buffer doubles, but not past the limit.
             let room = start.max(4096).min(MAX_BYTES.saturating_sub(used));
             self.bytes.reserve_exact(room.max(bytes.len()));
         }
         steps::count(bytes.len());
         self.bytes.extend_from_slice(bytes);
-        Place { start: u32::try_from(start).unwrap_or(u32::MAX), len }
+        ByteRange { start: u32::try_from(start).unwrap_or(u32::MAX), len }
     }
 
     fn clear_stacks_and_labels(&mut self) {
@@ -271,7 +271,7 @@ impl StreamContext {
         }
     }
 
-    /// Returns the places of what an event refers to.
+    /// Returns the indexes of the entries that an event refers to.
     #[inline]
     pub(crate) fn refer(&self, event: &Event<'_>) -> References {
         let metadata = self.metadata_ids.get(event.metadata_id.into()).copied().unwrap_or(NOWHERE);
@@ -289,7 +289,7 @@ impl StreamContext {
         self.threads.get(references.thread).map(|entry| &entry.value)
     }
 
-    /// Returns the bytes of a stack; none of one that is not known.
+    /// Returns the bytes of a stack; none for an unknown stack.
     #[inline]
     pub(crate) fn stack(&self, id: u32) -> &[u8] {
         self.stacks.get(id.into()).map_or(&[], |place| self.bytes_at(*place))
@@ -306,26 +306,26 @@ impl StreamContext {
     }
 
     #[inline]
-    fn bytes_at(&self, place: Place) -> &[u8] {
+    fn bytes_at(&self, place: ByteRange) -> &[u8] {
         self.bytes.get(place.range()).unwrap_or_default()
     }
 }
 
-impl Place {
+impl ByteRange {
     fn range(self) -> core::ops::Range<usize> {
         let [start, len] = [self.start, self.len].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         start..start.saturating_add(len)
     }
 }
 
-/// Values by place, of up to [`MAX_BYTES`] in all. A value that is replaced or removed stays until
+/// Values by index, of up to [`MAX_BYTES`] in all. A value that is replaced or removed stays until
 /// [`drop_retired`](Self::drop_retired), because events that wait may refer to it.
 #[derive(Debug)]
 struct Arena<T> {
-    entries: Vec<Option<Entry<T>>>,
-    /// Places without an entry.
+    entries: Vec<Option<Stored<T>>>,
+    /// The indexes without an entry.
     vacant: Vec<u32>,
-    /// Places of entries that were replaced or removed.
+    /// The indexes of entries that were replaced or removed.
     retired: Vec<u32>,
     /// Bytes of all entries but the retired ones.
     size: usize,
@@ -334,7 +334,7 @@ struct Arena<T> {
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct Stored<T> {
     value: T,
     /// Bytes of memory.
     size: usize,
@@ -342,16 +342,16 @@ struct Entry<T> {
 
 impl<T> Arena<T> {
     #[inline]
-    fn get(&self, place: u32) -> Option<&Entry<T>> {
+    fn get(&self, place: u32) -> Option<&Stored<T>> {
         self.entries.get(usize::try_from(place).ok()?)?.as_ref()
     }
 
-    /// The bytes that a value takes beside those it owns: the vector doubles when it is full, the number that leads to the
-    /// place is in a map, its place can be in the list of retired ones, and an allocation has a header.
-    const ENTRY: usize = size_of::<Option<Entry<T>>>().saturating_mul(2).saturating_add(64);
+    /// The bytes that a value takes beside those that it owns: the vector doubles when it is full, a map leads to the
+    /// index, the index can be in the list of retired ones, and an allocation has a header.
+    const ENTRY: usize = size_of::<Option<Stored<T>>>().saturating_mul(2).saturating_add(64);
 
-    /// Adds a value that owns `size` bytes, retires the one at `old`, and returns the new place; or, if there is no room
-    /// for it, changes nothing and returns `None`.
+    /// Adds a value that owns `size` bytes, retires the one at `old`, and returns the new index. If there is no room
+    /// for the value, changes nothing and returns `None`.
     fn replace(&mut self, old: Option<u32>, value: T, size: usize) -> Option<u32> {
         let size = Self::ENTRY.saturating_add(size);
         let old_size = old.and_then(|old| self.get(old)).map_or(0, |old| old.size);
@@ -362,7 +362,7 @@ impl<T> Arena<T> {
             self.retire(old);
         }
         let place = self.vacant.pop().or_else(|| u32::try_from(self.entries.len()).ok())?;
-        let entry = Some(Entry { value, size });
+        let entry = Some(Stored { value, size });
         match self.entries.get_mut(usize::try_from(place).ok()?) {
             Some(slot) => *slot = entry,
             None => self.entries.push(entry),
@@ -371,7 +371,7 @@ impl<T> Arena<T> {
         Some(place)
     }
 
-    /// Removes the value at `place` with the next [`drop_retired`](Self::drop_retired).
+    /// Removes the value at the index `place` with the next [`drop_retired`](Self::drop_retired).
     fn retire(&mut self, place: u32) {
         let Some(entry) = self.get(place) else { return };
         let size = entry.size;

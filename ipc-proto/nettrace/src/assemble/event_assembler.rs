@@ -74,9 +74,9 @@ pub struct EventAssembler {
     records: ParserBuf,
     context: StreamContext,
     loss: LossCounter<Vec<Slot<Counter>>>,
-    /// Which blocks to skip.
+    /// The filter of blocks by their times, if there is one.
     times: Option<TimeFilter>,
-    /// For the order of time.
+    /// The events that wait, if events are returned in the order of time.
     queue: Option<EventQueue>,
     /// A sequence point that takes effect when the queue is empty.
     passed: Option<SequencePoint>,
@@ -89,14 +89,14 @@ pub struct EventAssembler {
 #[derive(Debug)]
 enum Current {
     None,
-    /// One of the window: without payload and stack, whose places these are.
+    /// An event of the window, without its payload and stack, whose ranges in the window these are.
     Read {
         header: Event<'static>,
         payload: Range<usize>,
         stack: Range<usize>,
         references: References,
     },
-    /// One that has waited, by its place in the queue.
+    /// An event that has waited, by its index in the queue.
     Popped(usize),
 }
 
@@ -270,7 +270,7 @@ impl EventAssembler {
                         }
                         return progress;
                     }
-                    // No event waits.
+                    // No event waits, so no event refers to retired values.
                     self.context.drop_retired();
                     if let Record::SequencePoint(point) = record {
                         self.context.pass(&point);

@@ -24,7 +24,7 @@ pub(crate) struct WaitingEvent {
     stack_id: u32,
     label_list: u32,
     sorted: bool,
-    /// The ids of two activities are before the payload.
+    /// Whether the ids of two activities precede the payload.
     has_activities: bool,
     pub(crate) references: References,
 }
@@ -46,12 +46,12 @@ impl WaitingEvent {
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     order: Order<Vec<Held<WaitingEvent>>>,
-    /// The activities, the payloads, and V3's stacks. Those of popped events stay until their room is needed.
+    /// The activities, the payloads, and V3's stacks. The bytes of popped events stay until their room is needed.
     bytes: Vec<u8>,
     /// Bytes of events that were not popped.
     used: usize,
     limit: usize,
-    /// An event without room until all others are popped.
+    /// An event for which there is room only after all others are popped.
     next: Option<(u64, WaitingEvent)>,
 }
 
@@ -70,7 +70,7 @@ impl EventQueue {
         self.order.late()
     }
 
-    /// Returns an event that was popped, if none was pushed since.
+    /// Returns an event that was popped, if no event was pushed since.
     #[inline]
     pub(crate) fn event(&self, place: usize) -> Option<Event<'_>> {
         let (timestamp, waiting) = self.order.popped(place)?;
@@ -111,13 +111,13 @@ impl EventQueue {
         self.order.is_released()
     }
 
-    /// Returns what an event refers to that was popped, if none was pushed since.
+    /// Returns the references of an event that was popped, if no event was pushed since.
     #[inline]
     pub(crate) fn references(&self, place: usize) -> Option<References> {
         self.order.popped(place).map(|(_, waiting)| waiting.references)
     }
 
-    /// Adds an event. If there is no room for it, all others are released, and it follows them.
+    /// Adds an event. If there is no room for it, all other events are released, and this one follows them.
     #[inline]
     pub(crate) fn push(&mut self, event: &Event<'_>, references: References) {
         let Event { metadata_id, sequence, capture_thread, processor, thread, stack_id, .. } = *event;
@@ -126,7 +126,8 @@ impl EventQueue {
         let activities = if has_activities { to_usize(ACTIVITIES) } else { 0 };
         let len = event.payload.len().saturating_add(event.stack.len()).saturating_add(activities);
         if self.is_empty() {
-            // The front of the buffer is in the processor's cache, and the pages after it may never be touched.
+            // The next events reuse the front of the buffer, which is in the processor's cache; the pages after it may
+            // never be touched.
             self.bytes.clear();
         }
         let has_room = self.has_bytes(len) && self.has_slot();
@@ -168,7 +169,7 @@ impl EventQueue {
         self.order.release_all();
     }
 
-    /// Removes the oldest event, if it is released, and returns its place.
+    /// Removes the oldest event, if it is released, and returns its index.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<usize> {
         let place = match self.order.pop_place() {
@@ -195,7 +196,7 @@ impl EventQueue {
     #[inline(always)]
     fn insert(&mut self, timestamp: u64, event: WaitingEvent) {
         let sorted = event.sorted;
-        // There is room.
+        // The push cannot fail: the queue has room.
         let _ = self.order.push(timestamp, event);
         if sorted {
             self.order.release(timestamp);
@@ -265,7 +266,7 @@ impl EventQueue {
     }
 }
 
-/// Returns the ids of two activities; nil ones if there are no bytes.
+/// Returns the ids of two activities; nil ids without bytes.
 #[inline]
 fn guids(bytes: &[u8]) -> [Guid; 2] {
     let (first, second) = bytes.split_at_checked(16).unwrap_or_default();

@@ -39,18 +39,18 @@ use crate::parse::trace::Version;
 #[derive(Debug)]
 pub struct ParserBuf {
     parser: Parser,
-    /// The window is from `start` to `end`.
+    /// The memory of the window, which is from `start` to `end`.
     buf: Vec<u8>,
     start: usize,
     end: usize,
-    /// The end of the input was reported.
+    /// Whether the end of the input was reported.
     is_closed: bool,
 }
 
 /// The length of the window, unless a record needs more.
 const WINDOW: usize = 256 << 10;
 
-/// Unread bytes are copied to the start of the window if so many times as many were read before them.
+/// Unread bytes are copied to the start of the window if at least so many times their number was read before them.
 const RATIO: usize = 4;
 
 impl ParserBuf {
@@ -93,7 +93,7 @@ impl ParserBuf {
     /// [`Read`]: https://doc.rust-lang.org/std/io/trait.Read.html
     pub fn received(&mut self, n: usize) {
         self.is_closed = n == 0;
-        // More than there is space for cannot have been filled.
+        // The caller cannot have filled more than the space that it was lent.
         self.end = self.end.saturating_add(n).min(self.buf.len());
     }
 
@@ -140,7 +140,7 @@ impl ParserBuf {
         self.buf.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Returns the places in the window of payload and stack of the event that [`next_record`](Self::next_record)
+    /// Returns the ranges in the window of payload and stack of the event that [`next_record`](Self::next_record)
     /// returned last, from their lengths.
     #[inline]
     pub(crate) fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
@@ -159,7 +159,8 @@ impl ParserBuf {
             (self.start, self.end) = (0, self.end.saturating_sub(self.start));
         }
         if self.buf.is_empty() {
-            // Zero pages of the operating system, which a short trace does not touch.
+            // The operating system supplies zero pages on first use, so a short trace does not touch most of the
+            // buffer.
             self.buf = alloc::vec![0; WINDOW];
         } else if self.end == self.buf.len() {
             steps::count(self.end.saturating_mul(2));

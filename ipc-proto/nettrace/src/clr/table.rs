@@ -33,19 +33,19 @@ const fn join<const LEN: usize>(mut parts: &[&[u8]]) -> [u8; LEN] {
     joined
 }
 
-/// What stands in front of a field's type: its size and its name's length.
+/// The bytes before a field's type: its size and the length of its name.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "tables are small, and constants have no other conversion"
 )]
 const fn head(name: &str, field_type: &[u8]) -> [u8; 3] {
     let size = field_type.len().wrapping_add(name.len()).wrapping_add(1);
-    // A varint of one byte.
+    // The length must be a varint of one byte.
     assert!(name.len() < 0x80);
     [size as u8, size.wrapping_shr(8) as u8, name.len() as u8]
 }
 
-/// Bytes one after the other.
+/// Joins byte strings.
 macro_rules! join {
     ($($part:expr),* $(,)?) => {{
         const PARTS: &[&[u8]] = &[$($part),*];
@@ -54,7 +54,7 @@ macro_rules! join {
     }};
 }
 
-/// A list of fields: how many, in the first two bytes, and each.
+/// Makes a list of fields: their number in the first two bytes, then each field.
 macro_rules! fields {
     ($($name:ident $field_type:tt),* $(,)?) => {{
         const COUNT: u8 = 0 $(+ { let _ = stringify!($name); 1 })*;

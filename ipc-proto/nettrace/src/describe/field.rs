@@ -17,7 +17,7 @@ pub(crate) enum Format {
     V1,
     /// Size, name, type.
     V2,
-    /// This many fields of V1, then tags, and in the first tag of the kind the fields of V2.
+    /// So many fields of V1, then tags, the first of which with fields of V2 adds these.
     Joined { v1: u16 },
     /// Size, name, type, in smaller numbers.
     V6,
@@ -52,13 +52,13 @@ pub(crate) mod tag {
     pub(crate) const V2_PARAMS: u8 = 2;
 }
 
-/// The place of an array's elements, and the source of their number.
+/// The position of an array's elements, and the source of their number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ArrayKind {
     /// A `u16` count, then the elements.
     Counted,
-    /// This many elements.
+    /// A fixed number of elements, which the description states.
     FixedLength(u16),
     /// A `u32`: the high half is the length in bytes, the low half the distance from the end of this field to the elements.
     RelLoc,
@@ -78,7 +78,7 @@ pub enum FieldType<'a> {
     Object(Fields<'a>),
     /// Values of one type.
     Array {
-        /// The place of the elements.
+        /// The position of the elements, and the source of their number.
         kind: ArrayKind,
         /// The type of the elements.
         element: Element<'a>,
@@ -133,7 +133,7 @@ impl<'a> Element<'a> {
     /// Returns the type.
     #[must_use]
     pub fn field_type(&self) -> FieldType<'a> {
-        // Descriptions are checked when they are decoded.
+        // The description was checked when it was decoded, so this default is never used.
         self.parse().unwrap_or(FieldType::Scalar(Scalar::Byte))
     }
 
@@ -146,9 +146,9 @@ impl<'a> Element<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Field<'a> {
-    /// Its name; empty for an object that is the whole payload.
+    /// The name of the field; empty for an object that is the whole payload.
     pub name: Str<'a>,
-    /// Its type.
+    /// The type of the field.
     pub field_type: FieldType<'a>,
 }
 
@@ -184,7 +184,7 @@ pub struct Field<'a> {
 pub struct Fields<'a> {
     pub(crate) format: Format,
     pub(crate) count: u32,
-    /// The fields; other bytes may follow the last one.
+    /// The fields, which other bytes may follow.
     pub(crate) bytes: &'a [u8],
     /// The offset of `bytes` in the record.
     pub(crate) offset: usize,
@@ -227,7 +227,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the bytes of the fields, without those of other parts of the record.
     pub(crate) fn own_bytes(&self) -> &'a [u8] {
-        // On an error, the check removes fields: of the copy here.
+        // On an error, `check` removes fields, so it gets a copy.
         let mut fields = *self;
         let following = fields.check().map_or(0, |r| r.rest().len());
         self.bytes.get(..self.bytes.len().saturating_sub(following)).unwrap_or_default()
@@ -246,8 +246,8 @@ impl<'a> Fields<'a> {
 
     /// Checks the description, and sets `left` to the number of fields that were not checked.
     fn check_up_to(&self, left: &mut u32) -> Result<Reader<'a>, DecodeError> {
-        let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
-        let mut level = Level { iter: self.iter(), depth: 0, fixed_size: false };
+        let mut outer = heapless::Vec::<OpenObject<'_>, MAX_DEPTH>::new();
+        let mut level = OpenObject { iter: self.iter(), depth: 0, fixed_size: false };
         loop {
             let here = DecodeError::at(&level.iter.r, DecodeErrorKind::UnknownType);
             if outer.is_empty() {
@@ -283,7 +283,7 @@ impl<'a> Fields<'a> {
                 FieldType::Scalar(scalar) if fixed_size && !scalar.is_fixed_size() => return Err(here),
                 FieldType::Object(fields) => {
                     depth = depth.saturating_add(1);
-                    let inner = Level { iter: fields.iter(), depth, fixed_size };
+                    let inner = OpenObject { iter: fields.iter(), depth, fixed_size };
                     let before = core::mem::replace(&mut level, inner);
                     if depth > MAX_DEPTH || outer.push(before).is_err() {
                         return Err(too_deep);
@@ -296,11 +296,11 @@ impl<'a> Fields<'a> {
 }
 
 /// An open object of a description.
-struct Level<'a> {
+struct OpenObject<'a> {
     iter: FieldIter<'a>,
-    /// The number of objects and arrays around it.
+    /// The number of objects and arrays around this object.
     depth: usize,
-    /// Whether it is part of an array that is elsewhere in the payload.
+    /// Whether the object is part of an array that is elsewhere in the payload.
     fixed_size: bool,
 }
 
@@ -348,7 +348,7 @@ impl<'a> FieldIter<'a> {
         Ok(Field { name, field_type: field_type(format, &mut of)? })
     }
 
-    /// Returns the layout of the next field, before which there are `v1` fields of V1.
+    /// Returns the layout of the next field, if `v1` fields of V1 precede it.
     #[cold]
     fn next_format(&mut self, v1: u16) -> Result<Format, DecodeError> {
         if let Some(v1) = v1.checked_sub(1) {
@@ -439,12 +439,12 @@ fn skip_object(r: &mut Reader<'_>) -> Result<(), DecodeError> {
         } else {
             return Ok(());
         }
-        // The name of the scalar, or of the object that ended here.
+        // The name of the scalar follows, or that of the object that ended here.
         utf16_z(r)?;
     }
 }
 
-/// A type code by its kind.
+/// A type code, by what it stands for.
 #[derive(Clone, Copy)]
 pub(crate) enum Type {
     Scalar(Scalar),
@@ -519,7 +519,7 @@ pub(crate) fn compound<'a>(
         code::COUNTED if matches!(format, Format::Table { .. }) => ArrayKind::CountedBefore,
         _ => return Ok(None),
     };
-    // As the element of an array, code 23 is a code unit.
+    // As the element of an array, code 23 is a code unit and not a text.
     let format = if format == Format::Universal { Format::V6 } else { format };
     Ok(Some(FieldType::Array { kind, element: Element { format, ..element } }))
 }

@@ -130,7 +130,7 @@ impl<'a> Metadata<'a> {
             level: r.read()?,
             ..self
         };
-        // Fields and tags are optional.
+        // Fields and tags are optional, so a record can end here.
         if !r.rest().is_empty() {
             metadata.problem = metadata.v1_and_tags(&mut r).err();
         }
@@ -169,7 +169,7 @@ impl<'a> Metadata<'a> {
             self.fields = fields;
             return checked.map(|_| ());
         }
-        // The values of the V1 fields come first.
+        // The payload begins with the values of the V1 fields, so these can be read even if the V2 fields are invalid.
         self.fields = before;
         checked?;
         self.fields = before.joined(count).unwrap_or(before);

@@ -46,7 +46,7 @@ impl<'a> Str<'a> {
             Self::Utf16(bytes) => (bytes, &[]),
             Self::Utf8(bytes) => (&[], bytes),
         };
-        // One of the two is empty.
+        // The text has one form, so one of the two iterators is empty.
         wide.chunks_exact(2)
             .filter_map(|unit| unit.first_chunk())
             .map(|unit: &[u8; 2]| u16::from_le_bytes(*unit))
@@ -76,7 +76,7 @@ impl PartialEq for Str<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (*self, *other) {
             (Self::Utf16(a), Self::Utf16(b)) => a == b || a.chunks_exact(2).eq(b.chunks_exact(2)),
-            // Other bytes can be equal only if both are invalid.
+            // Different bytes can be the same text only if both are invalid UTF-8.
             (Self::Utf8(a), Self::Utf8(b)) => {
                 a == b || !a.is_ascii() && !b.is_ascii() && self.units().eq(other.units())
             }
@@ -90,9 +90,9 @@ impl Eq for Str<'_> {}
 
 /// Returns whether UTF-16 and UTF-8 are the same text. ASCII, as in almost all names, is compared without decoding it.
 fn is_same(mut wide: &[u8], mut narrow: &[u8]) -> bool {
-    // The bits of four units that are zero in ASCII.
+    // The bits of four UTF-16 units that are zero if all of them are ASCII.
     const OTHER: u64 = 0xff80_ff80_ff80_ff80;
-    // No text has more units than bytes of UTF-8.
+    // A text has at most as many UTF-16 units as bytes of UTF-8, so a longer one cannot be equal.
     if wide.len() / 2 > narrow.len() {
         return false;
     }
@@ -153,7 +153,7 @@ impl fmt::Display for Str<'_> {
         self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
     }
 }
-/// `"text"`, escaped as Rust would, a lone surrogate as `\u{d800}`.
+/// Writes `"text"`, escaped as Rust would, with a lone surrogate as `\u{d800}`.
 impl fmt::Debug for Str<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"")?;
@@ -191,7 +191,7 @@ fn find_nul(bytes: &[u8]) -> Option<usize> {
     let mut at = 0usize;
     for four in fours {
         let units = four.first_chunk().map_or(0, |four: &[u8; 8]| u64::from_le_bytes(*four));
-        // The lowest bit set belongs to the first zero unit; higher ones may be false.
+        // The lowest bit set belongs to the first zero unit. Higher bits can be set for units that are not zero.
         let zero = units.wrapping_sub(LOW) & !units & HIGH;
         if zero != 0 {
             // Bit 15, 31, 47 or 63 is unit 0, 1, 2 or 3.
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// Tests every place of the NUL in every length, with units that are zero in one half.
+    /// Tests every position of the NUL in every length, with units that are zero in one half.
     #[test]
     fn nul() {
         for filler in [[1u8, 0], [0, 1], [0xff, 0xff], [0, 0x80], [0x80, 0]] {
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Compares texts of all lengths around a piece that is compared at once, with each unit another one.
+    /// Compares texts of all lengths around a piece that is compared in one step, with each unit changed in turn.
     #[test]
     fn utf16_is_compared_with_utf8() {
         let utf16_bytes = |unit: u16| unit.to_le_bytes();
@@ -246,7 +246,7 @@ mod tests {
         for len in 0..14 {
             let (mut wide, mut narrow) = ([b'a', 0].repeat(len), [b'a'].repeat(len));
             assert_eq!(Str::Utf16(&wide), Str::Utf8(&narrow));
-            // An odd last byte is ignored.
+            // UTF-16 ignores an odd last byte.
             wide.push(b'a');
             assert_eq!(Str::Utf16(&wide), Str::Utf8(&narrow));
             narrow.push(b'a');

@@ -30,16 +30,16 @@ use crate::join::backing::Backing;
 /// The values are in the first slots. Writers number most records 1, 2, 3: as long as ids come in this order, the slot of each
 /// is known. All other values form a digital search tree: the bits of an id, after a multiplication that spreads them,
 /// select a branch at each level. Ids have 64 bits and are different, so no value is below the 65th level. In addition each
-/// slot holds a hint, which is the place of a value whose id prefers this slot. A hint can be outdated; it is valid if the
+/// slot holds a hint, which is the slot of a value whose id prefers this slot. A hint can be outdated; it is valid if the
 /// slot that it leads to has the id.
 #[derive(Debug)]
 pub struct IdMap<B> {
     slots: B,
-    /// The number of slots with hints less one; the former is a power of two.
+    /// The number of slots with hints, which is a power of two, less one.
     mask: usize,
     /// The number of values.
     len: usize,
-    /// The first values have the ids 1, 2, 3, up to this number. The one after them is the root of the tree.
+    /// The first values have the ids 1, 2, 3, up to this number. The value after them is the root of the tree.
     counted: usize,
 }
 
@@ -50,7 +50,7 @@ pub struct Slot<V> {
     value: V,
     /// The slot at which the numbers continue whose next bit is 0; 0 if there are none. The root continues nothing.
     low: u32,
-    /// The same for the next bit 1.
+    /// The slot at which the numbers continue whose next bit is 1.
     high: u32,
     /// The slot of a value whose number prefers this slot. It is unrelated to the value here.
     hint: u32,
@@ -62,7 +62,7 @@ impl<V> Slot<V> {
     }
 }
 
-/// The place of a slot in the tree: the slot above it, and whether it is the high child. `None` for the root.
+/// The position of a slot in the tree: the slot above it, and whether it is the high child. `None` for the root.
 type Link = Option<(usize, bool)>;
 
 /// The levels of the tree: one for each bit, and the root.
@@ -156,7 +156,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         if place >= self.slots.slots().len() {
             self.grow();
         }
-        // The places of slots are `u32`s.
+        // Nodes refer to slots by `u32`s, so there can be no more slots.
         u32::try_from(place).map_err(|_| StoreFull)?;
         let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
         (slot.key, slot.value, slot.low, slot.high) = (key, value, 0, 0);
@@ -196,7 +196,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         }
         let last = self.len.wrapping_sub(1);
         if leaf != last {
-            // The slot of the leaf must not be vacant.
+            // The slot that gets the leaf must not be vacant.
             let slot = self.slots.slots_mut().get_mut(last)?;
             let (key, low, high) = (slot.key, slot.low, slot.high);
             let moved = core::mem::take(&mut slot.value);
@@ -233,7 +233,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         slots.iter_mut().inspect(|_| steps::count(1)).map(|slot| (slot.key, &mut slot.value))
     }
 
-    /// Returns the place of `key`, if it is known without a search.
+    /// Returns the slot of `key`, if it is found without a search.
     #[inline]
     fn known_place(&self, key: u64) -> Option<usize> {
         steps::count(1);
@@ -248,7 +248,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         (slot.key == key && place < self.len).then_some(place)
     }
 
-    /// Returns the place of `key`, if it is one of the first that count up from 1.
+    /// Returns the slot of `key`, if it is one of the first that count up from 1.
     #[inline]
     fn counted_place(&self, key: u64) -> Option<usize> {
         let place = usize::try_from(key.wrapping_sub(1)).ok()?;
@@ -287,14 +287,14 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         }
     }
 
-    /// Makes `place` the hint for `key`.
+    /// Makes the slot `place` the hint for `key`.
     fn hint(&mut self, key: u64, place: usize) {
         if let Some(slot) = self.slots.slots_mut().get_mut(home(key) & self.mask) {
             slot.hint = to_u32(place);
         }
     }
 
-    /// Makes the slot at `link` continue at `place`.
+    /// Makes the slot at `link` continue at the slot `place`.
     fn link(&mut self, link: Link, place: usize) {
         let Some((above, is_high)) = link else { return };
         if let Some(slot) = self.slots.slots_mut().get_mut(above) {
@@ -302,7 +302,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         }
     }
 
-    /// Returns the place of `key`, if it has a value, and the link to it, or to the place where it would be added.
+    /// Returns the slot of `key`, if it has a value, and the link to that slot, or the link at which it would be added.
     #[cold]
     #[inline(never)]
     fn search(&self, key: u64) -> (Option<usize>, Link) {
@@ -324,7 +324,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         (None, link)
     }
 
-    /// As [`search`](Self::search). After it, a hint leads to `key`.
+    /// As [`search`](Self::search), and then makes a hint lead to `key`.
     #[cold]
     #[inline(never)]
     fn search_and_hint(&mut self, key: u64) -> (Option<usize>, Link) {
@@ -361,7 +361,7 @@ impl<V: Default> Default for IdMap<alloc::vec::Vec<Slot<V>>> {
     }
 }
 
-/// Returns the number of slots with hints less one.
+/// Returns the number of slots with hints, less one.
 fn mask<V>(slots: &[Slot<V>]) -> usize {
     let hints = slots.len().checked_ilog2().map_or(0, |log| 1usize.wrapping_shl(log));
     hints.saturating_sub(1)
@@ -373,7 +373,7 @@ fn mask<V>(slots: &[Slot<V>]) -> usize {
 fn home(key: u64) -> usize {
     const DENSE: u64 = 1 << 24;
     let spread = if key < DENSE { key } else { spread(key) >> 33 };
-    // No more than 31 bits: it fits.
+    // At most 31 bits are left, so the number fits.
     usize::try_from(spread).unwrap_or(0)
 }
 

@@ -33,9 +33,9 @@ use crate::parse::trace::Version;
 pub struct LossCounter<B> {
     threads: IdMap<B>,
     version: Version,
-    /// The current sequence point flushes the threads.
+    /// Whether the current sequence point flushes the threads.
     flush: bool,
-    /// Events may have been skipped, so that the first known number of a thread has no meaning.
+    /// Events may have been skipped, so the next number of a thread says nothing about losses before it.
     resynced: bool,
     lost: u64,
     lost_at_start: u64,
@@ -120,7 +120,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             Some(counter) if v6 || sequence != 1 => {
                 self.gap(thread, sequence, sequence.wrapping_sub(counter.last).wrapping_sub(1))
             }
-            // 1 again: a new thread has the id of one that ended. Nothing is lost.
+            // 1 again: a new thread has the id of one that ended, so nothing is lost.
             Some(_) => self.gap(thread, sequence, 0),
             None => self.first(thread, sequence, sequence.wrapping_sub(1)),
         }
@@ -219,7 +219,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
         self.lost_at_start
     }
 
-    /// Returns in how many places events were lost.
+    /// Returns the number of gaps in which events were lost.
     #[must_use]
     pub const fn gaps(&self) -> u64 {
         self.gaps

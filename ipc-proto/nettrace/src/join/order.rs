@@ -7,7 +7,7 @@ use crate::join::backing::Backing;
 ///
 /// The stream has the events thread by thread, so an event waits until it is certain that no older one follows: after an
 /// event that is [`sorted`](crate::Event::sorted), and at a sequence point. An item is the event itself if the stream
-/// stays in memory, or else the places of its parts. Events of the same time keep their order.
+/// stays in memory, or else the ranges of its parts. Events of the same time keep their order.
 ///
 /// ```
 /// use nettrace::{Held, Order};
@@ -36,7 +36,7 @@ pub struct Order<B> {
     held: usize,
     /// The number of runs that are not popped to their end. Their first slots that are not popped are a heap.
     runs: usize,
-    /// The last run is not popped to its end, so that it may grow.
+    /// Whether the last run is not popped to its end, so that it may grow.
     growing: bool,
     released: Option<u64>,
     newest: u64,
@@ -57,11 +57,11 @@ pub struct Order<B> {
 pub struct Held<T> {
     timestamp: u64,
     item: Option<T>,
-    /// The event was popped.
+    /// Whether the event was popped.
     is_popped: bool,
-    /// Whether a run begins here.
+    /// Whether the event is the first of a run.
     begins: bool,
-    /// An entry of the heap of runs, unrelated to the event here.
+    /// An entry of the heap of runs, which only shares the memory of the slot with the event.
     run: Run,
 }
 
@@ -71,7 +71,7 @@ impl<T> Default for Held<T> {
     }
 }
 
-/// The first event of a run that is not popped. Of equal times, the lower place is first.
+/// The first event of a run that is not popped. Of equal times, the lower slot is first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Run {
     timestamp: u64,
@@ -145,7 +145,7 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
         self.released = self.released.max(Some(timestamp));
     }
 
-    /// Releases all events: no older one follows, or there is no room to wait for it.
+    /// Releases all events: no older one follows, or there is no room to wait for an older one.
     pub fn release_all(&mut self) {
         self.release(u64::MAX);
     }
@@ -251,11 +251,11 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
     }
 }
 
-/// Replaces the root of the heap of so many `runs` by `run`, and moves it down to its place.
+/// Replaces the root of the heap of so many `runs` by `run`, and moves it down until the heap is in order.
 #[inline]
 fn sink<T>(slots: &mut [Held<T>], runs: usize, run: Run) {
     let mut at = 0usize;
-    // No heap is deeper.
+    // No heap is deeper than this, so the loop ends before.
     for _ in 0..usize::BITS {
         steps::count(1);
         let left = at.wrapping_mul(2).wrapping_add(1);
@@ -276,13 +276,13 @@ fn sink<T>(slots: &mut [Held<T>], runs: usize, run: Run) {
     set_run(slots, at, run);
 }
 
-/// Returns an entry of the heap of so many `runs`.
+/// Returns the entry `at` of the heap, which has `runs` entries.
 #[inline]
 fn heap_run<T>(slots: &[Held<T>], runs: usize, at: usize) -> Option<Run> {
     slots.get(at).filter(|_| at < runs).map(|slot| slot.run)
 }
 
-/// Sets an entry of the heap.
+/// Sets the entry `at` of the heap.
 #[inline]
 fn set_run<T>(slots: &mut [Held<T>], at: usize, run: Run) {
     if let Some(slot) = slots.get_mut(at) {
@@ -298,7 +298,7 @@ impl<T> Order<alloc::vec::Vec<Held<T>>> {
         self.slots.extend(core::iter::repeat_with(Held::default).take(more));
     }
 
-    /// Returns an event with its time, if no other one was added since it was popped.
+    /// Returns an event with its time, if no event was added since it was popped.
     #[inline]
     pub(crate) fn popped(&self, place: usize) -> Option<(u64, &T)> {
         let Held { timestamp, item, .. } = self.slots.get(place)?;

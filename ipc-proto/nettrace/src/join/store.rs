@@ -20,14 +20,14 @@ use crate::join::id_map::{IdMap, Slot, StoreFull};
 /// ```
 #[derive(Debug)]
 pub struct Store<'s> {
-    places: IdMap<&'s mut [Slot<Place>]>,
+    places: IdMap<&'s mut [Slot<StoredRange>]>,
     bytes: &'s mut [u8],
     used: usize,
 }
 
-/// The place of a record in a [`Store`].
+/// The bytes of a record in a [`Store`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place {
+pub struct StoredRange {
     start: usize,
     end: usize,
 }
@@ -35,7 +35,7 @@ pub struct Place {
 impl<'s> Store<'s> {
     /// Creates an empty store. Previous content of `slots` and `bytes` is overwritten.
     #[must_use]
-    pub fn new(slots: &'s mut [Slot<Place>], bytes: &'s mut [u8]) -> Self {
+    pub fn new(slots: &'s mut [Slot<StoredRange>], bytes: &'s mut [u8]) -> Self {
         Self { places: IdMap::new(slots), bytes, used: 0 }
     }
 
@@ -47,7 +47,7 @@ impl<'s> Store<'s> {
         let (start, end) = (self.used, self.used.saturating_add(record.len()));
         let room =
             self.bytes.get_mut(start..).and_then(|rest| rest.get_mut(..record.len())).ok_or(StoreFull)?;
-        self.places.insert(key, Place { start, end })?;
+        self.places.insert(key, StoredRange { start, end })?;
         copy(room, record);
         self.used = end;
         Ok(())
@@ -57,7 +57,7 @@ impl<'s> Store<'s> {
     #[inline]
     #[must_use]
     pub fn get(&self, key: u64) -> Option<&[u8]> {
-        let Place { start, end } = *self.places.get(key)?;
+        let StoredRange { start, end } = *self.places.get(key)?;
         self.bytes.get(start..end)
     }
 

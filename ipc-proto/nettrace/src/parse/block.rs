@@ -111,14 +111,14 @@ impl TimeRange {
     }
 }
 
-/// The place of a block in the stream.
+/// The position of a block in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Its kind.
+    /// The kind of the block.
     pub kind: BlockKind,
-    /// The offset of its header.
+    /// The offset of the block's header.
     pub offset: u64,
-    /// The offset of its body.
+    /// The offset of the block's body.
     pub body: u64,
     /// The length of its body in bytes; 0 for an object of an unknown name, whose end is known only after it.
     pub len: u32,

@@ -36,7 +36,7 @@ impl fmt::Display for End {
     }
 }
 
-/// The place where a stream without an end mark ends.
+/// The part of the structure in which a stream without an end mark ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Truncation {
@@ -48,11 +48,11 @@ pub enum Truncation {
     BlockHeader,
     /// In a block.
     Block {
-        /// Its kind.
+        /// The kind of the block.
         kind: BlockKind,
-        /// Received bytes of its body.
+        /// The received bytes of the block's body.
         have: u32,
-        /// The length of its body.
+        /// The length of the block's body.
         len: u32,
     },
     /// In an object of an unknown name.
@@ -81,13 +81,13 @@ pub enum Corruption {
     Version(u32),
     /// An object of a known name that requires a reader of at least this version.
     Minimum(u32),
-    /// This byte is in the place of a tag.
+    /// This byte is where a tag must be.
     Tag(u8),
     /// An object with a name that is too long, or a first object that is not `Trace`.
     Object,
     /// A block longer than [`Limits::block`](crate::Limits::block).
     TooLong {
-        /// Its length.
+        /// The length of the block.
         len: u32,
     },
     /// A block whose rest cannot be read. The parser continued after it.
@@ -114,9 +114,9 @@ impl fmt::Display for Corruption {
 /// A block whose rest cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadBlock {
-    /// Its kind.
+    /// The kind of the block.
     pub kind: BlockKind,
-    /// The offset of its header in the stream.
+    /// The offset of the block's header in the stream.
     pub offset: u64,
     /// The offset of the bad record, or of its payload.
     pub at: u64,

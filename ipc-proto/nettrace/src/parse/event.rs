@@ -101,11 +101,11 @@ enum Layout {
 /// Parts that the compressed layout omits are those of the blob before, so this is the whole state of a reader within a
 /// block. It retains no window.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Blobs {
+pub(crate) struct BlobReader {
     layout: Layout,
     /// The header of the last blob, or, if `headed`, of this one.
     header: Header,
-    /// The header was consumed, its payload was not.
+    /// Whether the header was consumed, and the payload was not.
     headed: bool,
     /// Bytes of the last blob after its payload; always 0 in the compressed layout.
     #[cfg_attr(not(feature = "alloc"), allow(dead_code, reason = "only owners of a window read it"))]
@@ -135,7 +135,7 @@ const MAX_HEADER: usize = 88;
 /// A window of this length holds any header.
 const CHUNK: usize = 128;
 
-impl Blobs {
+impl BlobReader {
     /// Starts a block: all parts of the header before its first blob are zero.
     pub(crate) fn new(version: Version, compressed: bool) -> Self {
         let layout = match (version, compressed) {
@@ -176,7 +176,7 @@ impl Blobs {
         (at, at.saturating_add(usize::try_from(self.header.payload_size).unwrap_or(usize::MAX)))
     }
 
-    /// Returns the places of payload and stack, of these lengths, of the last blob, which ends at `end`.
+    /// Returns the ranges of payload and stack, of these lengths, of the last blob, which ends at `end`.
     #[cfg(feature = "alloc")]
     #[inline]
     pub(crate) const fn ranges(
@@ -186,7 +186,7 @@ impl Blobs {
         stack: usize,
     ) -> (Range<usize>, Range<usize>) {
         let payload_end = end.wrapping_sub(self.after_payload);
-        // V3 has the length of the stack in between.
+        // V3 has the length of the stack between the payload and the stack.
         let stack_start = payload_end.wrapping_add(4);
         (payload_end.wrapping_sub(payload)..payload_end, stack_start..stack_start.wrapping_add(stack))
     }
@@ -290,7 +290,7 @@ impl Chunk<'_> {
         }
         let last = usize::try_from(stops.trailing_zeros().wrapping_shr(3)).unwrap_or_default();
         self.at = self.at.wrapping_add(last).wrapping_add(1);
-        // Clears the bits after the last byte, then removes bit 7 of each byte.
+        // Clear the bits after the last byte of the number, then remove bit 7 of each byte.
         let mut value = word & (stops ^ stops.wrapping_sub(1));
         value = (value & 0x007f_007f_007f_007f) | (value & 0x7f00_7f00_7f00_7f00).wrapping_shr(1);
         value = (value & 0x0000_3fff_0000_3fff) | (value & 0x3fff_0000_3fff_0000).wrapping_shr(2);
@@ -349,7 +349,7 @@ impl Source for Chunk<'_> {
 }
 
 impl Header {
-    /// Reads a compressed header over the one before it.
+    /// Reads a compressed header into the last one, whose parts stay where the new one omits them.
     #[inline(always)]
     fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<(), DecodeErrorKind> {
         let event = &mut self.event;
@@ -438,7 +438,7 @@ fn plain<'w>(r: &mut Reader<'w>, labels: bool) -> Result<(Event<'w>, usize), Dec
         activity_id,
         related_activity_id,
         label_list,
-        // Erratum: the documents state the opposite.
+        // Erratum: the documents state that the bit means sorted.
         sorted: id & 0x8000_0000 == 0,
         payload,
         stack: &[],

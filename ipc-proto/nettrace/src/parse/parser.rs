@@ -13,7 +13,7 @@ use ipc_proto::wire::{steps, to_u32, to_u64};
 use crate::error::DecodeErrorKind;
 use crate::parse::block::{Block, BlockKind, TimeRange};
 use crate::parse::end::{BadBlock, End, Truncation};
-use crate::parse::event::{Blobs, Event};
+use crate::parse::event::{BlobReader, Event};
 use crate::parse::label::LabelList;
 use crate::parse::parser::stop::Stop;
 use crate::parse::parser::tags::Tags;
@@ -121,12 +121,12 @@ pub struct Parser {
     at: usize,
     /// The offset of the end of the block's body from the start of the window.
     end: usize,
-    /// The end of the part of the window that [`Blobs::quick`] can read; 0 if it can read none.
+    /// The end of the part of the window that [`BlobReader::quick`] can read; 0 if there is no such part.
     quick: usize,
     /// The stream offset of the window's first byte.
     start: u64,
     block: Block,
-    blobs: Blobs,
+    blobs: BlobReader,
     /// The tagged values after the body of an object, or of an object of an unknown name.
     tail: Tags,
     /// The first bad block.
@@ -205,7 +205,7 @@ impl Parser {
             quick: 0,
             start: 0,
             block: Block { kind: BlockKind::Trace, offset: 0, body: 0, len: 0 },
-            blobs: Blobs::new(Version::V4, true),
+            blobs: BlobReader::new(Version::V4, true),
             tail: Tags::new(0, 0),
             bad: None,
         }
@@ -272,7 +272,7 @@ impl Parser {
         core::mem::take(&mut self.at)
     }
 
-    /// Returns the places in the window of payload and stack, of these lengths, of the event that [`next`](Self::next)
+    /// Returns the ranges in the window of payload and stack, of these lengths, of the event that [`next`](Self::next)
     /// returned last.
     #[cfg(feature = "alloc")]
     #[inline]
@@ -403,7 +403,8 @@ impl Parser {
         self.bad.get_or_insert(bad);
         self.skip_block();
         if self.block.kind == BlockKind::Trace {
-            // Without the `Trace` record the following records have no meaning.
+            // Without the `Trace` record, the following records have no meaning: their clock and pointer size are
+            // unknown.
             self.end(End::Complete);
         }
         Record::BadBlock(bad)

@@ -24,7 +24,7 @@ pub fn frames(stack: &[u8], pointer_size: u32) -> impl ExactSizeIterator<Item = 
 
 struct Frames<'a> {
     bytes: &'a [u8],
-    /// Pointers have four bytes, not eight.
+    /// Whether pointers have four bytes, not eight.
     is_narrow: bool,
 }
 

@@ -106,7 +106,7 @@ impl core::error::Error for InvalidTrace {}
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pairs<'a> {
-    /// Checked when the `Trace` record is read.
+    /// The pairs, which were checked when the `Trace` record was read.
     bytes: &'a [u8],
 }
 

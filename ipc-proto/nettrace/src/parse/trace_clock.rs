@@ -95,7 +95,7 @@ fn multiply_divide(n: u64, by: u64, over: u64) -> (u64, bool) {
         let quotient = product.checked_div(over).unwrap_or_default();
         return (quotient, product.checked_rem(over).unwrap_or_default() == 0);
     }
-    // Adds `n` for each bit of `by`, from the highest on. The remainder stays below `over`.
+    // Long multiplication: add `n` for each bit of `by`, from the highest on. The remainder stays below `over`.
     let (mut quotient, mut remainder) = (0_u64, 0_u128);
     for bit in (0..u64::BITS).rev() {
         let add = if by.wrapping_shr(bit) & 1 == 1 { n } else { 0 };
@@ -131,7 +131,7 @@ mod tests {
         ] {
             assert_eq!(date.unix_milliseconds(), days * DAY, "{date:?}");
         }
-        // Out of range, and the largest.
+        // A field out of its range, and the largest valid time.
         let time = CalendarTime { millisecond: 1000, ..time(1970, 1, 1) };
         assert_eq!(time.unix_milliseconds(), 1000);
         let max = u16::MAX;
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    /// Against a division of 128 bits.
+    /// The quotient is that of a division of 128 bits.
     #[test]
     fn scaling() {
         let numbers = [0, 1, 2, 3, 7, 99, 1 << 20, 999_999_999, 1 << 40, i64::MAX - 1, i64::MAX];

@@ -6,15 +6,15 @@ use crate::describe::metadata::Metadata;
 use crate::describe::scalar::Scalar;
 use crate::encoding::text::Str;
 
-/// The place of the command line in the payloads of an event.
+/// The position of the command line in the payloads of an event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum CommandLine {
     /// The payloads contain no command line.
     #[default]
     None,
-    /// In the string after these fields.
+    /// The command line is the string after these fields.
     After(Skips),
-    /// In a place where it cannot be removed alone.
+    /// At a position from which it cannot be removed alone.
     Somewhere,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Skips {
 }
 
 const STRING: u8 = 0xff;
-/// `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, which no stream describes.
+/// The bytes from `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, which no stream describes.
 const RUNTIME_INFORMATION: u8 = 25;
 
 impl CommandLine {
@@ -70,7 +70,7 @@ impl CommandLine {
             at = at.saturating_add(len);
         }
         let Some(head) = payload.get(..at) else {
-            // The payload contradicts its description.
+            // The payload contradicts its description, so the whole payload is removed.
             return ([&[], &[]], !payload.is_empty());
         };
         let len = string(payload, at);
@@ -79,7 +79,7 @@ impl CommandLine {
 }
 
 impl Skips {
-    /// False if there are too many.
+    /// Adds a step; returns false if there are too many.
     fn push(&mut self, step: u8) -> bool {
         let Some(place) = self.steps.get_mut(self.len) else { return false };
         *place = step;
@@ -88,7 +88,7 @@ impl Skips {
     }
 }
 
-/// Bytes of the UTF-16 text at some place, without its NUL; all there are, if it has none.
+/// Returns the number of bytes of the UTF-16 text at an offset, without its NUL; without a NUL, all bytes from there.
 fn string(payload: &[u8], at: usize) -> usize {
     let rest = payload.get(at..).unwrap_or_default();
     let units = rest.chunks_exact(2).position(|unit| unit == [0, 0]);
@@ -101,7 +101,7 @@ fn is_command_line(name: Str<'_>) -> bool {
     name.chars().map(|c| c.to_ascii_lowercase()).eq("commandline".chars())
 }
 
-/// Whether a field is called so, or one in it.
+/// Returns whether a field, or a field of an object in it, has the name of the command line.
 fn mentioned(fields: FieldIter<'_>) -> bool {
     let mut outer = heapless::Vec::<FieldIter<'_>, MAX_DEPTH>::new();
     let mut level = fields;
@@ -121,7 +121,7 @@ fn mentioned(fields: FieldIter<'_>) -> bool {
             field_type = element.field_type();
         }
         if let FieldType::Object(fields) = field_type {
-            // No decoded description is nested deeper.
+            // The push cannot fail: no decoded description is nested deeper.
             let _ = outer.push(core::mem::replace(&mut level, Fields::iter(&fields)));
         }
     }

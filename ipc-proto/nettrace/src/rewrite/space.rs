@@ -36,7 +36,7 @@ pub struct MetadataState {
 pub struct Activities {
     pub(super) activity_id: Guid,
     pub(super) related_activity_id: Guid,
-    /// V6: the list.
+    /// V6: the id of the label list.
     pub(super) id: u32,
 }
 
@@ -50,7 +50,7 @@ impl Activities {
     }
 }
 
-/// A number that differs where GUIDs do, mostly.
+/// Returns a number that differs for most different GUIDs.
 pub(super) fn fold(Guid(bytes): Guid) -> u64 {
     let mut hash = 0u64;
     for byte in bytes {

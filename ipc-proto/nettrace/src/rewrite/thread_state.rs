@@ -14,7 +14,7 @@ pub struct ThreadState {
     last_out: u32,
     /// Lost events that the result does not report yet.
     pending: u64,
-    /// The source has mentioned the thread.
+    /// Whether the source has mentioned the thread.
     known: bool,
     /// The result has mentioned the thread; in V6 it has declared it.
     introduced: bool,
@@ -30,7 +30,8 @@ const MAX_GAP: u64 = 0x7fff_ffff;
 impl ThreadState {
     /// Creates the state of a thread that neither the source nor the result has mentioned.
     pub(super) fn new(thread_id: u64, from: Version, to: Version) -> Self {
-        // V6 counts from 0, declared or not, so the result may omit a declaration that the source omits.
+        // V6 counts from 0 whether a thread is declared or not, so the result may omit a declaration that the source
+        // omits.
         Self { introduced: from == Version::V6 && to == Version::V6, thread_id, ..Self::default() }
     }
 
@@ -75,7 +76,7 @@ impl ThreadState {
                 self.last_out = sequence.wrapping_sub(1);
             }
         } else if from == Version::V4 && sequence == 1 && self.last_in != 0 {
-            // Another thread has the same id now.
+            // A new thread has the id of this one, so the numbers before it are no losses.
             gap = 0;
             if keep && to == Version::V4 {
                 (self.last_in, self.last_out, self.introduced) = (1, 1, true);
@@ -88,7 +89,7 @@ impl ThreadState {
         if keep {
             let mut gap = self.gap(gap, to);
             if to == Version::V4 && gap != 0 && self.last_out.wrapping_add(gap) == 0 {
-                // A reader would take number 1 for that of another thread.
+                // A reader would take number 1 for the first event of a new thread, so the loss is reported later.
                 self.hold(gap);
                 gap = 0;
             }
@@ -120,7 +121,7 @@ impl ThreadState {
         if to == Version::V6 || from == Version::V6 {
             return None;
         }
-        // Earlier losses are reported later.
+        // A loss that is pending is reported with a later event.
         if self.is_pending() {
             return Some(self.introduce());
         }
@@ -149,7 +150,8 @@ impl ThreadState {
 
     /// Returns the thread's last number in the result, with all losses included.
     pub(super) fn last(&self, to: Version) -> u32 {
-        let mut copy = *self; // this one has still to settle
+        // The row is only a report, so the thread itself settles its losses later.
+        let mut copy = *self;
         copy.settle(0, to)
     }
 

@@ -128,7 +128,7 @@ impl<'a> ExtensionItems<'a> {
         let unknown = DecodeError::at(r, DecodeErrorKind::UnknownType);
         Ok(match r.read::<u8>()? {
             METADATA => {
-                // The length of a slice always fits.
+                // The length of a slice always fits into `usize`. For a number that does not, `bytes` fails.
                 let len = usize::try_from(r.read::<u32>()?).unwrap_or(usize::MAX);
                 ExtensionItem::Metadata(InlineMetadata::new(r.bytes(len)?))
             }

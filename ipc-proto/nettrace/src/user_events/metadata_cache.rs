@@ -135,7 +135,7 @@ impl MetadataCache {
         self.forgotten
     }
 
-    /// Stores metadata, or returns it if it exceeds the limit.
+    /// Stores metadata; returns it if it exceeds the limit.
     fn insert<'a>(
         &mut self,
         key: (u64, u16),
@@ -143,7 +143,7 @@ impl MetadataCache {
     ) -> Result<Option<Metadata<'a>>, DecodeError> {
         let bytes = inline.as_bytes();
         let known = self.kinds.get(&key);
-        // The first versions of .NET 10 send it with each event.
+        // The first versions of .NET 10 send the same metadata with each event, so it is not decoded again.
         if known.is_some_and(|kind| *kind.inline == *bytes) {
             return Ok(None);
         }

@@ -123,7 +123,7 @@ impl UserUnreg {
 
 /// Returns the first field: the size of the structure.
 const fn size(len: usize) -> [u8; 4] {
-    // A structure is far shorter than 4 GB.
+    // The cast is exact, because a structure is far shorter than 4 GB.
     #[allow(clippy::cast_possible_truncation, reason = "a length of this file")]
     (len as u32).to_ne_bytes()
 }

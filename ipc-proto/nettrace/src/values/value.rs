@@ -61,7 +61,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns the integer, if it is one and not negative.
+    /// Returns the value, if it is an integer that is not negative.
     #[must_use]
     pub const fn as_u64(&self) -> Option<u64> {
         match *self {
@@ -71,7 +71,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns the integer, if it is one and below 2^63.
+    /// Returns the value, if it is an integer below 2^63.
     #[must_use]
     pub const fn as_i64(&self) -> Option<i64> {
         match *self {
@@ -214,7 +214,7 @@ impl fmt::Display for FileTime {
         // day of its year: 306 days before the first of January.
         let days = days.wrapping_add(306);
         let (cycle, day) = (days.wrapping_div(146_097), days.wrapping_rem(146_097));
-        // The last day of a cycle would belong to a fifth century, that of four years to a fifth year.
+        // The last day of a cycle of 400 years would belong to a fifth century, and that of 4 years to a fifth year.
         let century = day.wrapping_div(36_524).min(3);
         let day = day.wrapping_sub(century.wrapping_mul(36_524));
         let four = day.wrapping_div(1_461);

@@ -162,7 +162,7 @@ impl<'b> PayloadWriter<'b> {
         self.encode(&guid)
     }
 
-    /// Writes a text in UTF-16 and a NUL. Readers would end a text with a NUL inside there, so it is an error.
+    /// Writes a text in UTF-16 and a NUL. A NUL in the text is an error, because readers would end the text there.
     pub fn utf16_string<'t, T: Into<Str<'t>>>(mut self, text: T) -> Self {
         let text = text.into();
         match text {

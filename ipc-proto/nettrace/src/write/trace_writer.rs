@@ -19,11 +19,11 @@ use crate::parse::stack::Stack;
 use crate::parse::thread::ThreadEntry;
 use crate::parse::trace::{Trace, Version};
 use crate::write::error::WriteError;
-use crate::write::trace_writer::blob::Blobs;
+use crate::write::trace_writer::blob::BlobWriter;
 use crate::write::trace_writer::layout::{
     END_OBJECT, LAST_LABEL, V6_HEADER, common, counted, label, object_type, pairs, thread_entry, v6_header,
 };
-use crate::write::trace_writer::record::{Record, Row, expressible, sized};
+use crate::write::trace_writer::record::{V4Record, V6Row, expressible, sized};
 use crate::write::trace_writer::trace_bytes::TraceBytes;
 
 /// A writer of streams, record by record, into a buffer of the caller.
@@ -66,17 +66,17 @@ pub struct TraceWriter<'b> {
     buf: &'b mut [u8],
     /// The start of the half that receives records.
     base: usize,
-    /// Where all blocks in it must end.
+    /// The offset at which the last block in this half must end.
     end: usize,
-    /// The length of its records other than events, and where they must end.
+    /// The length of the records other than events in this half, and the offset at which they must end.
     len: usize,
     room_end: usize,
     /// The unfinished block at the end of these records.
     open: Option<Open>,
-    /// V4: its state if it has metadata records.
-    blobs: Blobs,
+    /// The state of the open block, if it has metadata records of V4.
+    blobs: BlobWriter,
     /// The block of events, where it starts at the latest, and the length of its body.
-    events: Blobs,
+    events: BlobWriter,
     events_at: usize,
     events_len: usize,
     /// The bytes that the caller must output now.
@@ -91,11 +91,11 @@ pub struct TraceWriter<'b> {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     kind: BlockKind,
-    /// V4: the place of its size.
+    /// V4: the offset of the size of the block.
     size: usize,
-    /// The start of its body.
+    /// The offset of the body of the block.
     body: usize,
-    /// Records in it.
+    /// The number of records in the block.
     count: u32,
     /// The id that the next record must have, in a block of stacks or label lists.
     next_id: u32,
@@ -149,8 +149,8 @@ impl<'b> TraceWriter<'b> {
             len: 0,
             room_end: end,
             open: None,
-            blobs: Blobs::new(false),
-            events: Blobs::new(version == Version::V6),
+            blobs: BlobWriter::new(false),
+            events: BlobWriter::new(version == Version::V6),
             events_at: 0,
             events_len: 0,
             lent: 0..0,
@@ -168,7 +168,7 @@ impl<'b> TraceWriter<'b> {
     /// Ends the unfinished blocks, and returns all bytes in the buffer.
     pub fn flush(&mut self) -> TraceBytes<'_> {
         self.lend_nothing();
-        // No bytes are lent, so this cannot fail.
+        // No bytes are lent, so `turn` cannot fail.
         let _ = self.turn(0);
         self.lent()
     }
@@ -302,7 +302,7 @@ impl<'b> TraceWriter<'b> {
         TraceBytes(self.buf.get(self.lent.clone()).unwrap_or_default())
     }
 
-    /// Returns whether there are such bytes.
+    /// Returns whether bytes are lent.
     pub(crate) fn lends(&self) -> bool {
         !self.lent.is_empty()
     }
@@ -368,9 +368,9 @@ impl<'b> TraceWriter<'b> {
             return Err(WriteError::Version(self.version));
         }
         if self.version == Version::V6 {
-            return self.define(BlockKind::Metadata, 0, &|w, _| Row(metadata).encode(w));
+            return self.define(BlockKind::Metadata, 0, &|w, _| V6Row(metadata).encode(w));
         }
-        let record = Record(metadata);
+        let record = V4Record(metadata);
         let len = record.encoded_len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         let header = Event { timestamp: self.now, processor: Event::UNKNOWN_PROCESSOR, ..Event::default() };
@@ -395,7 +395,7 @@ impl<'b> TraceWriter<'b> {
         self.turn(0)?;
         self.now = point.timestamp;
         let v6 = self.version == Version::V6;
-        // It is the only sequence point in its block, and the block does not count it.
+        // A sequence point is the only one in its block, and the block does not count it.
         self.define(BlockKind::SequencePoint, 0, &|w, _| {
             point.timestamp.encode(w);
             if v6 {
@@ -474,7 +474,7 @@ impl<'b> TraceWriter<'b> {
     /// Changes the version before the first record.
     pub(crate) fn set_version(&mut self, version: Version) {
         self.version = version;
-        self.events = Blobs::new(version == Version::V6);
+        self.events = BlobWriter::new(version == Version::V6);
     }
 
     const fn only_v6(&self) -> Result<(), WriteError> {

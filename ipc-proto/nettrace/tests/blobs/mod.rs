@@ -11,9 +11,9 @@ pub(crate) enum Blob<'a> {
     FlushMetadata,
     /// An event.
     Event {
-        /// Its description.
+        /// The id of the event's description.
         metadata_id: u32,
-        /// Its fields.
+        /// The values of the event's fields.
         payload: &'a [u8],
     },
 }

@@ -12,17 +12,17 @@ fn events(bytes: &[u8]) -> Vec<Event<'_>> {
     events
 }
 
-/// Activity ids and all that is inherited; nothing is across blocks.
+/// An event inherits activity ids and all other parts that it does not state, but not from another block.
 #[test]
 fn inheritance() {
     let mut blobs = vec![0xff, 1, 0, 5, 9, 6, 2, 8];
     blobs.extend([0x11; 16]);
     blobs.extend([0x22; 16]);
     blobs.extend([2, b'a', b'b']);
-    // Nothing of its own, time going back by one; then id 0, which does not count.
+    // An event that inherits all parts, one tick earlier; then one with id 0, which does not count.
     blobs.extend([0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, b'c', b'd']);
     blobs.extend([0x81, 0x00, 0x00, 0x00]);
-    // Long enough for the quick way.
+    // An event that is long enough for the fast path.
     blobs.extend([0x80, 0x00, 0xc8, 0x01].iter().chain([7; 200].iter()));
     let mut stream = Stream::v4();
     stream.blobs("EventBlock", &blobs);
@@ -93,7 +93,7 @@ fn bits_of_activities() {
         (v6(0x30, &[7]), (Guid::NIL, Guid::NIL, 7)),
     ];
     for ((version, blob), want) in cases {
-        // Where much follows, the second event of a block is read the quick way.
+        // If many bytes follow, the fast path reads the second event of a block.
         for after in [0, 200] {
             let body = [&blob_header(20, 1)[..], &[0, 0], &blob, &vec![0; after]].concat();
             let mut stream = if version == Version::V6 { Stream::v6() } else { Stream::v4() };
@@ -111,7 +111,7 @@ fn bits_of_activities() {
     }
 }
 
-/// The same events, compressed in a block of many, so that the quick way is taken, and one a block, so that it is not.
+/// The same events twice: in one block, where the fast path reads them, and in a block each, where it does not.
 #[test]
 fn the_fast_path_finds_the_same_events() {
     for flags in 0..=0xff_u8 {
@@ -162,7 +162,7 @@ fn faults_on_the_fast_path() {
     let payload = |len: u8| [&[0x80, 0, len, 0x01], &[7; 200][..]].concat();
     let cases = [
         (number(&[0x81, 0x80, 0x80, 0x80, 0x00]), None),
-        // A zero in two bytes.
+        // A zero in two bytes is still a zero.
         (number(&[0x80, 0x00]), None),
         (vec![0, 0x80, 0x00], None),
         (number(&[0xff, 0xff, 0xff, 0xff, 0x0f]), None),
@@ -177,7 +177,7 @@ fn faults_on_the_fast_path() {
         (payload(0xc9), Some(DecodeErrorKind::UnexpectedEnd)),
     ];
     for (blob, error) in cases {
-        // The first event of a block is not read the quick way, the second is if enough follows.
+        // The first event of a block is never read by the fast path, the second one is if enough bytes follow.
         for after in [0, 200] {
             let after = if blob.len() > 200 { vec![] } else { vec![0; after] };
             let mut stream = Stream::v4();

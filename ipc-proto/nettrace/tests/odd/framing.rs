@@ -69,7 +69,7 @@ fn no_stream() {
     stream.object_with(4, "Microsoft.DotNet.Runtime.EventPipeFile", [1, 0], &[0; 32], &[6]);
     let (steps, end) = read(&stream.0);
     assert_eq!((steps, end), (vec![], End::Corrupt { offset: 27, reason: Corruption::Version(1) }));
-    // Version 2 was the last to have that name.
+    // Version 2 was the last with this name of `Trace`.
     for (version, reason) in [(2, Corruption::Version(2)), (3, Corruption::Object)] {
         let mut stream = Stream(Stream::v3().0[..24].to_vec());
         stream.object_with(4, "Microsoft.DotNet.Runtime.EventPipeFile", [version, 0], &[0; 32], &[6]);
@@ -89,7 +89,7 @@ fn no_stream() {
 fn odd_blocks() {
     let mut stream = Stream::v4();
     stream.blobs("EventBlock", &[]);
-    // A header with more in it, and flags unknown here.
+    // A block header that is longer than today's, and has unknown flags.
     stream.object("EventBlock", &[blob_header(33, 0xfff1), event(0, 5, b"a")].concat());
     stream.object("StackBlock", &[1, 0, 0, 0, 0, 0, 0, 0]);
     stream.object("StackBlock", &[9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xaa, 0xbb]);
@@ -243,7 +243,7 @@ fn bad_framing() {
     stream.0[at as usize + 26..][..4].copy_from_slice(&0x7fff_ffffu32.to_le_bytes());
     let reason = Corruption::TooLong { len: 0x7fff_ffff };
     assert_eq!(read(&stream.end()).1, End::Corrupt { offset: at, reason });
-    // The trace itself.
+    // The `Trace` block itself is malformed.
     let mut stream = Stream(Stream::v6().0[..20].to_vec());
     stream.block(1, &[0; 35]);
     stream.block(0, &[]);
@@ -340,7 +340,7 @@ fn tails() {
         [&b"\x08a\x09ab\x0aabcd\x0babcdefgh\x0d\x03\0\0\0abc\x0e"[..], &[100, 0, 0, 0], &[6; 100], &[6]];
     let mut stream = Stream::v4();
     stream.object_with(5, "StackBlock", [2, 2], &[0; 8], &tail.concat());
-    // The place of the length of the longest one.
+    // The offset of the length of the longest name.
     let offset = stream.0.len() as u64 - 4 - 100 - 1;
     let len = tail.concat().len() as u32 - 1;
     stream.blobs("EventBlock", &event(0, 1, b""));

@@ -1,7 +1,7 @@
 //! The numbers of lost events.
 use super::*;
 
-/// Lost, in how many gaps; went back, untracked.
+/// Lost events, gaps, numbers that went back, and untracked threads.
 type Lost = (u64, u64, u64, u64);
 
 fn lost(bytes: &[u8]) -> Lost {
@@ -52,23 +52,24 @@ fn loss_v4() {
     assert_eq!(lost(&[&[(1, 1), (1, 2), (1, 3)]]), (0, 0, 0, 0));
     // A first number is no loss; a gap is, also before a sequence point.
     assert_eq!(lost(&[&[(1, 100), (1, 101), (1, 103)], &[(1, 110)], &[(1, 112)]]), (9, 3, 0, 0));
-    // A thread known by a sequence point alone.
+    // A sequence point alone makes a thread known: the gap after it is a loss.
     assert_eq!(lost(&[&[], &[(1, 50)], &[(1, 53)]]), (2, 1, 0, 0));
-    // An id used again; a number that went back; and wrapped.
+    // A new thread with a used id; a number that went back; a number that wrapped.
     assert_eq!(lost(&[&[(1, 5), (1, 1), (1, 2)]]), (0, 0, 0, 0));
     assert_eq!(lost(&[&[(1, 5), (1, 4), (1, 5)]]), (0, 0, 1, 0));
     assert_eq!(lost(&[&[(1, u32::MAX), (1, 0), (1, 3)]]), (2, 1, 0, 0));
     assert_eq!(lost(&[&[(1, 10)], &[(1, 8)], &[(1, 9)]]), (0, 0, 1, 0));
     assert_eq!(lost(&[&[(1, 10), (1, 11 + 0x7fff_ffff)]]), (0x7fff_ffff, 1, 0, 0));
     assert_eq!(lost(&[&[(1, 10), (1, 11 + 0x8000_0000)]]), (0, 0, 1, 0));
-    // Threads do not mix, large ids neither.
+    // Threads are counted apart from each other, also those with large ids.
     assert_eq!(lost(&[&[(1, 1), (1 << 40, 1), (9, 1), (1, 2), (1 << 40, 2), (9, 3)]]), (1, 1, 0, 0));
-    // No slot for the ninth.
+    // Eight slots, so the ninth thread is not counted.
     let many: Vec<_> = (1..=9).chain(1..=9).map(|thread| (thread, 1)).collect();
     assert_eq!(lost(&[&many]), (0, 0, 0, 2));
 }
 
-/// Events before the first number of a thread are lost: by the first event, or, if all are, by a sequence point.
+/// Events before the first number of a thread are lost. The first event shows that, or, if all events are lost, a
+/// sequence point.
 #[test]
 fn loss_at_start() {
     let at_start = |bytes: &[u8]| {
@@ -94,22 +95,22 @@ fn loss_at_start() {
 #[test]
 fn loss_v6() {
     let mut stream = Stream::v6();
-    // Threads 5 and 6, which begin at 0; 5 loses one in front.
+    // Threads 5 and 6 begin at 0; the first event of thread 5 is lost.
     stream.block(6, b"\x01\0\x05\x01\0\x06");
     stream.block(2, &[blob_header(20, 1), event(1, 5, b"")].concat());
-    // 5 has come to 2, 6 to 3, without any event of it; threads are flushed then.
+    // The sequence point states 2 for thread 5 and 3 for thread 6, which had no event. It then removes all threads.
     stream.block(4, b"\x09\0\0\0\0\0\0\0\x01\0\0\0\x02\0\0\0\x05\x02\x06\x03");
-    // The same index, another thread: it has come to 2 when it is removed.
+    // A new thread with index 5: it has come to 2 when it is removed.
     stream.block(6, b"\x01\0\x05");
     stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
     stream.block(7, b"\x05\x02");
     stream.block(6, b"\x01\0\x05");
     stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
-    // A number does not start again without a record that states it.
+    // In V6, a number starts again only if a record declares a new thread.
     stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
     stream.block(6, b"\x01\0\x07\x01\0\x08");
     stream.block(7, b"\x08\x02");
-    // One that was never declared begins at 0 too.
+    // A thread that was never declared begins at 0 too.
     stream.block(2, &[blob_header(20, 1), event(4, 9, b"")].concat());
     stream.block(0, &[]);
     assert_eq!(lost_by_thread(&stream.0), ((1 + 3 + 1 + 2 + 4, 5, 1, 0), vec![(5, 0), (7, 0), (9, 4)]));

@@ -187,7 +187,7 @@ fn after_trace(bytes: &[u8]) -> (Vec<String>, End) {
     (steps, end)
 }
 
-/// How a stream that lies in memory as a whole ends, within these limits.
+/// Returns how a stream ends that is in memory as a whole, with these limits.
 fn end_of(bytes: &[u8], limits: Limits) -> End {
     let mut parser = Parser::new(limits);
     loop {

@@ -110,7 +110,7 @@ fn known(bytes: &[u8]) -> (Vec<Record<'_>>, End) {
     picked(bytes, |record| Some(record).filter(|record| !unknown(record)))
 }
 
-/// Returns the records without the places of blocks, which differ if an object comes before them.
+/// Returns the records without the offsets of blocks, which differ if an object precedes the blocks.
 fn contents<'a>(records: &[Record<'a>]) -> Vec<Record<'a>> {
     let content = |record: &Record<'a>| match record {
         Record::Block(block) => Record::Block(Block { offset: 0, body: 0, ..*block }),
@@ -173,7 +173,7 @@ fn unknown_objects() {
                 }
             }
         }
-        // All of them, everywhere.
+        // All tagged values, in every position between two objects.
         let bytes = with_between(version, |_, stream| {
             contents_of_unknown(begin).iter().for_each(|values| stream.unknown(begin, values));
         });
@@ -221,7 +221,7 @@ fn minimum_versions() {
         let refused = End::Corrupt { offset: at + 7, reason: Corruption::Minimum(minimum) };
         assert_eq!(end, if minimum > 2 { refused } else { End::Complete }, "{minimum}");
     }
-    // The first object must be known.
+    // The first object must have a known name.
     let mut stream = Stream(Stream::v4().0[..32].to_vec());
     stream.unknown(5, &[]);
     assert_eq!(read(&stream.end()).1, End::Corrupt { offset: 32, reason: Corruption::Object });
@@ -234,14 +234,14 @@ fn unreadable_objects() {
     for (bad, at, reason) in [
         (&[0xff; 40][..], 0, Corruption::Tag(0xff)),
         (&[0; 40], 0, Corruption::Tag(0)),
-        // The first 6 ends the object.
+        // The first tag 6 ends the object.
         (&[6, 6, 6, 6], 1, Corruption::Tag(6)),
         (&[8, 1, 0], 2, Corruption::Tag(0)),
         (&[14, 0xff, 0xff, 0xff, 0xff], 1, too_long),
     ] {
         let mut stream = Stream::v4();
         stream.blobs("EventBlock", &event(0, 1, b"x"));
-        // Three tags, and the type.
+        // The object begins with three tags and its type.
         let offset = stream.0.len() as u64 + 3 + type_content("NewBlock").len() as u64 + at;
         stream.unknown(5, bad);
         stream.0.extend([0xee; 4]);
@@ -263,7 +263,7 @@ fn limit_of_values() {
                 stream.object_with(5, name, [2, 2], &[0; 8], &[values, &[6]].concat());
             }
         }
-        // The last value, and the end tag.
+        // The last value and the end tag have three bytes.
         let offset = stream.0.len() as u64 - 3;
         (end_of(&stream.end(), Limits { block, ..Limits::default() }), offset)
     };

@@ -36,7 +36,7 @@ fn another_version_has_the_same_content() {
             if report.descriptions == 0 && report.labels == 0 {
                 same(&format!("{name} to {version}"), &source, &trace);
             }
-            // And there again.
+            // A rewrite of this result, or of the result in the other version, has the same events.
             let (other, _) = rewrite(before.as_ref().unwrap_or(&result), to(version)).unwrap();
             if report.descriptions == 0 && report.labels == 0 {
                 same(&format!("{name} to {version} again"), &source, &read(&other));
@@ -46,7 +46,7 @@ fn another_version_has_the_same_content() {
     }
 }
 
-/// Whatever is left out, the rest is as it was, and as much was lost.
+/// Whatever a filter removes, the other events are unchanged, and the number of lost events is the same.
 #[test]
 fn filters() {
     for (name, bytes) in traces() {
@@ -116,7 +116,7 @@ fn numbers(
 fn numbers_become_contiguous_and_losses_remain() {
     let v4 = |events: &[_], points: &[_]| numbers(events, points, 1, Version::V4);
     let v6 = |events: &[_], points: &[_]| numbers(events, points, 1, Version::V6);
-    // 3 is left out, 5 and 6 are lost.
+    // Event 3 is filtered, 5 and 6 are lost.
     let events = [(7, 1, 1), (7, 2, 1), (7, 3, 2), (7, 4, 1), (7, 7, 1), (7, 8, 1)];
     assert_eq!(v4(&events, &[]), [(7, 1), (7, 2), (7, 3), (7, 6), (7, 7)]);
     assert_eq!(v6(&events, &[]), [(7, 1), (7, 2), (7, 3), (7, 6), (7, 7)]);
@@ -128,7 +128,7 @@ fn numbers_become_contiguous_and_losses_remain() {
     let events = [(7, 100, 2), (7, 102, 1), (7, 103, 1)];
     assert_eq!(v4(&events, &[]), [(7, 100), (7, 102)]);
     assert_eq!(v6(&events, &[]), [(7, 2), (7, 3)]);
-    // Another thread has got the id.
+    // A new thread has the id of one that ended.
     let events = [(7, 8, 1), (7, 9, 1), (7, 1, 1), (7, 3, 1), (7, 1, 2), (7, 3, 1)];
     assert_eq!(v4(&events, &[]), [(7, 8), (7, 9), (7, 1), (7, 3), (7, 5)]);
     assert_eq!(v6(&events, &[]), [(7, 1), (7, 2), (7, 3), (7, 5), (7, 7)]);
@@ -137,23 +137,23 @@ fn numbers_become_contiguous_and_losses_remain() {
     assert_eq!(v6(&[(7, 1, 2), (8, 1, 1)], &[(7, 5)]), [(8, 1)]);
     assert_eq!(v4(&[(7, 1, 2), (7, 5, 2), (8, 1, 1)], &[]), [(8, 1)]);
     assert_eq!(v6(&[(7, 1, 2), (7, 5, 2), (8, 1, 1)], &[]), [(8, 1)]);
-    // A number that went back, which is no loss.
+    // The number 5 after 10 is no loss.
     assert_eq!(v4(&[(7, 10, 1), (7, 5, 2), (7, 6, 1)], &[]), [(7, 10), (7, 11)]);
     assert_eq!(v4(&[(7, 10, 1), (7, 5, 1), (7, 6, 1)], &[]), [(7, 10), (7, 5), (7, 6)]);
     assert_eq!(v6(&[(7, 10, 1), (7, 5, 1), (7, 6, 1)], &[(7, 3)]), [(7, 1), (7, 2), (7, 3)]);
-    // More events are lost than one gap can express.
+    // One gap cannot express so many losses, so a part is reported later.
     let (much, more) = (0x7fff_fff0, 0xffff_0000);
     let events = [(7, 1, 1), (7, much, 2), (7, more, 2), (7, more + 1, 1), (7, more + 2, 1)];
     assert_eq!(v4(&events, &[]), [(7, 1), (7, 0x8000_0001), (7, 0xffff_0000)]);
-    // Numbers wrap.
+    // The number after the largest one is 0, which is no loss.
     let events = [(7, u32::MAX - 1, 1), (7, u32::MAX, 2), (7, 1, 1), (7, 2, 1)];
     assert_eq!(v4(&events, &[(7, 3)]), [(7, u32::MAX - 1), (7, 1), (7, 2)]);
-    // A gap that ends at 1 would be no gap: it is reported later.
+    // A reader would not notice a gap that ends at number 1, so the loss is reported later.
     let events = [(7, u32::MAX - 1, 1), (7, 1, 2), (7, 4, 1), (7, 5, 1)];
     assert_eq!(v4(&events, &[]), [(7, u32::MAX - 1), (7, u32::MAX), (7, 2)]);
 }
 
-/// The text is nowhere, and everything else is there.
+/// The result does not contain the command line, and contains everything else.
 #[test]
 fn command_lines_are_removed() {
     for name in [
@@ -189,7 +189,7 @@ fn command_lines_are_removed() {
     }
 }
 
-/// In places that no runtime of `testdata/` has it in.
+/// Command lines at positions at which no trace of `testdata/` has one.
 #[test]
 fn command_lines_are_removed_from_any_event() {
     let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
@@ -210,31 +210,31 @@ fn command_lines_are_removed_from_any_event() {
         (payload, report.command_lines)
     };
     let text = Scalar::Utf16String;
-    // No stream describes this one.
+    // An event that no stream describes: the rewrite knows where its command line is.
     let head = [5; 25];
     let tail = [&[9; 16][..], &utf16("/usr/share/dotnet/libcoreclr.so")].concat();
     let payload = [&head[..], &secret, &tail].concat();
     let (got, lines) = strip("Microsoft-Windows-DotNETRuntimeRundown", 187, &[], &payload);
     assert_eq!((got, lines), ([&head[..], &[0, 0], &tail].concat(), 1));
-    // The same from another provider is something else.
+    // An event of another provider with this id has another meaning.
     assert_eq!(strip("Elsewhere", 187, &[], &payload), (payload.clone(), 0));
-    // After a string and numbers, in any case of letters.
+    // The field follows a string and numbers, and has a name in any case of letters.
     let fields =
         [("Name", text), ("Id", Scalar::UInt64), ("B", Scalar::Boolean8), ("commandline", text), ("X", text)];
     let name = utf16("a name");
     let payload = [&name[..], &[1; 9], &secret, &name].concat();
     let want = [&name[..], &[1; 9], &[0, 0], &name].concat();
     assert_eq!(strip("Elsewhere", 1, &fields, &payload), (want.clone(), 1));
-    // It is gone already.
+    // A second rewrite finds no command line.
     assert_eq!(strip("Elsewhere", 1, &fields, &want), (want, 0));
-    // Without its NUL; and of another type than described.
+    // A command line without its NUL; and a payload that ends before it.
     let (got, lines) = strip("Elsewhere", 1, &fields, &payload[..name.len() + 9 + 4]);
     assert_eq!((got, lines), ([&name[..], &[1; 9]].concat(), 1));
     assert_eq!(strip("Elsewhere", 1, &fields, &payload[..5]), (vec![], 1));
-    // After a field of unknown length.
+    // The command line cannot be found after a field of unknown length, so the whole payload is removed.
     let fields = [("n", Scalar::VarUInt), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&[7][..], &secret].concat()), (vec![], 1));
-    // Twice, and once as something else.
+    // A field with this name that is no text, and two fields with this name: the whole payload is removed.
     let fields = [("CommandLine", Scalar::UInt32), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&[1; 4][..], &secret].concat()), (vec![], 1));
     let fields = [("CommandLine", text), ("CommandLine", text)];
@@ -254,7 +254,7 @@ fn losses_of_a_conversion_are_counted_per_kind() {
     );
 }
 
-/// A stream that was cut becomes a whole one, and so does one with a bad block.
+/// A rewrite of a stream that was cut, or that has a bad block, is a whole stream.
 #[test]
 fn damaged_streams_become_complete() {
     let bytes = trace("gen-net10-lab-small.nettrace");

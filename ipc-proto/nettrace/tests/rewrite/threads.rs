@@ -1,8 +1,8 @@
 //! Threads, sequence points, and records of single streams.
 use super::*;
 
-/// A thread of which only the losses remain is introduced first, and not with 0: Microsoft's reader would take
-/// that for nothing.
+/// A thread of which only the losses remain is introduced first, and not with the number 0, which Microsoft's reader
+/// takes for "not seen yet".
 #[test]
 fn threads_are_introduced() {
     let event = |capture_thread, sequence, metadata_id| Event {
@@ -72,7 +72,7 @@ fn ids_that_start_again() {
         sequence_point(&point);
         describe(&metadata(1, 3));
         thread(0, [ThreadEntry::ThreadId(80)]);
-        // No list of labels is there, so it points to none.
+        // The trace has no label list, so the event refers to none.
         event(&event(1, 9));
     );
     let before = read(&source);
@@ -109,7 +109,7 @@ fn numbered(capture_thread: u64, sequence: u32, metadata_id: u32) -> Event<'stat
     Event { capture_thread, thread: capture_thread, sequence, metadata_id, sorted: true, ..Event::default() }
 }
 
-/// A sequence point that discards threads is the last place to report their losses, whether or not the source
+/// A sequence point that discards threads is the last record that can report their losses, whether or not the source
 /// reports them there.
 #[test]
 fn losses_are_reported_before_threads_are_discarded() {
@@ -154,8 +154,8 @@ fn losses_are_reported_before_threads_are_discarded() {
     }
 }
 
-/// Blocks end where they did, but where something is left out or the version is another, they are as long as they may
-/// be.
+/// Blocks end where those of the source end. If events are removed or the version changes, blocks are as long as
+/// possible.
 #[test]
 fn blocks_are_joined() {
     let source = written(Version::V4, |stream| {
@@ -183,8 +183,8 @@ fn blocks_are_joined() {
     }
 }
 
-/// A record that cannot be read at all goes only where it can go as it is; events that nothing describes stay, unless
-/// only some are wanted.
+/// A record that cannot be read is copied if the version stays the same. Events without a description stay, unless a
+/// filter selects some events only.
 #[test]
 fn events_without_a_description() {
     for version in [Version::V4, Version::V6] {
@@ -248,7 +248,7 @@ fn fields_that_are_too_many() {
     }
 }
 
-/// The processor of a metadata record remains; V3 has none.
+/// The processor of a metadata record remains; records of V3 have none.
 #[test]
 fn processors_of_descriptions() {
     let mut v3 = b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x03\0\0\0\0\0\0\0\x05\0\0\0Trace\x06".to_vec();
@@ -274,7 +274,7 @@ fn processors_of_descriptions() {
     }
 }
 
-/// Points that are added are of the time of the last event.
+/// Sequence points that a rewrite adds have the time of the last event.
 #[test]
 fn points_that_are_added() {
     let event = |sequence, timestamp| Event { timestamp, ..numbered(7, sequence, 1) };
@@ -293,9 +293,9 @@ fn points_that_are_added() {
         times
     };
     assert!(times(&rewrite(&source, options()).unwrap().0).is_empty());
-    // Without its end.
+    // The source without its last byte, the end mark.
     assert_eq!(times(&rewrite(&source[..source.len() - 1], options()).unwrap().0), [70]);
-    // A pending loss of a thread that must be introduced.
+    // A filtered thread has a loss, and the result must declare the thread to report the loss.
     let only = [EventSelector { provider: "None", event_id: None }];
     let options = RewriteOptions { only: &only, ..options() };
     assert_eq!(times(&rewrite(&source, options).unwrap().0), [70, 70]);
@@ -470,7 +470,7 @@ fn many_threads_that_lost() {
     }
 }
 
-/// Lists of labels that there is no slot for are counted, and are no labels that V4 has no place for.
+/// Label lists without a slot are counted as such, and not as labels that V4 cannot express.
 #[test]
 fn lists_of_labels_without_room() {
     let source = written(Version::V6, |stream| {
@@ -481,7 +481,7 @@ fn lists_of_labels_without_room() {
             put!(stream.event(&Event { label_list: id, ..numbered(7, id, 1) }));
         }
     });
-    // There are 1024 slots.
+    // The table has 1,024 slots.
     let (result, report) = rewrite(&source, to(Version::V4)).unwrap();
     assert_eq!((report.kept, report.label_lists, report.labels), (1100, 76, 0));
     let with = read(&result).events.iter().filter(|event| event.activities.0 == Guid([1; 16])).count();

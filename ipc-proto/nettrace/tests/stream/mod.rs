@@ -51,7 +51,7 @@ pub(crate) fn written(version: Version, records: impl FnOnce(&mut Stream<'_>)) -
     stream.finish()
 }
 
-/// The same of these records: `stream!(version, describe(&metadata); event(&event))`.
+/// Writes a stream of these records: `stream!(version, describe(&metadata); event(&event))`.
 macro_rules! stream {
     ($version:expr, $($method:ident($($arg:expr),*));* $(;)?) => {
         $crate::stream::written($version, |stream| {

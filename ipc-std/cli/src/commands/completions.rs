@@ -2,6 +2,7 @@
 use clap_complete::Shell;
 
 use crate::output::failure::Failure;
+use crate::output::globals::Globals;
 use crate::output::stdout::to_stdout;
 
 /// Print a completion script for a shell
@@ -18,7 +19,8 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args, mut cli: clap::Command) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let mut cli = (globals.cli)();
     let mut script = Vec::new();
     let name = cli.get_name().to_owned();
     clap_complete::generate(args.shell, &mut cli, name, &mut script);

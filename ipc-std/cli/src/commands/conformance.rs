@@ -77,7 +77,7 @@ const DUMPS: &str = "empty/01ff";
 
 /// Counts of cases.
 #[derive(Debug, Default)]
-struct Counts {
+struct CaseCounts {
     tried: usize,
     different: usize,
     /// Not tried, because they are deadly.
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         };
         globals.note(&format!("compared with a careful server of .NET {core}{version}{flavour}"));
     }
-    let mut counts = Counts::default();
+    let mut counts = CaseCounts::default();
     let cases = conformance::cases().into_iter().filter(|case| case.state == state && case.can_be_sent());
     for case in cases {
         let deadly = kind.map_or_else(|| case.is_deadly(), |kind| case.is_deadly_for(kind));
@@ -179,7 +179,7 @@ fn flavour(client: &Client, wire_log: &WireLog) -> Result<Flavour, Failure> {
         let Some(case) = conformance::cases().into_iter().find(|case| case.name == name) else {
             return Ok(false);
         };
-        let answer = ask(&case, client, client.timeouts().call, wire_log, &Counts::default())?;
+        let answer = ask(&case, client, client.timeouts().call, wire_log, &CaseCounts::default())?;
         let refusal = answer.message().filter(|message| message.code == Code::ERROR);
         Ok(refusal.is_some_and(|refusal| refusal.decode() == Ok(HResult::NOT_SUPPORTED)))
     };
@@ -195,7 +195,7 @@ fn ask(
     client: &Client,
     timeout: Duration,
     wire_log: &WireLog,
-    counts: &Counts,
+    counts: &CaseCounts,
 ) -> Result<ReceivedAnswer, Failure> {
     let connect = || {
         let now = Instant::now();
@@ -227,8 +227,8 @@ fn show(difference: &Difference, globals: &Globals) -> Result<(), Failure> {
     }
 }
 
-fn summary(counts: &Counts, globals: &Globals) -> Result<(), Failure> {
-    let Counts { tried, different, deadly, unseen, .. } = counts;
+fn summary(counts: &CaseCounts, globals: &Globals) -> Result<(), Failure> {
+    let CaseCounts { tried, different, deadly, unseen, .. } = counts;
     if globals.json {
         return json_to_stdout(
             &json!({ "cases": tried, "differences": different, "deadly": deadly, "unseen": unseen }),

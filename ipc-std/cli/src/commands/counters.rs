@@ -14,7 +14,7 @@ use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample,
 use crate::args::socket_path;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
-use crate::counters::lines::{Lines, Style};
+use crate::counters::lines::{LineFormat, SampleLines};
 use crate::counters::output::{self, Output, Prometheus};
 use crate::counters::prometheus::Exposition;
 use crate::counters::table::Table;
@@ -104,7 +104,7 @@ pub(crate) struct Args {
     csv: bool,
     /// Write the text format of Prometheus, or OTLP as lines of JSON
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["csv", "json"])]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     /// Write the text format of Prometheus to FILE after each interval, replacing it in one step; - is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["csv", "json", "serve"])]
     output: Option<PathBuf>,
@@ -126,7 +126,7 @@ pub(crate) struct Args {
 
 /// A format for other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ExportFormat {
     Prometheus,
     OtlpJson,
 }
@@ -187,14 +187,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let client = target.client(args.connection.timeout.timeouts(), &wire_log)?;
             let show = Show::new(args, globals, args.output(false, true, globals)?);
             feed.add(args.process(target), client)?;
-            show.wanting(wanted).live(feed, &wire_log)
+            Live::new(show.wanting(wanted), feed).run(&wire_log)
         }
         Subject::All => {
             let wire_log = args.connection.wire_log.open()?;
             let mut feed = Feed::new(args.config(selections), args.connection.timeout.timeouts())?;
             let show = Show::new(args, globals, args.output(true, true, globals)?);
             feed.follow_all(wire_log.observer());
-            show.live(feed, &wire_log)
+            Live::new(show, feed).run(&wire_log)
         }
     }
 }
@@ -224,7 +224,7 @@ impl Args {
     /// Returns where the samples go.
     fn output(&self, has_all: bool, is_live: bool, globals: &Globals) -> Result<Output, Failure> {
         let stdout = || unbuffered_stdout().map(BufWriter::new);
-        let is_prometheus = self.format == Some(Format::Prometheus);
+        let is_prometheus = self.format == Some(ExportFormat::Prometheus);
         if !is_prometheus && (self.output.is_some() || (self.serve.is_some() && self.format.is_some())) {
             let message = "--output requires --format prometheus, and --serve serves no other format";
             return Err(Failure::new(Kind::Usage, message));
@@ -237,25 +237,25 @@ impl Args {
             return Ok(Output::Prometheus(exposition, Prometheus::Served));
         }
         Ok(match (self.format, self.file()) {
-            (Some(Format::Prometheus), Some(path)) => {
+            (Some(ExportFormat::Prometheus), Some(path)) => {
                 // Each write after the first one replaces a file of this command.
                 self.connection.wire_log.overwrite.check(path)?;
                 Output::Prometheus(exposition(), Prometheus::File(path.to_owned()))
             }
-            (Some(Format::Prometheus), None) => {
+            (Some(ExportFormat::Prometheus), None) => {
                 Output::Prometheus(exposition(), Prometheus::Stdout(stdout()?))
             }
-            (Some(Format::OtlpJson), _) => Output::Otlp(Box::default(), stdout()?),
+            (Some(ExportFormat::OtlpJson), _) => Output::Otlp(Box::default(), stdout()?),
             (None, _) => {
                 let style = match (self.csv, globals.json) {
-                    (true, _) => Style::Csv,
-                    (_, true) => Style::Json,
-                    _ => Style::Text,
+                    (true, _) => LineFormat::Csv,
+                    (_, true) => LineFormat::Json,
+                    _ => LineFormat::Text,
                 };
-                if is_live && style == Style::Text && full_screen::is_available() {
+                if is_live && style == LineFormat::Text && full_screen::is_available() {
                     return Ok(Output::Table(Box::new(Table::new(has_all)), FullScreen::enter()?));
                 }
-                Output::Lines(Lines::new(style, stdout()?, has_all))
+                Output::SampleLines(SampleLines::new(style, stdout()?, has_all))
             }
         })
     }
@@ -281,7 +281,7 @@ impl Args {
     fn end(&self) -> Option<Duration> {
         const INTERVALS: u32 = 2;
         let is_once =
-            self.format == Some(Format::Prometheus) && self.file().is_none() && self.serve.is_none();
+            self.format == Some(ExportFormat::Prometheus) && self.file().is_none() && self.serve.is_none();
         let once = || self.interval().saturating_mul(INTERVALS).saturating_add(Duration::from_millis(500));
         self.duration.or_else(|| (is_once && self.until.is_empty()).then(once))
     }
@@ -412,98 +412,6 @@ impl<'a> Show<'a> {
         }
     }
 
-    fn live(mut self, mut feed: Feed, wire_log: &WireLog) -> Result<(), Failure> {
-        let began = Instant::now();
-        let after = |duration: Duration| began.checked_add(duration);
-        let mut end = self.args.end().and_then(after);
-        let pace = self.output.pace(self.args.interval());
-        let mut tick = after(pace);
-        let is_checked = !self.watches.is_empty() && !self.args.all;
-        let first = self.args.interval().saturating_mul(FIRST_INTERVALS).saturating_add(STARTING);
-        let mut first = after(first).filter(|_| !self.args.all);
-        let mut failed = Ok(());
-        let mut possible = Ok(());
-        let mut is_quit = false;
-        loop {
-            let next = feed.next([end, first, tick].into_iter().flatten().min())?;
-            match next {
-                Next::Report(process, Report::Ended(ended)) => {
-                    if ended.is_err() {
-                        self.output.ended(&process, None);
-                    }
-                    match ended {
-                        Err(failure) if self.args.all => {
-                            self.note(&format!("{}{failure}", self.prefix(&process)));
-                        }
-                        ended => failed = ended,
-                    }
-                }
-                Next::Report(process, report) => {
-                    let wanted = self.report(&process, report);
-                    if wanted.is_break() {
-                        break;
-                    }
-                }
-                Next::Deadline => {
-                    let now = Instant::now();
-                    if end.is_some_and(|end| now >= end) {
-                        end = None;
-                        feed.stop();
-                    }
-                    if first.is_some_and(|first| now >= first) {
-                        first = None;
-                        possible = self.check_possible(true);
-                        if possible.is_err() {
-                            break;
-                        }
-                        self.report_missing();
-                    }
-                    if tick.is_some_and(|tick| now >= tick) {
-                        tick = now.checked_add(pace);
-                        match self.output.keys().and_then(|quits| self.output.tick().map(|()| quits)) {
-                            Ok(false) => {}
-                            Ok(true) => {
-                                is_quit = true;
-                                break;
-                            }
-                            Err(e) => {
-                                self.written = Err(e);
-                                break;
-                            }
-                        }
-                    }
-                }
-                Next::Finished => break,
-            }
-            if is_checked {
-                possible = self.check_possible(false);
-                if possible.is_err() {
-                    break;
-                }
-            }
-            if let Err(e) = self.output.flush() {
-                self.written = Err(e);
-                break;
-            }
-        }
-        // The sessions can take long to stop. Messages follow on the usual screen.
-        full_screen::restore();
-        let ended = feed.end();
-        if self.samples == 0 && failed.is_ok() {
-            // The reason for the missing samples, as that the runtime is suspended.
-            failed = ended;
-        }
-        failed = failed.and(possible);
-        let is_empty = self.samples == 0 && self.written.is_ok() && !is_quit;
-        if is_empty && !self.args.all && self.watches.is_empty() && failed.is_ok() {
-            self.report_missing();
-            failed = Err(Failure::new(Kind::Other, "no sample arrived")
-                .with_hint("`dotnet-ipc counters list PID` shows the counters of a process"));
-        }
-        self.finish(failed)?;
-        wire_log.check()
-    }
-
     /// Reports the counters that no process reports, once.
     fn report_missing(&mut self) {
         for selection in core::mem::take(&mut self.missing) {
@@ -564,5 +472,152 @@ impl<'a> Show<'a> {
         let conditions: Vec<String> =
             self.watches.iter().map(|watch| format!("'{}'", watch.condition())).collect();
         Err(Failure::new(Kind::Timeout, format!("{} did not hold", conditions.join(" or "))).without_hint())
+    }
+}
+
+/// The samples of processes, until the end.
+struct Live<'a> {
+    show: Show<'a>,
+    feed: Feed,
+    schedule: Schedule,
+    /// How the session of the only process ended.
+    ended: Result<(), Failure>,
+    /// Whether the conditions can hold.
+    possible: Result<(), Failure>,
+    /// Whether a key ended it.
+    is_quit: bool,
+}
+
+/// When something is due; `None` if it never is, or not again.
+struct Schedule {
+    /// The end of the sessions.
+    end: Option<Instant>,
+    /// The time when every counter has reported once.
+    first: Option<Instant>,
+    /// The next time to write, and the time between two.
+    tick: Option<Instant>,
+    pace: Duration,
+}
+
+impl Schedule {
+    fn next(&self) -> Option<Instant> {
+        [self.end, self.first, self.tick].into_iter().flatten().min()
+    }
+}
+
+/// Returns whether a time has come, which then does not come again.
+fn is_due(time: &mut Option<Instant>, now: Instant) -> bool {
+    time.take_if(|time| now >= *time).is_some()
+}
+
+impl<'a> Live<'a> {
+    fn new(show: Show<'a>, feed: Feed) -> Self {
+        let began = Instant::now();
+        let args = show.args;
+        let first = args.interval().saturating_mul(FIRST_INTERVALS).saturating_add(STARTING);
+        let pace = show.output.pace(args.interval());
+        let schedule = Schedule {
+            end: args.end().and_then(|end| began.checked_add(end)),
+            first: began.checked_add(first).filter(|_| !args.all),
+            tick: began.checked_add(pace),
+            pace,
+        };
+        Self { show, feed, schedule, ended: Ok(()), possible: Ok(()), is_quit: false }
+    }
+
+    fn run(mut self, wire_log: &WireLog) -> Result<(), Failure> {
+        while self.step()?.is_continue() {}
+        // The sessions can take long to stop. Messages follow on the usual screen.
+        full_screen::restore();
+        let stopped = self.feed.end();
+        let Self { mut show, ended, possible, is_quit, .. } = self;
+        let mut result = ended;
+        if show.samples == 0 && result.is_ok() {
+            // The reason for the missing samples, as that the runtime is suspended.
+            result = stopped;
+        }
+        result = result.and(possible);
+        let is_empty = show.samples == 0 && show.written.is_ok() && !is_quit;
+        if is_empty && !show.args.all && show.watches.is_empty() && result.is_ok() {
+            show.report_missing();
+            result = Err(Failure::new(Kind::Other, "no sample arrived")
+                .with_hint("`dotnet-ipc counters list PID` shows the counters of a process"));
+        }
+        show.finish(result)?;
+        wire_log.check()
+    }
+
+    /// Takes the next report or does what is due. Breaks at the end.
+    fn step(&mut self) -> Result<ControlFlow<()>, Failure> {
+        let flow = match self.feed.next(self.schedule.next())? {
+            Next::Report(process, Report::Ended(ended)) => {
+                self.end_of_process(&process, ended);
+                ControlFlow::Continue(())
+            }
+            Next::Report(process, report) => self.show.report(&process, report),
+            Next::Deadline => self.deadline(),
+            Next::Finished => ControlFlow::Break(()),
+        };
+        if flow.is_break() {
+            return Ok(flow);
+        }
+        if !self.show.watches.is_empty() && !self.show.args.all {
+            self.possible = self.show.check_possible(false);
+            if self.possible.is_err() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        let flushed = self.show.output.flush();
+        Ok(self.written(flushed))
+    }
+
+    fn end_of_process(&mut self, process: &Process, ended: Result<(), Failure>) {
+        if ended.is_err() {
+            self.show.output.ended(process, None);
+        }
+        match ended {
+            Err(failure) if self.show.args.all => {
+                let prefix = self.show.prefix(process);
+                self.show.note(&format!("{prefix}{failure}"));
+            }
+            ended => self.ended = ended,
+        }
+    }
+
+    fn deadline(&mut self) -> ControlFlow<()> {
+        let now = Instant::now();
+        if is_due(&mut self.schedule.end, now) {
+            self.feed.stop();
+        }
+        if is_due(&mut self.schedule.first, now) {
+            self.possible = self.show.check_possible(true);
+            if self.possible.is_err() {
+                return ControlFlow::Break(());
+            }
+            self.show.report_missing();
+        }
+        if is_due(&mut self.schedule.tick, now) {
+            self.schedule.tick = now.checked_add(self.schedule.pace);
+            let output = &mut self.show.output;
+            return match output.keys().and_then(|quits| output.tick().map(|()| quits)) {
+                Ok(quits) => {
+                    self.is_quit = quits;
+                    if quits { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                }
+                Err(e) => self.written(Err(e)),
+            };
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Breaks if the output failed.
+    fn written(&mut self, written: io::Result<()>) -> ControlFlow<()> {
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                self.show.written = Err(e);
+                ControlFlow::Break(())
+            }
+        }
     }
 }

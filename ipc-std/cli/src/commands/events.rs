@@ -12,10 +12,10 @@ use nettrace_analysis::names::Names;
 
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::args::until_event;
-use crate::events::field::{self, Condition};
+use crate::events::field::{self, FieldCondition};
 use crate::events::json;
 use crate::events::lines::Lines;
-use crate::events::summary::Summary;
+use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::bulk_stdout::BulkStdout;
@@ -99,8 +99,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
     only: Vec<OnlyArg>,
     /// Show only events with such a field; repeatable: all conditions must hold. OP is =, !=, <, <=, >, >= or ~ (contains)
-    #[arg(long = "where", value_name = "FIELD OP VALUE", value_parser = Condition::parse)]
-    conditions: Vec<Condition>,
+    #[arg(long = "where", value_name = "FIELD OP VALUE", value_parser = FieldCondition::parse)]
+    conditions: Vec<FieldCondition>,
     /// Show only these fields of each event, separated by tabs; repeatable, or separated by commas
     #[arg(long, value_name = "FIELD", value_delimiter = ',', conflicts_with_all = ["count_by", "hist", "stacks"])]
     columns: Vec<String>,
@@ -136,9 +136,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 impl Args {
     /// Returns the summary to show instead of the events.
-    fn summary(&self) -> Option<Summary> {
-        let counts = self.count_by.as_deref().map(Summary::counts);
-        counts.or_else(|| self.hist.as_deref().map(Summary::histogram))
+    fn summary(&self) -> Option<EventSummary> {
+        let counts = self.count_by.as_deref().map(EventSummary::counts);
+        counts.or_else(|| self.hist.as_deref().map(EventSummary::histogram))
     }
 
     /// Returns whether there is an option that only applies to a process.
@@ -156,7 +156,7 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
         false => None,
     };
     // The lines of a pipe are visible as soon as possible.
-    let output = Output::new(source.is_regular(), globals)?;
+    let output = EventOutput::new(source.is_regular(), globals)?;
     let mut events = Events::new(source, args, None, names, &output);
     let end = loop {
         match events.show_next() {
@@ -183,7 +183,7 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     let plan = args.session.live_plan(args.stacks)?;
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
-    let output = Output::new(false, globals)?;
+    let output = EventOutput::new(false, globals)?;
     let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
     // The session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
@@ -221,7 +221,7 @@ struct Events<'a, R> {
     /// For each column, whether events had it.
     column_fields: Vec<FieldUse>,
     /// Counts the events instead of showing them.
-    summary: Option<Summary>,
+    summary: Option<EventSummary>,
     /// The ticks of the events to show, once the clock of the trace is known.
     times: Option<RangeInclusive<u64>>,
     /// The session of a process, which shows only the providers that it enables.
@@ -238,7 +238,7 @@ impl<'a, R: Read> Events<'a, R> {
         args: &'a Args,
         plan: Option<&'a SessionPlan<'a>>,
         names: Option<StackNames>,
-        output: &Rc<RefCell<Output>>,
+        output: &Rc<RefCell<EventOutput>>,
     ) -> Self {
         let reader = FlushingReader { reader, output: Rc::clone(output) };
         let mut trace = TraceReader::new(reader);
@@ -316,7 +316,7 @@ impl<'a, R: Read> Events<'a, R> {
     }
 
     /// Writes the summary, if there is one.
-    fn finish(&self, output: &RefCell<Output>, globals: &Globals) -> Result<(), Failure> {
+    fn finish(&self, output: &RefCell<EventOutput>, globals: &Globals) -> Result<(), Failure> {
         output.borrow_mut().finish()?;
         let Some(summary) = &self.summary else { return Ok(()) };
         to_stdout(|out| summary.write(out, globals))?;
@@ -326,7 +326,7 @@ impl<'a, R: Read> Events<'a, R> {
 
     /// Reports events that could not be sorted, or may be missing, and fields that no event has.
     fn report(&self, globals: &Globals) {
-        let conditions = self.args.conditions.iter().map(Condition::field).zip(&self.condition_fields);
+        let conditions = self.args.conditions.iter().map(FieldCondition::field).zip(&self.condition_fields);
         let columns = self.args.columns.iter().map(String::as_str).zip(&self.column_fields);
         for (name, _) in conditions.chain(columns).filter(|(_, field)| **field == FieldUse::Missing) {
             globals.note(&format!("no event has the field {}", printable_name(name)));
@@ -382,7 +382,7 @@ impl FieldUse {
 /// A reader that flushes the output before each read, so that all events are visible while it waits.
 struct FlushingReader<R> {
     reader: R,
-    output: Rc<RefCell<Output>>,
+    output: Rc<RefCell<EventOutput>>,
 }
 
 impl<R: Read> Read for FlushingReader<R> {
@@ -393,13 +393,13 @@ impl<R: Read> Read for FlushingReader<R> {
 }
 
 /// Lines, and standard output for them.
-struct Output {
+struct EventOutput {
     json: bool,
     lines: Lines,
     stdout: BulkStdout,
 }
 
-impl Output {
+impl EventOutput {
     fn new(in_background: bool, globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
         let stdout = BulkStdout::open(in_background)?;
         Ok(Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json), stdout })))

@@ -3,6 +3,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::output::failure::Failure;
+use crate::output::globals::Globals;
 use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
 
 /// Write manual pages, one per command
@@ -18,7 +19,8 @@ pub(crate) struct Args {
     overwrite: OverwriteArgs,
 }
 
-pub(crate) fn run(args: &Args, mut cli: clap::Command) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let mut cli = (globals.cli)();
     fs::create_dir_all(&args.directory).map_err(|e| cannot_write(&args.directory, &e))?;
     // Gives each command its full name and the global options.
     cli.build();

@@ -26,8 +26,8 @@ use child::Child;
 use notice::{Notice, Notifier};
 use port::Port;
 
-/// Runs the port until it ends. Returns the exit status of the command, if there was one.
-pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Failure> {
+/// Runs the port until it ends. Returns the exit status of the command; that of success if there was none.
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if args.trace.is_none() && args.options.is_used() {
         return Err(
             Failure::new(Kind::Usage, "options of a trace need a file").with_hint("pass --trace FILE")
@@ -82,11 +82,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<Option<ExitCode>, Fa
     let status = thread::scope(|scope| port.run(scope, child, &notices))?;
     let failure = port.take_failure().or_else(|| wire_log.check().err());
     match (status, failure) {
-        (Some(status), failure) if !status.success() || failure.is_none() => {
-            Ok(Some(child::exit_code(status)))
-        }
+        (Some(status), failure) if !status.success() || failure.is_none() => Ok(child::exit_code(status)),
         (_, Some(failure)) => Err(failure),
-        (_, None) => Ok(None),
+        (_, None) => Ok(ExitCode::SUCCESS),
     }
 }
 

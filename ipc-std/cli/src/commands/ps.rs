@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if globals.json {
         obstacles.iter().try_for_each(|reason| json_to_stdout(&obstacle_json(reason)))?;
     }
-    let mut table = Table::new(args.wide);
+    let mut table = ProcessTable::new(args.wide);
     let live = !globals.json && io::stdout().is_terminal();
     if live {
         table.reserve(&scan.searches);
@@ -212,14 +212,14 @@ impl Row {
 const NAME_WIDTH: usize = 20;
 
 /// The rows as text, under one header.
-struct Table {
+struct ProcessTable {
     wide: bool,
     /// The least width of each column.
     widths: Vec<usize>,
     has_header: bool,
 }
 
-impl Table {
+impl ProcessTable {
     const fn new(wide: bool) -> Self {
         Self { wide, widths: Vec::new(), has_header: false }
     }
@@ -304,7 +304,7 @@ mod tests {
             command_line: None,
             answer: Err((REFUSED, None)),
         };
-        let cells = Table::new(false).cells(&row);
+        let cells = ProcessTable::new(false).cells(&row);
         assert!(cells.iter().all(|cell| cell.width() <= NAME_WIDTH), "{cells:?}");
     }
 }

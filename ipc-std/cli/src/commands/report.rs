@@ -61,7 +61,7 @@ pub(crate) struct Args {
     top: usize,
     /// Sort the functions by this share
     #[arg(long, value_name = "SHARE", default_value = "exclusive")]
-    by: By,
+    by: ReportOrder,
     #[command(flatten)]
     clock: ClockArgs,
     /// Show the threads, the heaviest first
@@ -81,7 +81,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum By {
+enum ReportOrder {
     Exclusive,
     Inclusive,
 }
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(clock_args::missing(&clock, input.target));
     }
     let tree = CallTree::new(&mut samples, &clock, |_, weight| weight.total());
-    let report = Report { args, clock, clock_name, tree, lost, old };
+    let report = CallReport { args, clock, clock_name, tree, lost, old };
     if globals.json {
         json_to_stdout(&report.to_json(&mut samples))?;
     } else {
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     read
 }
 
-struct Report<'a> {
+struct CallReport<'a> {
     args: &'a Args,
     clock: Clock,
     clock_name: &'static str,
@@ -146,7 +146,7 @@ impl<'a> Old<'a> {
 }
 
 /// A line of the tree.
-struct Line {
+struct CallLine {
     depth: usize,
     /// How far it is indented: a chain of calls without a fork stays in its column.
     indent: usize,
@@ -167,11 +167,11 @@ struct ThreadRow {
     top: String,
 }
 
-impl Report<'_> {
+impl CallReport<'_> {
     fn order(&self) -> Order {
         match self.args.by {
-            By::Exclusive => Order::Exclusive,
-            By::Inclusive => Order::Inclusive,
+            ReportOrder::Exclusive => Order::Exclusive,
+            ReportOrder::Inclusive => Order::Inclusive,
         }
     }
 
@@ -228,7 +228,7 @@ impl Report<'_> {
         }
         if self.args.tree {
             let lines = self.lines(samples);
-            let node = |line: &Line| {
+            let node = |line: &CallLine| {
                 let mut node = frame(&line.name, line.exclusive, line.inclusive);
                 if let Some(node) = node.as_object_mut() {
                     node.insert("depth".to_owned(), line.depth.into());
@@ -325,7 +325,7 @@ impl Report<'_> {
     /// Returns the functions whose shares differ, the largest change first.
     fn changes<'n>(&self, samples: &'n Samples, old: &'n Old<'_>) -> Vec<Change<'n>> {
         let mut changes = self.tree.difference(samples.names(), &old.tree, old.samples.names());
-        if let By::Inclusive = self.args.by {
+        if let ReportOrder::Inclusive = self.args.by {
             let size = |change: &Change<'_>| (change.inclusive[1] - change.inclusive[0]).abs();
             changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
         }
@@ -347,14 +347,14 @@ impl Report<'_> {
             return writeln!(out, "\nAll shares are equal");
         }
         let kind = match self.args.by {
-            By::Exclusive => "EXCLUSIVE",
-            By::Inclusive => "INCLUSIVE",
+            ReportOrder::Exclusive => "EXCLUSIVE",
+            ReportOrder::Inclusive => "INCLUSIVE",
         };
         writeln!(out, "\n{:>9} {:>9} {:>9}  FUNCTION, BY {kind} SHARE", "BEFORE", "AFTER", "CHANGE")?;
         for change in changes.iter().take(self.args.top) {
             let [before, after] = match self.args.by {
-                By::Exclusive => change.exclusive,
-                By::Inclusive => change.inclusive,
+                ReportOrder::Exclusive => change.exclusive,
+                ReportOrder::Inclusive => change.inclusive,
             };
             let (difference, name) = (after - before, printable_name(change.name));
             let line = format!("{before:>7.2} % {after:>7.2} % {difference:>+7.2} %  {name}");
@@ -406,7 +406,7 @@ impl Report<'_> {
     }
 
     /// Returns the lines of the tree, and whether there are more.
-    fn lines(&self, samples: &Samples) -> (Vec<Line>, bool) {
+    fn lines(&self, samples: &Samples) -> (Vec<CallLine>, bool) {
         // Deeper than any terminal is wide.
         const MAX_INDENT: usize = 60;
         let limit = self.args.top.saturating_mul(5);
@@ -425,7 +425,7 @@ impl Report<'_> {
             }
             let name = samples.names().text(entry.frame).to_owned();
             let (exclusive, inclusive) = (entry.exclusive, entry.inclusive);
-            lines.push(Line { depth, indent, is_branch, name, exclusive, inclusive });
+            lines.push(CallLine { depth, indent, is_branch, name, exclusive, inclusive });
             let children = visible(node);
             let forks = children.len() > 1;
             let indent = if forks { indent.saturating_add(2).min(MAX_INDENT) } else { indent };

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         recorded.rundown.finish(stacks);
         Some(recorded.rundown)
     });
-    let mut watch = Watch::default();
+    let mut watch = StackWatch::default();
     loop {
         let began = Instant::now();
         let sample = |with_rundown| sampler.sample(with_rundown).map_err(|failure| watch.explain(failure));
@@ -117,12 +117,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 /// `--watch`, from the first stacks on.
 #[derive(Debug, Default)]
-struct Watch {
+struct StackWatch {
     /// Receives the first signal.
     signal: Option<Receiver<()>>,
 }
 
-impl Watch {
+impl StackWatch {
     /// Begins, if this is wanted. Before that, a signal ends the tool; from then on, only a second one.
     fn begin(&mut self, args: &Args) -> Result<(), Failure> {
         if args.watch && self.signal.is_none() {

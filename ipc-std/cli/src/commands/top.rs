@@ -20,7 +20,7 @@ use crate::output::failure::Failure;
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
 use crate::output::printable::json_line;
-use crate::output::scroll::Request;
+use crate::output::screen_table::Request;
 use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
 use crate::process::connection_args::ConnectionArgs;
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     threads: bool,
     /// Sort the functions by this share
     #[arg(long, value_name = "SHARE", default_value = "self")]
-    by: By,
+    by: TopOrder,
     /// Count all samples, not only those of threads in managed code
     #[arg(long)]
     wall: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum By {
+enum TopOrder {
     #[value(name = "self", alias = "exclusive")]
     Own,
     #[value(alias = "inclusive")]
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let stopper = session.stopper();
     let view = View {
         threads: args.threads,
-        by_total: args.by == By::Total,
+        by_total: args.by == TopOrder::Total,
         wall: args.wall,
         since_start: args.since_start,
         short: args.short,
@@ -279,7 +279,7 @@ impl Loop<'_> {
             "{}, {} lost\n{}",
             view::rates(view.activity(period)).join(", "),
             self.lost(period, view),
-            view.header()
+            view.heading(usize::MAX)
         )?;
         writeln!(out, " ({})", view.basis())?;
         rows.iter().try_for_each(|row| writeln!(out, "{}", view::row_line(row, usize::MAX)))?;

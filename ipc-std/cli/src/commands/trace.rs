@@ -21,7 +21,7 @@ use crate::recording::progress::Progress;
 use crate::recording::record::record;
 use crate::recording::session::{self, LiveSession};
 use crate::recording::session_failure;
-use crate::recording::summary::Summary;
+use crate::recording::summary::RecordingSummary;
 
 /// Record the events of a process to a .nettrace file
 #[derive(Debug, clap::Args)]
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     progress.finish();
     let is_complete = session.is_complete() && recorded.is_ok();
-    let summary = Summary::new(&output, started.elapsed());
+    let summary = RecordingSummary::new(&output, started.elapsed());
     report(&summary, &session, &output, is_complete, globals)?;
     if let Some(warning) = summary.warning(plan.buffer_mb) {
         globals.note(&warning);
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 /// Reports what the file contains.
 fn report(
-    summary: &Summary<'_>,
+    summary: &RecordingSummary<'_>,
     session: &TraceSession,
     output: &TraceOutput,
     is_complete: bool,

@@ -13,31 +13,31 @@ use crate::output::printable::{json_line, not_a_number, printable_name};
 
 /// How samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum LineFormat {
     Text,
     Json,
     Csv,
 }
 
 /// Writes samples as lines.
-pub(crate) struct Lines<W: Write> {
-    style: Style,
+pub(crate) struct SampleLines<W: Write> {
+    style: LineFormat,
     out: W,
     /// Whether lines of text and CSV state their process.
     shows_process: bool,
     has_header: bool,
 }
 
-impl<W: Write> Lines<W> {
-    pub(crate) const fn new(style: Style, out: W, shows_process: bool) -> Self {
+impl<W: Write> SampleLines<W> {
+    pub(crate) const fn new(style: LineFormat, out: W, shows_process: bool) -> Self {
         Self { style, out, shows_process, has_header: false }
     }
 
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) -> io::Result<()> {
         match self.style {
-            Style::Json => writeln!(self.out, "{}", json_line(&to_json(process, sample))),
-            Style::Text => writeln!(self.out, "{}", text(self.shows_process.then_some(process), sample)),
-            Style::Csv => {
+            LineFormat::Json => writeln!(self.out, "{}", json_line(&to_json(process, sample))),
+            LineFormat::Text => writeln!(self.out, "{}", text(self.shows_process.then_some(process), sample)),
+            LineFormat::Csv => {
                 if !core::mem::replace(&mut self.has_header, true) {
                     self.record(
                         ["Timestamp", "Provider", "Counter Name", "Counter Type", "Mean/Increment"],

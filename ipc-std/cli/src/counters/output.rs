@@ -14,19 +14,19 @@ use nettrace_analysis::counters::OwnedSample;
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::feed::{OwnedInstrument, Process};
-use super::lines::Lines;
+use super::lines::SampleLines;
 use super::otlp::Batch;
 use super::prometheus::Exposition;
 use super::table::Table;
 use crate::output::failure::Failure;
 use crate::output::full_screen::FullScreen;
 use crate::output::printable::json_line;
-use crate::output::scroll;
+use crate::output::screen_table;
 use crate::output::threads::{lock, spawn};
 
 /// Where samples go.
 pub(crate) enum Output {
-    Lines(Lines<BufWriter<File>>),
+    SampleLines(SampleLines<BufWriter<File>>),
     Table(Box<Table>, FullScreen),
     Otlp(Box<Batch>, BufWriter<File>),
     Prometheus(Arc<Mutex<Exposition>>, Prometheus),
@@ -45,7 +45,7 @@ pub(crate) enum Prometheus {
 impl Output {
     pub(crate) fn instrument(&mut self, instrument: OwnedInstrument) {
         match self {
-            Self::Lines(_) | Self::Table(..) => {}
+            Self::SampleLines(_) | Self::Table(..) => {}
             Self::Otlp(batch, _) => batch.describe(instrument),
             Self::Prometheus(exposition, _) => lock(exposition).describe(instrument),
         }
@@ -53,7 +53,7 @@ impl Output {
 
     pub(crate) fn sample(&mut self, process: &Process, sample: &OwnedSample) -> io::Result<()> {
         match self {
-            Self::Lines(lines) => lines.add(process, sample),
+            Self::SampleLines(lines) => lines.add(process, sample),
             Self::Table(table, _) => {
                 table.add(process, sample);
                 Ok(())
@@ -107,7 +107,7 @@ impl Output {
         match self {
             Self::Table(table, screen) => {
                 while let Some(key) = screen.next_key()? {
-                    if table.key(key) == scroll::Request::Quit {
+                    if table.key(key) == screen_table::Request::Quit {
                         return Ok(true);
                     }
                 }
@@ -120,7 +120,7 @@ impl Output {
     /// Writes the samples of an interval after its end.
     pub(crate) fn tick(&mut self) -> io::Result<()> {
         match self {
-            Self::Lines(_) | Self::Prometheus(_, Prometheus::Stdout(_) | Prometheus::Served) => Ok(()),
+            Self::SampleLines(_) | Self::Prometheus(_, Prometheus::Stdout(_) | Prometheus::Served) => Ok(()),
             Self::Table(table, screen) => {
                 let (width, height) = screen.size();
                 screen.draw(&table.lines(width, height))
@@ -136,7 +136,7 @@ impl Output {
     /// Writes the samples that are not written yet, if each is written at once.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Lines(lines) => lines.flush(),
+            Self::SampleLines(lines) => lines.flush(),
             _ => Ok(()),
         }
     }
@@ -147,7 +147,7 @@ impl Output {
             self.tick()?;
         }
         match self {
-            Self::Lines(lines) => lines.flush(),
+            Self::SampleLines(lines) => lines.flush(),
             Self::Prometheus(exposition, Prometheus::Stdout(out)) => {
                 let text = lock(exposition).text();
                 out.write_all(text.as_bytes())?;

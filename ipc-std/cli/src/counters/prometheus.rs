@@ -25,12 +25,12 @@ pub(crate) struct Exposition {
 /// The series of a process.
 #[derive(Default)]
 struct ProcessSeries {
-    series: BTreeMap<Key, Series>,
+    series: BTreeMap<SeriesKey, Series>,
     size: usize,
 }
 
 /// The provider, the name, the tags, the version of the provider, whether it is a meter, and the instrument.
-type Key = (String, String, String, String, bool, Option<u32>);
+type SeriesKey = (String, String, String, String, bool, Option<u32>);
 
 /// The last sample of a series, and the sums since the start of the tool.
 struct Series {
@@ -67,7 +67,7 @@ impl Series {
     }
 }
 
-fn key(sample: &OwnedSample) -> Key {
+fn key(sample: &OwnedSample) -> SeriesKey {
     let OwnedSample { provider, name, tag_text, provider_version, instrument_id, .. } = sample;
     let texts = [provider, name, tag_text, provider_version];
     let [provider, name, tags, version] = texts.map(String::clone);
@@ -88,7 +88,7 @@ fn size(sample: &OwnedSample) -> usize {
     // The key has these, too.
     let names = [provider, provider_version, name, tag_text].map(String::len);
     let names = names.into_iter().fold(0_usize, usize::saturating_add).saturating_mul(2);
-    [display_name.len(), unit.len(), numbers.saturating_mul(NUMBER), size_of::<(Key, Series)>(), ENTRY]
+    [display_name.len(), unit.len(), numbers.saturating_mul(NUMBER), size_of::<(SeriesKey, Series)>(), ENTRY]
         .into_iter()
         .fold(names, usize::saturating_add)
 }
@@ -149,7 +149,8 @@ impl Exposition {
         let first = (meter.clone(), name.clone(), String::new(), String::new(), false, None);
         let of_name = own.series.range(first..).map(|(key, _)| key);
         let of_name = of_name.take_while(|(provider, counter, ..)| provider == meter && counter == name);
-        let ended: Vec<Key> = of_name.filter(|(.., is_meter, of)| *is_meter && of == id).cloned().collect();
+        let ended: Vec<SeriesKey> =
+            of_name.filter(|(.., is_meter, of)| *is_meter && of == id).cloned().collect();
         for key in ended {
             if let Some(series) = own.series.remove(&key) {
                 let removed = size(&series.sample);

@@ -8,26 +8,26 @@ use unicode_width::UnicodeWidthStr;
 use super::distribution::distribution;
 use super::feed::{OwnedInstrument, Process};
 use super::units::{plain, with_unit};
-use crate::output::columns::{aligned_right, cut_end, cut_middle, padded};
+use crate::output::columns::{aligned_right, cut_middle};
 use crate::output::full_screen::{Line, Style};
 use crate::output::printable::{printable, printable_name};
-use crate::output::scroll::{Request, Scroll};
+use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
 
 /// The rows of the table, and what the keys have selected.
 #[derive(Default)]
 pub(crate) struct Table {
-    rows: BTreeMap<Key, Row>,
+    rows: BTreeMap<RowKey, Row>,
     shows_process: bool,
     sort: Sort,
     filter: String,
     is_typing: bool,
-    scroll: Scroll,
+    table: ScreenTable,
     note: String,
     dropped: u64,
 }
 
 /// Process, provider, name and tags, system and instrument.
-type Key = (Process, String, String, String, System, u32);
+type RowKey = (Process, String, String, String, System, u32);
 
 struct Row {
     unit: String,
@@ -49,8 +49,6 @@ enum Sort {
 const MAX_ROWS: usize = 5_000;
 /// The samples of a row at most: a minute of an interval of a second.
 const MAX_HISTORY: usize = 60;
-/// The lines that are not rows: title, header and keys.
-const OTHER_LINES: usize = 3;
 /// The width of a number, and of both with a space between.
 const NUMBER: usize = 14;
 const NUMBERS: usize = 29;
@@ -66,7 +64,7 @@ impl Table {
 
     /// Takes a sample, unless the table is paused.
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) {
-        if self.scroll.is_paused {
+        if self.table.is_paused {
             return;
         }
         let id = sample.instrument_id.unwrap_or_default();
@@ -110,7 +108,7 @@ impl Table {
     /// Handles a key.
     pub(crate) fn key(&mut self, key: KeyEvent) -> Request {
         let Self { is_typing, filter, sort, .. } = self;
-        self.scroll.key(key, |scroll, code| {
+        self.table.key(key, |table, code| {
             match code {
                 _ if *is_typing => {
                     match code {
@@ -123,7 +121,7 @@ impl Table {
                         KeyCode::Char(c) => filter.push(c),
                         _ => {}
                     }
-                    scroll.skip = 0;
+                    table.skip = 0;
                 }
                 KeyCode::Char('/') => *is_typing = true,
                 KeyCode::Char('s') => {
@@ -174,31 +172,31 @@ impl Table {
             Sort::Value => rows.sort_by(by(Row::value)),
             Sort::Rate => rows.sort_by(by(Row::rate)),
         }
-        let space = height.saturating_sub(OTHER_LINES);
-        let skip = self.scroll.skip(rows.len(), space.max(1));
         let spark = (width / 5).min(MAX_HISTORY);
+        let columns = [Column::Rest(8), Column::Right(NUMBERS), Column::Left(spark)];
+        let columns = Columns { gap: 1, columns: &columns };
         let name_width = width.saturating_sub(spark).saturating_sub(NUMBERS).saturating_sub(2).max(8);
-        let line = |name: &str, numbers: &str, spark: &str| {
-            let name = padded(&cut_middle(name, name_width), name_width);
-            cut_end(&format!("{name} {} {spark}", aligned_right(numbers, NUMBERS)), width)
-        };
         let numbers = format!("{:>NUMBER$} {:>NUMBER$}", "VALUE", "RATE");
-        let mut lines = vec![(Style::Bold, line(&self.title(rows.len()), "", ""))];
-        lines.push((Style::Reverse, line("COUNTER", &numbers, "LAST MINUTE")));
-        for ((name, short), row) in rows.into_iter().skip(skip).take(space) {
-            let name = if name.width() > name_width { short } else { name };
-            lines.push((Style::Plain, line(&name, &row.numbers(), &sparkline(&row.history, spark))));
-        }
-        let last = if self.is_typing {
+        let footer = if self.is_typing {
             format!("filter: {}_", printable(&self.filter))
         } else if self.note.is_empty() {
             "q quit  p pause  / filter  s sort  ↑↓ scroll  histograms: p50 p95 p99, n".to_owned()
         } else {
             self.note.clone()
         };
-        lines.push((Style::Dim, cut_end(&last, width)));
-        lines.truncate(height);
-        lines
+        let frame = TableFrame {
+            head: vec![(Style::Bold, columns.row(&[&self.title(rows.len()), "", ""], width))],
+            heading: columns.heading(&["COUNTER", &numbers, "LAST MINUTE"], width),
+            footer: Footer::AfterRows(footer),
+        };
+        self.table.lines((width, height), frame, rows.len(), |skip, room| {
+            let shown = rows.iter().skip(skip).take(room);
+            let line = |((name, short), row): &((String, String), &Row)| {
+                let name = if name.width() > name_width { short } else { name };
+                columns.row(&[name, &row.numbers(), &sparkline(&row.history, spark)], width)
+            };
+            shown.map(line).collect()
+        })
     }
 
     fn title(&self, shown: usize) -> String {
@@ -217,7 +215,7 @@ impl Table {
         if self.dropped > 0 {
             title.push_str(", more are not shown");
         }
-        if self.scroll.is_paused {
+        if self.table.is_paused {
             title.push_str(", paused");
         }
         title
@@ -291,6 +289,9 @@ mod tests {
     use super::*;
     use crate::counters::feed::{Report, last_recorded, read_file};
 
+    /// The lines that are not rows: title, heading and keys.
+    const OTHER_LINES: usize = 3;
+
     #[test]
     fn bars() {
         let bars = |numbers: &[f64], width| sparkline(&numbers.iter().copied().collect(), width);
@@ -349,7 +350,7 @@ mod tests {
             assert_eq!(key(code), Request::Redraw, "{code:?}");
         }
         assert_eq!(key(KeyCode::Char('q')), Request::Quit);
-        assert!(table.scroll.is_paused && table.filter == "q" && table.sort == Sort::Value);
+        assert!(table.table.is_paused && table.filter == "q" && table.sort == Sort::Value);
         for (width, height) in [(0, 0), (1, 1), (80, 24), (200, 3)] {
             let lines = table.lines(width, height);
             assert!(lines.len() <= height && lines.iter().all(|(_, line)| line.width() <= width));

@@ -41,7 +41,7 @@ fn fold_case(text: impl Iterator<Item = char>) -> String {
 
 /// A condition: `FIELD OP VALUE`.
 #[derive(Debug, Clone)]
-pub(crate) struct Condition {
+pub(crate) struct FieldCondition {
     field: String,
     /// `None` is `~`: whether the field contains the value.
     comparison: Option<Comparison>,
@@ -52,7 +52,7 @@ pub(crate) struct Condition {
     number: Option<f64>,
 }
 
-impl Condition {
+impl FieldCondition {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let at = text.find(['=', '!', '<', '>', '~']).unwrap_or(text.len());
         let (field, rest) = text.split_at(at);
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn holds(condition: &str, value: Value<'_>) -> bool {
-        let condition = Condition::parse(condition).unwrap();
+        let condition = FieldCondition::parse(condition).unwrap();
         assert_eq!(condition.field, "a");
         condition.accepts(value)
     }
@@ -186,10 +186,10 @@ mod tests {
             assert_eq!(holds(condition, value), expected, "{condition} {value:?}");
         }
         for condition in ["", "a", "=5", " = 5", "a ! 5", "a 5"] {
-            assert!(Condition::parse(condition).is_err(), "{condition}");
+            assert!(FieldCondition::parse(condition).is_err(), "{condition}");
         }
         for condition in ["a >", "a <", "a >= abc", "a <=0xyz", "a < nan"] {
-            let message = Condition::parse(condition).unwrap_err();
+            let message = FieldCondition::parse(condition).unwrap_err();
             assert!(
                 message.contains(" needs a number, or a text or time in quotes"),
                 "{condition} {message}"

@@ -17,7 +17,7 @@ pub(crate) struct Lines {
     pub(crate) bytes: Vec<u8>,
     json: bool,
     /// The keys of the open objects, so that no object gets two of the same name.
-    keys: Vec<Key>,
+    keys: Vec<ObjectKey>,
     /// An index of `keys` for objects that have more than [`FEW`]: by the object's first key, and the name.
     many: HashMap<(usize, Vec<u8>), usize>,
     /// The open objects and arrays.
@@ -30,7 +30,7 @@ pub(crate) struct Lines {
 
 /// A key in the buffer.
 #[derive(Debug)]
-struct Key {
+struct ObjectKey {
     place: Range<usize>,
     /// The suffix for the next key of the same name.
     next_suffix: u32,
@@ -403,7 +403,7 @@ impl Lines {
                 key.next_suffix = suffix;
             }
         }
-        self.keys.push(Key { place: start..self.bytes.len(), next_suffix: 2 });
+        self.keys.push(ObjectKey { place: start..self.bytes.len(), next_suffix: 2 });
         let last = self.keys.len().saturating_sub(1);
         // The first key beyond the limit also adds those before it.
         let added = match last.saturating_sub(first) {
@@ -424,7 +424,8 @@ impl Lines {
         if self.keys.len().saturating_sub(first) > FEW {
             return self.many.get(&(first, new.to_vec())).copied();
         }
-        let same = |key: &Key| key.place.len() == new.len() && self.bytes.get(key.place.clone()) == Some(new);
+        let same =
+            |key: &ObjectKey| key.place.len() == new.len() && self.bytes.get(key.place.clone()) == Some(new);
         self.keys.get(first..)?.iter().position(same)?.checked_add(first)
     }
 

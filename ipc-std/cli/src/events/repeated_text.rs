@@ -15,7 +15,7 @@ struct DescriptionText {
     provider: Name,
     name: Name,
     /// The other parts of a description that are in its text.
-    numbers: Numbers,
+    numbers: EventNumbers,
     text: Vec<u8>,
     is_cut: bool,
 }
@@ -28,7 +28,7 @@ struct Name {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Numbers {
+struct EventNumbers {
     event_id: u32,
     version: u32,
     level: u32,
@@ -47,7 +47,7 @@ impl DescriptionTexts {
     /// Returns the text of a description, and whether a part of the description is not in it.
     pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Option<(&[u8], bool)> {
         let text = self.places.get(place(metadata.id, Self::PLACES))?.as_ref()?;
-        let is_same = text.numbers == Numbers::of(metadata)
+        let is_same = text.numbers == EventNumbers::of(metadata)
             && text.name.is(metadata.name)
             && text.provider.is(metadata.provider);
         is_same.then_some((&text.text, text.is_cut))
@@ -59,14 +59,14 @@ impl DescriptionTexts {
         *place = Some(DescriptionText {
             provider: Name::of(metadata.provider),
             name: Name::of(metadata.name),
-            numbers: Numbers::of(metadata),
+            numbers: EventNumbers::of(metadata),
             text: text.to_vec(),
             is_cut,
         });
     }
 }
 
-impl Numbers {
+impl EventNumbers {
     const fn of(metadata: &Metadata<'_>) -> Self {
         let Metadata { event_id, version, level, opcode, keywords, .. } = *metadata;
         Self { event_id, version, level, opcode, keywords }

@@ -10,7 +10,7 @@ use crate::output::printable::{json_line, printable_name};
 
 /// The values of a field of events, counted.
 #[derive(Debug)]
-pub(crate) struct Summary {
+pub(crate) struct EventSummary {
     field: String,
     kind: Kind,
     /// Events without the field, or without a number in it.
@@ -36,7 +36,7 @@ const MAX_VALUES: usize = 100_000;
 /// The length of the longest bar.
 const BAR: usize = 50;
 
-impl Summary {
+impl EventSummary {
     /// Returns the number of events by the value of a field.
     pub(crate) fn counts(field: &str) -> Self {
         Self::new(field, Kind::Counts(BTreeMap::new()))

@@ -23,10 +23,10 @@ pub(crate) struct AtomicOutput {
     name: String,
     bytes: u64,
     is_closed: bool,
-    target: Target,
+    target: Destination,
 }
 
-enum Target {
+enum Destination {
     /// A temporary file, its final path, and whether it can replace a file there.
     File(NamedTempFile, PathBuf, bool),
     /// Standard output, a pipe, or a device.
@@ -45,7 +45,12 @@ impl AtomicOutput {
     pub(crate) fn open(path: &Path, overwrite: &OverwriteArgs) -> Result<Self, Failure> {
         let name = stdout::name(path).into_owned();
         if is_stdout(path) {
-            return Ok(Self { name, bytes: 0, is_closed: false, target: Target::Stream(binary_stdout()?) });
+            return Ok(Self {
+                name,
+                bytes: 0,
+                is_closed: false,
+                target: Destination::Stream(binary_stdout()?),
+            });
         }
         overwrite.check(path)?;
         // Before the file exists, so that no signal leaves it.
@@ -58,15 +63,15 @@ impl AtomicOutput {
                 false
             }
         })?;
-        let target = Target::open(path, overwrite.overwrite, &temporary);
+        let target = Destination::open(path, overwrite.overwrite, &temporary);
         let target = target.map_err(|e| cannot_write(&name, &e))?;
         Ok(Self { name, bytes: 0, is_closed: false, target })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let file = match &mut self.target {
-            Target::File(file, ..) => file.as_file_mut(),
-            Target::Stream(file) => file,
+            Destination::File(file, ..) => file.as_file_mut(),
+            Destination::Stream(file) => file,
         };
         self.bytes = self.bytes.saturating_add(to_u64(bytes.len()));
         match file.write_all(bytes) {
@@ -83,7 +88,7 @@ impl AtomicOutput {
 
     /// Gives the complete file its name. Returns its length.
     pub(crate) fn persist(self) -> Result<u64, Failure> {
-        if let Target::File(file, path, overwrite) = self.target {
+        if let Destination::File(file, path, overwrite) = self.target {
             let persisted = if overwrite { file.persist(&path) } else { file.persist_noclobber(&path) };
             persisted.map_err(|e| match e.error.kind() {
                 ErrorKind::AlreadyExists => already_exists(&path),
@@ -94,7 +99,7 @@ impl AtomicOutput {
     }
 }
 
-impl Target {
+impl Destination {
     /// Opens the file. The path of a temporary file is stored while a signal waits for it.
     fn open(path: &Path, overwrite: bool, temporary: &Mutex<Option<PathBuf>>) -> io::Result<Self> {
         let permissions = match fs::metadata(path) {

@@ -237,7 +237,8 @@ pub(crate) fn report_usage(e: &clap::Error) -> ExitCode {
         _ => failure,
     };
     // Clap returns no options with an error, so that --json is searched for.
-    failure.report(&Globals { json: std::env::args_os().any(|arg| arg == "--json") })
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    failure.report(&Globals { json, cli: clap::Command::default })
 }
 
 /// Joins lines into one.

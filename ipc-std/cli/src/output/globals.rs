@@ -9,6 +9,9 @@ pub(crate) struct Globals {
     /// Write JSON, one object per line, including errors
     #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
+    /// Returns the description of all commands.
+    #[arg(skip = clap::Command::default as fn() -> clap::Command)]
+    pub(crate) cli: fn() -> clap::Command,
 }
 
 impl Globals {

@@ -29,14 +29,14 @@ pub(crate) fn rows_to_stdout<const N: usize>(
 
 /// Writes rows one by one.
 struct Rows<'o> {
-    output: Format<'o>,
+    output: RowWriter<'o>,
     has_header: bool,
     is_live: bool,
     /// The first error; nothing is written after it.
     written: io::Result<()>,
 }
 
-enum Format<'o> {
+enum RowWriter<'o> {
     Json(&'o mut dyn Write),
     Csv(Box<csv::Writer<&'o mut dyn Write>>),
 }
@@ -44,9 +44,9 @@ enum Format<'o> {
 impl<'o> Rows<'o> {
     fn new(output: &'o mut dyn Write, is_csv: bool, is_live: bool) -> Self {
         let output = if is_csv {
-            Format::Csv(Box::new(csv::Writer::from_writer(output)))
+            RowWriter::Csv(Box::new(csv::Writer::from_writer(output)))
         } else {
-            Format::Json(output)
+            RowWriter::Json(output)
         };
         Self { output, has_header: false, is_live, written: Ok(()) }
     }
@@ -70,19 +70,19 @@ impl<'o> Rows<'o> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.output {
-            Format::Json(out) => out.flush(),
-            Format::Csv(csv) => csv.flush(),
+            RowWriter::Json(out) => out.flush(),
+            RowWriter::Csv(csv) => csv.flush(),
         }
     }
 
     fn write<const N: usize>(&mut self, row: Row<N>) -> io::Result<()> {
         match &mut self.output {
-            Format::Json(out) => {
+            RowWriter::Json(out) => {
                 let object: Map<String, Value> =
                     row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
                 writeln!(out, "{}", json_line(&Value::Object(object)))
             }
-            Format::Csv(csv) => {
+            RowWriter::Csv(csv) => {
                 if !core::mem::replace(&mut self.has_header, true) {
                     csv.write_record(row.each_ref().map(|(name, _)| *name))?;
                 }

@@ -170,9 +170,9 @@ impl AnalysisInput<'_> {
         if !needs.stacks {
             trace = trace.without_stacks();
         }
-        let mut recorded = Recorded { trace, take, is_done: false, events: 0, progress };
+        let mut recorded = AnalysedEvents { trace, take, is_done: false, events: 0, progress };
         let (end, read) = session::read_events(&mut recorded);
-        let Recorded { trace, events, progress, .. } = recorded;
+        let AnalysedEvents { trace, events, progress, .. } = recorded;
         progress.inspect(Progress::finish);
         // The recording is over: a signal ends the tool.
         signals::handle(|_| false)?;
@@ -192,7 +192,7 @@ impl AnalysisInput<'_> {
 }
 
 /// The events of a process that is recorded.
-struct Recorded<T> {
+struct AnalysedEvents<T> {
     trace: TraceReader<TraceSession>,
     take: T,
     /// Whether `take` wants no more events.
@@ -201,7 +201,7 @@ struct Recorded<T> {
     progress: Option<Progress>,
 }
 
-impl<T: FnMut(&TraceEvent<'_>) -> ControlFlow<()>> LiveEvents for Recorded<T> {
+impl<T: FnMut(&TraceEvent<'_>) -> ControlFlow<()>> LiveEvents for AnalysedEvents<T> {
     fn advance(&mut self) -> io::Result<Option<End>> {
         let Self { trace, take, is_done, events, progress } = self;
         match trace.next_event()? {

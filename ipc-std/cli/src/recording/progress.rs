@@ -15,11 +15,11 @@ use crate::output::narrow_terminal;
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
-    counts: Arc<Counts>,
+    counts: Arc<ReceivedCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ReceivedCounts {
     bytes: AtomicU64,
     events: AtomicU64,
     lost: AtomicU64,
@@ -31,7 +31,7 @@ impl Progress {
 
     /// Starts to draw. `stopping` becomes `true` when the runtime is asked to end the trace.
     pub(crate) fn start(started: Instant, duration: Option<Duration>, stopping: Arc<AtomicBool>) -> Self {
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(ReceivedCounts::default());
         let bar = ProgressBar::with_draw_target(None, narrow_terminal::stderr());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {state}") {
             let counts = Arc::clone(&counts);
@@ -61,7 +61,7 @@ impl Progress {
 /// Writes `Recording: 28 kB, 163 events, 1 s of 4 s. Press Ctrl-C to stop`.
 fn write_state(
     line: &mut dyn Write,
-    counts: &Counts,
+    counts: &ReceivedCounts,
     elapsed: Duration,
     duration: Option<Duration>,
     stopping: bool,
@@ -104,8 +104,11 @@ mod tests {
 
     #[test]
     fn each_state() {
-        let counts =
-            Counts { bytes: AtomicU64::new(28_672), events: AtomicU64::new(1_633), lost: AtomicU64::new(0) };
+        let counts = ReceivedCounts {
+            bytes: AtomicU64::new(28_672),
+            events: AtomicU64::new(1_633),
+            lost: AtomicU64::new(0),
+        };
         let state = |elapsed, duration: Option<u64>, stopping| {
             let mut line = String::new();
             let duration = duration.map(Duration::from_secs);

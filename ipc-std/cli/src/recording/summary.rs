@@ -9,12 +9,12 @@ use super::output::TraceOutput;
 
 /// What a recording contains.
 #[derive(Debug)]
-pub(crate) struct Summary<'o> {
+pub(crate) struct RecordingSummary<'o> {
     output: &'o TraceOutput,
     elapsed: Duration,
 }
 
-impl<'o> Summary<'o> {
+impl<'o> RecordingSummary<'o> {
     pub(crate) const fn new(output: &'o TraceOutput, elapsed: Duration) -> Self {
         Self { output, elapsed }
     }
@@ -44,7 +44,7 @@ impl<'o> Summary<'o> {
 }
 
 /// `Wrote 1.3 MB (5.0 s, 16,531 events, 0 lost) to FILE`.
-impl fmt::Display for Summary<'_> {
+impl fmt::Display for RecordingSummary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { output, elapsed } = self;
         write!(f, "Wrote {} ({:.1} s", DecimalBytes(output.bytes()), elapsed.as_secs_f64())?;

@@ -1,26 +1,23 @@
 //! Files with the stacks of a trace, for people and for other tools: what `flame` writes.
-use core::fmt::{self, Write as _};
+use core::str::FromStr;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::DecimalBytes;
-use inferno::{differential, flamegraph};
 use nettrace::TraceEvent;
-use nettrace_analysis::call_tree::{CallTree, NodeId};
-use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
+use nettrace_analysis::formats::{TimeProfile, Timeline};
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::json;
 
 use super::clock_args::{self, ClockArgs};
-use super::flame_page::{self, Recording, has_weights};
-use super::stack_names::STACK_LIMIT;
+use super::flame_page::{Recording, has_weights};
+use super::output::{AddedUp, Clocks, InTime, StacksOutput, Writer};
+use super::outputs;
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
-use crate::output::printable::printable_name;
 use crate::output::stdout;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
@@ -32,7 +29,7 @@ pub(crate) struct StacksFileArgs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Format of the output [default: by the suffix of its name]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = Format::parser())]
     format: Option<Format>,
     /// Show how the shares differ from those in OLD: svg, html and folded
     #[arg(long, value_name = "OLD")]
@@ -44,59 +41,37 @@ pub(crate) struct StacksFileArgs {
     clock: ClockArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// .svg: a flame graph for a browser, with zoom and search
-    Svg,
-    /// .html: one page for a browser, with zoom, search, and a choice of clocks and threads
-    Html,
-    /// .folded: a stack a line, for flamegraph.pl and inferno
-    Folded,
-    /// .speedscope.json: for www.speedscope.app, by thread; in the order of time with --thread-time and --contention
-    Speedscope,
-    /// The same, always with stacks that are added up
-    SpeedscopeSampled,
-    /// .chromium.json: trace events for ui.perfetto.dev and Chromium, of --thread-time (the default) or --contention
-    Chromium,
-    /// .firefox.json: for profiler.firefox.com, in the order of time
-    Firefox,
-    /// .pb.gz: for pprof, with the thread of each stack as labels
-    Pprof,
+/// A value of `--format`.
+#[derive(Debug, Clone, Copy)]
+struct Format(&'static StacksOutput);
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = outputs::ALL.iter().find(|output| output.name == name);
+        found.map(|output| Self(output)).ok_or_else(|| format!("{name} is no format"))
+    }
 }
 
 impl Format {
-    /// Returns the clocks that a file has: a page has several.
-    fn clocks(self, clock: &Clock) -> Vec<Clock> {
-        if self == Self::Html { flame_page::clocks(clock) } else { vec![clock.clone()] }
+    /// Returns the parser of the option, which knows the formats for the help.
+    fn parser() -> impl TypedValueParser<Value = Self> {
+        let values = outputs::ALL.iter().map(|output| PossibleValue::new(output.name).help(output.help));
+        PossibleValuesParser::new(values).try_map(|name| name.parse::<Self>())
     }
 
     /// Returns the format that the name of a file states.
     fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.to_string_lossy();
-        let formats = [
-            (".svg", Self::Svg),
-            (".html", Self::Html),
-            (".folded", Self::Folded),
-            (".speedscope.json", Self::Speedscope),
-            (".chromium.json", Self::Chromium),
-            (".firefox.json", Self::Firefox),
-            (".pb.gz", Self::Pprof),
-        ];
-        let found = formats.into_iter().find(|(suffix, _)| name.ends_with(suffix));
-        found.map(|(_, format)| format).ok_or_else(|| {
-            let suffixes = formats.map(|(suffix, _)| suffix).join(", ");
-            Failure::new(Kind::Usage, format!("the name of {} states no format", path.display()))
-                .with_hint(format!("choose --format, or a name that ends with one of {suffixes}"))
+        let is_suffix = |output: &&&StacksOutput| output.suffix.is_some_and(|suffix| name.ends_with(suffix));
+        let found = outputs::ALL.iter().find(is_suffix);
+        found.map(|output| Self(output)).ok_or_else(|| {
+            let suffixes: Vec<_> = outputs::ALL.iter().filter_map(|output| output.suffix).collect();
+            Failure::new(Kind::Usage, format!("the name of {} states no format", path.display())).with_hint(
+                format!("choose --format, or a name that ends with one of {}", suffixes.join(", ")),
+            )
         })
-    }
-
-    /// Returns whether a file has the stacks of a clock in the order of time.
-    fn is_in_time(self, clock: &Clock) -> bool {
-        match self {
-            Self::Chromium | Self::Firefox => true,
-            Self::Speedscope => clock.unit() == Unit::Nanoseconds,
-            _ => false,
-        }
     }
 }
 
@@ -108,25 +83,29 @@ impl StacksFileArgs {
         overwrite: &'a OverwriteArgs,
         globals: &Globals,
     ) -> Result<StacksFile<'a>, Failure> {
-        let format = self.format.map_or_else(|| Format::of(&self.output), Ok)?;
+        let Format(format) = self.format.map_or_else(|| Format::of(&self.output), Ok)?;
+        let needs_times = matches!(format.clocks, Clocks::Times);
         let clock = match self.clock.clock()?.0 {
-            Clock::Cpu if self.clock.is_default() && format == Format::Chromium => Clock::SampledTime,
+            Clock::Cpu if self.clock.is_default() && needs_times => Clock::SampledTime,
             // The rule of `dotnet-trace convert`, which writes such files, differs from that of `dotnet-trace report`.
             Clock::ThreadTime if format.is_in_time(&Clock::ThreadTime) => Clock::SampledTime,
             clock => clock,
         };
-        if format == Format::Chromium && clock.unit() != Unit::Nanoseconds {
-            let failure =
-                Failure::new(Kind::Usage, "the format chromium shows times, and this clock has none");
+        if needs_times && clock.unit() != Unit::Nanoseconds {
+            let message = format!("the format {} shows times, and this clock has none", format.name);
+            let failure = Failure::new(Kind::Usage, message);
             return Err(failure.with_hint("choose --thread-time or --contention"));
         }
-        if self.diff.is_some() && !matches!(format, Format::Svg | Format::Html | Format::Folded) {
+        if self.diff.is_some() && !format.has_diff {
             let failure = Failure::new(Kind::Usage, "--diff does not work with this format");
-            return Err(failure.with_hint("choose svg, html or folded"));
+            let with_diff = outputs::ALL.iter().filter(|output| output.has_diff);
+            let mut names: Vec<_> = with_diff.map(|output| output.name).collect();
+            let last = names.pop().unwrap_or_default();
+            return Err(failure.with_hint(format!("choose {} or {last}", names.join(", "))));
         }
         AtomicOutput::check(&self.output, overwrite)?;
         let clocks = format.clocks(&clock);
-        let is_any_clock = format == Format::Html && self.clock.is_default();
+        let is_any_clock = matches!(format.clocks, Clocks::Several(_)) && self.clock.is_default();
         let samples = || clock_args::samples(clocks.iter().cloned(), self.short);
         let read_old = |path| -> Result<_, Failure> {
             let samples = clock_args::read_samples(samples(), path, globals)?;
@@ -155,7 +134,7 @@ impl StacksFileArgs {
 pub(crate) struct StacksFile<'a> {
     path: &'a Path,
     overwrite: &'a OverwriteArgs,
-    format: Format,
+    format: &'static StacksOutput,
     clock: Clock,
     /// Whether another clock will do for a page that shows several.
     is_any_clock: bool,
@@ -197,7 +176,7 @@ impl StacksFile<'_> {
         let Self { path, overwrite, format, mut clock, mut samples, mut old, .. } = self;
         if self.is_any_clock {
             let is_in_old = |clock: &Clock| old.as_ref().is_none_or(|(_, old)| has_weights(old, clock));
-            let found = flame_page::clocks(&clock).into_iter();
+            let found = format.clocks(&clock).into_iter();
             let found = found.filter(|clock| has_weights(&samples, clock)).find(is_in_old);
             clock = found.unwrap_or(clock);
         }
@@ -221,14 +200,20 @@ impl StacksFile<'_> {
         let old =
             old.as_mut().map(|(trace, samples)| Recording { name: trace.to_string(), samples, lost: 0 });
         let mut out = BufWriter::new(&mut file);
-        let written = match self.timeline {
-            Some(timeline) => {
+        let unix_start = self.unix_start;
+        let written = match (&format.writer, self.timeline) {
+            (Writer::InTime(write) | Writer::Either(_, write), Some(timeline)) => {
                 let profile = TimeProfile::new(new.samples, timeline);
                 let process_id = process_id.unwrap_or_default();
-                write_in_time(format, &profile, &new.name, process_id, self.unix_start, &mut out)
+                write(InTime { profile: &profile, name: &new.name, process_id, unix_start }, &mut out)
             }
-            None => write(format, new, old, &clock, self.unix_start, &mut out),
+            (Writer::AddedUp(write) | Writer::Either(write, _), _) => {
+                write(AddedUp { new, old, clock: &clock, unix_start }, &mut out)
+            }
+            // It has a timeline for each clock.
+            (Writer::InTime(_), None) => Ok(()),
         };
+        let written = written.and_then(|()| out.flush());
         drop(out);
         if let Some(failure) = file.failure {
             return Err(failure);
@@ -260,130 +245,6 @@ fn check(samples: &Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result<(),
     Err(clock_args::missing(clock, trace))
 }
 
-fn write(
-    format: Format,
-    new: &mut Recording<'_>,
-    mut old: Option<Recording<'_>>,
-    clock: &Clock,
-    unix_start: i128,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let name = new.name.clone();
-    let samples = &mut *new.samples;
-    match (format, &mut old) {
-        (Format::Html, old) => flame_page::write(new, old.as_mut(), clock, out)?,
-        (Format::Svg, old) => {
-            let mut options = flamegraph::Options::default();
-            options.title = name;
-            options.count_name = match clock.unit() {
-                Unit::Nanoseconds => "ns".to_owned(),
-                unit => unit.name().to_owned(),
-            };
-            // From the top, so that a graph of deep stacks opens with the calls that most of them have.
-            options.direction = flamegraph::Direction::Inverted;
-            // The same trace makes the same file.
-            options.deterministic = true;
-            let lines = match old {
-                Some(old) => {
-                    options.title = format!("{} compared with {}", options.title, old.name);
-                    // No call is left out: it can be wide in the other trace.
-                    differential(&drawn(old.samples, clock, 0.0), &drawn(samples, clock, 0.0))?
-                }
-                None => drawn(samples, clock, options.min_width),
-            };
-            flamegraph::from_lines(&mut options, lines.lines(), &mut *out)?;
-        }
-        (Format::Folded, Some(old)) => {
-            let lines = differential(&folded(old.samples, clock), &folded(samples, clock))?;
-            out.write_all(lines.as_bytes())?;
-        }
-        (Format::Folded, None) => {
-            let tree = CallTree::new(samples, clock, |_, weight| weight.total());
-            Text::write(out, |text| tree.write_folded(samples.names(), text))?;
-        }
-        (Format::Speedscope | Format::SpeedscopeSampled | Format::Chromium | Format::Firefox, _) => {
-            let profile = Profile::new(samples, clock, |_, weight| weight.total());
-            Text::write(out, |text| profile.write_speedscope(&name, text))?;
-        }
-        (Format::Pprof, _) => {
-            let profile = Profile::new(samples, clock, |_, weight| weight.total());
-            let mut compressed = GzEncoder::new(&mut *out, Compression::default());
-            profile.write_pprof(unix_start, |piece| compressed.write_all(piece))?;
-            compressed.finish()?;
-        }
-    }
-    out.flush()
-}
-
-fn write_in_time(
-    format: Format,
-    profile: &TimeProfile<'_>,
-    name: &str,
-    process_id: u32,
-    unix_start: i128,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    match format {
-        Format::Firefox => {
-            serde_json::to_writer(&mut *out, &profile.to_firefox(name, process_id, unix_start))?
-        }
-        Format::Chromium => Text::write(out, |text| profile.write_chromium(name, process_id, text))?,
-        _ => Text::write(out, |text| profile.write_speedscope(name, text))?,
-    }
-    out.flush()
-}
-
-/// Returns the stacks, each on a line with its weight.
-fn folded(samples: &mut Samples, clock: &Clock) -> String {
-    let tree = CallTree::new(samples, clock, |_, weight| weight.total());
-    let mut folded = String::new();
-    // Writing to a string cannot fail.
-    let _ = tree.write_folded(samples.names(), &mut folded);
-    folded
-}
-
-/// Returns the stacks that a graph shows, each on a line with its weight. It shows no call of less than `min_width` percent:
-/// that counts for its caller. A graph needs the lines in memory, so that their names and depth have limits.
-fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
-    let tree = CallTree::new(samples, clock, |_, weight| weight.total());
-    let (mut lines, mut path) = (String::new(), String::new());
-    // Calls, each with the length of the path of its caller, and its depth.
-    let mut next: Vec<_> = tree.children(NodeId::ROOT).into_iter().map(|call| (call, 0, 1_usize)).collect();
-    while let Some(((node, entry), len, depth)) = next.pop() {
-        path.truncate(len);
-        path.push_str(if len > 0 { ";" } else { "" });
-        path.push_str(&printable_name(samples.names().text(entry.frame)).replace(';', ":"));
-        let mut own = entry.inclusive;
-        if depth < STACK_LIMIT {
-            for call in tree.children(node) {
-                // The graph adds the weights up again, in floats: it must get a call that is just as wide.
-                if tree.share(call.1.inclusive) >= min_width * 0.99 {
-                    own = own.saturating_sub(call.1.inclusive);
-                    next.push((call, path.len(), depth.saturating_add(1)));
-                }
-            }
-        }
-        if own > 0 {
-            // Writing to a string cannot fail.
-            let _ = writeln!(lines, "{path} {own}");
-        }
-    }
-    lines
-}
-
-/// Returns the stacks of two lists, each on a line with its weights before and after. Those before are scaled to the
-/// total of those after, because recordings differ in length.
-fn differential(before: &str, after: &str) -> io::Result<String> {
-    let options = differential::Options { normalize: true, ..Default::default() };
-    let mut lines = Vec::new();
-    differential::from_readers(options, before.as_bytes(), after.as_bytes(), &mut lines)?;
-    // The same traces make the same file.
-    let lines = String::from_utf8_lossy(&lines);
-    let mut lines: Vec<_> = lines.split_inclusive('\n').collect();
-    lines.sort_unstable();
-    Ok(lines.concat())
-}
-
 /// The output file as a writer, which retains the failure.
 struct Sink<'o> {
     output: &'o mut AtomicOutput,
@@ -403,27 +264,5 @@ impl Write for Sink<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// A writer of text, which retains the error of the writer of bytes.
-struct Text<'o> {
-    out: &'o mut dyn Write,
-    written: io::Result<()>,
-}
-
-impl<'o> Text<'o> {
-    fn write(out: &'o mut dyn Write, text: impl FnOnce(&mut Self) -> fmt::Result) -> io::Result<()> {
-        let mut this = Self { out, written: Ok(()) };
-        // The error of the bytes says more.
-        let _ = text(&mut this);
-        this.written
-    }
-}
-
-impl fmt::Write for Text<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.written = self.out.write_all(text.as_bytes());
-        if self.written.is_ok() { Ok(()) } else { Err(fmt::Error) }
     }
 }

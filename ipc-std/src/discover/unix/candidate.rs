@@ -17,12 +17,12 @@ use crate::transport::{SocketConnector, Target};
 #[derive(Debug)]
 pub(in crate::discover) struct Candidate {
     pub(in crate::discover) path: PathBuf,
-    /// The process id in its name.
+    /// The process id in the name of the socket.
     pub(in crate::discover) local_process_id: u32,
     pub(in crate::discover) router: bool,
-    /// Whether its name does not contradict the start time of the process.
+    /// Whether the name of the socket does not contradict the start time of the process.
     pub(in crate::discover) is_its_own: bool,
-    /// Whether its name states exactly the start time of the process.
+    /// Whether the name of the socket states exactly the start time of the process.
     pub(in crate::discover) is_exact: bool,
     entry: DirectoryEntry,
     directory: Directory,
@@ -103,7 +103,7 @@ impl Candidate {
         let path = self.path.clone();
         let has_closed = matches!(error, Error::Gone { received: 0, .. });
         let error = match error {
-            // It may be a copy of the descriptor of a listener that has ended.
+            // A child process may still have a copy of the descriptor of a listener that has ended.
             _ if has_closed && sys::is_dead(&path, Instant::now()).unwrap_or(false) => {
                 Error::NoListener { path: path.clone() }
             }

@@ -62,7 +62,7 @@ impl SearchLocation {
         let (sender, receiver) = mpsc::sync_channel(1);
         let location = path.clone();
         let worker = thread::Builder::new().spawn(move || {
-            // It fails after the deadline.
+            // Sending fails after the deadline, when no caller waits for the result.
             let _ = sender.send(scan());
             abandoned().remove(&location);
         });
@@ -98,7 +98,7 @@ impl SearchLocation {
 impl SearchContext {
     pub(super) fn new(deadline: Deadline) -> Self {
         let left = deadline.end.saturating_duration_since(deadline.begin);
-        // The other half is for identifying runtimes.
+        // The other half of the time is for the identification of runtimes.
         let half = left.checked_div(2).unwrap_or(Duration::ZERO);
         let deadline = deadline.begin.checked_add(half).unwrap_or(deadline.end);
         Self { opened: Arc::default(), mounts: Arc::new(Mounts::own()), deadline }
@@ -134,7 +134,7 @@ impl SearchContext {
                 Err(e) => Err(unreadable(&path, &e)),
             }
         };
-        // The user of this process has made the links in its TMPDIR.
+        // This process's user has made the links in its TMPDIR, so they can be trusted.
         match self.mounts.is_local(&path) {
             true => SearchLocation::done(path, scan()),
             false => SearchLocation::on_worker(path, scan),

@@ -43,7 +43,8 @@ impl EndpointName {
             // A runtime that cannot read its start time writes 0.
             Self::Runtime(name) => [0, started].contains(&name.disambiguation_key),
             Self::Router(name) => sys::seconds_of(started).is_none_or(|seconds| {
-                /// The clock may have been set since, and the conversion may round.
+                /// The difference in seconds that two start times of one process may have: the clock may have been set
+                /// since, and the conversion may round.
                 const TOLERANCE: u64 = 60;
                 seconds.abs_diff(name.start_seconds) <= TOLERANCE
             }),

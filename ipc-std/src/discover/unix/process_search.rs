@@ -32,7 +32,7 @@ fn search_invisible(search: &mut Search, context: &SearchContext) {
             continue;
         }
         if search.candidates.is_empty() {
-            // There is no such process, but that is no obstacle.
+            // A socket was found, so it is no obstacle that there is no such process.
             search.steps.clear();
         }
         let sockets = candidates.len();
@@ -100,7 +100,7 @@ impl ProcessSearch {
             return (search, true);
         }
         let signs = process.signs();
-        // A process that has ended meanwhile is the reason for everything else.
+        // If the process has ended meanwhile, that is the reason to report: all other failures follow from it.
         let reason = match process.is_alive() {
             true => Reason::NoSocket { searched, signs },
             false => Reason::NoProcess,

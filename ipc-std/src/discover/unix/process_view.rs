@@ -27,7 +27,7 @@ pub(super) struct ProcessView {
     process_id: u32,
     key: ProcessKey,
     user_id: Option<u32>,
-    /// Its directory in `/proc`, if that is readable.
+    /// The directory of the process in `/proc`, if it is readable.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     process: Option<Arc<Process>>,
 }
@@ -44,7 +44,7 @@ impl ProcessView {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 impl ProcessView {
-    /// Inspects a process, and notes the result in `search`; `None` if there is none, or if it has ended.
+    /// Inspects a process, and records the result in `search`; `None` if there is no process, or if it has ended.
     pub(super) fn new(process_id: u32, search: &mut Search) -> Option<Self> {
         let opened = Process::open(process_id);
         let read = opened.as_ref().ok().map(|process| (process.entry(), process.status()));
@@ -83,7 +83,7 @@ impl ProcessView {
         let process = self.process.as_ref()?;
         let environment = match process.environment() {
             Ok(environment) => environment,
-            // A process of the kernel has no memory, and neither has one that has ended.
+            // A process of the kernel has no memory map, and a process that has ended has none either.
             Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) || !self.is_alive() => {
                 search.note(SearchSubject::Environment { tmpdir: None }, None);
                 return None;
@@ -123,7 +123,7 @@ impl ProcessView {
             if has(b"/memfd:dotnet_ipc_created") {
                 return Signs::Listening;
             }
-            // A single-file program only has the last of these.
+            // A single-file program has only the last of these mappings.
             if [&b"/libcoreclr.so"[..], b"/libmonosgen", b"/memfd:doublemapper"].into_iter().any(has) {
                 signs = Signs::Loaded;
             }

@@ -19,7 +19,7 @@ const ANY_PROCESS: ProcessKey = ProcessKey { local_process_id: 0, started: None,
 pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Reason>) {
     let context = SearchContext::new(deadline);
     let mut obstacles = Vec::new();
-    // These come first, so that a directory is named by the path of this process if there is one.
+    // The locations of this process come first, so that a directory is named by the path that this process has for it.
     for own in context.own_locations(ANY_PROCESS) {
         match own.wait(context.deadline).1 {
             Ok(scanned) => obstacles.extend(scanned.reason),
@@ -27,7 +27,7 @@ pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Rea
         }
     }
     let mut searches: Vec<Search> = Vec::new();
-    // All searches start before the first is waited for, because they share one deadline.
+    // All searches start before the first result is waited for, because they share one deadline.
     let started: Vec<_> = processes(&context)
         .into_iter()
         .map(|process_id| ProcessSearch::start(process_id, deadline, &context))
@@ -47,11 +47,11 @@ pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Rea
     searches.retain_mut(|search| {
         let is_local = |candidate: &Candidate| candidate.local_process_id == search.process_id;
         if !search.candidates.first().is_some_and(is_local) {
-            // It has no socket; or, in a PID namespace without its own /proc, its runtime read the start time of
-            // another process.
+            // The process has no socket; or, in a PID namespace without its own /proc, its runtime read the start time
+            // of another process.
             return true;
         }
-        // Processes that are not visible may have made the others.
+        // Processes that are not visible may have made the other sockets.
         let (own, other): (Vec<_>, Vec<_>) =
             core::mem::take(&mut search.candidates).into_iter().partition(|candidate| candidate.is_its_own);
         let other = other.into_iter().filter(|candidate| !claimed.contains(&candidate.key()));

@@ -16,15 +16,15 @@ use crate::timeouts::Deadline;
 /// A socket that is proven to be left over: the process in its name has ended, and no process listens. See [`stale`].
 #[derive(Debug)]
 pub struct Stale {
-    /// The process that made it, as an id in its own PID namespace.
+    /// The id of the process that made the socket, in its own PID namespace.
     pub process_id: u32,
     /// The socket.
     pub path: PathBuf,
-    /// Whether it belongs to `dotnet-dsrouter`.
+    /// Whether the socket belongs to `dotnet-dsrouter`.
     pub router: bool,
-    /// The user who owns it.
+    /// The user who owns the socket.
     pub owner: u32,
-    /// Whether this user can remove it: the owner and root can.
+    /// Whether this user can remove the socket: the owner and root can.
     pub removable: bool,
     /// The other files that the same process left there: its pipes for debuggers.
     pub pipes: Vec<PathBuf>,
@@ -103,7 +103,7 @@ impl Stale {
         }
         let started = sys::process_entry(self.process_id).map(|entry| entry.started);
         let is_left_over = self.name.is_left_over(started, sys::process_exists(self.process_id));
-        // A process in another PID namespace can have the id in the name there, and can listen.
+        // A process in another PID namespace can have the id in the name, and can listen at the socket.
         Ok(is_left_over && self.is_dead(hang_ups) && !self.is_listed())
     }
 
@@ -161,7 +161,7 @@ impl Stale {
         let mut removed = Vec::new();
         for path in [&self.path].into_iter().chain(&self.pipes) {
             let Some(name) = path.file_name() else { continue };
-            // The name may belong to another file now.
+            // Another file may have the name now, which must not be removed.
             if *path != self.path && !self.is_pipe(name) {
                 continue;
             }

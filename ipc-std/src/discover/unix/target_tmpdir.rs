@@ -16,7 +16,7 @@ use crate::sys::Links;
 pub(super) struct TargetTmpdir {
     process: Arc<Process>,
     directory: PathBuf,
-    /// A path to it for this process, valid while the other process exists.
+    /// A path to the directory for this process, valid while the other process exists.
     through: PathBuf,
     /// Whether both processes have the same mounts.
     has_same_mounts: bool,
@@ -38,7 +38,7 @@ impl TargetTmpdir {
         Self { process: Arc::clone(process), directory, through, has_same_mounts, key }
     }
 
-    /// Starts to scan it.
+    /// Starts to scan the directory.
     pub(super) fn location(self, context: &SearchContext) -> SearchLocation {
         if self.has_same_mounts && context.mounts.is_local(&self.directory) {
             match self.open(Links::None) {
@@ -50,7 +50,7 @@ impl TargetTmpdir {
         SearchLocation::on_worker(self.path(), move || self.scan(self.open(Links::Followed), &context))
     }
 
-    /// Returns the path that both processes have for it, if there is one.
+    /// Returns the path to the directory that is valid for both processes, if there is one.
     fn path(&self) -> PathBuf {
         let is_shared = self.has_same_mounts && self.directory.is_absolute();
         if is_shared { self.directory.clone() } else { self.through.clone() }
@@ -62,7 +62,7 @@ impl TargetTmpdir {
         if !opened.foreign || !self.directory.is_absolute() {
             return Ok(opened);
         }
-        // If the path of the process leads to the same directory here, it is the better one.
+        // If the path that the process uses leads to the same directory here, the user recognises that path.
         match rustix::fs::stat(&self.directory) {
             Ok(own) if identity(&own) == opened.opened.identity => {
                 Ok(Directory { path: self.directory.clone(), foreign: false, ..opened })

@@ -17,9 +17,9 @@ pub(crate) const LONGEST_PATH: usize =
 /// The directory in which Linux has a path for each descriptor.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
-/// Opens a directory for listing.
+/// The flags for opening a directory to list it.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// Opens a directory in which the caller can open names without permission to list them.
+/// The flags for opening a directory in which the caller can open names without permission to list them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -56,7 +56,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// Returns a path to it that is valid in this process while `self` exists. Linux only.
+    /// Returns a path to the file that is valid in this process while `self` exists. Linux only.
     pub(crate) fn path(&self) -> PathBuf {
         Path::new(DESCRIPTORS).join(self.directory.as_raw_fd().to_string()).join(&self.name)
     }
@@ -72,7 +72,7 @@ pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Followed,
-    /// A link is the error `LOOP`, and so is a system that cannot check for links.
+    /// Links are refused with the error `LOOP`. So are all paths on a system that cannot check for links.
     None,
 }
 
@@ -97,7 +97,8 @@ pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) ->
 /// Returns whether only this kernel uses the files in a directory, by the type number of its file system.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn is_local(directory: impl AsFd) -> io::Result<bool> {
-    /// NFS, SMB, SMB2, CIFS, 9P, FUSE (also virtiofs), AFS, Ceph, Coda and the shared folders of VirtualBox.
+    /// The type numbers of NFS, SMB, SMB2, CIFS, 9P, FUSE (also virtiofs), AFS, Ceph, Coda and the shared folders of
+    /// VirtualBox.
     const SHARED: [u32; 10] = [
         0x6969,
         0x517b,

@@ -16,13 +16,13 @@ use super::wait::wait;
 /// The space of one descriptor in the control data.
 const SPACE: usize = rustix::cmsg_space!(ScmRights(1));
 
-/// Neither blocks nor raises a signal if the peer has closed the connection.
+/// Flags of a call that neither blocks nor raises a signal if the peer has closed the connection.
 #[cfg(not(target_vendor = "apple"))]
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 #[cfg(target_vendor = "apple")]
 const SEND: SendFlags = SendFlags::DONTWAIT;
 
-/// Does not block; child processes do not inherit the descriptor.
+/// Flags of a call that does not block, and whose descriptor child processes do not inherit.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const RECEIVE: RecvFlags = RecvFlags::DONTWAIT.union(RecvFlags::CMSG_CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -37,7 +37,7 @@ pub(crate) fn send_descriptor(
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = [descriptor];
-    // The space is large enough for one.
+    // The space is large enough for one message, so `push` cannot fail.
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
     loop {
         match sendmsg(socket, &[IoSlice::new(&[0])], &mut control, SEND) {
@@ -72,7 +72,7 @@ pub(crate) fn receive_descriptor(socket: BorrowedFd<'_>, deadline: Instant) -> i
             RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
             _ => None,
         });
-        // Dropping the buffer closes the others.
+        // Dropping the buffer closes the other descriptors.
         let first = descriptors.flatten().next();
         if first.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
             return Err(io::Error::other("a descriptor was sent, but this process has no free one"));

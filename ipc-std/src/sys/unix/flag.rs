@@ -3,7 +3,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// A descriptor that is readable while it is raised; any thread can raise it.
+/// A flag that any thread can raise. Its descriptor is readable while the flag is raised.
 #[derive(Debug)]
 pub(crate) struct Flag {
     seen: UnixStream,
@@ -19,7 +19,7 @@ impl Flag {
     }
 
     pub(crate) fn raise(&self) {
-        // It fails if the buffer is full, and then the flag is raised.
+        // Writing fails if the buffer is full, and then the flag is raised already.
         let _ = (&self.raised).write(&[0]);
     }
 

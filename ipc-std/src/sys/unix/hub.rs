@@ -13,10 +13,10 @@ use super::wait::wait;
 #[derive(Debug)]
 pub(crate) struct Hub {
     sources: Poller,
-    /// Watches `sources` and `raised`: the descriptor for event loops.
+    /// The poller of `sources` and `raised`: the descriptor for event loops.
     all: Poller,
     raised: Flag,
-    /// Readable when the waiting thread must check its condition again.
+    /// The flag that is raised when the waiting thread must check its condition again.
     woken: Flag,
 }
 

@@ -20,7 +20,7 @@ use super::wait::{after, remaining};
 pub(crate) struct Listener {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and inode of the socket's file: a later file at the path is another one.
+    /// Device and inode of the socket's file, by which a later file at the path is recognised as another one.
     file: Option<(u64, u64)>,
 }
 
@@ -32,7 +32,7 @@ impl Listener {
 
     /// Listens at `path`, and replaces a dead socket there.
     pub(crate) fn bind_over_dead(path: &Path) -> io::Result<Self> {
-        /// The owner of the lock needs much less.
+        /// The time to wait for the lock. The owner of the lock needs much less.
         const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
         // Two processes that replace the same socket take turns, so that the second finds the socket of the first. Any
         // process that can read the directory can lock it, and without that permission there is no lock. Then the
@@ -69,7 +69,7 @@ impl Listener {
 
     /// Returns whether a connection that was just accepted has one of the last descriptors.
     pub(crate) fn is_nearly_exhausted_by(socket: &Socket) -> bool {
-        /// What the commands of one or two runtimes need.
+        /// The number of descriptors that the commands of one or two runtimes need.
         const RESERVE: u64 = 16;
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let number = u64::try_from(socket.as_fd().as_raw_fd()).unwrap_or(0);

@@ -17,7 +17,7 @@ pub(crate) fn is_socket(path: &Path) -> bool {
 
 /// Returns whether an error of connecting to `path` proves that no process listens at the socket there.
 pub(crate) fn is_refused(path: &Path, error: &io::Error) -> bool {
-    // A file that is not a socket gives the same error.
+    // Connecting to a file that is not a socket gives the same error.
     error.kind() == ErrorKind::ConnectionRefused && is_socket(path)
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn is_dead(path: &Path, deadline: Instant) -> io::Result<bool> {
         };
         match waited {
             Ok(()) => {}
-            // It listens, or its backlog is full.
+            // A process listens whose backlog is full.
             Err(e) if e.kind() == ErrorKind::TimedOut => return Ok(false),
             Err(e) => return Err(e),
         }

@@ -12,9 +12,9 @@ use crate::sys::Credentials;
 pub(crate) struct ProcessEntry {
     /// The start time in the unit of the socket's name: clock ticks since boot on Linux, elsewhere seconds since 1970.
     pub(crate) started: u64,
-    /// Whether it has ended and its parent has not read its exit status.
+    /// Whether the process has ended, and its parent has not read its exit status.
     pub(crate) has_ended: bool,
-    /// Its user, if the table has it.
+    /// The user of the process, if the table has it.
     pub(crate) user_id: Option<u32>,
 }
 
@@ -218,7 +218,7 @@ fn peer_process(socket: &UnixStream) -> Option<u32> {
     let peer: libc::unpcbid = option(socket, SOL_LOCAL, libc::LOCAL_PEEREID)?;
     u32::try_from(peer.unp_pid).ok()
 }
-/// FreeBSD reports it since version 13 only, in a field that was padding before.
+/// FreeBSD reports the process id since version 13 only, in a field that was padding before.
 #[cfg(target_os = "freebsd")]
 const fn peer_process(_: &UnixStream) -> Option<u32> {
     None

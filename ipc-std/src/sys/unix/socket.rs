@@ -26,7 +26,7 @@ pub(crate) struct Socket {
     stream: UnixStream,
     /// Whether bytes were sent since the last read. Then a read without waiting for the response would fail.
     awaiting: AtomicBool,
-    /// Whether it is a Unix socket. Of others, the system reports a process that does not exist.
+    /// Whether this is a Unix socket. For other sockets, the system reports a process that does not exist.
     is_unix: bool,
 }
 

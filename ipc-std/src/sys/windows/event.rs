@@ -31,7 +31,7 @@ impl Event {
     }
 
     pub(super) fn reset(&self) {
-        // SAFETY: as above.
+        // SAFETY: the handle is open and refers to an event, so it cannot fail.
         unsafe { ResetEvent(self.raw()) };
     }
 
@@ -55,7 +55,7 @@ pub(super) fn wait(events: &[&Event], deadline: Instant) -> io::Result<()> {
         // SAFETY: `count` is the number of handles, and all are open.
         match unsafe { WaitForMultipleObjects(count, handles.as_ptr(), 0, milliseconds) } {
             WAIT_FAILED => return Err(io::Error::last_os_error()),
-            // It may be early, or the deadline is beyond the longest timeout.
+            // The wait may have ended early, or the deadline is beyond the longest timeout: wait again.
             WAIT_TIMEOUT => {}
             _ => return Ok(()),
         }
@@ -68,7 +68,7 @@ pub(super) fn milliseconds(deadline: Instant) -> io::Result<u32> {
     if left.is_zero() {
         return Err(io::ErrorKind::TimedOut.into());
     }
-    // Rounded up, so that the last millisecond is one wait.
+    // Rounded up, so that the last part of a millisecond is one wait.
     let left = left.saturating_add(Duration::from_micros(999)).as_millis();
     Ok(u32::try_from(left).unwrap_or(INFINITE).min(INFINITE.saturating_sub(1)))
 }

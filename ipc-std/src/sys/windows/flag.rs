@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::event::Event;
 use super::poller::{Source, Watched};
 
-/// A source that is ready while it is raised; any thread can raise it.
+/// A flag that any thread can raise. The source is ready while the flag is raised.
 #[derive(Debug)]
 pub(crate) struct Flag(Arc<Raised>);
 
 #[derive(Debug, Default)]
 struct Raised {
     raised: AtomicBool,
-    /// The event of the poller that watches it.
+    /// The event of the poller that watches the flag.
     event: Mutex<Option<Arc<Event>>>,
 }
 

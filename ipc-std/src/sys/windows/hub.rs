@@ -12,10 +12,10 @@ use super::poller::Source;
 /// Sources that several threads wait for, and that the caller's own event loop can wait for.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    /// Its event is the one for event loops; it stays set while `raised` is true.
+    /// The sources, whose event is the one for event loops; the event stays set while `raised` is true.
     sources: Poller,
     raised: AtomicBool,
-    /// Set when the waiting thread must check its condition again.
+    /// The event that is set when the waiting thread must check its condition again.
     woken: Event,
 }
 

@@ -25,11 +25,11 @@ use super::socket::Socket;
 #[derive(Debug)]
 pub(crate) struct Listener {
     path: PathBuf,
-    shared: Arc<Shared>,
+    shared: Arc<PipeInstances>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PipeInstances {
     address: Address,
     /// The instances without an accepted client.
     instances: Mutex<Vec<Instance>>,
@@ -44,7 +44,7 @@ struct Instance {
 
 #[derive(Debug)]
 enum State {
-    /// Unknown whether a client has connected.
+    /// It is unknown whether a client has connected.
     Unknown,
     /// The operation ends when a client connects.
     Waiting(Operation),
@@ -56,7 +56,7 @@ impl Instance {
     const BACKLOG: usize = 8;
 
     fn new(address: &Address, first: bool) -> io::Result<Self> {
-        /// The size that runtimes use.
+        /// The size of the buffers that runtimes use.
         const BUFFER: u32 = 16 << 10;
         let first = if first { FILE_FLAG_FIRST_PIPE_INSTANCE } else { 0 };
         // SAFETY: the name ends with a NUL. The default security descriptor allows writing only to the user of the
@@ -89,7 +89,7 @@ impl Instance {
         }
         // SAFETY: the closure passes nothing else.
         let started = unsafe { Operation::start(&self.handle, event, |pipe, o| ConnectNamedPipe(pipe, o)) };
-        // It fails if a client has connected already. One that has also closed the pipe sends nothing.
+        // Connecting fails if a client has connected already. A client that has also closed the pipe sends nothing.
         self.state = started.map_or(State::Connected, State::Waiting);
     }
 
@@ -107,11 +107,11 @@ impl Listener {
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         let address = Address::new(path)?;
         let first = Instance::new(&address, true).map_err(|e| match last_os_error(&e) {
-            // The error for a pipe that has a first instance.
+            // The system reports this error if another process has the first instance of the pipe.
             Some(ERROR_ACCESS_DENIED) => io::Error::new(ErrorKind::AddrInUse, e),
             _ => e,
         })?;
-        let shared = Shared { address, instances: Mutex::new(vec![first]) };
+        let shared = PipeInstances { address, instances: Mutex::new(vec![first]) };
         shared.fill()?;
         Ok(Self { path: absolute(path)?, shared: Arc::new(shared) })
     }
@@ -152,7 +152,7 @@ fn last_os_error(e: &io::Error) -> Option<u32> {
     e.raw_os_error().and_then(|code| u32::try_from(code).ok())
 }
 
-impl Shared {
+impl PipeInstances {
     fn instances(&self) -> MutexGuard<'_, Vec<Instance>> {
         self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,7 +173,7 @@ impl Source for Listener {
     }
 }
 
-impl Watched for Shared {
+impl Watched for PipeInstances {
     fn arm(&self, event: &Arc<Event>) {
         self.instances().iter_mut().for_each(|instance| instance.arm(event));
     }
@@ -182,7 +182,7 @@ impl Watched for Shared {
     }
     fn disarm(&self) {
         for instance in &mut *self.instances() {
-            // An instance with a client keeps it.
+            // An instance that has a client keeps it, so only the others are disarmed.
             if !instance.is_connected() {
                 instance.state = State::Unknown;
             }

@@ -16,7 +16,7 @@ use super::event::Event;
 /// The system also cancels it when the thread that started it ends. The caller must start it again then.
 pub(super) struct Operation {
     pipe: Arc<OwnedHandle>,
-    /// The system sets it when the operation ends.
+    /// The event that the system sets when the operation ends.
     _event: Arc<Event>,
     /// Boxed, because the system writes to its address.
     overlapped: Box<UnsafeCell<OVERLAPPED>>,
@@ -24,7 +24,7 @@ pub(super) struct Operation {
 
 // SAFETY: only a function of the system reads what the system writes, and any thread can call it.
 unsafe impl Send for Operation {}
-// SAFETY: as above.
+// SAFETY: only a function of the system reads what the system writes, and any thread can call it.
 unsafe impl Sync for Operation {}
 
 impl Operation {
@@ -42,19 +42,19 @@ impl Operation {
         if start(pipe.as_raw_handle(), overlapped.get()) == 0 {
             let code = last_error();
             if code != ERROR_IO_PENDING {
-                // The system does not use the structure any more.
+                // The operation has ended, so the system does not use the structure any more.
                 return Err(error(code));
             }
         }
         Ok(Self { pipe: Arc::clone(pipe), _event: Arc::clone(event), overlapped })
     }
 
-    /// Returns whether it was cancelled, by a thread or because its thread has ended.
+    /// Returns whether the operation was cancelled, by a thread or because its thread has ended.
     pub(super) fn was_cancelled(&self) -> bool {
         matches!(self.result(), Some(Err(e)) if is_cancelled(&e))
     }
 
-    /// Returns the number of bytes or the error; `None` before its end.
+    /// Returns the number of bytes or the error; `None` before the end of the operation.
     pub(super) fn result(&self) -> Option<io::Result<usize>> {
         let mut bytes = 0;
         let pipe = self.pipe.as_raw_handle();
@@ -68,7 +68,7 @@ impl Operation {
         }
     }
 
-    /// Cancels it unless it has ended, and returns the result, which can still be a success.
+    /// Cancels the operation unless it has ended, and returns the result, which can still be a success.
     pub(super) fn cancel(self) -> io::Result<usize> {
         self.end()
     }
@@ -91,7 +91,7 @@ impl Operation {
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        // The system must not write to freed memory.
+        // The operation must end here, because the system must not write to freed memory.
         let _ = self.end();
     }
 }

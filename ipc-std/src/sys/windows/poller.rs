@@ -26,8 +26,8 @@ pub(crate) trait Source {
 pub(crate) trait Watched: core::fmt::Debug + Send + Sync {
     /// Arranges that the event is set when the source becomes ready.
     fn arm(&self, event: &Arc<Event>);
-    /// Returns whether it is ready or was ready since `arm`. After `true` it must be armed again to show its current
-    /// state.
+    /// Returns whether the source is ready, or was ready since `arm`. After `true`, `arm` must be called again to get
+    /// the current state.
     fn take_ready(&self) -> bool;
     /// Stops using the event.
     fn disarm(&self);
@@ -73,7 +73,7 @@ impl Poller {
     /// Waits until a source is ready; fails with `TimedOut` after `deadline`.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
         loop {
-            // The deadline also holds for a source that is always ready.
+            // Without this check, a source that is always ready would hide the deadline.
             milliseconds(deadline)?;
             if self.has_ready() {
                 return Ok(());

@@ -39,7 +39,7 @@ pub(crate) struct Socket(Arc<Pipe>);
 #[derive(Debug)]
 struct Pipe {
     handle: Arc<OwnedHandle>,
-    /// Whether it was shut down.
+    /// Whether the socket was shut down.
     ended: AtomicBool,
     /// A read of 0 bytes for a poller: it ends when there are bytes to read or the peer has closed the pipe.
     probe: Mutex<Option<Operation>>,
@@ -74,7 +74,8 @@ impl Socket {
             let timeout = milliseconds(deadline)?.min(backoff.next());
             // SAFETY: the name ends with a NUL. The next attempt shows whether it succeeds.
             if unsafe { WaitNamedPipeW(address.wide().as_ptr(), timeout) } == 0 {
-                // If it fails for another reason, it does so immediately.
+                // If waiting fails for another reason than the timeout, it does so immediately, and this pause keeps
+                // the loop from spinning.
                 std::thread::sleep(Duration::from_millis(BusyBackoff::FIRST_MS.into()));
             }
         }
@@ -119,7 +120,7 @@ impl Socket {
                 unsafe { ReadFile(pipe, space, len, ptr::null_mut(), overlapped) }
             });
             match read {
-                // The peer wrote 0 bytes, which is not the end.
+                // The peer wrote 0 bytes, which is not the end: read again.
                 Ok(0) => {}
                 Err(e) if is_closed(&e) => return Ok(0),
                 read => return read,
@@ -129,7 +130,7 @@ impl Socket {
 
     /// Waits for room and writes at most 16 KiB; fails with `TimedOut` after `deadline`.
     pub(crate) fn write_by(&self, buf: &[u8], deadline: Instant) -> io::Result<usize> {
-        /// Small, because a write that times out does not report how much was sent.
+        /// The bytes of one write, which are few, because a write that times out does not report how much was sent.
         const PIECE: usize = 16 << 10;
         let piece = buf.get(..PIECE).unwrap_or(buf);
         if piece.is_empty() {
@@ -302,7 +303,7 @@ impl Watched for Pipe {
                 ReadFile(pipe, ptr::null_mut(), 0, ptr::null_mut(), overlapped)
             })
         };
-        // If it does not start, the next read fails for the same reason.
+        // If the probe does not start, the next read fails for the same reason.
         *probe = started.ok();
     }
     fn take_ready(&self) -> bool {
@@ -336,7 +337,7 @@ mod tests {
         let socket = Socket::connect(&path, deadline).unwrap();
         assert_eq!(socket.write_by(b"before", deadline).unwrap(), 6);
         socket.shutdown(Shutdown::Both).unwrap();
-        // The buffer has room, so the system would accept it immediately.
+        // The buffer has room, so only the shutdown can be the reason why these bytes are refused.
         for _ in 0..100 {
             assert_eq!(socket.write_by(b"after ", deadline).unwrap_err().kind(), ErrorKind::BrokenPipe);
         }

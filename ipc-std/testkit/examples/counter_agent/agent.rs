@@ -78,7 +78,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Returns the places of the sessions that have work, in ascending order.
+    /// Returns the indexes of the sessions that have work, in ascending order.
     fn wait(&self, timeout: Duration) -> io::Result<Vec<usize>> {
         let timeout = Timespec::try_from(timeout).ok();
         let polled = self.open.iter().map(|stream| PollFd::new(stream.session(), PollFlags::IN));

@@ -48,7 +48,7 @@ pub(crate) fn record(
     let stop_at = Instant::now() + length;
     while !open.is_empty() {
         if Instant::now() >= stop_at {
-            // Only requests it; a second call does nothing.
+            // `stop` only requests the Stop; a second call does nothing.
             open.iter().for_each(|session| session.reader.get_ref().stop());
         }
         if let Err(e) = wait(&open, stop_at) {

@@ -19,27 +19,27 @@ pub enum ExpectedAnswer {
     Ok {
         /// The command.
         command: &'static CommandInfo,
-        /// Fields of its answer.
+        /// The fields of the answer.
         fields: BTreeMap<String, u64>,
     },
 }
 
-/// What a real runtime did.
+/// The reaction of a real runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Seen {
-    /// It answered OK.
+    /// The runtime answered OK.
     Ok {
         /// The length of the whole message, if it is always the same.
         len: Option<usize>,
     },
-    /// It refused.
+    /// The runtime refused.
     Refused(HResult),
-    /// It sent bytes that are not an answer.
+    /// The runtime sent bytes that are not an answer.
     Garbage,
-    /// It closed the connection without an answer.
+    /// The runtime closed the connection without an answer.
     Closes,
-    /// It did not answer.
+    /// The runtime did not answer.
     Waits,
     /// The process ended.
     Dies,
@@ -55,11 +55,11 @@ pub enum ReceivedAnswer {
     Garbage(Vec<u8>),
     /// The end of the connection.
     Closed,
-    /// Nothing until the deadline.
+    /// No bytes until the deadline.
     Silence,
 }
 
-/// Decodes the value if the bytes have nothing else.
+/// Decodes the value if no other bytes follow it.
 fn exactly<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Option<T> {
     decode_prefix(bytes).ok().and_then(|(value, rest)| rest.is_empty().then_some(value))
 }
@@ -164,7 +164,7 @@ impl ReceivedAnswer {
     }
 }
 
-/// `OK, 28 bytes`, `0x80131384 DS_IPC_E_BAD_ENCODING`, …
+/// Writes `OK, 28 bytes`, `0x80131384 DS_IPC_E_BAD_ENCODING`, …
 impl fmt::Display for ReceivedAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, self.message()) {
@@ -210,7 +210,7 @@ impl Seen {
             "waits" => Self::Waits,
             "dies" => Self::Dies,
             _ => match text.strip_prefix("OK ") {
-                // `parse` accepts a sign.
+                // `parse` would accept a sign.
                 Some(len) if len.starts_with('+') => return None,
                 Some(len) => Self::Ok { len: Some(len.parse().ok()?) },
                 None => Self::Refused(parse_hresult(text)?),
@@ -234,7 +234,7 @@ impl Seen {
     }
 }
 
-/// Formatted as in the data, with the names of codes.
+/// Writes the answer as in the data, with the names of codes.
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -41,9 +41,10 @@ pub struct Case {
     pub effects: Option<String>,
     /// All answers of real runtimes, by kind.
     pub observed: BTreeMap<String, BTreeSet<Seen>>,
-    /// The kinds that it ended, immediately or when they were resumed, or that stopped answering.
+    /// The kinds of runtimes that the request ended, immediately or when they were resumed, or that stopped answering.
     pub kills: BTreeSet<String>,
-    /// The kinds that read past the end of the request. The bytes there decide what they answer, and whether they end.
+    /// The kinds of runtimes that read past the end of the request. The bytes there decide what they answer, and
+    /// whether they end.
     pub over_reads: BTreeSet<String>,
 }
 
@@ -85,7 +86,7 @@ impl Case {
         let runtime = Runtime { version: Some(version), flavour: Some(flavour), linux, suspended: None };
         let hresult = plan::refusal(code, &runtime);
         let hresult = hresult.or_else(|| {
-            // These decode the payload first.
+            // Other runtimes than CoreCLR decode the payload of ApplyStartupHook before they refuse the command.
             let read = self.expect != Some(ExpectedAnswer::HResult(HResult::BAD_ENCODING));
             match code {
                 ApplyStartupHook::CODE if read && flavour != Flavour::CoreClr => Some(HResult::NOT_SUPPORTED),
@@ -105,7 +106,8 @@ impl Case {
         observed.flat_map(|(_, seen)| seen.iter().copied()).collect()
     }
 
-    /// Returns whether it ended a runtime of this kind, or can end one because that reads past the end of the request.
+    /// Returns whether the request ended a runtime of this kind, or can end one because that kind reads past the end of
+    /// the request.
     #[must_use]
     pub fn is_deadly_for(&self, kind: &str) -> bool {
         self.kills.iter().any(|name| is_kind(name, kind)) || self.is_unpredictable_for(kind)
@@ -117,7 +119,7 @@ impl Case {
         self.over_reads.iter().any(|name| is_kind(name, kind))
     }
 
-    /// Returns whether it can end a real runtime of any kind.
+    /// Returns whether the request can end a real runtime of any kind.
     #[must_use]
     pub fn is_deadly(&self) -> bool {
         !self.kills.is_empty() || !self.over_reads.is_empty()
@@ -129,7 +131,7 @@ impl Case {
         macro_rules! starts_sessions {
             (@then Nothing) => { false };
             (@then Counted) => { false };
-            // A stream, or a choice between a stream and `user_events`.
+            // The answer is followed by a stream, or the request chooses between a stream and `user_events`.
             (@then $then:ident) => { true };
             ($([
                 $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal

@@ -1,7 +1,7 @@
 //! How an answer differs from the expected one.
 use core::fmt;
 
-/// What an answer is compared with.
+/// The right answer that an answer is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Against<'a> {
@@ -25,7 +25,7 @@ pub struct Difference {
     pub answered: String,
 }
 
-/// Formatted in one line.
+/// Writes the difference in one line.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: expected {}, got {}", self.case, self.expected, self.answered)

@@ -45,7 +45,7 @@ pub fn send(
     if let (Some(session_id), true) = (answer.session_id(), case.starts_sessions()) {
         let mut stream = connection.into_stream();
         std::thread::scope(|scope| {
-            // If one of the two fails, the session ends with its connection.
+            // If one of the two copies fails, the session ends with its connection.
             scope.spawn(|| io::copy(&mut stream, &mut io::sink()));
             if let Ok(stream) = connect() {
                 let mut stop = Connection::new(stream).with_observer(observer.cloned());

@@ -22,11 +22,11 @@ pub(super) type Handler = Arc<Mutex<dyn FnMut(&Request<'_>) -> Response + Send>>
 /// The descriptor of a `user_events` session.
 #[cfg(unix)]
 pub(super) type Descriptor = Arc<OwnedFd>;
-/// Windows has no such sessions.
+/// A type without values, because Windows has no sessions with a descriptor.
 #[cfg(windows)]
 pub(super) type Descriptor = core::convert::Infallible;
 
-/// What the threads of a fake runtime share.
+/// The state that the threads of a fake runtime share.
 pub(super) struct FakeCore {
     pub(super) profile: Profile,
     /// The zero of the runtime's clock.
@@ -38,7 +38,7 @@ pub(super) struct FakeCore {
 
 pub(super) struct State {
     pub(super) ending: bool,
-    /// Of the profile's ports, then of the port that listens.
+    /// Which ports still suspend the runtime: those of the profile, then the port that listens.
     pub(super) suspension: Suspension<Vec<bool>>,
     pub(super) fault: Option<Fault>,
     /// Whether the runtime was suspended and is not any more.
@@ -53,10 +53,10 @@ pub(super) struct State {
     pub(super) next_connection: u64,
 }
 
-/// A session with a stream, or with a descriptor in its place.
+/// A session with a stream, or with a descriptor instead.
 #[derive(Default)]
 pub(super) struct FakeSession {
-    /// Whether a client has stopped it.
+    /// Whether a client has stopped the session.
     pub(super) stopped: bool,
     #[cfg(unix)]
     pub(super) user_events_data: Option<Descriptor>,
@@ -142,7 +142,7 @@ impl FakeCore {
         Instant::now().checked_add(self.profile.client_timeout)
     }
 
-    /// Pauses, but not longer than the runtime lives.
+    /// Pauses, but ends the pause with the runtime.
     pub(super) fn pause(&self, pause: Duration) {
         let waited = self.changed.wait_timeout_while(self.state(), pause, |state| !state.ending);
         drop(waited);

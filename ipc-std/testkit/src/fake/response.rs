@@ -94,7 +94,7 @@ pub enum Response {
     ///
     /// The session ends when it is stopped, or when the client closes the connection.
     UserEvents(Vec<u8>),
-    /// These bytes in place of a message.
+    /// Sends these bytes instead of a message.
     Raw(Vec<u8>),
 }
 

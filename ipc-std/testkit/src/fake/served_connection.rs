@@ -11,14 +11,14 @@ use super::fault::Fault;
 /// A served connection, on which the injected fault takes effect.
 pub(super) struct ServedConnection<'r, S> {
     pub(super) stream: S,
-    /// The connection, if it is known: it shows when the peer closes it.
+    /// The connection, if it is a socket of this package; it shows when the peer closes it.
     pub(super) peer: Option<&'r Stream>,
     pub(super) port: usize,
     pub(super) turn: &'r mut Option<Turn>,
     pub(super) fault: Option<Fault>,
-    /// Bytes written.
+    /// The number of bytes that were written.
     pub(super) written: usize,
-    /// Bytes of a trace among them.
+    /// The number of written bytes that belong to a trace.
     pub(super) streamed: usize,
     pub(super) core: &'r FakeCore,
 }
@@ -39,7 +39,8 @@ impl<S: Write> ServedConnection<'_, S> {
 }
 
 impl<S: Read> ServedConnection<'_, S> {
-    /// Receives the descriptor that comes with the next byte; only over a known socket.
+    /// Receives the descriptor that comes with the next byte; `None` for a connection that is no socket of this
+    /// package.
     pub(super) fn receive_descriptor(&mut self) -> Option<Descriptor> {
         #[cfg(unix)]
         if let Some(peer) = self.peer {

@@ -19,7 +19,7 @@ use super::served_connection::ServedConnection;
 impl FakeCore {
     /// Serves a connection, which is shut down when the runtime is dropped.
     pub(super) fn serve_incoming(&self, Incoming { stream, port, turn }: Incoming) {
-        // Dropped after the connection, upon which the port connects again.
+        // The turn is dropped after the connection; then the port connects again.
         let mut turn = Some(turn);
         let number = {
             let mut state = self.state();
@@ -78,7 +78,7 @@ impl FakeCore {
         }
     }
 
-    /// Returns what decides which commands the runtime knows.
+    /// Returns the facts that decide which commands the runtime knows.
     fn kind(&self, suspended: bool) -> Runtime {
         Runtime {
             version: Some(self.profile.version),
@@ -194,7 +194,7 @@ impl Write for OpenConnection<'_> {
 
 impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
-        // It fails if the client has closed the connection.
+        // `shutdown` fails if the client has closed the connection, which is what is wanted.
         let _ = self.stream.shutdown(Shutdown::Both);
         self.core.state().open.remove(&self.number);
     }

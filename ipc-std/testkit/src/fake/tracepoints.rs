@@ -111,7 +111,7 @@ impl<'r, 'b> TracepointReplay<'r, 'b> {
             ExtensionItem::RelatedActivityId(event.related_activity_id),
         ];
         if !self.written.contains(*kind) {
-            // What does not fit is too long for a record.
+            // A payload that does not fit into this space is too long for a record.
             space.resize(usize::from(u16::MAX), 0);
             items.insert(0, ExtensionItem::Metadata(InlineMetadata::build(metadata, &mut space).ok()?));
         }

@@ -30,7 +30,7 @@ pub struct Recording<'a> {
     pub(crate) kinds: Vec<Metadata<'a>>,
     /// The events in order of time.
     pub(crate) events: Vec<Recorded<'a>>,
-    /// The rundown in the same order.
+    /// The events of the rundown, in the order of time.
     pub(crate) rundown: Vec<Recorded<'a>>,
     /// The number of events that each capture thread lost after its last one.
     pub(crate) lost: BTreeMap<u64, u32>,
@@ -47,7 +47,7 @@ pub(crate) struct Recorded<'a> {
     pub(crate) kind: usize,
     pub(crate) event: Event<'a>,
     pub(crate) stack: &'a [u8],
-    /// The number of events that its capture thread lost before it.
+    /// The number of events that the capture thread lost before this event.
     pub(crate) lost: u32,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Rounds {
 pub(crate) struct Due<'r> {
     /// The events, whose times are relative to `start`.
     pub(crate) events: &'r [Recorded<'r>],
-    /// The start of their round.
+    /// The start of the round of these events.
     pub(crate) start: u64,
     /// The end of the round, if these are its last events. There can be more to send then.
     pub(crate) end: Option<u64>,

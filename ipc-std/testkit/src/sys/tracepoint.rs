@@ -33,7 +33,7 @@ impl Tracepoint {
             Ok((registration, write_index)) => {
                 Ok(Self { data, write_index, registration: Some(registration) })
             }
-            // Files without any ioctl of this number.
+            // Any other file has no ioctl of this number, and is written to as it is.
             Err(Errno::NOTTY) => Ok(Self { data, write_index: index, registration: None }),
             Err(e) => Err(e.into()),
         }
@@ -120,7 +120,7 @@ impl Drop for Registration {
             rustix::ioctl::ioctl(self.data.as_fd(), ioctl)
         };
         if unregistered.is_err() {
-            // The kernel may still write to it.
+            // The kernel may still write to the flag, so its memory is never freed.
             core::mem::forget(core::mem::take(&mut self.enabled));
         }
     }

@@ -49,7 +49,7 @@ fn events_repeat_until_the_session_is_stopped() {
     // On a slow machine, too, no event is sent before its time.
     let span = whole.events.iter().map(|event| event.timestamp).max().unwrap() - whole.sync.1;
     assert!(span >= full as u64 * 100 * MS && span <= took, "{span} of {took}");
-    // Two kinds, and `ProcessInfo` at the end.
+    // The events of the recording are of two kinds; the third kind is `ProcessInfo` at the end.
     assert_eq!(whole.kinds, 3);
     let last = whole.events.last().unwrap();
     assert_eq!((&*last.provider, last.id), ("Microsoft-DotNETCore-EventPipe", 1));

@@ -73,7 +73,7 @@ fn only_included_events_are_sent() {
     let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
     assert_eq!(trace(&newer, &config, rounds(1)).0.ids("App"), [1, 3].into());
     assert_eq!(newer.requests()[0].code(), Some(Code(0x0207)));
-    // The oldest command.
+    // The oldest command selects the same events.
     let start = CollectTracing { buffer_mb: 1, format: Format::NET_TRACE, providers: APP[..].into() };
     let mut connection = connect(runtime.path());
     Connection::new(&mut connection).call(&start).unwrap();
@@ -84,7 +84,7 @@ fn only_included_events_are_sent() {
         stream.extend_from_slice(&piece[..n]);
     }
     assert!(parse(&stream).events_of("App").iter().all(|event| !event.stack.is_empty()));
-    // The same provider twice, and all providers.
+    // A session that names a provider twice, and one that names all providers.
     let twice =
         [Provider { keywords: 1, level: informational, ..APP[0] }, Provider { keywords: 2, ..APP[0] }];
     assert_eq!(trace(&runtime, &TraceConfig::new(&twice), rounds(1)).0.ids("App"), [1, 2, 3, 4].into());
@@ -112,7 +112,7 @@ fn the_default_recording_is_complete() {
     for name in names {
         assert!(!whole.ids(name).is_empty(), "{name}");
     }
-    // The rundown precedes the end, with one timestamp.
+    // The rundown precedes the end, and all of its events have one timestamp.
     let rundown = whole.events_of(RUNDOWN);
     assert_eq!(
         rundown.len(),

@@ -40,7 +40,7 @@ fn a_session_stopped_while_suspended_has_no_bytes() {
     while parse(&stream).events.is_empty() {
         read_some(&mut late, &mut stream);
     }
-    // Time begins with the resume, not with the request.
+    // The timestamps begin with the resume, not with the request.
     let whole = parse(&stream);
     assert_eq!(whole.events[0].timestamp, whole.sync.1);
     late.stop();
@@ -66,7 +66,7 @@ fn faults_affect_replays() {
     let runtime = replaying(Profile::net10(), &alternating(Version::V4));
     let timeouts = Timeouts { silence: Duration::from_millis(300), ..Timeouts::default() };
     let client = Client::at(runtime.path()).with_timeouts(timeouts);
-    // After the first piece, so that one piece is complete and one is cut off.
+    // The fault is after the first piece of the stream, so that one piece is complete and one is cut off.
     let (_, stream) = trace(&runtime, &TraceConfig::new(&APP), rounds(1));
     let n = stream.len();
     runtime.set_fault(Fault::StallStream(n));
@@ -91,12 +91,12 @@ fn a_client_that_does_not_read_blocks_no_other() {
     let runtime = replaying(Profile::net10(), &flood());
     let client = Client::at(runtime.path()).with_timeouts(Timeouts { stop: HANGS, ..Timeouts::default() });
     let mut lazy = client.start_tracing(&TraceConfig::new(&APP)).unwrap();
-    // Other sessions and commands work.
+    // Meanwhile, other sessions and commands work.
     let other_app = [all("Other-App")];
     let (other, _) = trace(&runtime, &TraceConfig::new(&other_app), rounds(2));
     assert_eq!(other.events.len(), 1);
     client.process_info().unwrap();
-    // After the Stop it receives everything that was sent.
+    // After its Stop, the slow session receives everything that was sent.
     let stopper = lazy.stopper();
     std::thread::scope(|scope| {
         let stopping = scope.spawn(move || stopper.stop());
@@ -123,7 +123,7 @@ fn a_closed_connection_ends_the_session() {
     let id = client.start_tracing(&TraceConfig::new(&APP)).unwrap().session_id();
     // The answer arrives after the end of the session.
     client.stop_tracing(id).unwrap();
-    // Also over a stream that is not a socket of the runtime.
+    // The same holds over a stream that is not a socket of the runtime.
     let (ours, theirs) = pair();
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| runtime.serve(theirs));

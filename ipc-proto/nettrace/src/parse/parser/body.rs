@@ -4,7 +4,7 @@ use ipc_proto::wire::{Reader, steps};
 use crate::encoding::varint::{Varint32, Varint64};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::parse::block::TimeRange;
-use crate::parse::event::{Blob, Blobs, Event};
+use crate::parse::event::{Blob, BlobReader, Event};
 use crate::parse::label::{LabelList, Labels};
 use crate::parse::parser::stop::Stop;
 use crate::parse::parser::tags::Tags;
@@ -161,7 +161,7 @@ impl Parser {
                     return Err(Stop::Bad(DecodeErrorKind::UnexpectedEnd));
                 }
                 self.skip = more;
-                self.blobs = Blobs::new(self.version, flags & 1 != 0);
+                self.blobs = BlobReader::new(self.version, flags & 1 != 0);
                 let times = if metadata { None } else { TimeRange::new(r.read()?, r.read()?) };
                 (times.map(Record::TimeRange), 20, Body::Blobs { metadata })
             }
@@ -225,7 +225,7 @@ impl Parser {
                 (None, 8, Body::LabelLists { id: r.read()?, count: r.read()?, checked: 0 })
             }
             Body::LabelLists { id, count, mut checked } => {
-                // A list has no length field; its last label ends it.
+                // A label list has no length field, so the needed length is a guess.
                 let guess = rest.len().saturating_mul(2).max(64);
                 let list = self.try_read(rest, guess, |r| Labels::list(r, &mut checked));
                 self.body = Body::LabelLists { id, count, checked };

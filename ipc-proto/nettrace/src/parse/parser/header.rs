@@ -3,9 +3,9 @@ use ipc_proto::wire::{Reader, low_u8, to_u32, to_u64};
 
 use crate::parse::block::{Block, BlockKind};
 use crate::parse::end::{Corruption, End};
-use crate::parse::event::Blobs;
+use crate::parse::event::BlobReader;
 use crate::parse::parser::stop::Stop;
-use crate::parse::parser::tags::{Tags, Type, expect_tags, tag};
+use crate::parse::parser::tags::{Tags, TypeObject, expect_tags, tag};
 use crate::parse::parser::{Body, Parser, Record, State};
 use crate::parse::trace::{Trace, Version};
 
@@ -72,16 +72,16 @@ impl Parser {
             }
             Some(_) => expect_tags(rest, 0, &[begin, begin, tag::NULL_REFERENCE])?,
         }
-        let Type { version, minimum, name, len: type_len } =
-            Type::parse(rest.get(3..).unwrap_or_default()).map_err(|stop| stop.after(3))?;
+        let TypeObject { version, minimum, name, len: type_len } =
+            TypeObject::parse(rest.get(3..).unwrap_or_default()).map_err(|stop| stop.after(3))?;
         let kind = BlockKind::from_name(name);
-        // V1 and V2 have another name for `Trace`.
+        // In V1 and V2, the object `Trace` has another name.
         if first && kind != BlockKind::Trace && (version > 2 || self.version != Version::V3) {
             return Err(Stop::Fatal(0, Corruption::Object));
         }
         let supported = match kind {
             BlockKind::Trace => self.version.number(),
-            // Nothing of the object is read.
+            // The reader uses nothing of an unknown object, so it accepts any version.
             BlockKind::Unknown(_) => u32::MAX,
             _ => 2,
         };
@@ -107,7 +107,7 @@ impl Parser {
         let Ok(len) = r.read::<u32>() else {
             return Err(Stop::More(r.offset().wrapping_add(4)));
         };
-        // The body is aligned in the stream.
+        // A body begins at a multiple of 4 bytes in the stream, so padding can precede it.
         let at = low_u8(self.offset().wrapping_add(to_u64(r.offset())));
         let body = r.offset().wrapping_add(usize::from(at.wrapping_neg() & 3));
         if rest.len() < body {
@@ -131,7 +131,7 @@ impl Parser {
         self.body = match kind {
             BlockKind::Trace => Body::Trace,
             BlockKind::Event if self.version == Version::V3 => {
-                self.blobs = Blobs::new(self.version, false);
+                self.blobs = BlobReader::new(self.version, false);
                 Body::Mixed
             }
             BlockKind::Metadata if self.version == Version::V6 => Body::RowsHeader,

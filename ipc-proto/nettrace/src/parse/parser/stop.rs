@@ -15,7 +15,7 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    /// Returns the reason for a part of the stream that starts `n` bytes before this one.
+    /// Returns the reason for a part of the stream that starts `n` bytes before the current one.
     pub(super) fn after(self, n: usize) -> Self {
         match self {
             Self::More(needed) => Self::More(needed.saturating_add(n)),

@@ -26,15 +26,15 @@ pub(super) mod tag {
 const MAX_NAME: usize = 64;
 
 /// The content of a type object after its tags.
-pub(super) struct Type<'w> {
+pub(super) struct TypeObject<'w> {
     pub(super) version: u32,
     pub(super) minimum: u32,
     pub(super) name: &'w [u8],
-    /// Its length in bytes, with the end tag.
+    /// The length of the content in bytes, with the end tag.
     pub(super) len: usize,
 }
 
-impl<'w> Type<'w> {
+impl<'w> TypeObject<'w> {
     /// Parses version, minimum, name and end tag from the start of `rest`.
     pub(super) fn parse(rest: &'w [u8]) -> Result<Self, Stop> {
         let mut r = Reader::new(rest);
@@ -116,7 +116,8 @@ impl Tags {
         Ok(false)
     }
 
-    /// Reads what follows the begin tag of a nested object: nothing, or, of a type, all of it. Returns its length.
+    /// Reads the bytes after the begin tag of a nested object: none, or, if it begins with its type, the whole type.
+    /// Returns their length.
     fn begin(&mut self, value: &[u8]) -> Result<u64, Stop> {
         match value.split_first() {
             None => return Err(Stop::More(2)),
@@ -124,7 +125,7 @@ impl Tags {
             Some((&tag::NULL_REFERENCE, content))
                 if content.iter().skip(1).take(3).all(|byte| *byte == 0) =>
             {
-                match Type::parse(content) {
+                match TypeObject::parse(content) {
                     Ok(content) => return Ok(to_u64(content.len).saturating_add(1)),
                     Err(stop @ Stop::More(_)) => return Err(stop.after(2)),
                     Err(_) => {}

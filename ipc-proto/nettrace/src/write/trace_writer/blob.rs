@@ -7,12 +7,12 @@ use crate::parse::event::Event;
 /// The longest compressed header: flags, six `u32`, three `u64`, two activity ids.
 pub(super) const MAX_HEADER: usize = 88;
 
-/// Writes the blobs of one block, each as the difference to the one before.
+/// Writes the blobs of one block, each as the difference to the blob before.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Blobs {
-    /// V6 has label lists where V4 has activity ids.
+pub(super) struct BlobWriter {
+    /// Whether blobs have label lists, as in V6, instead of activity ids.
     labels: bool,
-    /// The header before, without payload.
+    /// The last event, without payload.
     last: Event<'static>,
     payload_size: u32,
     /// The smallest and the largest timestamp.
@@ -22,8 +22,8 @@ pub(super) struct Blobs {
 /// The length of the header of a block of blobs.
 pub(super) const BLOCK_HEADER: usize = 20;
 
-impl Blobs {
-    /// Before the first blob everything is zero.
+impl BlobWriter {
+    /// Creates a writer that has written no blob: the last event is all zeros.
     pub(super) fn new(labels: bool) -> Self {
         Self { labels, last: Event::default(), payload_size: 0, times: None }
     }
@@ -32,18 +32,18 @@ impl Blobs {
         self.times.is_none()
     }
 
-    /// Whether Microsoft's reader would take the event for the capture thread's before: it looks for another one only
-    /// where an event is sorted, and at the beginning of a block.
+    /// Returns whether Microsoft's reader would take the event for one of the last capture thread: the reader considers
+    /// another thread only if an event is sorted, and at the beginning of a block.
     pub(super) const fn confused_by(&self, event: &Event<'_>) -> bool {
         !self.is_empty() && !event.sorted && event.capture_thread != self.last.capture_thread
     }
 
-    /// The header of the block.
+    /// Returns the header of the block.
     pub(super) fn block_header(&self) -> [u8; BLOCK_HEADER] {
         let mut header = [0; BLOCK_HEADER];
         let (min, max) = self.times.unwrap_or_default();
         let mut w = wire::Writer::new(&mut header);
-        // Its length, and that the headers of blobs are compressed.
+        // The length of the header, and the flag for compressed headers of blobs.
         w.bytes(&[20, 0, 1, 0]);
         min.encode(&mut w);
         max.encode(&mut w);
@@ -76,7 +76,7 @@ impl Blobs {
         self.payload_size = payload_size;
     }
 
-    /// Flags, and what they say has changed, chosen as the runtime does.
+    /// Writes the flags, and the parts that have changed according to the flags, which are chosen as the runtime does.
     fn header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
         let last = &self.last;
         let mut flags = 0u8;

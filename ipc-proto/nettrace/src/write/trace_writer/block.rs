@@ -9,7 +9,7 @@ use crate::parse::block::BlockKind;
 use crate::parse::event::Event;
 use crate::parse::trace::Version;
 use crate::write::error::WriteError;
-use crate::write::trace_writer::blob::Blobs;
+use crate::write::trace_writer::blob::BlobWriter;
 use crate::write::trace_writer::layout::{
     END_OBJECT, V6_HEADER, max_object_header, object_header, v6_header,
 };
@@ -18,7 +18,7 @@ use crate::write::trace_writer::{
 };
 
 /// Writes a record; the state of the block is needed for metadata records of V4.
-type Encoder<'r> = &'r dyn Fn(&mut wire::Writer<'_>, &Blobs);
+type Encoder<'r> = &'r dyn Fn(&mut wire::Writer<'_>, &BlobWriter);
 
 impl TraceWriter<'_> {
     /// Returns the longest body that a block can have after another record. A block with `others` stays as short as a
@@ -86,7 +86,7 @@ impl TraceWriter<'_> {
             return self.base..self.base.saturating_add(len);
         }
         let events = self.close_events();
-        // The records come directly before the events.
+        // The records are directly before the events.
         let room = self.buf.get_mut(self.base..events.start).unwrap_or_default();
         let gap = room.len().saturating_sub(len);
         if len <= room.len() {
@@ -133,14 +133,14 @@ impl TraceWriter<'_> {
         size: u32,
         payload: &[&[u8]; 2],
     ) -> Result<(), WriteError> {
-        let body = Blobs::new(self.version == Version::V6).body_len(event, size);
+        let body = BlobWriter::new(self.version == Version::V6).body_len(event, size);
         self.make_room(body, OBJECT_HEADER.saturating_add(body))?;
         self.append(event, size, payload);
         Ok(())
     }
 
-    /// Returns the place of a block whose first event has a payload of this size: the middle of the half if it fits
-    /// there, so that other records have room before it.
+    /// Returns the offset of a block whose first event has a payload of this size: the middle of the half if the event
+    /// fits there, so that other records have room before the block.
     fn place_of_events(&self, size: u32) -> usize {
         let first = OBJECT_HEADER.saturating_add(blob::BLOCK_HEADER).saturating_add(blob::MAX_HEADER);
         let first = first.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
@@ -170,7 +170,7 @@ impl TraceWriter<'_> {
         self.patch(start, bytes.get(..len).unwrap_or_default());
         let range = start..end.saturating_add(tag);
         self.offset = self.offset.wrapping_add(to_u64(range.len()));
-        self.events = Blobs::new(self.version == Version::V6);
+        self.events = BlobWriter::new(self.version == Version::V6);
         self.events_len = 0;
         range
     }
@@ -182,7 +182,7 @@ impl TraceWriter<'_> {
         }
         let mut w = wire::Writer::new(&mut []);
         begin_body(kind, self.version, id, &mut w);
-        record(&mut w, &Blobs::new(false));
+        record(&mut w, &BlobWriter::new(false));
         let header = if self.version == Version::V6 { V6_HEADER } else { max_object_header(kind) };
         self.make_room(w.len(), header.saturating_add(w.len()))?;
         self.add(kind, id, record).map(|_| ())
@@ -195,7 +195,7 @@ impl TraceWriter<'_> {
         let open = self.open.filter(fits);
         if open.is_none() {
             self.close();
-            self.blobs = Blobs::new(false);
+            self.blobs = BlobWriter::new(false);
         }
         let start = self.base.saturating_add(self.len);
         let room = self.buf.get_mut(start..self.room_end).unwrap_or_default();
@@ -232,7 +232,7 @@ impl TraceWriter<'_> {
             return Ok(true);
         }
         if kind == BlockKind::SequencePoint {
-            // It does not continue in another half.
+            // The block does not continue in the other half, so it must fit into one.
             let needed = used.saturating_add(END).saturating_mul(2);
             return Err(WriteError::BufferTooSmall { needed });
         }

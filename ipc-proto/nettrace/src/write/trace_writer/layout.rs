@@ -11,16 +11,16 @@ use crate::parse::sequence_point::ThreadSequence;
 use crate::parse::thread::ThreadEntry;
 use crate::parse::trace::{Trace, Version};
 
-/// In front of the body of a block of V6: its size and kind.
+/// The length of a block's size and kind, which precede the body in V6.
 pub(super) const V6_HEADER: usize = 4;
-/// A runtime's version of blocks, and the oldest reader's.
+/// The version of blocks that runtimes write, and the oldest version of readers that they name.
 const BLOCK_VERSION: u32 = 2;
 pub(super) const NULL_REFERENCE: u8 = 1;
 const BEGIN_PRIVATE_OBJECT: u8 = 5;
 pub(super) const END_OBJECT: u8 = 6;
 pub(super) const LAST_LABEL: u8 = 0x80;
 
-/// What V4 has in front of a body.
+/// Writes the type of an object, which precedes the body in V4.
 pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u32) {
     w.bytes(&[BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE]);
     version.encode(w);
@@ -31,7 +31,7 @@ pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u3
     w.bytes(&[END_OBJECT]);
 }
 
-/// The same for a block at this offset of the stream, with its size, and as much padding as aligns the body.
+/// Writes the type and the size of a block at this offset of the stream, with the padding that aligns the body.
 pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u64, len: usize) {
     object_type(w, kind, BLOCK_VERSION);
     to_u32(len).encode(w);
@@ -40,12 +40,12 @@ pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u
     w.bytes([0; 3].get(..padding).unwrap_or_default());
 }
 
-/// The longest header of such a block.
+/// Returns the length of the longest result of [`object_header`].
 pub(super) const fn max_object_header(kind: BlockKind) -> usize {
     kind.name(Version::V4).len().wrapping_add(23)
 }
 
-/// What V6 has in front of a body.
+/// Returns the bytes that precede a body in V6.
 pub(super) fn v6_header(kind: BlockKind, len: usize) -> [u8; V6_HEADER] {
     (to_u32(len) & 0x00ff_ffff | u32::from(number(kind)) << 24).to_le_bytes()
 }
@@ -65,7 +65,7 @@ const fn number(kind: BlockKind) -> u8 {
     }
 }
 
-/// What all versions say first of a trace.
+/// Writes the numbers with which all versions begin the description of a trace.
 pub(super) fn common(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
     let CalendarTime { year, month, day_of_week, day, hour, minute, second, millisecond } = trace.sync_time;
     for part in [year, month, day_of_week, day, hour, minute, second, millisecond] {
@@ -102,7 +102,7 @@ pub(super) fn pairs(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
     w.patch_u32(at, count);
 }
 
-/// A number as V6's string of digits.
+/// Writes a number as a V6 string of digits.
 fn decimal(mut value: u32, w: &mut wire::Writer<'_>) {
     let mut digits = [0; 10];
     let mut len = 0usize;
@@ -118,7 +118,7 @@ fn decimal(mut value: u32, w: &mut wire::Writer<'_>) {
     utf8(Str::Utf8(digits.get(start..).unwrap_or_default()), w);
 }
 
-/// How far a thread has counted, in V6.
+/// Writes a row of V6: a thread, and the number of its last event.
 pub(super) fn counted(row: &ThreadSequence, w: &mut wire::Writer<'_>) {
     Varint64(row.thread).encode(w);
     Varint32(row.sequence).encode(w);
@@ -194,7 +194,7 @@ pub(super) fn label(label: Label<'_>, last: u8, w: &mut wire::Writer<'_>) {
     }
 }
 
-/// A length and UTF-8; U+FFFD for a lone surrogate.
+/// Writes a length and UTF-8, with U+FFFD for a lone surrogate.
 pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
     if let Str::Utf8(bytes) = text {
         Varint32(to_u32(bytes.len())).encode(w);
@@ -205,7 +205,7 @@ pub(super) fn utf8(text: Str<'_>, w: &mut wire::Writer<'_>) {
     text.chars().for_each(|c| w.bytes(c.encode_utf8(&mut [0; 4]).as_bytes()));
 }
 
-/// The length of a text in UTF-8.
+/// Returns the length of a text in UTF-8.
 pub(crate) fn utf8_len(text: Str<'_>) -> usize {
     match text {
         Str::Utf8(bytes) => bytes.len(),

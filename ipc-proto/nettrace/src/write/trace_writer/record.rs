@@ -28,12 +28,12 @@ impl Form {
 }
 
 /// A metadata record as V4 has it: the payload of a blob.
-pub(super) struct Record<'m>(pub(super) &'m Metadata<'m>);
+pub(super) struct V4Record<'m>(pub(super) &'m Metadata<'m>);
 
-/// One as V6 has it: a row of a block, with its size.
-pub(super) struct Row<'m>(pub(super) &'m Metadata<'m>);
+/// A metadata record as V6 has it: a row of a block, with its size.
+pub(super) struct V6Row<'m>(pub(super) &'m Metadata<'m>);
 
-/// Whether a version has a way to say what the fields of an event are.
+/// Returns whether a version can express the types of the fields of an event.
 pub(super) fn expressible(version: Version, metadata: &Metadata<'_>) -> bool {
     let form = if version == Version::V6 { v6_form(metadata) } else { Form::V2 };
     encode_fields(form, &metadata.fields, &mut wire::Writer::new(&mut []))
@@ -45,7 +45,7 @@ fn v6_form(metadata: &Metadata<'_>) -> Form {
     if is_universal { Form::Universal } else { Form::V6 }
 }
 
-impl Encode for Record<'_> {
+impl Encode for V4Record<'_> {
     fn encode(&self, w: &mut wire::Writer<'_>) {
         self.0.id.encode(w);
         utf16_z(self.0.provider, w);
@@ -60,7 +60,7 @@ fn after_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
     metadata.keywords.encode(w);
     metadata.version.encode(w);
     metadata.level.encode(w);
-    // The runtime describes arrays in a tag, and everything else where it always did.
+    // As in the runtime, a tag describes fields with arrays; all other fields are where V1 has them.
     let plain = encode_fields(Form::V1, &metadata.fields, &mut wire::Writer::new(&mut []));
     if plain {
         encode_fields(Form::V1, &metadata.fields, w);
@@ -82,7 +82,7 @@ fn after_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
 }
 
 impl Metadata<'_> {
-    /// Writes it as V4 has it, but without its id, and without a provider that has no name.
+    /// Writes the record as V4 has it, but without its id, and without a provider that has no name.
     pub(crate) fn encode_inline(&self, w: &mut wire::Writer<'_>) -> Result<(), WriteError> {
         if !expressible(Version::V4, self) {
             return Err(WriteError::Version(Version::V4));
@@ -95,7 +95,7 @@ impl Metadata<'_> {
     }
 }
 
-impl Encode for Row<'_> {
+impl Encode for V6Row<'_> {
     fn encode(&self, w: &mut wire::Writer<'_>) {
         let metadata = self.0;
         sized(w, |w| {
@@ -109,7 +109,7 @@ impl Encode for Row<'_> {
     }
 }
 
-/// What V6 says only if there is something to say.
+/// Writes the optional metadata of V6, which has only the values that are stated.
 fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
     if let Some(opcode) = metadata.opcode {
         w.bytes(&[1, opcode]);
@@ -135,7 +135,7 @@ fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
         w.bytes(&[7]);
         guid.encode(w);
     }
-    // Readers keep the low byte of what V4 has four for.
+    // V4 has four bytes for each of these values, of which readers keep the low one.
     for (kind, value) in [(8, low_u8(metadata.level.into())), (9, low_u8(metadata.version.into()))] {
         if value != 0 {
             w.bytes(&[kind, value]);
@@ -143,20 +143,20 @@ fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
     }
 }
 
-/// A list of fields on the way.
-struct Level<'a> {
+/// A list of fields that is being written.
+struct OpenList<'a> {
     fields: FieldIter<'a>,
-    /// Where the size of the field stands that this object is the type of.
+    /// The offset of the size of the field whose type this object is.
     size: usize,
-    /// V1: its name, which comes last.
+    /// V1: the name of that field, which follows its type.
     name: Str<'a>,
-    /// How many lengths are those of fields around that field.
+    /// How many of the lengths belong to fields around that field.
     lengths: usize,
-    /// Whether there is an array around it.
+    /// Whether an array contains that field.
     in_array: bool,
 }
 
-/// Writes a count and fields; false if this form cannot say what they are.
+/// Writes a count and fields; returns false if this form cannot express them.
 fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> bool {
     count(form, fields.len(), w);
     encode_list(form, &mut fields.iter(), w)
@@ -168,10 +168,10 @@ fn encode_list<'a>(
     fields: &mut dyn Iterator<Item = Field<'a>>,
     w: &mut wire::Writer<'_>,
 ) -> bool {
-    let mut outer = heapless::Vec::<Level<'_>, MAX_DEPTH>::new();
-    // While there is nothing around it, it stands for `fields`.
+    let mut outer = heapless::Vec::<OpenList<'_>, MAX_DEPTH>::new();
+    // At the outermost level, `fields` is read instead of this list.
     let none = Fields::EMPTY.iter();
-    let mut level = Level { fields: none, size: 0, name: Str::EMPTY, lengths: 0, in_array: false };
+    let mut level = OpenList { fields: none, size: 0, name: Str::EMPTY, lengths: 0, in_array: false };
     // V6: the lengths that follow the type of the elements of nested arrays of fixed length. Objects and arrays together
     // are nested no deeper.
     let mut lengths = heapless::Vec::<u16, MAX_DEPTH>::new();
@@ -221,7 +221,7 @@ fn encode_list<'a>(
                 // For the providers `Universal.*`, the code of a single code unit has another meaning, outside of arrays.
                 match (scalar, form == Form::Universal && !in_array) {
                     (Scalar::Utf8CodeUnit, true) => return false,
-                    // The same values as of an array of code units.
+                    // A string in UTF-8 has the same values as an array of code units.
                     (Scalar::Utf8String, false) => type_code(form, code::ARRAY, w),
                     _ => {}
                 }
@@ -243,7 +243,7 @@ fn encode_list<'a>(
             FieldType::Object(fields) => {
                 type_code(form, code::OBJECT, w);
                 count(form, fields.len(), w);
-                let inner = Level { fields: fields.iter(), size, name, lengths: around, in_array };
+                let inner = OpenList { fields: fields.iter(), size, name, lengths: around, in_array };
                 if outer.push(core::mem::replace(&mut level, inner)).is_err() {
                     return false;
                 }
@@ -253,7 +253,8 @@ fn encode_list<'a>(
     }
 }
 
-/// What a scalar is called before V6, where it is, and if it is an array of that there; the bytes are the same.
+/// Returns the type of a scalar before V6, if it has one: whether the type is an array, and the code of the value or of
+/// an element. The bytes are the same.
 fn before_v6(scalar: Scalar) -> Option<(bool, u8)> {
     match scalar {
         Scalar::VarInt | Scalar::VarUInt => None,
@@ -269,14 +270,14 @@ fn end_field(form: Form, size: usize, name: Str<'_>, lengths: &[u16], w: &mut wi
         Form::V1 => utf16_z(name, w),
         Form::V2 => w.patch_u32(size, to_u32(w.len().wrapping_sub(size))),
         Form::V6 | Form::Universal => {
-            // The innermost first.
+            // The length of the innermost array comes first.
             lengths.iter().rev().for_each(|length| length.encode(w));
             w.patch_u16(size, low_u16(w.len().wrapping_sub(size).wrapping_sub(2)));
         }
     }
 }
 
-/// V6 has 16 bits for it: a row of more fields is too long anyway.
+/// Writes a count. In V6 it has 16 bits: a row with more fields is too long in any case.
 fn count(form: Form, count: usize, w: &mut wire::Writer<'_>) {
     if form.is_v6() {
         low_u16(count).encode(w);
@@ -301,7 +302,7 @@ pub(super) fn sized(w: &mut wire::Writer<'_>, write: impl FnOnce(&mut wire::Writ
     w.patch_u16(at, low_u16(w.len().wrapping_sub(at).wrapping_sub(2)));
 }
 
-/// UTF-16 and a NUL. A NUL inside would end it, so nothing from there on is written.
+/// Writes UTF-16 and a NUL. A NUL in the text would end it, so the rest of the text is not written.
 fn utf16_z(text: Str<'_>, w: &mut wire::Writer<'_>) {
     text.units().take_while(|unit| *unit != 0).chain([0]).for_each(|unit| unit.encode(w));
 }
@@ -351,7 +352,7 @@ impl<'b> Fields<'b> {
         let needed = w.len();
         let bytes = w.finish().map_err(|_| WriteError::BufferTooSmall { needed })?;
         let mut built = Self::new(format, to_u32(fields.len()), &wire::Reader::new(bytes));
-        // Nothing else checks a type that the caller has combined.
+        // The caller can combine any types, and no other check of the combination exists.
         built.check().map_err(|_| inexpressible)?;
         Ok(built)
     }

@@ -31,7 +31,7 @@ pub(super) struct Frame<'a> {
     pub(super) logged: Option<&'a Logged>,
     pub(super) bytes: &'a [u8],
     form: Form<'a>,
-    summary: Summary,
+    summary: FrameSummary,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ enum Form<'a> {
 
 /// What must be known about all fields before the first is written.
 #[derive(Debug, Default)]
-struct Summary {
+struct FrameSummary {
     /// The numbers in the header.
     command_set: Option<u64>,
     command_id: Option<u64>,
@@ -135,8 +135,8 @@ impl<'a> Frame<'a> {
 
     fn summarised(kind: FrameKind, bytes: &'a [u8], form: Form<'a>) -> Self {
         let mut frame =
-            Self { kind, command: None, at: 0, logged: None, bytes, form, summary: Summary::default() };
-        let (mut summary, mut failed) = (Summary::default(), String::new());
+            Self { kind, command: None, at: 0, logged: None, bytes, form, summary: FrameSummary::default() };
+        let (mut summary, mut failed) = (FrameSummary::default(), String::new());
         let result = frame.visit(&mut Summarise { summary: &mut summary, failed: &mut failed });
         match (result, &frame.form) {
             (Ok(()), Form::Message { .. }) => summary.invalid = invalid_value(bytes),
@@ -200,7 +200,7 @@ impl<'a> Frame<'a> {
     /// Returns the code in the header.
     fn code(&self) -> Option<Code> {
         let byte = |number: Option<u64>| number.and_then(|byte| u8::try_from(byte).ok());
-        let Summary { command_set, command_id, .. } = self.summary;
+        let FrameSummary { command_set, command_id, .. } = self.summary;
         Some(Code(u16::from_be_bytes([byte(command_set)?, byte(command_id)?])))
     }
 
@@ -369,7 +369,7 @@ fn write_row(out: &mut dyn Write, offset: usize, bytes: &[u8]) -> io::Result<()>
 
 /// Adds the fields to a summary, and stores the path of the one that fails.
 struct Summarise<'s> {
-    summary: &'s mut Summary,
+    summary: &'s mut FrameSummary,
     failed: &'s mut String,
 }
 
@@ -382,7 +382,7 @@ impl Visitor for Summarise<'_> {
     }
 }
 
-impl Summary {
+impl FrameSummary {
     fn add(&mut self, part: &Part<'_>) {
         self.end = part.offset.saturating_add(part.bytes.len());
         if let (PartValue::Number { number, .. }, true) = (part.value, part.offset < Message::HEADER_LEN) {

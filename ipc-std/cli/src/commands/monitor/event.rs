@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
 use crate::output::printable::printable;
-use crate::recording::summary::Summary;
+use crate::recording::summary::RecordingSummary;
 
 /// An event of a runtime.
 pub(super) enum Event<'e> {
     Arrived,
     Set { name: &'e str, value: &'e str },
     Tracing { file: &'e Path },
-    Recorded { summary: &'e Summary<'e>, is_complete: bool },
+    Recorded { summary: &'e RecordingSummary<'e>, is_complete: bool },
     Resumed,
     Left,
     Error(&'e Failure),

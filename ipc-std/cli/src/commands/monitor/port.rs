@@ -26,7 +26,7 @@ use crate::recording::args::SessionPlan;
 use crate::recording::output::TraceOutput;
 use crate::recording::record::record;
 use crate::recording::session_failure;
-use crate::recording::summary::Summary;
+use crate::recording::summary::RecordingSummary;
 
 /// The number of events that are handled before other messages.
 const EVENTS: usize = 64;
@@ -313,7 +313,7 @@ impl<'p> Port<'p> {
                 session.stop();
             }
         });
-        let summary = Summary::new(&output, started.elapsed());
+        let summary = RecordingSummary::new(&output, started.elapsed());
         let is_complete = session.is_complete() && recorded.is_ok();
         self.report(runtime, &Event::Recorded { summary: &summary, is_complete });
         if let Some(warning) = summary.warning(options.buffer) {

@@ -14,12 +14,12 @@ pub(super) struct TraceFiles {
     pattern: OsString,
     /// Whether a path contains the process id.
     has_process_id: bool,
-    numbers: Mutex<Numbers>,
+    numbers: Mutex<FileNumbers>,
 }
 
 /// The numbers of the traces so far.
 #[derive(Debug, Default)]
-struct Numbers {
+struct FileNumbers {
     all: u64,
     /// The number of traces of each process id, for the first process ids.
     by_process_id: HashMap<u64, u64>,
@@ -47,7 +47,7 @@ impl TraceFiles {
     }
 }
 
-impl Numbers {
+impl FileNumbers {
     /// Returns the next number for a process id.
     fn next(&mut self, process_id: u64) -> u64 {
         self.all = self.all.saturating_add(1);

@@ -10,10 +10,10 @@ use nettrace_analysis::samples::Weight;
 use unicode_width::UnicodeWidthStr;
 
 use super::message::Period;
-use crate::output::columns::{cut_end, cut_middle, padded};
+use crate::output::columns::cut_end;
 use crate::output::full_screen::{Line, Style};
 use crate::output::printable::printable;
-use crate::output::scroll::{Request, Scroll};
+use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
 use crate::process::process_name;
 
 /// What to show of a period.
@@ -64,7 +64,9 @@ impl View {
             return threads.iter().skip(skip).take(len).map(row).collect();
         }
         let total = weigh(activity.samples);
-        let mut functions: Vec<_> = { activity.functions.iter() }
+        let mut functions: Vec<_> = activity
+            .functions
+            .iter()
             .map(|function| (weigh(function.exclusive), weigh(function.inclusive), &function.name))
             .filter(|(_, inclusive, _)| *inclusive > 0)
             .collect();
@@ -112,8 +114,10 @@ impl View {
     }
 
     /// Returns the headings of the columns.
-    pub(super) const fn header(self) -> &'static str {
-        if self.threads { "   RUN %  SHARE %  THREAD" } else { "  SELF %  TOTAL %  FUNCTION" }
+    pub(super) fn heading(self, width: usize) -> String {
+        let cells =
+            if self.threads { ["RUN %", "SHARE %", "THREAD"] } else { ["SELF %", "TOTAL %", "FUNCTION"] };
+        Columns { gap: GAP, columns: &FUNCTION_COLUMNS }.heading(&cells, width)
     }
 
     /// Returns what the shares are of.
@@ -150,19 +154,25 @@ fn allocated_per_second(activity: &Activity) -> u64 {
     u64::try_from(bytes.checked_div(activity.span.into()).unwrap_or_default()).unwrap_or(u64::MAX)
 }
 
+/// The columns of two shares and a function, and the spaces between them.
+const FUNCTION_COLUMNS: [Column; 3] = [FIRST_SHARE, SECOND_SHARE, Column::Rest(0)];
+const FIRST_SHARE: Column = Column::Right(8);
+const SECOND_SHARE: Column = Column::Right(7);
+const GAP: usize = 2;
+
 /// Returns a row as a line of this width.
 pub(super) fn row_line(row: &Row, width: usize) -> String {
-    let [first, second] = row.shares;
-    let mut line = format!("{first:8.2} {second:8.2}  ");
-    if let Some(id) = row.id {
-        match row.name.as_ref().filter(|_| width >= NARROW) {
-            Some(name) => line += &format!("{}  ", padded(&format!("{id} ({})", printable(name)), 24)),
-            None => line += &format!("{id:<8}  "),
-        }
-    }
-    let rest = width.saturating_sub(line.width());
-    line += &cut_middle(&printable(&row.function), rest);
-    cut_end(&line, width)
+    let [first, second] = row.shares.map(|share| format!("{share:.2}"));
+    let function = printable(&row.function);
+    let Some(id) = row.id else {
+        return Columns { gap: GAP, columns: &FUNCTION_COLUMNS }.row(&[&first, &second, &function], width);
+    };
+    let (thread, thread_width) = match row.name.as_ref().filter(|_| width >= NARROW) {
+        Some(name) => (format!("{id} ({})", printable(name)), 24),
+        None => (id.to_string(), 8),
+    };
+    let columns = [FIRST_SHARE, SECOND_SHARE, Column::Left(thread_width), Column::Rest(0)];
+    Columns { gap: GAP, columns: &columns }.row(&[&first, &second, &thread, &function], width)
 }
 
 /// The screen of `top`.
@@ -176,14 +186,14 @@ pub(super) struct Screen {
     pub(super) period: Option<Period>,
     /// How long no event has arrived, if that is longer than a period.
     pub(super) silent: Option<Duration>,
-    pub(super) scroll: Scroll,
+    pub(super) table: ScreenTable,
 }
 
 impl Screen {
     /// Takes the numbers of the next period, unless the screen is paused.
     pub(super) fn take(&mut self, period: Period) {
         self.silent = None;
-        if !self.scroll.is_paused {
+        if !self.table.is_paused {
             self.period = Some(period);
         }
     }
@@ -191,11 +201,11 @@ impl Screen {
     /// Applies a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Request {
         let view = &mut self.view;
-        self.scroll.key(key, |scroll, code| {
+        self.table.key(key, |table, code| {
             match code {
-                KeyCode::Char('f') => (view.threads, scroll.skip) = (false, 0),
-                KeyCode::Char('t') => (view.threads, scroll.skip) = (true, 0),
-                KeyCode::Tab => (view.threads, scroll.skip) = (!view.threads, 0),
+                KeyCode::Char('f') => (view.threads, table.skip) = (false, 0),
+                KeyCode::Char('t') => (view.threads, table.skip) = (true, 0),
+                KeyCode::Tab => (view.threads, table.skip) = (!view.threads, 0),
                 KeyCode::Char('s') => view.by_total = !view.by_total,
                 KeyCode::Char('w') => view.wall = !view.wall,
                 KeyCode::Char('a') => view.since_start = !view.since_start,
@@ -228,7 +238,7 @@ impl Screen {
         if let Some(silent) = self.silent {
             head.insert(1, format!("no events for {} s", silent.as_secs()));
         }
-        if self.scroll.is_paused {
+        if self.table.is_paused {
             head.insert(1, "PAUSED".to_owned());
         }
         let most = height.saturating_sub(TABLE).clamp(if height < TABLE { 1 } else { 2 }, 4);
@@ -245,24 +255,23 @@ impl Screen {
         if height > lines.len().saturating_add(TABLE) {
             lines.push((Style::Plain, String::new()));
         }
-        let header = self.view.header();
+        let mut heading = self.view.heading(width);
         let basis = self.view.basis();
-        let space = width.saturating_sub(header.width()).saturating_sub(basis.width());
-        let header =
-            if space > 1 { format!("{header}{}{basis}", " ".repeat(space)) } else { header.to_owned() };
-        lines.push((Style::Reverse, cut_end(&header, width)));
-        let has_footer = height > lines.len().saturating_add(TABLE - 2);
-        let room = height.saturating_sub(lines.len()).saturating_sub(usize::from(has_footer));
-        let skip = self.scroll.skip(self.view.len(period), room);
-        let rows = self.view.rows(period, self.local, skip, room);
-        lines.extend(rows.iter().map(|row| (Style::Plain, row_line(row, width))));
-        if has_footer {
-            lines.resize(height.saturating_sub(1), (Style::Plain, String::new()));
-            let footer = wrapped(&self.footer(), width, 1);
-            lines.extend(footer.into_iter().map(|line| (Style::Dim, line)));
+        let space = width.saturating_sub(heading.width()).saturating_sub(basis.width());
+        if space > 1 {
+            heading = format!("{heading}{}{basis}", " ".repeat(space));
         }
-        lines.truncate(height);
-        lines
+        let has_footer = height > lines.len().saturating_add(TABLE - 1);
+        let footer = match has_footer {
+            true => Footer::AtBottom(wrapped(&self.footer(), width, 1).concat()),
+            false => Footer::None,
+        };
+        let frame = TableFrame { head: lines, heading, footer };
+        let (view, local) = (self.view, self.local);
+        self.table.lines((width, height), frame, view.len(period), |skip, room| {
+            let rows = view.rows(period, local, skip, room);
+            rows.iter().map(|row| row_line(row, width)).collect()
+        })
     }
 
     /// Returns the keys with what they do now.
@@ -280,7 +289,7 @@ impl Screen {
             sort,
             if since_start { "a last second" } else { "a since start" },
             if wall { "w managed only" } else { "w with waits" },
-            if self.scroll.is_paused { "p continue" } else { "p pause" },
+            if self.table.is_paused { "p continue" } else { "p pause" },
             if short { "n full names" } else { "n short names" },
         ];
         keys.map(ToOwned::to_owned).into()

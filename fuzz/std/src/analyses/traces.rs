@@ -1,0 +1,55 @@
+//! The traces of the properties, and the events and samples in them.
+use nettrace::{EventAssembler, Limits, Progress, TraceEvent, Version};
+use nettrace_analysis::samples::{Clock, Samples};
+
+use super::made_up_events::{self, MadeUp, Naming};
+
+/// The clocks of all units.
+pub(super) fn clocks() -> Vec<Clock> {
+    let provider = "Shop".to_owned();
+    vec![
+        Clock::Cpu,
+        Clock::Wall,
+        Clock::ThreadTime,
+        Clock::SampledTime,
+        Clock::Allocations,
+        Clock::Exceptions,
+        Clock::Contention,
+        Clock::AllEvents,
+        Clock::Events { provider, event_id: None },
+    ]
+}
+
+/// Returns a trace, and its events if they are known.
+pub(super) fn trace_of(bytes: &[u8]) -> (Vec<u8>, Option<Vec<(MadeUp, Naming)>>) {
+    let Some((choice, bytes)) = bytes.split_first() else { return (Vec::new(), None) };
+    if choice & 7 == 7 {
+        return (bytes.to_vec(), None);
+    }
+    let version = if choice & 1 == 0 { Version::V4 } else { Version::V6 };
+    let events = made_up_events::events(bytes, version);
+    let trace = made_up_events::trace(&events, version);
+    // The model of names knows one process.
+    (trace, (version == Version::V4).then_some(events))
+}
+
+pub(super) fn each_event(trace: &[u8], in_order: bool, mut take: impl FnMut(&TraceEvent<'_>)) {
+    let mut assembler = EventAssembler::new(Limits { block: 1 << 16, ..Limits::default() });
+    if in_order {
+        assembler = assembler.in_order(EventAssembler::ORDER_LIMIT);
+    }
+    assembler.push(trace);
+    loop {
+        match assembler.advance() {
+            Progress::Event => take(&assembler.event().expect("the event that was announced")),
+            Progress::More => assembler.received(0),
+            Progress::End(_) => return,
+        }
+    }
+}
+
+pub(super) fn samples_of(trace: &[u8]) -> Samples {
+    let mut samples = Samples::new(clocks());
+    each_event(trace, true, |event| samples.event(event));
+    samples
+}

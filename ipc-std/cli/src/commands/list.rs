@@ -1,0 +1,29 @@
+//! The macro that makes commands of their list.
+
+/// Declares the modules of commands, and [`Command`] with a variant for each. A line is the name of a command and its
+/// module, which has its arguments `Args` and `run`. An attribute `cfg` applies to all of them, `command` to the help.
+macro_rules! commands {
+    ($($(#[cfg($cfg:meta)])? $(#[command($($help:tt)*)])? $name:ident($module:ident),)*) => {
+        $($(#[cfg($cfg)])? mod $module;)*
+
+        /// A command and its arguments.
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum Command {
+            $($(#[cfg($cfg)])? $(#[command($($help)*)])? $name($module::Args),)*
+        }
+
+        impl Command {
+            /// Runs the command. The exit status of a success is 0, but for a command that returns another one.
+            pub(crate) fn run(
+                self,
+                globals: &crate::output::globals::Globals,
+            ) -> Result<std::process::ExitCode, crate::output::failure::Failure> {
+                match self {
+                    $($(#[cfg($cfg)])? Self::$name(args) => {
+                        $module::run(&args, globals).map(std::process::Termination::report)
+                    })*
+                }
+            }
+        }
+    };
+}

@@ -1,0 +1,50 @@
+//! `startup-profiler`: sets the native profiler of a runtime that is suspended at startup.
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::process::connection_args::ConnectionArgs;
+use crate::process::profiler;
+use crate::process::target::OperandArgs;
+
+/// Set the profiler of a runtime that is suspended at startup
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "dotnet-ipc startup-profiler [OPTIONS] <PID> <CLSID> <LIBRARY>",
+    after_help = "\
+LIBRARY is a path in the target's file system. The runtime stays suspended
+until it is resumed, and then loads the profiler. A running process accepts the
+request but ignores it: use attach-profiler for one.
+
+Examples:
+  dotnet-ipc startup-profiler 4242 \\
+      123e4567-e89b-12d3-a456-426614174000 /opt/prof.so
+  dotnet-ipc resume 4242"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    operands: OperandArgs,
+    /// Send the request even if the runtime is not suspended
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (target, clsid, path) = profiler::operands(&args.operands)?;
+    args.connection.call(target, |client| {
+        let suspended = client.may_be_suspended();
+        if suspended == Some(false) && !args.force {
+            let message =
+                "the runtime is not suspended at startup: it would accept the profiler and ignore it";
+            return Err(Failure::new(Kind::Danger, message)
+                .with_hint("use attach-profiler for a running process, or pass --force to send it anyway"));
+        }
+        client.set_startup_profiler(clsid, path)?;
+        if suspended.is_none() {
+            globals.note(
+                "a runtime that is not suspended ignores the profiler, which its response does not show",
+            );
+        }
+        profiler::done("set", clsid, path, globals)
+    })
+}

@@ -1,0 +1,24 @@
+//! What the commands that set a profiler have in common: their operands and their result.
+use ipc_proto::Guid;
+use serde_json::json;
+
+use super::target::{OperandArgs, Target};
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::printable::printable;
+use crate::output::stdout;
+
+/// Returns the runtime, the profiler's CLSID and its path.
+pub(crate) fn operands(operands: &OperandArgs) -> Result<(Target<'_>, Guid, &str), Failure> {
+    let (target, operands) = operands.read(&["CLSID", "LIBRARY"], 2)?;
+    let mut operands = operands.into_iter();
+    let (clsid, path) = (operands.next().unwrap_or_default(), operands.next().unwrap_or_default());
+    let clsid = clsid.parse().map_err(|e| Failure::new(Kind::Usage, format!("{clsid:?} is {e}")))?;
+    Ok((target, clsid, path))
+}
+
+/// Reports that the runtime has accepted the profiler.
+pub(crate) fn done(action: &str, clsid: Guid, path: &str, globals: &Globals) -> Result<(), Failure> {
+    let sentence = format!("profiler {} {action}", printable(path));
+    stdout::done(globals, &sentence, &json!({ "profiler_guid": clsid.to_string(), "profiler_path": path }))
+}

@@ -1,0 +1,18 @@
+//! A flame graph as one page.
+use std::io::{self, Write};
+
+use crate::stacks::flame_page;
+use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
+
+pub(super) static OUTPUT: StacksOutput = StacksOutput {
+    name: "html",
+    suffix: Some(".html"),
+    help: ".html: one page for a browser, with zoom, search, and a choice of clocks and threads",
+    clocks: Clocks::Several(flame_page::clocks),
+    has_diff: true,
+    writer: Writer::AddedUp(write),
+};
+
+fn write(AddedUp { new, mut old, clock, .. }: AddedUp<'_, '_>, mut out: &mut dyn Write) -> io::Result<()> {
+    flame_page::write(new, old.as_mut(), clock, &mut out)
+}
