@@ -179,25 +179,22 @@ fn response<'r, C: Command>(
     message.decode::<C::Response<'_>>().map(|_| ())
 }
 
-fn decoded(message: &Message<'_>, answer_to: Option<Code>) -> Result<(), DecodeError> {
-    /// Decodes the response of each command.
+/// Decodes the payload as the response of this command.
+fn response_of(command: Code, message: &Message<'_>) -> Result<(), DecodeError> {
     macro_rules! responses {
-        ($code:expr, $($command:ident)*) => {
-            match $code {
-                $(ipc_proto::$command::CODE =>
-                    response(Request::$command, message),)*
-                other => panic!("{other} is not in the list below"),
+        ($([$code:literal $name:ident $($rest:tt)*])*) => {
+            match command {
+                $(ipc_proto::$name::CODE => response(Request::$name, message),)*
+                other => panic!("{other} is no command"),
             }
         };
     }
+    ipc_proto::for_each_command!(responses)
+}
+
+fn decoded(message: &Message<'_>, answer_to: Option<Code>) -> Result<(), DecodeError> {
     match (message.code, answer_to) {
-        (Code::OK, Some(command)) => responses! { command,
-            GenerateCoreDump GenerateCoreDump2 GenerateCoreDump3
-            StopTracing CollectTracing CollectTracing2 CollectTracing3 CollectTracing4 CollectTracing5 CollectTracing6
-            AttachProfiler StartupProfiler
-            GetProcessInfo GetProcessInfo2 GetProcessInfo3 ResumeRuntime GetProcessEnvironment SetEnvironmentVariable
-            EnablePerfMap DisablePerfMap ApplyStartupHook
-        },
+        (Code::OK, Some(command)) => response_of(command, message),
         (Code::OK, None) => Ok(()),
         (Code::ERROR, Some(GenerateCoreDump3::CODE)) => message.decode::<ServerError<'_>>().map(|_| ()),
         (Code::ERROR, _) => message.decode::<HResult>().map(|_| ()),

@@ -5,8 +5,8 @@ usage: bare_metal.py COMPILER IMAGE...
 
 Each image is a 32-bit ELF file whose name lists its parts. It is compiled with -Z emit-stack-sizes and linked without
 unused sections. The limits in bare-metal.txt apply to every compiler. The measured sizes must agree within 2 % (flash) and
-64 bytes (frame) if COMPILER is the one in bare-metal.txt. BLESS=1 replaces them. The table in README.md has the same
-numbers.
+64 bytes (frame) if COMPILER is the one in bare-metal.txt. The table in README.md has the same numbers. BLESS=1 replaces
+them in both files.
 """
 
 import os
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 TABLE = pathlib.Path(__file__).with_name("bare-metal.txt")
-README = TABLE.parents[2] / "README.md"
+README = TABLE.with_name("README.md")
 ALLOCATED, WRITABLE, WITHOUT_BYTES = 2, 1, 8
 
 
@@ -65,6 +65,11 @@ def plain(function):
     return "::".join(part.split("[")[0].lstrip("<") for part in out.split("::"))
 
 
+def cells(flash, frame):
+    """Returns the numbers of an image as they are in the table of README.md."""
+    return f"| {int(flash):,} | {int(frame):,} |"
+
+
 def main():
     compiler, images = sys.argv[1], [pathlib.Path(name) for name in sys.argv[2:]]
     lines = TABLE.read_text().splitlines()
@@ -94,14 +99,19 @@ def main():
             bad.append(f"{image.name}: {flash} bytes of flash instead of {flash_then} in bare-metal.txt")
         if abs(frame - frame_then) > 64:
             bad.append(f"{image.name}: a frame of {frame} bytes instead of {frame_then} in bare-metal.txt")
+    readme = README.read_text()
     if blesses:
         TABLE.write_text("\n".join([*heading[:-1], f"# {compiler}", *rows, ""]))
+        for row in rows:
+            image, *_, flash, frame = row.split()
+            *_, flash_then, frame_then = known.get(image, [flash, frame])
+            readme = readme.replace(cells(flash_then, frame_then), cells(flash, frame))
+        README.write_text(readme)
     elif unmeasured := known.keys() - {image.name for image in images}:
         bad.append(f"not measured: {', '.join(sorted(unmeasured))}")
-    readme = README.read_text()
     for row in rows if blesses else [line for line in lines if not line.startswith("#")]:
         image, *_, flash, frame = row.split()
-        if f"| {int(flash):,} | {int(frame):,} |" not in readme:
+        if cells(flash, frame) not in readme:
             bad.append(f"README.md does not have the row for {image}")
     for line in bad:
         print(f"error: {line}", file=sys.stderr)

@@ -1,38 +1,45 @@
-//! Checks that each link of a page to a file of this repository leads to one.
+//! Checks that each link of a page leads to a file of this repository, and to a heading if it names one.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod page;
 
-/// Collects the pages below a folder. What the folder `target` and hidden folders contain is not part of the repository.
-fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        if path.is_dir() && !name.starts_with('.') && !["target", "node_modules"].contains(&name) {
-            pages(&path, found);
-        } else if name.ends_with(".md") {
-            found.push(path);
-        }
-    }
+use crate::page::{headings, pages, prose};
+
+/// Returns the name of a heading in links: that of GitHub and of rustdoc.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
 #[test]
-fn every_link_leads_to_a_file() {
-    let mut found = Vec::new();
-    pages(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut found);
-    assert!(found.len() > 10, "{found:?}");
+fn every_link_leads_to_a_file_and_a_heading() {
+    let pages = pages();
     let mut dead = Vec::new();
-    for page in found {
-        let text = fs::read_to_string(&page).unwrap();
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
-        for link in links.map(|link| link.split('#').next().unwrap_or_default()) {
-            // Other links are addresses, places on the page, or items of the documentation.
-            let is_file = link.contains('/') || [".md", ".rs", ".txt"].iter().any(|end| link.ends_with(end));
-            if is_file && !link.contains(':') && !page.parent().unwrap().join(link).exists() {
+    for (page, text) in &pages {
+        let text = prose(text).collect::<Vec<_>>().join("\n");
+        for (link, _) in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = page.parent().unwrap().join(file);
+            // Other links are addresses, or items of the documentation.
+            let is_file = file.contains('/') || [".md", ".rs", ".txt"].iter().any(|end| file.ends_with(end));
+            let is_address = link.contains(':');
+            if is_file && !is_address && !target.exists() {
+                dead.push(format!("{}: {link}", page.display()));
+            }
+            let linked = if file.is_empty() { page.canonicalize().ok() } else { target.canonicalize().ok() };
+            let linked = pages.iter().find(|(page, _)| page.canonicalize().ok() == linked);
+            let has_heading = |text| headings(text).any(|other| anchor(other) == heading);
+            if !heading.is_empty() && !is_address && linked.is_some_and(|(_, text)| !has_heading(text)) {
                 dead.push(format!("{}: {link}", page.display()));
             }
         }
     }
     assert!(dead.is_empty(), "{dead:#?}");
+}
+
+#[test]
+fn anchors_are_those_of_rendered_pages() {
+    assert_eq!(anchor("Compared with dotnet-trace"), "compared-with-dotnet-trace");
+    assert_eq!(anchor("The limits of `equal`"), "the-limits-of-equal");
+    assert_eq!(anchor("Find a process, or learn why not"), "find-a-process-or-learn-why-not");
 }

@@ -1,6 +1,6 @@
 //! Reads a trace from standard input in fixed memory, and prints its events with stacks and its losses.
 //!
-//! `cargo run -p ipc-proto --example fixed_memory < testdata/nettrace/gen-net10-lab-small.nettrace`
+//! `cargo run -p nettrace --example fixed_memory < testdata/nettrace/gen-net10-lab-small.nettrace`
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is short")]
 use std::io::Read;
 

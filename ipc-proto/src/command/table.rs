@@ -1,17 +1,8 @@
 //! The table of all commands, one row each.
 //!
-//! To add a command:
-//!
-//! 1. Write its row here, in the order of the codes. If runtimes refuse some of its values, end the row with
-//!    `, checked rule(fields)`; the rule is a function in `check.rs`. A layout that is not a list of fields, or a new
-//!    response, is a type in `types.rs`.
-//! 2. Run `cargo check --workspace --all-features --all-targets`. The compiler asks for what only a person can decide:
-//!    what the `FakeRuntime` answers (`Respond` in `ipc-std/testkit/src/fake/answers.rs`), and for a new type of response
-//!    which numbers the conformance kit compares (`ipc-std/testkit/src/conformance/answer.rs`).
-//! 3. Run `cargo test -p ipc-proto`. The tests ask for a recorded request and response in `testdata/messages/`
-//!    (`BLESS=1` writes the text beside each), and for the command's line in the `README.md` of the repository.
-//! 4. Run `cargo test -p ipc-testkit --test conformance`. It asks for the cases of the command in
-//!    `ipc-std/testkit/src/conformance/cases.jsonl`.
+//! ARCHITECTURE.md has the recipe for a new command. The rows are in the order of the codes. If runtimes refuse some
+//! values of a command, its row ends with `, checked rule(fields)`; the rule is a function in `check.rs`. A layout that is
+//! not a list of fields, or a new response, is a type in `types.rs`.
 //!
 //! Everything else, from the fuzz targets and the proof to the images for bare metal, goes through the rows by
 //! `for_each_command!`, which `define.rs` makes of them.

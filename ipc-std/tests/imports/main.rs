@@ -16,6 +16,7 @@
 mod graph;
 mod modules;
 mod packages;
+mod page;
 mod type_names;
 
 use std::collections::BTreeSet;
