@@ -30,6 +30,9 @@ use crate::process::trace_target;
 use crate::process::wire_log::WireLog;
 
 mod list;
+mod schedule;
+
+use schedule::{Schedule, is_due};
 
 /// Show counters and metrics of processes as they change, or of a trace
 #[derive(Debug, clap::Args)]
@@ -331,9 +334,6 @@ struct Show<'a> {
 
 /// The problems of all processes that are reported at most.
 const MAX_PROBLEMS: usize = 1_000;
-/// The intervals after which every counter has reported once, and the time that a session needs to start.
-const FIRST_INTERVALS: u32 = 3;
-const STARTING: Duration = Duration::from_secs(2);
 
 impl<'a> Show<'a> {
     fn new(args: &'a Args, globals: &'a Globals, output: Output) -> Self {
@@ -488,40 +488,11 @@ struct Live<'a> {
     is_quit: bool,
 }
 
-/// When something is due; `None` if it never is, or not again.
-struct Schedule {
-    /// The end of the sessions.
-    end: Option<Instant>,
-    /// The time when every counter has reported once.
-    first: Option<Instant>,
-    /// The next time to write, and the time between two.
-    tick: Option<Instant>,
-    pace: Duration,
-}
-
-impl Schedule {
-    fn next(&self) -> Option<Instant> {
-        [self.end, self.first, self.tick].into_iter().flatten().min()
-    }
-}
-
-/// Returns whether a time has come, which then does not come again.
-fn is_due(time: &mut Option<Instant>, now: Instant) -> bool {
-    time.take_if(|time| now >= *time).is_some()
-}
-
 impl<'a> Live<'a> {
     fn new(show: Show<'a>, feed: Feed) -> Self {
-        let began = Instant::now();
         let args = show.args;
-        let first = args.interval().saturating_mul(FIRST_INTERVALS).saturating_add(STARTING);
-        let pace = show.output.pace(args.interval());
-        let schedule = Schedule {
-            end: args.end().and_then(|end| began.checked_add(end)),
-            first: began.checked_add(first).filter(|_| !args.all),
-            tick: began.checked_add(pace),
-            pace,
-        };
+        let mut schedule = Schedule::new(args.interval(), show.output.pace(args.interval()), args.end());
+        schedule.first.take_if(|_| args.all);
         Self { show, feed, schedule, ended: Ok(()), possible: Ok(()), is_quit: false }
     }
 
