@@ -1,3 +1,4 @@
+//! The property of an assembler: the events of the parser, however a trace is cut into pieces.
 use ipc_proto::wire::to_u32;
 use nettrace::{
     Event, EventAssembler, Item, Limits, Parser, Progress, Record, Str, TimeFilter, TraceEvent, Value, Values,

@@ -1,3 +1,4 @@
+//! The property of a runtime's connect ports: a naive reading of the specification, for any monitors.
 use arbitrary::{Arbitrary, Unstructured};
 use ipc_proto::port::{Backoff, ConnectEvent, ConnectPort, ConnectStep, Suspension};
 use ipc_proto::{Advertise, Command, ProtocolError, Request, ResumeRuntime, Serve, encode_to_vec};

@@ -1,3 +1,4 @@
+//! The property of a client and a server: they understand each other.
 use arbitrary::{Arbitrary, Unstructured};
 use ipc_proto::types::{EnvironmentEntries, ProcessEnvironment};
 use ipc_proto::wire::{Writer, to_usize};

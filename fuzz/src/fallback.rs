@@ -1,3 +1,4 @@
+//! The property of a plan that runs over connections: commands, their order, and the deadline.
 use arbitrary::Unstructured;
 use ipc_proto::plan::{
     DumpConfig, Fallback, FallbackError, FallbackStep, InfoConfig, PlanStep, Runtime, Single, TraceConfig,

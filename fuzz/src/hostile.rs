@@ -1,3 +1,4 @@
+//! The property of messages from a hostile peer.
 use core::iter;
 
 use arbitrary::{Arbitrary, Unstructured};

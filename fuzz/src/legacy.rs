@@ -1,3 +1,4 @@
+//! The property of the earlier protocols and of the names of sockets and pipes.
 use core::fmt::Display;
 use core::str::FromStr;
 

@@ -1,3 +1,4 @@
+//! The property of decoded values: they encode to bytes that decode to an equal value.
 use core::fmt::Debug;
 use core::hash::{BuildHasher, BuildHasherDefault, Hash};
 use std::hash::DefaultHasher;

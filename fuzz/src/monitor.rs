@@ -1,3 +1,4 @@
+//! The property of a monitor port: it does what a list and a map do.
 use std::collections::{BTreeMap, VecDeque};
 
 use arbitrary::{Arbitrary, Unstructured};

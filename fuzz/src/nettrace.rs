@@ -1,3 +1,4 @@
+//! The property of a stream: the same records in any pieces, and after it is written again.
 use arbitrary::Unstructured;
 use nettrace::DecodeErrorKind;
 use nettrace::{

@@ -1,3 +1,4 @@
+//! The property of plans without connections: their commands, and what each step loses.
 use arbitrary::Unstructured;
 use ipc_proto::plan::{
     self, DEFAULT_RUNDOWN, DumpConfig, Flavour, InfoConfig, LostFeature, LostFeatures, Obstacle, PlanStep,

@@ -1,3 +1,4 @@
+//! The property of a configuration of ports: a naive reading of the environment.
 use std::collections::VecDeque;
 
 use arbitrary::Unstructured;

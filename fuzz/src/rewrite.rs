@@ -1,3 +1,4 @@
+//! The property of a rewrite: the remaining events and the number of lost ones are unchanged.
 use arbitrary::Unstructured;
 use nettrace::{
     End, EventSelector, Limits, Parser, Record, Rewrite, RewriteCounts, RewriteOptions, RewriteSpace, Slot,

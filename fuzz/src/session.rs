@@ -1,3 +1,4 @@
+//! The properties of a session: it never blocks, and it loses no byte.
 use std::collections::VecDeque;
 
 use arbitrary::{Arbitrary, Unstructured};

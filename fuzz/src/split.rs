@@ -1,3 +1,4 @@
+//! The property of an exchange: the same result for pieces of any size.
 use core::iter;
 
 use ipc_proto::types::{DumpFlags, DumpType, EnvironmentEntries, EnvironmentEntry, ProcessEnvironment};

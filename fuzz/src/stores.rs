@@ -1,3 +1,4 @@
+//! The property of the stores in the caller's memory: they equal maps and sorted lists.
 use std::collections::{HashMap, HashSet};
 
 use arbitrary::{Result, Unstructured};

@@ -1,3 +1,4 @@
+//! The properties of a trace that is made of any description, with and without damage.
 use arbitrary::{Arbitrary, Result, Unstructured};
 use ipc_proto::Guid;
 use nettrace::{

@@ -1,3 +1,4 @@
+//! The property of tracepoint formats, records, extensions and metadata: they survive encoding and decoding.
 use arbitrary::Unstructured;
 use ipc_proto::Guid;
 use ipc_proto::types::TracepointFormat;

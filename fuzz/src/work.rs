@@ -1,3 +1,4 @@
+//! The property of the work of all readers: it is proportional to the bytes of the trace.
 use ipc_proto::wire::steps;
 use nettrace::{
     EventAssembler, Limits, LossCounter, Metadata, Parser, ParserBuf, Progress, Record, Rewrite,

@@ -1,3 +1,4 @@
+//! The property of a line of conformance cases.
 use ipc_testkit::conformance::Case;
 use serde_json::Value;
 

@@ -1,3 +1,4 @@
+//! The property of the little languages of the tool's options.
 use dotnet_ipc_syntax::event_ids::EventIds;
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};

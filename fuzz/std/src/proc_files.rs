@@ -1,3 +1,4 @@
+//! The property of the readers of `/proc`.
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

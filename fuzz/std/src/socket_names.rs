@@ -1,3 +1,4 @@
+//! The property of the names of sockets in a directory.
 use ipc_proto::{RouterSocketName, SocketName};
 
 /// Checks the names of files in a directory of sockets: a name that is accepted is the one that its parts are written

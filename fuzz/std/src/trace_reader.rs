@@ -1,3 +1,4 @@
+//! The property of `TraceReader`: the same events for pieces of any size.
 use core::task::Poll;
 use std::io::{self, ErrorKind, Read};
 

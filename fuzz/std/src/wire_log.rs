@@ -1,3 +1,4 @@
+//! The property of the input of `decode`.
 use dotnet_ipc_syntax::decode_input::{Input, log_line};
 use serde_json::Value;
 

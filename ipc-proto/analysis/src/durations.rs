@@ -1,3 +1,4 @@
+//! Quantiles of any number of durations in a fixed memory.
 use alloc::collections::BTreeMap;
 
 /// A set of durations in nanoseconds, and its quantiles.

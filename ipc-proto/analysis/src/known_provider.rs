@@ -1,3 +1,4 @@
+//! The providers whose events the analyses read.
 use nettrace::Str;
 
 /// A provider whose events an analysis of this crate reads.

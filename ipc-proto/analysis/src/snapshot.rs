@@ -1,3 +1,4 @@
+//! The frames of addresses at one moment.
 use alloc::vec::Vec;
 
 use crate::names::{AddressId, FrameId, Names};

@@ -1,3 +1,4 @@
+//! The property of collections and compilations: each is returned once and does not change.
 use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics};

@@ -1,3 +1,4 @@
+//! The property of the readers of counters: they agree with each other.
 use std::collections::BTreeMap;
 
 use nettrace::{Str, TraceEvent, Version};

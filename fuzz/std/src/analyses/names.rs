@@ -1,3 +1,4 @@
+//! The property of the names of frames and of call trees.
 #![allow(clippy::cast_possible_truncation, reason = "the numbers are small")]
 use nettrace::TraceEvent;
 use nettrace_analysis::call_tree::{CallTree, NodeId, Order};

@@ -1,3 +1,4 @@
+//! The property of the files for other tools: they are valid, and have the weights of the trace.
 use core::convert::Infallible;
 
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};

@@ -1,3 +1,4 @@
+//! What one event states: a sample, an instrument or a problem.
 use core::fmt;
 
 use nettrace::{FileTime, Str};

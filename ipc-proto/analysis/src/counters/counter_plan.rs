@@ -1,3 +1,4 @@
+//! The providers of a session that measures counters and instruments.
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

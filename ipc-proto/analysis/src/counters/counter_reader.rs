@@ -1,3 +1,4 @@
+//! The reader of the samples of a trace, with the state of its sessions.
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+//! Exponential histograms: their buckets and quantiles.
 use alloc::vec::Vec;
 
 /// A histogram whose buckets grow by a constant factor, as OpenTelemetry defines it.

@@ -1,3 +1,4 @@
+//! The fields of a payload by name.
 use alloc::vec::Vec;
 
 use nettrace::{FieldType, Fields, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};

@@ -1,3 +1,4 @@
+//! The last sample of each series, within a limit of memory.
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use core::fmt::Write;

@@ -1,3 +1,4 @@
+//! What a counter or an instrument measured in one interval.
 use alloc::vec::Vec;
 
 use nettrace::Str;

@@ -1,3 +1,4 @@
+//! Which counters and instruments a reader returns, and its text.
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;

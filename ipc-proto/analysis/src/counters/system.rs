@@ -1,3 +1,4 @@
+//! EventCounters or meters.
 /// The system that a sample comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum System {

@@ -1,3 +1,4 @@
+//! The text of tags, in pairs.
 use nettrace::Str;
 
 use super::System;

@@ -1,3 +1,4 @@
+//! The stacks of each thread with their weights, which all formats without time write.
 use alloc::vec::Vec;
 
 use super::stack_frames::StackFrames;

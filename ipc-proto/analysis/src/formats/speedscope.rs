@@ -1,3 +1,4 @@
+//! speedscope's JSON, for stacks that are added up and for intervals.
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};

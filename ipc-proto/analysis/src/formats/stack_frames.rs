@@ -1,3 +1,4 @@
+//! The frames of all stacks that a format writes.
 use alloc::vec::Vec;
 
 use crate::StackId;

@@ -1,3 +1,4 @@
+//! What the threads of a trace do in the order of time, which the formats with time write.
 use alloc::vec::Vec;
 
 use ipc_proto::wire::to_u32;

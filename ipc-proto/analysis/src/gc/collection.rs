@@ -1,3 +1,4 @@
+//! One garbage collection: its times, sizes and reason.
 use core::fmt;
 
 use crate::place::at;

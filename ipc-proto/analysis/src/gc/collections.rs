@@ -1,3 +1,4 @@
+//! Finds the garbage collections in events.
 use alloc::collections::VecDeque;
 
 use ipc_proto::wire::to_u64;

@@ -1,3 +1,4 @@
+//! Sums and quantiles over garbage collections.
 use super::Collection;
 use crate::Durations;
 use crate::place::at_mut;

@@ -1,3 +1,4 @@
+//! One compilation of a method: its times, sizes and tier.
 use alloc::string::String;
 use core::fmt;
 

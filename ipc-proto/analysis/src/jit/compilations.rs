@@ -1,3 +1,4 @@
+//! Finds the compilations in events.
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 

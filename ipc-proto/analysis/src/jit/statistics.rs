@@ -1,3 +1,4 @@
+//! Sums and quantiles over compilations.
 use super::{Compilation, Tier};
 use crate::Durations;
 

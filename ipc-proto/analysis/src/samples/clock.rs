@@ -1,3 +1,4 @@
+//! The clocks of samples, and the units of their weights.
 use alloc::string::String;
 
 /// What to weigh: see the [module](super).
