@@ -235,12 +235,11 @@ fn a_killed_process_keeps_its_names() {
         }
         let report = json(&report);
         let frames = report["frames"].as_array().unwrap();
+        // On a busy machine the program is not yet in Main. Precompiled methods have no names if the program called them
+        // first after the session's start: on .NET Core 3.1 that can be the last ones of each thread, half of all frames.
         let is_named =
             |frame: &Value| frame["name"].as_str().unwrap().starts_with("System.Private.CoreLib!System.");
         assert!(frames.iter().any(is_named), "{}: {report}", runtime.name);
-        // Precompiled methods have no names if the program called them first after the session's start; on a busy machine
-        // these are the last ones of each thread. Main was compiled, so its name is known in every case.
-        assert!(frames.iter().any(|frame| is_main(&frame["name"])), "{}: {report}", runtime.name);
     });
 }
 
