@@ -1,6 +1,6 @@
 //! The macro that makes commands of their list.
 
-/// Declares the modules of commands, and [`Command`] with a variant for each. A line is the name of a command and its
+/// Declares the modules of commands, and `Command` with a variant for each. A line is the name of a command and its
 /// module, which has its arguments `Args` and `run`. An attribute `cfg` applies to all of them, `command` to the help.
 macro_rules! commands {
     ($($(#[cfg($cfg:meta)])? $(#[command($($help:tt)*)])? $name:ident($module:ident),)*) => {
