@@ -6,8 +6,11 @@ import { call, evaluate, open, problems, run, until } from "../../../../ipc-prot
 
 const [speedscope, folder] = process.argv.slice(2);
 
-/** Returns the total of each thread, and the total and the own part of each visible function of the first one. */
-async function load(file) {
+/**
+ * Returns the total of each thread, and the total and the own part of each visible function of the first one. One of these
+ * functions has a name that begins with `name`: the page renders the rows of its table later than the table.
+ */
+async function load(file, name) {
     await open(join(speedscope, "index.html"));
     await evaluate("window.warnings = []; console.warn = console.error = (...texts) => warnings.push(texts.join(' '));");
     await until("document.querySelector('input[type=file]') !== null");
@@ -19,7 +22,8 @@ async function load(file) {
     for (const type of ["keyDown", "keyUp"]) {
         await call("Input.dispatchKeyEvent", { type, key: "3", text: type === "keyDown" ? "3" : undefined });
     }
-    await until("document.querySelectorAll('table').length > 1");
+    const isThere = `(cell) => cell.innerText.startsWith(${JSON.stringify(name)})`;
+    await until(`[...document.querySelectorAll('table td')].some(${isThere})`);
     const rows = await evaluate("[...document.querySelectorAll('table tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.innerText))");
     assert.deepEqual(await evaluate("window.warnings"), [], file);
     const cells = rows.filter((row) => row.length === 3);
@@ -30,13 +34,13 @@ async function load(file) {
 }
 
 await run(async () => {
-    const evented = await load("evented.speedscope.json");
+    const evented = await load("evented.speedscope.json", "CPU_TIME");
     assert.deepEqual(evented.threads, ["1.05s", "419.84ms", "809.48ms", "819.31ms"]);
     assert.equal(evented.functions.get("CPU_TIME").own, "31.72ms (3.0%)");
-    const chromium = await load("trace.chromium.json");
+    const chromium = await load("trace.chromium.json", "CPU_TIME");
     assert.deepEqual(chromium.threads, evented.threads);
     assert.deepEqual(chromium.functions.get("CPU_TIME"), evented.functions.get("CPU_TIME"));
-    const sampled = await load("sampled.speedscope.json");
+    const sampled = await load("sampled.speedscope.json", "System.Private.CoreLib!System.Threading.Thread.Sleep");
     assert.deepEqual(sampled.threads, ["1.05s", "419.84ms", "809.48ms", "819.31ms"]);
     const [[name, { total }]] = sampled.functions;
     assert.match(name, /^System.Private.CoreLib!System.Threading.Thread.Sleep/);
