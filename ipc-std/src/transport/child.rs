@@ -65,7 +65,7 @@ impl SharedChild {
     }
 
     fn kill(&self) {
-        // `kill` fails if the child has ended, which is what is wanted.
+        // `kill` fails if the child has ended, which is the intended state.
         let _ = self.lock().kill();
     }
 }

@@ -295,7 +295,7 @@ impl Drop for FakeRuntime {
         };
         self.core.notify();
         for stream in open.values() {
-            // `shutdown` fails if the client has closed the connection, which is what is wanted.
+            // `shutdown` fails if the client has closed the connection, which is the intended state.
             let _ = stream.shutdown(Shutdown::Both);
         }
         if let Some(Accepting { stopper, thread }) = self.accepting.take() {

@@ -492,7 +492,10 @@ impl<'a> Live<'a> {
     fn new(show: Show<'a>, feed: Feed) -> Self {
         let args = show.args;
         let mut schedule = Schedule::new(args.interval(), show.output.pace(args.interval()), args.end());
-        schedule.first.take_if(|_| args.all);
+        if args.all {
+            // Of all processes, no counter is reported as missing.
+            schedule.first = None;
+        }
         Self { show, feed, schedule, ended: Ok(()), possible: Ok(()), is_quit: false }
     }
 
@@ -518,7 +521,7 @@ impl<'a> Live<'a> {
         wire_log.check()
     }
 
-    /// Takes the next report or does what is due. Breaks at the end.
+    /// Takes the next report, or acts at a time of the schedule. Breaks at the end.
     fn step(&mut self) -> Result<ControlFlow<()>, Failure> {
         let flow = match self.feed.next(self.schedule.next())? {
             Next::Report(process, Report::Ended(ended)) => {

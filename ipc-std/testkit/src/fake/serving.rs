@@ -194,7 +194,7 @@ impl Write for OpenConnection<'_> {
 
 impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
-        // `shutdown` fails if the client has closed the connection, which is what is wanted.
+        // `shutdown` fails if the client has closed the connection, which is the intended state.
         let _ = self.stream.shutdown(Shutdown::Both);
         self.core.state().open.remove(&self.number);
     }
