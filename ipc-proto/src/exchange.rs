@@ -23,6 +23,7 @@
 mod advertise;
 mod call;
 mod counted;
+mod exchange;
 mod poll;
 mod serve;
 mod session;
@@ -31,75 +32,7 @@ pub use advertise::ReceiveAdvertise;
 pub(crate) use call::Progress;
 pub use call::{Answer, Call, SuspendedCall, Untyped, UntypedCall};
 pub use counted::{ReceiveEnvironment, SendEnvironment, SuspendedEnvironment};
+pub use exchange::{Exchange, Step};
 pub use poll::{PollError, poll_exchange};
 pub use serve::{Reply, Serve, SuspendedReply, SuspendedServe};
 pub use session::{Session, SessionEnd, SessionPhase, SessionTimeout, StopEvent, StopStep};
-
-use crate::ProtocolError;
-
-/// The next action of an exchange.
-#[derive(Debug)]
-pub enum Step<'m> {
-    /// Write some of these bytes, then [`advance`](Exchange::advance) by how many.
-    ///
-    /// Write all of them in one piece if the transport can: .NET Core 3.1 reads the header and the payload with one read each,
-    /// and refuses one that arrives in two pieces as malformed.
-    Send(&'m [u8]),
-    /// Read some bytes into this space, then [`advance`](Exchange::advance) by how many.
-    Receive(&'m mut [u8]),
-    /// Nothing: the exchange is over, or waits for the caller.
-    Done,
-}
-
-/// The conversation on one connection, or a part of it, driven over any transport.
-///
-/// ```
-/// use ipc_proto::{Exchange, Step};
-/// use std::io::{self, Read, Write};
-///
-/// fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> io::Result<()> {
-///     loop {
-///         let n = match exchange.step() {
-///             Step::Send(bytes) => stream.write(bytes)?,
-///             Step::Receive(space) => stream.read(space)?,
-///             Step::Done => return Ok(()),
-///         };
-///         exchange.advance(n).map_err(io::Error::other)?;
-///     }
-/// }
-/// ```
-pub trait Exchange {
-    /// Returns the next action. Without [`advance`](Self::advance) in between, it stays the same.
-    fn step(&mut self) -> Step<'_>;
-
-    /// Reports how many of the lent bytes were written or filled; 0 means that the peer closed. A connection that was reset, or
-    /// that can no longer be written to, counts as closed: what the peer sent before can still be read.
-    ///
-    /// # Errors
-    /// If the received bytes are not a message, or the peer closed too early. [`ProtocolError::Overrun`] if `n` is larger
-    /// than the number of lent bytes: the position in the connection is then unknown. Except for
-    /// [`ProtocolError::BufferTooSmall`], errors are final: [`step`](Self::step) then returns [`Step::Done`]. An exchange
-    /// that was over before keeps its result.
-    ///
-    /// ```
-    /// use ipc_proto::{Call, Exchange, ProtocolError, ResumeRuntime, Step};
-    ///
-    /// let mut buf = [0; 64];
-    /// let mut call = Call::new(&ResumeRuntime {}, &mut buf)?; // lends 20 bytes
-    /// let overrun = ProtocolError::Overrun { advanced: 21, lent: 20 };
-    /// assert_eq!(call.advance(21), Err(overrun));
-    /// assert!(matches!(call.step(), Step::Done));
-    /// assert_eq!(call.finish(), Err(overrun));
-    /// # Ok::<(), ipc_proto::EncodeError>(())
-    /// ```
-    fn advance(&mut self, n: usize) -> Result<(), ProtocolError>;
-}
-
-impl<E: Exchange + ?Sized> Exchange for &mut E {
-    fn step(&mut self) -> Step<'_> {
-        (**self).step()
-    }
-    fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
-        (**self).advance(n)
-    }
-}

@@ -2,7 +2,7 @@
 use ipc_proto::InvalidValue;
 use ipc_proto::plan::PlanStep;
 
-use super::Error;
+use super::error::Error;
 
 /// Fails with [`Error::Invalid`] if runtimes refuse a value of the command, or if some end because of it.
 pub(crate) fn check(command: &impl PlanStep) -> Result<(), Error> {

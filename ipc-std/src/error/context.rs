@@ -5,7 +5,8 @@ use std::io;
 use ipc_proto::plan::FallbackError;
 use ipc_proto::{Answer, Code, ProtocolError, ServerError, Session};
 
-use super::{Error, Phase};
+use super::error::Error;
+use super::phase::Phase;
 use crate::drive::{DriveError, is_closed, is_not_ready};
 
 /// The state of a call, from which a failed step becomes an [`Error`].

@@ -3,7 +3,8 @@ use core::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Denied, ErrorKind};
+use super::denied::Denied;
+use super::kind::ErrorKind;
 use crate::sys::Credentials;
 
 /// A reason why a process or a socket cannot be used. Its text is a clause about "it", the process.

@@ -1,7 +1,8 @@
 //! The reasons of a search, the most important first.
 use core::fmt;
 
-use super::{ErrorKind, Reason};
+use super::kind::ErrorKind;
+use super::reason::Reason;
 
 /// The reasons why the runtime of a process cannot be used, the most important first.
 ///

@@ -94,27 +94,9 @@ fn no_import_leads_up() {
     }
 }
 
-/// Files that are more than a list of those in their folder, which may import from them.
-const TYPES_ABOVE_THEIR_PARTS: &[(&str, &str, &str)] = &[
-    (
-        "ipc-proto/src/lib.rs",
-        "command.rs",
-        "`Command` and `Continuation`, which the files below implement, generate and return",
-    ),
-    (
-        "ipc-proto/src/lib.rs",
-        "exchange.rs",
-        "`Exchange` and its `Step`, which the files below implement and return",
-    ),
-    ("ipc-proto/nettrace/src/lib.rs", "parse/parser.rs", "one type; the files below have its methods"),
-    ("ipc-proto/nettrace/src/lib.rs", "write/trace_writer.rs", "one type; the files below have its methods"),
-    ("ipc-std/src/lib.rs", "error.rs", "one type; the files below make it"),
-];
-
 #[test]
 fn no_file_imports_the_hub_above_it() {
     let mut up = String::new();
-    let mut exceptions = BTreeSet::new();
     for (root, _) in PACKAGES {
         for (file, uses) in &graph(root).uses {
             let is_above = |used: &PathBuf| {
@@ -123,17 +105,11 @@ fn no_file_imports_the_hub_above_it() {
                 file != used && file.starts_with(folder)
             };
             for (used, path) in uses.iter().filter(|(used, _)| is_above(used)) {
-                let is_listed =
-                    |(package, hub, _): &&(&str, &str, &str)| package == root && used == Path::new(hub);
-                match TYPES_ABOVE_THEIR_PARTS.iter().find(is_listed) {
-                    Some(exception) => _ = exceptions.insert(exception),
-                    None => up += &format!("{root}: {} uses {}: {path}\n", file.display(), used.display()),
-                }
+                up += &format!("{root}: {} uses {}: {path}\n", file.display(), used.display());
             }
         }
     }
     assert_eq!(up, "");
-    assert_eq!(exceptions.len(), TYPES_ABOVE_THEIR_PARTS.len(), "only these are needed: {exceptions:?}");
 }
 
 #[test]

@@ -4,9 +4,9 @@ use ipc_proto::wire::{Reader, low_u8, to_u32, to_u64};
 use crate::parse::block::{Block, BlockKind};
 use crate::parse::end::{Corruption, End};
 use crate::parse::event::BlobReader;
+use crate::parse::parser::parser::{Body, Parser, Record, State};
 use crate::parse::parser::stop::Stop;
 use crate::parse::parser::tags::{Tags, TypeObject, expect_tags, tag};
-use crate::parse::parser::{Body, Parser, Record, State};
 use crate::parse::trace::{Trace, Version};
 
 const MAGIC: &[u8; 8] = b"Nettrace";

@@ -1,7 +1,7 @@
 //! The tagged values of objects.
+use crate::parse::parser::parser::{Parser, State};
 use crate::parse::parser::stop::Stop;
 use crate::parse::parser::tags::tag;
-use crate::parse::parser::{Parser, State};
 use crate::parse::trace::Version;
 
 impl Parser {

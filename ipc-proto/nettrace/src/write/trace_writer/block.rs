@@ -9,12 +9,12 @@ use crate::parse::block::BlockKind;
 use crate::parse::event::Event;
 use crate::parse::trace::Version;
 use crate::write::error::WriteError;
-use crate::write::trace_writer::blob::BlobWriter;
+use crate::write::trace_writer::blob::{self, BlobWriter};
 use crate::write::trace_writer::layout::{
     END_OBJECT, V6_HEADER, max_object_header, object_header, v6_header,
 };
-use crate::write::trace_writer::{
-    BLOCK, END, OBJECT_HEADER, Open, ROW, TraceWriter, V4_BLOCK, V6_BLOCK, blob,
+use crate::write::trace_writer::trace_writer::{
+    BLOCK, END, OBJECT_HEADER, Open, ROW, TraceWriter, V4_BLOCK, V6_BLOCK,
 };
 
 /// Writes a record; the state of the block is needed for metadata records of V4.

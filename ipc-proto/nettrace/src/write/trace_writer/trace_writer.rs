@@ -1,0 +1,481 @@
+//! The buffer of the writer, and its method for each record.
+use core::ops::Range;
+
+use ipc_proto::{Encode, wire};
+
+use crate::describe::metadata::Metadata;
+use crate::encoding::varint::Varint64;
+use crate::parse::block::BlockKind;
+use crate::parse::event::Event;
+use crate::parse::label::Label;
+use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
+use crate::parse::stack::Stack;
+use crate::parse::thread::ThreadEntry;
+use crate::parse::trace::{Trace, Version};
+use crate::write::error::WriteError;
+use crate::write::trace_writer::blob::BlobWriter;
+use crate::write::trace_writer::layout::{
+    self, END_OBJECT, LAST_LABEL, V6_HEADER, common, counted, label, object_type, pairs, thread_entry,
+    v6_header,
+};
+use crate::write::trace_writer::record::{V4Record, V6Row, expressible, sized};
+use crate::write::trace_writer::trace_bytes::TraceBytes;
+
+/// A writer of streams, record by record, into a buffer of the caller.
+///
+/// The writer collects events in a block, and the records that events refer to (metadata, stacks, threads, label lists)
+/// in blocks before it. The caller must write a record before the first event that refers to it. Blocks are output when
+/// they are full, on [`flush`](Self::flush), and where the order of records requires it.
+///
+/// Each method takes its record and returns the [`TraceBytes`] that the caller must output then: mostly none.
+/// An error leaves the record out, and the stream remains valid.
+///
+/// ```text
+/// out.write_all(&writer.event(&event)?)?;        // or .await
+/// ```
+///
+/// V4 has the same bytes as a runtime's: from the records of a runtime's block the writer makes the same block.
+///
+/// The example `write_trace` writes 1,000 events; Microsoft's reader accepts the result in both versions:
+///
+#[doc = concat!("```\n", include_str!("../../../examples/write_trace.rs"), "```")]
+///
+/// Nothing can be written after the end:
+///
+/// ```compile_fail,E0382
+/// use nettrace::{Event, Trace, TraceWriter, Version};
+///
+/// let mut buf = [0; 4096];
+/// let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+/// let end = writer.finish();
+/// let more = writer.event(&Event::default());
+/// ```
+#[derive(Debug)]
+pub struct TraceWriter<'b> {
+    pub(super) version: Version,
+    /// Two halves: the caller outputs the bytes of one while the other receives records.
+    ///
+    /// ```text
+    /// half   | records … | room for more | block of events … | room for more | end |
+    /// ```
+    pub(super) buf: &'b mut [u8],
+    /// The start of the half that receives records.
+    pub(super) base: usize,
+    /// The offset at which the last block in this half must end.
+    pub(super) end: usize,
+    /// The length of the records other than events in this half, and the offset at which they must end.
+    pub(super) len: usize,
+    pub(super) room_end: usize,
+    /// The unfinished block at the end of these records.
+    pub(super) open: Option<Open>,
+    /// The state of the open block, if it has metadata records of V4.
+    pub(super) blobs: BlobWriter,
+    /// The block of events, where it starts at the latest, and the length of its body.
+    pub(super) events: BlobWriter,
+    pub(super) events_at: usize,
+    pub(super) events_len: usize,
+    /// The bytes that the caller must output now.
+    pub(super) lent: Range<usize>,
+    /// The stream offset of the first byte of this half.
+    pub(super) offset: u64,
+    /// The last timestamp seen.
+    pub(super) now: u64,
+}
+
+/// An unfinished block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    pub(super) kind: BlockKind,
+    /// V4: the offset of the size of the block.
+    pub(super) size: usize,
+    /// The offset of the body of the block.
+    pub(super) body: usize,
+    /// The number of records in the block.
+    pub(super) count: u32,
+    /// The id that the next record must have, in a block of stacks or label lists.
+    pub(super) next_id: u32,
+}
+
+/// The longest body of a block with several records: a runtime's buffer of 100 KiB, which it never fills completely,
+/// and the header of a block of blobs.
+pub(super) const BLOCK: usize = 102_419;
+/// The longest body of a block of V4.
+pub(super) const V4_BLOCK: usize = 0xffff_ffff;
+/// The longest body of a block of V6, which has 24 bits for it.
+pub(super) const V6_BLOCK: usize = 0xff_ffff;
+/// The longest row of V6 with its size, which has 16 bits.
+pub(super) const ROW: usize = 0x1_0001;
+/// The most bytes before the body of a block of events: an object's type, size and padding.
+pub(super) const OBJECT_HEADER: usize = 33;
+/// The most bytes after the last block: its end tag and the end mark.
+pub(super) const END: usize = 5;
+
+impl<'b> TraceWriter<'b> {
+    /// A length of buffer that is enough for the streams of runtimes, which drop events of more than 64 KiB.
+    ///
+    /// The caller outputs one half while the other receives records, so a record of `n` bytes needs at most
+    /// `2 * n + 400`. A sequence point with its threads counts as one record; in V4 it has 12 bytes for each thread, and
+    /// this length is enough for 20,000 threads. In a shorter buffer the blocks are shorter.
+    pub const BUFFER: usize = 0x8_0000;
+
+    /// Starts a stream. Its version is that of `trace`, which is the first record. [`Trace::check`] reports values that
+    /// readers refuse; this function does not call it.
+    ///
+    /// # Errors
+    /// [`WriteError::Version`] for V3, which can only be read. [`WriteError::BufferTooSmall`] if the buffer has no room
+    /// for this record.
+    pub fn new(trace: &Trace<'_>, buf: &'b mut [u8]) -> Result<Self, WriteError> {
+        let mut writer = Self::without_trace(trace.version, buf)?;
+        writer.put_trace(trace)?;
+        Ok(writer)
+    }
+
+    /// Returns a writer that must receive a `Trace` before any other record.
+    pub(crate) fn without_trace(version: Version, buf: &'b mut [u8]) -> Result<Self, WriteError> {
+        if version == Version::V3 {
+            return Err(WriteError::Version(version));
+        }
+        let end = (buf.len() / 2).saturating_sub(END);
+        Ok(Self {
+            version,
+            buf,
+            base: 0,
+            end,
+            len: 0,
+            room_end: end,
+            open: None,
+            blobs: BlobWriter::new(false),
+            events: BlobWriter::new(version == Version::V6),
+            events_at: 0,
+            events_len: 0,
+            lent: 0..0,
+            offset: 0,
+            now: 0,
+        })
+    }
+
+    /// Returns the version of the stream.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Ends the unfinished blocks, and returns all bytes in the buffer.
+    pub fn flush(&mut self) -> TraceBytes<'_> {
+        self.lend_nothing();
+        // No bytes are lent, so `turn` cannot fail.
+        let _ = self.turn(0);
+        self.lent()
+    }
+
+    /// Ends the stream, and returns all bytes in the buffer with the end mark.
+    pub fn finish(mut self) -> TraceBytes<'b> {
+        self.put_end();
+        let Self { buf, lent, .. } = self;
+        TraceBytes(buf.get(lent).unwrap_or_default())
+    }
+
+    /// Writes a metadata record from a stream of the same version, as [`Record::Metadata`](crate::Record::Metadata) has
+    /// it. [`describe`](Self::describe) writes one from a [`Metadata`].
+    ///
+    /// # Errors
+    /// If the buffer is too small or the row too long.
+    pub fn metadata(&mut self, record: &Event<'_>) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_metadata(record)?;
+        Ok(self.lent())
+    }
+
+    /// Writes a description of events in the layout of this version.
+    ///
+    /// The versions differ: V4 has no message template, description, provider GUID and attributes, and stores UTF-8 and
+    /// one-byte booleans as bytes. V6 stores the low byte of level and version. Bytes that the decoder did not
+    /// understand are lost.
+    ///
+    /// # Errors
+    /// If the buffer is too small or the row too long. [`WriteError::Version`] if the version cannot express the type
+    /// of a field; it can express every description without fields.
+    pub fn describe(&mut self, metadata: &Metadata<'_>) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_describe(metadata)?;
+        Ok(self.lent())
+    }
+
+    /// Writes a stack. Ids start again after a sequence point.
+    ///
+    /// # Errors
+    /// If the buffer is too small.
+    pub fn stack(&mut self, stack: &Stack<'_>) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_stack(stack)?;
+        Ok(self.lent())
+    }
+
+    /// Writes an event without its [`stack`](Event::stack), which only V3 has.
+    ///
+    /// Its capture thread should differ from that of the event before only if it is [sorted](Event::sorted). Otherwise
+    /// the writer starts another block, as Microsoft's reader would not see the change. In V6, readers refuse an event
+    /// whose threads were not [written](Self::thread) before.
+    ///
+    /// # Errors
+    /// If the buffer is too small.
+    pub fn event(&mut self, event: &Event<'_>) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_event(event, [event.payload, &[]])?;
+        Ok(self.lent())
+    }
+
+    /// Writes a sequence point after all records before it. Ids of stacks and label lists start again.
+    ///
+    /// The [thread sequences](Self::thread_sequence) follow; the writer counts them.
+    ///
+    /// # Errors
+    /// If the buffer is too small.
+    pub fn sequence_point(&mut self, point: &SequencePoint) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_sequence_point(point)?;
+        Ok(self.lent())
+    }
+
+    /// Writes the number of a thread's last event before the preceding sequence point.
+    ///
+    /// # Errors
+    /// [`WriteError::Misplaced`] after any other record. [`WriteError::BufferTooSmall`] if the buffer cannot hold the
+    /// sequence point with all its threads.
+    pub fn thread_sequence(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_thread_sequence(row)?;
+        Ok(self.lent())
+    }
+
+    /// Writes the start of a thread. V6 only.
+    ///
+    /// # Errors
+    /// [`WriteError::Version`] in V4. If the buffer is too small or the entries too long.
+    pub fn thread<'t>(
+        &mut self,
+        index: u64,
+        entries: impl IntoIterator<Item = ThreadEntry<'t>> + Clone,
+    ) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_thread(index, entries)?;
+        Ok(self.lent())
+    }
+
+    /// Writes the end of a thread after the events before it. V6 only.
+    ///
+    /// # Errors
+    /// [`WriteError::Version`] in V4. If the buffer is too small.
+    pub fn remove_thread(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_remove_thread(row)?;
+        Ok(self.lent())
+    }
+
+    /// Writes a list of labels. V6 only. Ids start again after a sequence point. The format has no list without labels,
+    /// so the writer ignores one.
+    ///
+    /// # Errors
+    /// [`WriteError::Version`] in V4. If the buffer is too small.
+    pub fn label_list<'l>(
+        &mut self,
+        id: u32,
+        labels: impl IntoIterator<Item = Label<'l>> + Clone,
+    ) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend_nothing();
+        self.put_label_list(id, labels)?;
+        Ok(self.lent())
+    }
+
+    /// Ends the loan of bytes: the caller has output them.
+    pub(crate) fn lend_nothing(&mut self) {
+        self.lent = 0..0;
+    }
+
+    /// Returns the bytes that the records since [`lend_nothing`](Self::lend_nothing) have displaced.
+    pub(crate) fn lent(&self) -> TraceBytes<'_> {
+        TraceBytes(self.buf.get(self.lent.clone()).unwrap_or_default())
+    }
+
+    /// Returns whether bytes are lent.
+    pub(crate) fn lends(&self) -> bool {
+        !self.lent.is_empty()
+    }
+
+    /// Writes the end mark after all records. No record may follow.
+    pub(crate) fn put_end(&mut self) {
+        self.lent = self.end_blocks();
+        let mark: &[u8] =
+            if self.version == Version::V6 { &[0; V6_HEADER] } else { &[layout::NULL_REFERENCE] };
+        self.patch(self.lent.end, mark);
+        self.lent.end = self.lent.end.saturating_add(mark.len());
+    }
+
+    pub(crate) fn put_trace(&mut self, trace: &Trace<'_>) -> Result<(), WriteError> {
+        self.now = trace.sync_ticks;
+        let room = self.buf.get_mut(..self.room_end).unwrap_or_default();
+        let room_len = room.len();
+        let mut w = wire::Writer::new(room);
+        if self.version == Version::V6 {
+            w.bytes(b"Nettrace\0\0\0\0");
+            Version::V6.number().encode(&mut w);
+            trace.minor.encode(&mut w);
+            let header = w.len();
+            w.bytes(&[0; 4]);
+            let body = w.len();
+            common(trace, &mut w);
+            pairs(trace, &mut w);
+            let len = w.len().wrapping_sub(body);
+            w.patch(header, &v6_header(BlockKind::Trace, len));
+        } else {
+            w.bytes(b"Nettrace\x14\0\0\0!FastSerialization.1");
+            object_type(&mut w, BlockKind::Trace, Version::V4.number());
+            common(trace, &mut w);
+            trace.process_id.unwrap_or_default().encode(&mut w);
+            trace.processors.unwrap_or_default().encode(&mut w);
+            trace.sampling_interval.unwrap_or_default().encode(&mut w);
+            w.bytes(&[END_OBJECT]);
+        }
+        let len = w.len();
+        if len > room_len {
+            return Err(WriteError::BufferTooSmall { needed: len.saturating_add(END).saturating_mul(2) });
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    pub(crate) fn put_metadata(&mut self, record: &Event<'_>) -> Result<(), WriteError> {
+        if self.version == Version::V6 {
+            return self.define(BlockKind::Metadata, 0, &|w, _| sized(w, |w| w.bytes(record.payload)));
+        }
+        let len = record.payload.len();
+        let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
+        self.define(BlockKind::Metadata, 0, &|w, blobs| {
+            blobs.write_header(w, record, size);
+            w.bytes(record.payload);
+        })?;
+        self.blobs.add(record, size);
+        Ok(())
+    }
+
+    pub(crate) fn put_describe(&mut self, metadata: &Metadata<'_>) -> Result<(), WriteError> {
+        if !expressible(self.version, metadata) {
+            return Err(WriteError::Version(self.version));
+        }
+        if self.version == Version::V6 {
+            return self.define(BlockKind::Metadata, 0, &|w, _| V6Row(metadata).encode(w));
+        }
+        let record = V4Record(metadata);
+        let len = record.encoded_len();
+        let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
+        let header = Event { timestamp: self.now, processor: Event::UNKNOWN_PROCESSOR, ..Event::default() };
+        self.define(BlockKind::Metadata, 0, &|w, blobs| {
+            blobs.write_header(w, &header, size);
+            record.encode(w);
+        })?;
+        self.blobs.add(&header, size);
+        Ok(())
+    }
+
+    pub(crate) fn put_stack(&mut self, stack: &Stack<'_>) -> Result<(), WriteError> {
+        let len = stack.bytes.len();
+        let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
+        self.define(BlockKind::Stack, stack.id, &|w, _| {
+            size.encode(w);
+            w.bytes(stack.bytes);
+        })
+    }
+
+    pub(crate) fn put_sequence_point(&mut self, point: &SequencePoint) -> Result<(), WriteError> {
+        self.turn(0)?;
+        self.now = point.timestamp;
+        let v6 = self.version == Version::V6;
+        // A sequence point is the only one in its block, and the block does not count it.
+        self.define(BlockKind::SequencePoint, 0, &|w, _| {
+            point.timestamp.encode(w);
+            if v6 {
+                point.flags.encode(w);
+            }
+            0u32.encode(w);
+        })
+    }
+
+    pub(crate) fn put_thread_sequence(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
+        let is_point = |open: Open| open.kind == BlockKind::SequencePoint;
+        if !self.events.is_empty() || !self.open.is_some_and(is_point) {
+            return Err(WriteError::Misplaced);
+        }
+        let v6 = self.version == Version::V6;
+        self.define(BlockKind::SequencePoint, 0, &|w, _| {
+            if v6 {
+                counted(row, w);
+            } else {
+                row.thread.encode(w);
+                row.sequence.encode(w);
+            }
+        })
+    }
+
+    pub(crate) fn put_remove_thread(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
+        self.only_v6()?;
+        if !self.events.is_empty() {
+            self.turn(0)?;
+        }
+        self.define(BlockKind::RemoveThread, 0, &|w, _| counted(row, w))
+    }
+
+    pub(crate) fn put_thread<'t>(
+        &mut self,
+        index: u64,
+        entries: impl IntoIterator<Item = ThreadEntry<'t>> + Clone,
+    ) -> Result<(), WriteError> {
+        self.only_v6()?;
+        self.define(BlockKind::Thread, 0, &|w, _| {
+            sized(w, |w| {
+                Varint64(index).encode(w);
+                entries.clone().into_iter().for_each(|entry| thread_entry(entry, w));
+            });
+        })
+    }
+
+    pub(crate) fn put_label_list<'l>(
+        &mut self,
+        id: u32,
+        labels: impl IntoIterator<Item = Label<'l>> + Clone,
+    ) -> Result<(), WriteError> {
+        self.only_v6()?;
+        if labels.clone().into_iter().next().is_none() {
+            return Ok(());
+        }
+        self.define(BlockKind::LabelList, id, &|w, _| {
+            let mut labels = labels.clone().into_iter().peekable();
+            while let Some(next) = labels.next() {
+                label(next, if labels.peek().is_none() { LAST_LABEL } else { 0 }, w);
+            }
+        })
+    }
+
+    /// Writes an event with the concatenated parts of `payload`.
+    pub(crate) fn put_event(&mut self, event: &Event<'_>, payload: [&[u8]; 2]) -> Result<(), WriteError> {
+        let len = payload.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
+        let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
+        if self.events.confused_by(event) || !self.append(event, size, &payload) {
+            self.append_anew(event, size, &payload)?;
+        }
+        self.now = event.timestamp;
+        Ok(())
+    }
+
+    /// Changes the version before the first record.
+    pub(crate) fn set_version(&mut self, version: Version) {
+        self.version = version;
+        self.events = BlobWriter::new(version == Version::V6);
+    }
+
+    const fn only_v6(&self) -> Result<(), WriteError> {
+        match self.version {
+            Version::V6 => Ok(()),
+            version => Err(WriteError::Version(version)),
+        }
+    }
+}
