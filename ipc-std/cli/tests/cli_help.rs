@@ -41,6 +41,20 @@ fn every_help_fits_a_terminal_of_80_columns() {
     }
 }
 
+/// `completions` has a line of its own below the table, and `convert` is another name of `flame`.
+#[test]
+fn the_readme_has_every_command() {
+    let readme = include_str!("../README.md");
+    let table = readme.split_once("| to | commands |\n|---|---|\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let mut named: Vec<_> = table.split('`').skip(1).step_by(2).filter(|name| *name != "convert").collect();
+    named.push("completions");
+    named.sort_unstable();
+    named.dedup(); // a command with two uses is in two rows
+    let mut commands = commands();
+    commands.sort_unstable();
+    assert_eq!(named, commands);
+}
+
 /// Each command describes only its own options.
 #[test]
 fn a_deadline_is_described_for_its_command() {
