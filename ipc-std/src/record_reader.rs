@@ -1,4 +1,4 @@
-//! Records of a trace from any `Read`.
+//! `RecordReader`: records of a trace from any `Read`.
 use std::io::{self, ErrorKind, Read};
 
 use nettrace::{Limits, ParserBuf, Record, Version};
@@ -6,8 +6,8 @@ use nettrace::{Limits, ParserBuf, Record, Version};
 /// Reads a trace record by record: a [`ParserBuf`] and the reader of its bytes.
 ///
 /// [`TraceReader`](crate::TraceReader) returns events with everything that they refer to. This type returns every
-/// record of the stream, in its order. `R` is a file, a [`TraceSession`](crate::TraceSession), or any other reader; it
-/// needs no buffer.
+/// record of the stream, in its order. `R` is a file, a [`TraceSession`](crate::TraceSession), or any other reader,
+/// with or without a buffer.
 ///
 /// ```
 /// use nettrace::{End, Record};
