@@ -1,4 +1,4 @@
-//! The runtime: it only connects to others, sends its frame on each WebSocket, and serves one command there.
+//! The runtime: it only connects to a monitor, sends its frame on each WebSocket, and serves one command on each.
 use core::error::Error;
 use core::time::Duration;
 use std::io::Write;
@@ -55,7 +55,7 @@ impl<'a> Runtime<'a> {
                 (ConnectStep::Serve, Some(_)) => {
                     let served = socket.take().map_or(Ok(ConnectEvent::HungUp), |socket| self.serve(socket));
                     served.unwrap_or_else(|e| {
-                        eprintln!("runtime: {e}"); // it continues
+                        eprintln!("runtime: {e}"); // the runtime continues
                         ConnectEvent::Answered
                     })
                 }
@@ -106,7 +106,7 @@ impl<'a> Runtime<'a> {
                 reply.answer(&stop, &SessionId { session_id: stop.session_id })?;
             }
             Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
-            Err(_) => {} // the reply refuses it already
+            Err(_) => {} // the reply is a refusal already
         }
         drive(&mut reply, &mut socket)?;
         Ok(ConnectEvent::Answered)

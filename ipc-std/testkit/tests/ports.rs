@@ -187,7 +187,7 @@ fn runtime_connects_again_after_a_hang_up() {
     for _ in 0..3 {
         drop(monitor.accept());
     }
-    // The runtime also ends in the middle of a command.
+    // The monitor also hangs up in the middle of a command.
     monitor.accept().1.write_all(b"DOTNET_IPC_V1\0\x18").unwrap();
     monitor.call(&ResumeRuntime {}).unwrap();
     assert!(!runtime.is_suspended());
@@ -352,7 +352,7 @@ fn too_long_path_is_an_error() {
 
 #[test]
 fn many_runtimes_connect_to_one_monitor() {
-    /// The number of connections. A process can have 1,024 descriptors, so that all pairs fit.
+    /// The number of connections. A process can have 1,024 descriptors, so the two descriptors of each connection fit.
     const MANY: usize = 100;
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
@@ -392,13 +392,13 @@ fn replay(file: &str, profile: Profile, differs: &[&str]) {
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let runtime = FakeRuntime::start(Profile { ports: vec![monitor.port(true)], ..profile }).unwrap();
-    // `next` is the last connection, `kept` has those that stay open.
+    // `next` is the last connection. `kept` has the connections that stay open.
     let (mut next, mut kept) = (None, Vec::new());
     for line in fs::read_to_string(path).unwrap().lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let what = line["what"].as_str().unwrap();
         if what == "advertise" {
-            // A connection without a request was closed.
+            // The recorded monitor closed a connection on which it sent no request.
             drop(next.take());
             let (frame, stream) = monitor.accept();
             assert_eq!(frame.len(), unhex(&line["bytes"]).len());

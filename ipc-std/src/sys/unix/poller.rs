@@ -22,8 +22,8 @@ impl AsFd for Poller {
 }
 
 impl Poller {
-    /// Does nothing on Unix: a source is reported as long as it is ready. On Windows, a ready source is reported only
-    /// once.
+    /// Makes the poller report sources again that were ready before. Nothing to do on Unix: a source is reported as long
+    /// as it is ready.
     pub(crate) const fn rearm(&self) {}
 
     /// Waits until a source is ready; fails with `TimedOut` after `deadline`.

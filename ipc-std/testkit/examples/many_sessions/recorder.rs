@@ -29,7 +29,7 @@ struct Open<'r> {
     has_events: bool,
 }
 
-/// Events that one session may deliver before the next has its turn.
+/// The number of events that one session may deliver before the next session has its turn.
 const TURN: usize = 1000;
 
 /// Records from all runtimes for `length`, then stops all sessions and reads them to the end.
@@ -99,7 +99,8 @@ impl Open<'_> {
         false
     }
 
-    /// Waits, after the last event, for the runtime to close the stream and to answer the Stop. Returns whether it has.
+    /// Waits, after the last event, for the runtime to close the stream and to answer the Stop. Returns whether both
+    /// have happened, or reading has failed.
     fn is_closed(&mut self) -> bool {
         self.has_events = false;
         self.recording.lost = self.reader.lost();

@@ -6,7 +6,7 @@ use super::recording::{Recorded, Recording};
 pub(crate) struct Rounds {
     /// The start of this round.
     start: u64,
-    /// The number of its events that are processed.
+    /// The number of events of this round that were returned.
     done: usize,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Due<'r> {
     pub(crate) events: &'r [Recorded<'r>],
     /// The start of the round of these events.
     pub(crate) start: u64,
-    /// The end of the round, if these are its last events. There can be more to send then.
+    /// The end of the round, if these are its last events. Events of the next round can then be due, too.
     pub(crate) end: Option<u64>,
 }
 
