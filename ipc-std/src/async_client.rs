@@ -130,7 +130,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
                         }
                         Err(ProtocolError::BufferTooSmall { needed }) => {
                             // The buffer at most doubles, so it grows with the received bytes. A false length from the
-                            // peer allocates nothing.
+                            // peer allocates no memory.
                             let suspended = receive.suspend();
                             buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
                             receive = suspended.resume(buf)?;

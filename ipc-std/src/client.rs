@@ -192,7 +192,7 @@ impl Client {
     /// descriptions, each on a connection of its own and all within one deadline.
     ///
     /// # Errors
-    /// If connecting or the call fails. .NET Core 3 has no such command: [`Error::Refused`] with
+    /// If connecting or the call fails. .NET Core 3 has no command for process information: [`Error::Refused`] with
     /// [`HResult::UNKNOWN_COMMAND`](ipc_proto::HResult::UNKNOWN_COMMAND).
     pub fn process_info(&self) -> Result<ProcessInfo, Error> {
         let first = InfoConfig.first_step(&Runtime::default());

@@ -225,7 +225,7 @@ fn receive_environment(
                 Ok(None) => break,
                 Err(ProtocolError::BufferTooSmall { needed }) => {
                     // The buffer at most doubles, so it grows with the received bytes. A false length from the peer
-                    // allocates nothing.
+                    // allocates no memory.
                     let suspended = receive.suspend();
                     buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
                     receive = suspended.resume(buf)?;

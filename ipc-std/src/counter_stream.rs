@@ -73,7 +73,7 @@ impl CounterStream {
         Ok(Self { trace, counters: plan.reader(), plan, runtime_version })
     }
 
-    /// Returns the next event of a counter, an instrument or the session; `None` after the last one.
+    /// Returns the next event of a counter, an instrument or the session; `None` after the last event.
     ///
     /// # Errors
     /// As [`TraceReader::next_event`]. The call can be repeated.
@@ -110,7 +110,7 @@ impl CounterStream {
         &self.plan
     }
 
-    /// Returns the major version of the runtime; `None` if it does not report one.
+    /// Returns the major version of the runtime; `None` if the runtime does not report a version.
     #[must_use]
     pub const fn runtime_version(&self) -> Option<u8> {
         self.runtime_version

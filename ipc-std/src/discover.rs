@@ -1,4 +1,4 @@
-//! Finds runtimes, and reports why one is not found.
+//! Finds runtimes, and reports why a runtime is not found.
 //!
 //! A runtime listens at a socket in its `$TMPDIR`, or in `/tmp`. The socket's name contains the process id and the
 //! start time of the process. A client may have another `TMPDIR`, another user or another root than the runtime; the
@@ -110,9 +110,9 @@ impl Client {
     /// socket proves that the socket belongs to the process.
     ///
     /// At every connection, before it sends anything, the client checks through the operating system that this process
-    /// listens there. On Linux the listener can also be a process in another PID namespace that has the same id there.
-    /// Such a process must share the directory of the socket and have a trusted user: the user of the process or of the
-    /// client, or root.
+    /// listens at the socket. On Linux the listener can also be a process in another PID namespace that has the same id
+    /// there. Such a process must share the directory of the socket and have a trusted user: the user of the process or
+    /// of the client, or root.
     ///
     /// # Errors
     /// [`Error::Undiscovered`].

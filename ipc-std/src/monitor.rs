@@ -150,7 +150,7 @@ impl Monitor {
         self.path().map_or_else(|| PathBuf::from(Self::UNBOUND), Path::to_owned)
     }
 
-    /// Returns the absolute path of the socket; `None` for a monitor [without one](Self::unbound).
+    /// Returns the absolute path of the socket; `None` for a monitor [without a socket](Self::unbound).
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.core.path()
@@ -160,8 +160,8 @@ impl Monitor {
     /// `suspend`, the runtime runs no managed code until it is resumed. Child processes inherit the variable.
     ///
     /// # Errors
-    /// [`Error::Listen`] for a path that a [port](Port::connect) of the variable cannot contain: one with a `,` or a `;`,
-    /// or one that is not UTF-8; for a monitor [without a socket](Self::unbound).
+    /// [`Error::Listen`] for a monitor [without a socket](Self::unbound), or for a path that a [port](Port::connect) of
+    /// the variable cannot contain: a path with a `,` or a `;`, or a path that is not UTF-8.
     ///
     /// ```
     /// let directory = tempfile::tempdir()?;
@@ -250,7 +250,7 @@ impl Monitor {
         self.core.due()
     }
 
-    /// Returns the known runtimes: those that have arrived and not left.
+    /// Returns the known runtimes, which have arrived and not left.
     #[must_use]
     pub fn runtimes(&self) -> Vec<AdvertisedRuntime> {
         self.core.runtimes()

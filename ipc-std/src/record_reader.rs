@@ -44,7 +44,7 @@ impl<R: Read> RecordReader<R> {
         Self::with_limits(reader, Limits::default())
     }
 
-    /// Creates a reader with other limits. See [`ParserBuf::new`] for the memory that it takes.
+    /// Creates a reader with other limits. [`ParserBuf::new`] describes the memory that a reader takes.
     pub fn with_limits(reader: R, limits: Limits) -> Self {
         Self { reader, records: ParserBuf::new(limits) }
     }
@@ -97,7 +97,7 @@ impl<R: Read> RecordReader<R> {
         &self.reader
     }
 
-    /// Returns the reader. Bytes that are read from it are missing in the trace.
+    /// Returns the reader. Bytes that the caller reads from the reader are missing in the trace.
     pub const fn get_mut(&mut self) -> &mut R {
         &mut self.reader
     }

@@ -258,7 +258,8 @@ impl Server {
 
     /// Waits without a limit for a connection to serve; returns `None` after [`stop`](ServerStopper::stop).
     ///
-    /// Ports take turns. They make no progress between two calls, so serve slow commands on another thread.
+    /// Ports take turns. A port makes no progress between two calls of `accept`, so serve slow commands on another
+    /// thread.
     ///
     /// # Errors
     /// If waiting fails. A connection that cannot be accepted, for example without descriptors, is not an error: it

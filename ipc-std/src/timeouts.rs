@@ -58,7 +58,7 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     pub(crate) fn after(limit: Duration) -> Self {
-        /// The limit that replaces a longer one, whose end would be beyond the range of the clock.
+        /// The limit that replaces a longer limit, whose end would be beyond the range of the clock.
         const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
         let begin = Instant::now();
         let end = begin.checked_add(limit).or_else(|| begin.checked_add(LONGEST)).unwrap_or(begin);

@@ -216,7 +216,8 @@ impl TraceSession {
     /// is [nonblocking](Self::set_nonblocking).
     ///
     /// # Errors
-    /// The first error of the writer. Without one, an error of reading, after which a second call continues.
+    /// The first error of the writer. If the writer did not fail, an error of reading, after which a second call
+    /// continues.
     pub fn finish(&mut self, to: &mut impl Write) -> io::Result<SessionEnd> {
         self.stop();
         let mut buf = vec![0; BUFFER];

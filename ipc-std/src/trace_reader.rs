@@ -161,14 +161,14 @@ impl<R: Read> TraceReader<R> {
         self.assembler.lost()
     }
 
-    /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost)
-    /// does not count. See [`LossCounter`](nettrace::LossCounter).
+    /// Returns how many events the runtime dropped before the first event of their thread. [`lost`](Self::lost) does
+    /// not count these events: see [`LossCounter`](nettrace::LossCounter).
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
         self.assembler.lost_at_start()
     }
 
-    /// Returns how many events came after a younger one although they should have come [in order](Self::in_order).
+    /// Returns how many events came after a younger event although they should have come [in order](Self::in_order).
     #[must_use]
     pub fn late(&self) -> u64 {
         self.assembler.late()
@@ -180,7 +180,8 @@ impl<R: Read> TraceReader<R> {
         &self.reader
     }
 
-    /// Returns the reader. Bytes that are read from it are missing in the trace, unless the end was reached.
+    /// Returns the reader. Bytes that the caller reads from the reader are missing in the trace, unless its end was
+    /// reached.
     pub const fn get_mut(&mut self) -> &mut R {
         &mut self.reader
     }

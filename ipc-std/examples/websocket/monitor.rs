@@ -55,8 +55,8 @@ impl Monitor {
         Ok(Connection::new(socket))
     }
 
-    /// Traces for `length`, and returns the number of events. The stream keeps its connection; the runtime opens another
-    /// one for the Stop.
+    /// Traces for `length`, and returns the number of events. The stream keeps its connection; the runtime opens
+    /// another connection for the Stop.
     pub(crate) fn trace(&self, providers: [&str; 2], length: Duration) -> Result<u64, Box<dyn Error>> {
         let providers = providers.map(|name| Provider {
             keywords: u64::MAX,

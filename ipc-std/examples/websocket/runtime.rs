@@ -20,7 +20,7 @@ pub(crate) const PROVIDER: &str = "Demo";
 const CONNECT: Duration = Duration::from_secs(1);
 const SERVE: Duration = Duration::from_secs(30);
 
-/// A runtime that waits to be resumed. It ends when it is resumed, and its sessions are stopped.
+/// A runtime that is suspended at startup. It ends after a ResumeRuntime, as soon as all its sessions are stopped.
 #[derive(Debug)]
 pub(crate) struct Runtime<'a> {
     info: ProcessInfo2<'a>,

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::process_info::ProcessInfo;
 use crate::sys;
 
-/// A runtime that answered and is the one that its socket's name states.
+/// A runtime that answered, and whose answer agrees with the name of its socket.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Found {

@@ -145,8 +145,8 @@ impl Search {
     ) -> Result<Found, SearchError> {
         let deadline = Deadline { end: deadline.min(self.deadline.end), ..self.deadline };
         let mut remaining = self.candidates.len();
-        // The runtime of an invisible process. A second one, in another PID namespace, can have the same id: then the
-        // result is ambiguous.
+        // The runtime of an invisible process. A second such runtime, in another PID namespace, can have the same id:
+        // then the result is ambiguous.
         let mut invisible: Option<Found> = None;
         for candidate in &self.candidates {
             let subject = SearchSubject::Socket { path: candidate.path.clone() };

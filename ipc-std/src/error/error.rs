@@ -215,7 +215,7 @@ impl Error {
         }
     }
 
-    /// Returns the command, unless the call failed before one was chosen.
+    /// Returns the command, unless the call failed before a command was chosen.
     #[must_use]
     pub const fn command(&self) -> Option<Code> {
         match self {

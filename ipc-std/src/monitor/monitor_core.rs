@@ -200,7 +200,7 @@ impl MonitorCore {
             }
         };
         if let (None, Some((_, sleeper))) = (state.poller, state.sleeping.first()) {
-            // This thread stops polling, so another one must poll.
+            // This thread stops polling, so another thread must poll.
             sleeper.notify_one();
         }
         result

@@ -23,8 +23,8 @@ impl ProcessChecks {
     /// Returns whether the process of a runtime has ended; `false` if its process ID is unknown. `now` is in
     /// milliseconds.
     pub(super) fn has_ended(&mut self, runtime: &RuntimeEntry<Option<Credentials>>, now: u64) -> bool {
-        // Systems that do not report the peer have no PID namespaces, so the id in the frame is that of the process
-        // here.
+        // Systems that do not report the peer have no PID namespaces, so the process id in the frame is valid in this
+        // process.
         let advertised = || u32::try_from(runtime.process_id).unwrap_or(0);
         let process_id = runtime.peer.map_or_else(advertised, |peer| peer.process_id);
         if process_id == 0 {

@@ -15,7 +15,7 @@ pub struct Stopper(Arc<Mailbox>);
 #[derive(Debug)]
 pub(super) struct Mailbox {
     requests: Mutex<StopRequests>,
-    /// A flag that is raised while a request is not taken.
+    /// A flag that is raised while a request waits for the reader.
     flag: sys::Flag,
 }
 

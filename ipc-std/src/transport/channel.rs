@@ -68,7 +68,7 @@ impl Channel {
         }
     }
 
-    /// Closes one direction or both; fails with `Unsupported` if the transport cannot close one alone.
+    /// Closes one direction or both; fails with `Unsupported` if the transport cannot close one direction alone.
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         match self {
             Self::Socket(socket) => socket.shutdown(how),

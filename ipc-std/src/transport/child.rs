@@ -36,7 +36,7 @@ impl ChildPipes {
         })
     }
 
-    /// Returns a function that ends a wait for the child: it ends the child.
+    /// Returns a function that ends a wait for the child by killing the child.
     pub(super) fn interrupt(&self) -> Interrupt {
         let child = self.child.clone();
         Box::new(move || child.kill())

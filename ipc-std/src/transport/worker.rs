@@ -173,7 +173,7 @@ impl fmt::Debug for Worker {
 }
 
 impl State {
-    /// Returns the error of the transport, if it has failed or was closed here.
+    /// Returns the error of the transport, if the transport has failed or this process has closed it.
     fn error(&self) -> Option<io::Error> {
         match &self.end {
             _ if self.is_closed => Some(ErrorKind::ConnectionAborted.into()),

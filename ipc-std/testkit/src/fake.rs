@@ -33,7 +33,7 @@ pub use response::Response;
 
 use fake_core::FakeCore;
 
-/// A fake runtime, which answers as a real one does.
+/// A fake runtime, which answers as a real runtime does.
 ///
 /// It is a [`Server`]: it listens under the name of a runtime's socket, and connects to the monitors that its
 /// [`Profile`] names, again after each answered command, until it is dropped. Microsoft's client accepts it as a
@@ -41,14 +41,14 @@ use fake_core::FakeCore;
 ///
 /// | real runtime | fake runtime |
 /// |---|---|
-/// | serves one connection at a time, and waits for a silent client indefinitely | serves all connections at the same time, and closes that of a silent client after [`client_timeout`](Profile::client_timeout) |
+/// | serves one connection at a time, and waits for a silent client indefinitely | serves all connections at the same time, and closes the connection of a silent client after [`client_timeout`](Profile::client_timeout) |
 /// | has one back-off for all its monitors | has one back-off for each monitor |
 /// | runs a moment after its last `ResumeRuntime`, and attaches no profiler until then | runs immediately |
 /// | writes dumps | refuses, with a message if the command has one |
 /// | loads a profiler | does not find the profiler to attach (0x8007007E); accepts the startup profiler and [logs](Self::requests) the request |
 /// | runs startup hooks; a hook that does not exist ends .NET 9 and 10, and .NET 8 answers [`HResult::INVALID_ARG`](ipc_proto::HResult::INVALID_ARG) | logs the request |
 /// | writes perf maps | logs the request |
-/// | refuses a descriptor that is not that of `user_events_data` | writes the records of tracepoints to any file: [`Response::UserEvents`] |
+/// | refuses the descriptor of another file than `user_events_data` | writes the records of tracepoints to any file: [`Response::UserEvents`] |
 /// | traces its program | replays a recording of another program: [`Response::Replay`] |
 /// | writes NetPerf (V3) for format 0 | writes NetTrace (V4); readers distinguish the two by their first bytes |
 /// | reads past the end of a payload that is too short, and often ends | answers [`HResult::BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) |

@@ -317,7 +317,7 @@ impl<'r, 'b> Replay<'r, 'b> {
     }
 }
 
-/// Returns the id after the last one; the first id is 1.
+/// Returns the id that follows `count` ids; the first id is 1.
 fn next(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1)
 }

@@ -124,7 +124,7 @@ fn connection_carries_one_command() {
     let monitor = monitor(&place, "monitor");
     let runtime = connecting(vec![monitor.port(true)]);
     let (_, mut stream) = monitor.accept();
-    // The runtime has one connection at a time.
+    // The runtime has one connection to a monitor at a time.
     assert!(!monitor.is_called());
     let request = ipc_proto::encode_to_vec(GetProcessInfo3::CODE, &GetProcessInfo3 {}).unwrap();
     stream.write_all(&request.repeat(2)).unwrap();
@@ -386,7 +386,7 @@ fn outcome(answer: &[u8]) -> (Code, Option<HResult>) {
     (value.code, (value.code == Code::ERROR).then(|| decode(value.payload).unwrap()))
 }
 
-/// Sends the requests that a monitor sent to a real, suspended runtime to a fake one, in the same order.
+/// Sends recorded requests to a fake runtime, in the same order. A monitor sent them to a real, suspended runtime.
 fn replay(file: &str, profile: Profile, differs: &[&str]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/conversations").join(file);
     let place = Place::new();
@@ -428,7 +428,7 @@ fn replay(file: &str, profile: Profile, differs: &[&str]) {
 fn responses_are_those_of_real_runtimes() {
     replay("reverse-connect-net10.jsonl", Profile::net10(), &[]);
     replay("reverse-connect-net10-linux.jsonl", Profile::net10(), &[]);
-    // This runtime read past the end of a payload, and accepted what it found there.
+    // The recorded .NET 8 read past the end of a payload, and accepted the bytes there. The fake runtime refuses them.
     replay("reverse-connect-net8-linux.jsonl", Profile::net8(), &["startup-prof-trunc"]);
     replay("reverse-connect-net9-aot-linux.jsonl", Profile::net9_aot(), &[]);
 }

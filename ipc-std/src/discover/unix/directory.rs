@@ -121,7 +121,8 @@ pub(super) fn identity(stat: &Stat) -> FileIdentity {
     (stat.st_dev as u64, stat.st_ino as u64)
 }
 
-/// Returns when a file was changed; for a socket, when it was made. A new file can have the identity of a removed one.
+/// Returns when a file was changed; for a socket, when it was made. This time distinguishes a new file from a removed
+/// file with the same identity.
 #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
 pub(super) fn modified(stat: &Stat) -> FileTime {
     (stat.st_mtime as i64, stat.st_mtime_nsec as i64)

@@ -27,7 +27,7 @@ pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Rea
         }
     }
     let mut searches: Vec<Search> = Vec::new();
-    // All searches start before the first result is waited for, because they share one deadline.
+    // All searches start before this function waits for the first result, because the searches share one deadline.
     let started: Vec<_> = processes(&context)
         .into_iter()
         .map(|process_id| ProcessSearch::start(process_id, deadline, &context))
@@ -96,7 +96,8 @@ fn search_socket(directory: &Directory, found: DirectoryEntry, deadline: Deadlin
         exists: !directory.foreign && (entry.is_some() || sys::process_exists(process_id)),
     };
     let candidate = Candidate::new(directory, found, key);
-    // If the process is visible it must be the listener; otherwise any process can be the listener.
+    // If the process is visible and the socket may be its own, the process must be the listener. Otherwise any process
+    // can be the listener.
     let target = entry
         .filter(|_| candidate.is_its_own)
         .map(|entry| Target { process_id, user_id: entry.user_id.or_else(|| owner_of(process_id)) });
@@ -118,7 +119,7 @@ fn owner_of(process_id: u32) -> Option<u32> {
     rustix::fs::stat(format!("/proc/{process_id}")).ok().map(|stat| stat.st_uid)
 }
 
-/// Returns all processes; on systems that do not list them, those with a socket.
+/// Returns all processes; on systems that do not list processes, only the processes with a socket.
 fn processes(context: &SearchContext) -> Vec<u32> {
     let proc = if cfg!(any(target_os = "linux", target_os = "android")) {
         std::fs::read_dir("/proc").ok()

@@ -15,12 +15,13 @@ use super::liveness::{HANG_UP_TIMEOUT, is_dead, is_socket};
 use super::socket::{Socket, unix_socket};
 use super::wait::{after, remaining};
 
-/// A listening socket, to which only its owner can connect from the first moment. Dropping it removes its file.
+/// A listening socket, to which only its owner can connect from the first moment. Dropping the listener removes the
+/// file of the socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and inode of the socket's file, by which a later file at the path is recognised as another one.
+    /// Device and inode of the socket's file, by which a later file at the path is recognised as another file.
     file: Option<(u64, u64)>,
 }
 
@@ -84,7 +85,8 @@ impl Drop for Listener {
             // A destructor has no caller to report the error to.
             let _ = std::fs::remove_file(&self.path);
         }
-        // A child of this process may have a copy of the descriptor until its `exec`. No client may wait at this copy.
+        // A child of this process may have a copy of the descriptor until its `exec`. Without the shutdown, a client
+        // could wait at this copy.
         let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
     }
 }

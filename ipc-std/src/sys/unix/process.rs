@@ -218,7 +218,8 @@ fn peer_process(socket: &UnixStream) -> Option<u32> {
     let peer: libc::unpcbid = option(socket, SOL_LOCAL, libc::LOCAL_PEEREID)?;
     u32::try_from(peer.unp_pid).ok()
 }
-/// FreeBSD reports the process id since version 13 only, in a field that was padding before.
+/// FreeBSD reports the process id since version 13 only. In older versions the field is padding without a defined
+/// value.
 #[cfg(target_os = "freebsd")]
 const fn peer_process(_: &UnixStream) -> Option<u32> {
     None

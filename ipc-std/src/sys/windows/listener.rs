@@ -52,7 +52,7 @@ enum State {
 }
 
 impl Instance {
-    /// How many clients can connect before one is accepted.
+    /// How many clients can connect before the first of them is accepted.
     const BACKLOG: usize = 8;
 
     fn new(address: &Address, first: bool) -> io::Result<Self> {

@@ -194,7 +194,7 @@ impl Socket {
         usize::try_from(available).map_err(io::Error::other)
     }
 
-    /// Returns whether the peer has closed the pipe and all its bytes were read.
+    /// Returns whether the peer has closed the pipe and all bytes of the peer were read.
     pub(crate) fn has_hung_up(&self) -> bool {
         self.available().is_err()
     }

@@ -60,7 +60,7 @@ pub(crate) fn record(
     Ok(recordings)
 }
 
-/// Waits until a session has work, until one is due, or until all are to be stopped.
+/// Waits until a session has work, until a session is due, or until `stop_at`, when all sessions must be stopped.
 fn wait(open: &[Open<'_>], stop_at: Instant) -> io::Result<()> {
     let sessions = || open.iter().map(|session| session.reader.get_ref());
     let stopping = sessions().all(TraceSession::is_stopping);

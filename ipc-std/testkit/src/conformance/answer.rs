@@ -51,7 +51,7 @@ pub enum Seen {
 pub enum ReceivedAnswer {
     /// A whole message of any code.
     Message(Vec<u8>),
-    /// Bytes that are not a message, or not a whole one.
+    /// Bytes that are not a message, or only a part of a message.
     Garbage(Vec<u8>),
     /// The end of the connection.
     Closed,
@@ -137,7 +137,7 @@ fn numbers(command: &CommandInfo, message: &Message<'_>) -> Option<Vec<(&'static
 }
 
 impl ReceivedAnswer {
-    /// Returns the message, if it is one.
+    /// Returns the message, if the answer is a message.
     #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {
         let Self::Message(bytes) = self else { return None };

@@ -12,7 +12,7 @@ pub struct LoggedRequest {
 }
 
 impl LoggedRequest {
-    /// Returns the message; `None` if the bytes are not one.
+    /// Returns the message; `None` if the bytes are not a message.
     #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {
         match Message::parse(&self.bytes) {

@@ -30,7 +30,7 @@ impl Rounds {
         Self { start: now, done: 0 }
     }
 
-    /// Returns the next events up to now, of one round.
+    /// Returns the next events of one round, up to the time `now`.
     pub(crate) fn due<'r>(&mut self, recording: &'r Recording<'r>, now: u64) -> Due<'r> {
         let since = now.saturating_sub(self.start);
         let left = recording.events.get(self.done..).unwrap_or_default();

@@ -130,7 +130,7 @@ impl Drop for Registration {
 mod tests {
     use super::*;
 
-    /// The numbers that the core computes are those of this system's macros.
+    /// `nettrace` computes the same numbers of the ioctls as the macros of this system.
     #[test]
     fn numbers_of_the_ioctls() {
         use rustix::ioctl::opcode;
