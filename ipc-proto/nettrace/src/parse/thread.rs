@@ -1,4 +1,4 @@
-//! Threads of V6.
+//! Threads of V6 and their properties.
 use ipc_proto::wire::Reader;
 
 use crate::encoding::text::{Str, utf8};
@@ -17,7 +17,7 @@ pub struct Thread<'a> {
 }
 
 impl<'a> Thread<'a> {
-    /// Returns its name; empty if it has none.
+    /// Returns the name of the thread; empty if it has none.
     #[must_use]
     pub fn name(&self) -> Str<'a> {
         { self.entries }
@@ -25,7 +25,7 @@ impl<'a> Thread<'a> {
             .unwrap_or_default()
     }
 
-    /// Returns the id of its process, if that is not the process of the trace.
+    /// Returns the id of the thread's process, if that is not the process of the trace.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {
         let mut entries = self.entries;
@@ -53,7 +53,7 @@ impl<'a> Thread<'a> {
 pub enum ThreadEntry<'a> {
     /// Kind 1: the name.
     Name(Str<'a>),
-    /// Kind 2: the id of its process.
+    /// Kind 2: the id of the thread's process.
     ProcessId(u64),
     /// Kind 3: the operating system's id of the thread.
     ThreadId(u64),
