@@ -1,4 +1,4 @@
-//! The extension of a record: its items, read and built.
+//! The extension of a tracepoint record: its items, read and built.
 use core::iter::FusedIterator;
 
 use ipc_proto::wire::{Reader, Writer};
@@ -117,8 +117,8 @@ impl<'a> IntoIterator for Extension<'a> {
 
 /// An iterator over the items of an [`Extension`].
 ///
-/// It ends after an error: [`DecodeErrorKind::UnknownType`] for an undocumented label, whose length is unknown;
-/// [`DecodeErrorKind::UnexpectedEnd`] for an item that is cut off.
+/// The iterator ends after an error: [`DecodeErrorKind::UnknownType`] for an undocumented label, whose length is
+/// unknown; [`DecodeErrorKind::UnexpectedEnd`] for an item that is cut off.
 #[derive(Debug, Clone)]
 pub struct ExtensionItems<'a>(Reader<'a>);
 
@@ -128,7 +128,7 @@ impl<'a> ExtensionItems<'a> {
         let unknown = DecodeError::at(r, DecodeErrorKind::UnknownType);
         Ok(match r.read::<u8>()? {
             METADATA => {
-                // The length of a slice always fits into `usize`. For a number that does not, `bytes` fails.
+                // The length of a slice always fits into `usize`. For a number that does not fit, `bytes` fails.
                 let len = usize::try_from(r.read::<u32>()?).unwrap_or(usize::MAX);
                 ExtensionItem::Metadata(InlineMetadata::new(r.bytes(len)?))
             }
