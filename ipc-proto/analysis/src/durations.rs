@@ -32,7 +32,7 @@ struct Bucket {
     longest: u64,
 }
 
-/// The bits of a duration after its first one that select its bucket.
+/// The number of bits after the highest set bit of a duration that select its bucket.
 const BITS: u32 = 7;
 
 impl Durations {
@@ -52,7 +52,7 @@ impl Durations {
         self.count
     }
 
-    /// Returns the sum.
+    /// Returns the sum of all durations in nanoseconds.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.total
@@ -91,7 +91,7 @@ pub(crate) fn elapsed(start: i64, end: i64) -> u64 {
     u64::try_from(end.saturating_sub(start)).unwrap_or_default()
 }
 
-/// Returns the number of the bucket: longer durations have the same or a higher one.
+/// Returns the number of the bucket of a duration: a longer duration has the same number or a higher one.
 fn bucket(nanoseconds: u64) -> u16 {
     let shift = (u64::BITS - BITS - 1).saturating_sub(nanoseconds.leading_zeros());
     let high = nanoseconds.checked_shr(shift).unwrap_or_default();

@@ -18,7 +18,7 @@ pub(crate) fn text<'e>(event: &TraceEvent<'e>, field: &str) -> Option<Str<'e>> {
     event.field(field)?.as_str()
 }
 
-/// Returns the bytes of an AllocationTick.
+/// Returns the number of allocated bytes that an AllocationTick states.
 pub(crate) fn allocated(event: &TraceEvent<'_>) -> Option<u64> {
     number(event, "AllocationAmount64").or_else(|| number(event, "AllocationAmount"))
 }

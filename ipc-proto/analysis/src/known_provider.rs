@@ -51,7 +51,8 @@ impl KnownProvider {
     }
 }
 
-/// Returns whether a provider has this name, which is ASCII. The lengths differ mostly, and every event asks.
+/// Returns whether a provider has this name, which is ASCII. The lengths are compared first, because they mostly
+/// differ, and every event is compared.
 pub(crate) fn is_name(provider: Str<'_>, name: &str) -> bool {
     let len = match provider {
         Str::Utf16(bytes) => bytes.len() / 2,

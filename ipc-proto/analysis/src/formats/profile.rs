@@ -7,8 +7,8 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 
 /// What a file shows: the stacks of each thread, with what they weigh by a clock.
 ///
-/// Of a stack, a file has the innermost 256 frames. Runtimes record 100 at most. So the length of a file is proportional
-/// to that of the trace, whatever it contains.
+/// Of a stack, a file has the innermost 256 frames. Runtimes record 100 at most. So the length of a file is
+/// proportional to the length of the trace, whatever the trace contains.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, Progress};
