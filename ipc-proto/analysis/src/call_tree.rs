@@ -103,8 +103,8 @@ pub struct ThreadWeight {
 const NONE: u32 = u32::MAX;
 
 impl CallTree {
-    /// Creates the tree of all stacks. `weigh` returns how much of a weight of a thread counts: all of it, only the part
-    /// in which the thread ran, or 0 for threads that are left out.
+    /// Creates the tree of all stacks. `weigh` returns how much of a weight of a thread counts: all of it, only the
+    /// part in which the thread ran, or 0 for threads that are left out.
     #[must_use]
     pub fn new(
         samples: &mut Samples,
@@ -231,7 +231,8 @@ impl CallTree {
         by_inclusive(entries)
     }
 
-    /// Returns the frames that a frame calls, the heaviest first. Where a frame calls itself, the outermost call counts.
+    /// Returns the frames that a frame calls, the heaviest first. Where a frame calls itself, the outermost call
+    /// counts.
     #[must_use]
     pub fn callees(&self, frame: FrameId) -> Vec<Entry> {
         let mut entries = BTreeMap::new();

@@ -3,8 +3,8 @@ use alloc::collections::BTreeMap;
 
 /// A set of durations in nanoseconds, and its quantiles.
 ///
-/// Durations that differ by less than 0.8 % share a bucket, and a quantile is the longest duration of its bucket. So the
-/// quantiles of a few durations are exact, and those of any number have an error below 0.8 %. There are at most
+/// Durations that differ by less than 0.8 % share a bucket, and a quantile is the longest duration of its bucket. So
+/// the quantiles of a few durations are exact, and those of any number have an error below 0.8 %. There are at most
 /// 7,424 buckets of 24 bytes.
 ///
 /// ```
@@ -70,8 +70,8 @@ impl Durations {
         self.total.checked_div(self.count).unwrap_or_default()
     }
 
-    /// Returns the shortest duration that `per_mille` of 1,000 durations do not exceed: 500 is the median. 0 if there are
-    /// no durations.
+    /// Returns the shortest duration that `per_mille` of 1,000 durations do not exceed: 500 is the median. 0 if there
+    /// are no durations.
     #[must_use]
     pub fn quantile(&self, per_mille: u16) -> u64 {
         let wanted = u128::from(self.count).saturating_mul(per_mille.into()).div_ceil(1_000);

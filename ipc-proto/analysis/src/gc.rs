@@ -1,7 +1,7 @@
 //! Garbage collections: when, why, how long the program was paused, and what remained on the heap.
 //!
-//! [`Collections`] takes the events of a trace in the order of time, and returns [`Collection`]s. Its rules are those of
-//! Microsoft's TraceEvent, so that pauses are equal to the nanosecond:
+//! [`Collections`] takes the events of a trace in the order of time, and returns [`Collection`]s. Its rules are those
+//! of Microsoft's TraceEvent, so that pauses are equal to the nanosecond:
 //!
 //! * A pause begins with the suspension for a collection (GCSuspendEEBegin with reason 1 or 6; samplers and debuggers
 //!   suspend for other reasons), and ends when the same thread has restarted the program (GCRestartEEEnd).

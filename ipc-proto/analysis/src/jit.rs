@@ -1,8 +1,9 @@
 //! Methods that the runtime compiled while the program ran: how long each compilation took, at which tier, and the
 //! sizes of the code.
 //!
-//! [`Compilations`] takes the events of a trace in the order of time, and returns a [`Compilation`] for each version of a
-//! method that was compiled. Its rules are those of Microsoft's TraceEvent, so that times are equal to the nanosecond:
+//! [`Compilations`] takes the events of a trace in the order of time, and returns a [`Compilation`] for each version of
+//! a method that was compiled. Its rules are those of Microsoft's TraceEvent, so that times are equal to the
+//! nanosecond:
 //!
 //! * A compilation begins with MethodJittingStarted, and ends with the next load of a compiled method on the same
 //!   thread (MethodLoadVerbose, MethodLoad). A compilation can require that other methods are compiled first, on the

@@ -59,9 +59,9 @@ pub enum Item<'a> {
 ///
 /// The work is at most proportional to the length of the payload, whatever payload and description contain. Each byte
 /// of the payload allows four items, or 256 bytes of description; 32 items or 2 KiB of description are free. A payload
-/// that needs more ends with [`DecodeErrorKind::TooManyItems`]. This limits values without bytes: objects without fields,
-/// of which 2 bytes can announce 65,535. It also limits the total length of texts and byte arrays to which several fields
-/// refer.
+/// that needs more ends with [`DecodeErrorKind::TooManyItems`]. This limits values without bytes: objects without
+/// fields, of which 2 bytes can announce 65,535. It also limits the total length of texts and byte arrays to which
+/// several fields refer.
 ///
 /// ```
 /// use nettrace::{Item, Metadata, Value, Version};
@@ -168,9 +168,9 @@ impl<'a> Values<'a> {
 
     /// Finds the value of a field by its name, among the values that were not read yet.
     ///
-    /// A path leads to a field of a nested object: `"Payload.Mean"` is the field `Mean` of the object `Payload`. An object
-    /// without a name, which is the whole payload, is not part of the path. Names may contain dots themselves. Of
-    /// several fields of one name, the first counts. Elements of arrays have no names, and are not found.
+    /// A path leads to a field of a nested object: `"Payload.Mean"` is the field `Mean` of the object `Payload`. An
+    /// object without a name, which is the whole payload, is not part of the path. Names may contain dots themselves.
+    /// Of several fields of one name, the first counts. Elements of arrays have no names, and are not found.
     ///
     /// Returns `None` if there is no such field, if the field is an object or an array of anything but bytes or
     /// characters, or if the payload contradicts its description before that field.

@@ -263,7 +263,8 @@ fn arguments(config: &CounterConfig, metrics: &[String], session_id: &str, clien
 pub enum PlanError {
     /// The configuration has no selection.
     NothingSelected,
-    /// A name is empty, or has a character that ends a name in arguments: `,`, `;`, `=`, `"`, `\` or a control character.
+    /// A name is empty, or has a character that ends a name in arguments: `,`, `;`, `=`, `"`, `\` or a control
+    /// character.
     BadName,
     /// The interval is below 100 ms.
     IntervalTooShort,

@@ -7,8 +7,8 @@ use super::json::{write_string, write_text};
 use super::timeline::CallChange;
 
 impl TimeProfile<'_> {
-    /// Writes trace events of Chromium: a pair of "B" and "E" for each call, and names of processes and threads. Perfetto,
-    /// `chrome://tracing` and speedscope open the file.
+    /// Writes trace events of Chromium: a pair of "B" and "E" for each call, and names of processes and threads.
+    /// Perfetto, `chrome://tracing` and speedscope open the file.
     ///
     /// `process_id` is the process of a trace of a runtime. A trace whose threads state their processes (V6) has
     /// several processes in the file. Times are microseconds since the start of the trace, with three decimals. A call

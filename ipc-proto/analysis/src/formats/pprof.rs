@@ -129,8 +129,8 @@ impl Written {
 impl Profile<'_> {
     /// Writes a profile of pprof, without compression: `pprof` reads it, and expects gzip in files named `.pb.gz`.
     ///
-    /// Each sample is a stack of a thread, with labels `thread` (name) and `thread_id`. A function is named as a frame, and
-    /// its file is the module. `unix_start` is the time of the trace in nanoseconds since 1970, as
+    /// Each sample is a stack of a thread, with labels `thread` (name) and `thread_id`. A function is named as a frame,
+    /// and its file is the module. `unix_start` is the time of the trace in nanoseconds since 1970, as
     /// [`TraceClock::unix_start`](nettrace::TraceClock::unix_start) returns it.
     ///
     /// `out` takes the file piece by piece.

@@ -39,8 +39,8 @@ pub struct Profile<'s> {
 }
 
 impl<'s> Profile<'s> {
-    /// Creates a profile. `weigh` returns how much of a weight of a thread counts: all of it, only the part in which the
-    /// thread ran, or 0 for threads that are left out.
+    /// Creates a profile. `weigh` returns how much of a weight of a thread counts: all of it, only the part in which
+    /// the thread ran, or 0 for threads that are left out.
     #[must_use]
     pub fn new(
         samples: &'s mut Samples,

@@ -195,8 +195,8 @@ impl<'s> TimeProfile<'s> {
         path.extend(self.states.map(|[waits, runs]| if entry.runs { runs } else { waits }));
     }
 
-    /// Calls `each` with the time in nanoseconds at which a frame of a thread is called or returns. Times do not decrease,
-    /// and calls are nested.
+    /// Calls `each` with the time in nanoseconds at which a frame of a thread is called or returns. Times do not
+    /// decrease, and calls are nested.
     pub(super) fn changes<E>(
         &self,
         entries: &[TimelineEntry],

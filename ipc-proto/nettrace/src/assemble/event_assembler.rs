@@ -235,8 +235,8 @@ impl EventAssembler {
         self.loss.lost()
     }
 
-    /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost) does
-    /// not count. See [`LossCounter`](crate::LossCounter).
+    /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost)
+    /// does not count. See [`LossCounter`](crate::LossCounter).
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
         self.loss.lost_at_start()

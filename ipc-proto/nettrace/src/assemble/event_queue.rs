@@ -8,8 +8,8 @@ use crate::assemble::context::References;
 use crate::join::order::{Held, Order};
 use crate::parse::event::Event;
 
-/// An event that waits, in half the memory of an [`Event`]: its activities, its payload and its stack are in the buffer of
-/// the queue.
+/// An event that waits, in half the memory of an [`Event`]: its activities, its payload and its stack are in the buffer
+/// of the queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitingEvent {
     capture_thread: u64,

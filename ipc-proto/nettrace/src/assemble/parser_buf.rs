@@ -57,8 +57,8 @@ const RATIO: usize = 4;
 impl ParserBuf {
     /// Creates a parser of a stream from its first byte on.
     ///
-    /// The window starts with 256 KiB. It does not grow beyond twice [`Limits::record`], nor beyond twice the bytes that
-    /// arrived, whatever length a record claims to have.
+    /// The window starts with 256 KiB. It does not grow beyond twice [`Limits::record`], nor beyond twice the bytes
+    /// that arrived, whatever length a record claims to have.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { parser: Parser::new(limits), buf: Vec::new(), start: 0, end: 0, is_closed: false }

@@ -60,7 +60,8 @@ pub enum ArrayKind {
     Counted,
     /// A fixed number of elements, which the description states.
     FixedLength(u16),
-    /// A `u32`: the high half is the length in bytes, the low half the distance from the end of this field to the elements.
+    /// A `u32`: the high half is the length in bytes, the low half the distance from the end of this field to the
+    /// elements.
     RelLoc,
     /// A `u32`: the high half is the length in bytes, the low half the offset of the elements in the payload.
     DataLoc,
@@ -233,8 +234,8 @@ impl<'a> Fields<'a> {
         self.bytes.get(..self.bytes.len().saturating_sub(following)).unwrap_or_default()
     }
 
-    /// Checks the whole description, and returns a reader of the bytes after the last field. On an error, only the fields
-    /// before the error remain.
+    /// Checks the whole description, and returns a reader of the bytes after the last field. On an error, only the
+    /// fields before the error remain.
     pub(crate) fn check(&mut self) -> Result<Reader<'a>, DecodeError> {
         let mut left = self.count;
         let result = self.check_up_to(&mut left);

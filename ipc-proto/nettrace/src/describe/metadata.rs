@@ -20,9 +20,9 @@ use crate::parse::trace::Version;
 /// ```
 ///
 /// In V3 and V4 the record is the payload of a blob whose own metadata id is 0, in V6 a row of a metadata block without
-/// its size: the payload of [`Record::Metadata`](crate::Record::Metadata). See "Metadata event encoding" in the NetTrace
-/// format, V4/V5, and "MetadataBlock" in V6. V5 adds the tags; no version number announces them. A tag's size counts its
-/// body only.
+/// its size: the payload of [`Record::Metadata`](crate::Record::Metadata). See "Metadata event encoding" in the
+/// NetTrace format, V4/V5, and "MetadataBlock" in V6. V5 adds the tags; no version number announces them. A tag's size
+/// counts its body only.
 ///
 /// The tag V2Params describes fields too, and the format requires that a record with this tag has no V1 fields. If a
 /// record has both, [`problem`](Self::problem) is [`DecodeErrorKind::DescribedTwice`]. A payload then has the values of
@@ -237,8 +237,8 @@ impl fmt::Debug for Attributes<'_> {
     }
 }
 
-/// An entry of V6 optional metadata: a `u8` kind, and its content. No entry states its length, so entries after one of an
-/// unknown kind cannot be read.
+/// An entry of V6 optional metadata: a `u8` kind, and its content. No entry states its length, so entries after one of
+/// an unknown kind cannot be read.
 enum Entry<'a> {
     Opcode(u8),
     Keywords(u64),

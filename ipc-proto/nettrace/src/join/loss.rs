@@ -71,8 +71,8 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     }
 
     /// Prepares for a gap in the stream, as after [`Parser::skip_block`](crate::Parser::skip_block): the next number of
-    /// each thread is not compared with the numbers before. Events that were lost within the gap, or next to it, are not
-    /// counted.
+    /// each thread is not compared with the numbers before. Events that were lost within the gap, or next to it, are
+    /// not counted.
     ///
     /// ```
     /// use nettrace::{Event, LossCounter, Slot};
@@ -236,8 +236,8 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
         self.went_back
     }
 
-    /// Returns how often there was no slot for the thread of an event or of a sequence point. If it is not 0, more events
-    /// may be lost than [`lost`](Self::lost) states.
+    /// Returns how often there was no slot for the thread of an event or of a sequence point. If it is not 0, more
+    /// events may be lost than [`lost`](Self::lost) states.
     #[must_use]
     pub const fn untracked(&self) -> u64 {
         self.untracked

@@ -5,9 +5,9 @@ use crate::join::backing::Backing;
 
 /// Sorts events by time, in slots of the caller or in a `Vec`, which grows.
 ///
-/// The stream has the events thread by thread, so an event waits until it is certain that no older one follows: after an
-/// event that is [`sorted`](crate::Event::sorted), and at a sequence point. An item is the event itself if the stream
-/// stays in memory, or else the ranges of its parts. Events of the same time keep their order.
+/// The stream has the events thread by thread, so an event waits until it is certain that no older one follows: after
+/// an event that is [`sorted`](crate::Event::sorted), and at a sequence point. An item is the event itself if the
+/// stream stays in memory, or else the ranges of its parts. Events of the same time keep their order.
 ///
 /// ```
 /// use nettrace::{Held, Order};

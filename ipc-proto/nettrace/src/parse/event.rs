@@ -23,8 +23,8 @@ pub struct Event<'a> {
     pub metadata_id: u32,
     /// The number of this event among those of its capture thread, from 1. A missing number is a lost event. V3: 0.
     pub sequence: u32,
-    /// The thread that recorded the event, in V6 its index. It may differ from [`thread`](Self::thread): a sampler records
-    /// events about all other threads. V3: 0.
+    /// The thread that recorded the event, in V6 its index. It may differ from [`thread`](Self::thread): a sampler
+    /// records events about all other threads. V3: 0.
     pub capture_thread: u64,
     /// The processor, or [`UNKNOWN_PROCESSOR`](Self::UNKNOWN_PROCESSOR), which most runtimes write. V3: 0.
     pub processor: u32,
@@ -220,8 +220,8 @@ impl BlobReader {
         }
     }
 
-    /// Reads a blob that begins with the size of its other bytes. `read` returns the event, and how many bytes follow its
-    /// payload.
+    /// Reads a blob that begins with the size of its other bytes. `read` returns the event, and how many bytes follow
+    /// its payload.
     fn fixed<'w>(
         &mut self,
         window: &'w [u8],

@@ -82,7 +82,8 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// Reads labels as a stream has them, up to the last one: each is a kind, whose high bit marks the last, and its content.
+    /// Reads labels as a stream has them, up to the last one: each is a kind, whose high bit marks the last, and its
+    /// content.
     ///
     /// # Errors
     /// Fails if a label is incomplete or of an unknown kind.

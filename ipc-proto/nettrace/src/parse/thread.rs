@@ -10,7 +10,8 @@ use crate::error::DecodeError;
 /// The index may be used again after the thread is removed, or after a sequence point that flushes threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Thread<'a> {
-    /// The index, as in [`Event::thread`](crate::Event::thread) and [`Event::capture_thread`](crate::Event::capture_thread).
+    /// The index, as in [`Event::thread`](crate::Event::thread) and
+    /// [`Event::capture_thread`](crate::Event::capture_thread).
     pub index: u64,
     /// The properties of the thread.
     pub entries: ThreadEntries<'a>,

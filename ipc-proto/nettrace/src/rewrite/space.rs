@@ -19,8 +19,8 @@ pub struct RewriteSpace<'s> {
     /// Slots for threads: one for each. The slot of a V6 thread that has ended becomes free, except in a conversion to
     /// V4 while losses of the thread are not reported yet.
     pub threads: &'s mut [Slot<ThreadState>],
-    /// From V4 to V6: one slot for each remembered pair of activity ids. From V6 to V4: one slot for each list of labels
-    /// between two sequence points. Otherwise empty.
+    /// From V4 to V6: one slot for each remembered pair of activity ids. From V6 to V4: one slot for each list of
+    /// labels between two sequence points. Otherwise empty.
     pub labels: &'s mut [Slot<Activities>],
 }
 

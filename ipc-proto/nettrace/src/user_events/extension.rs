@@ -67,8 +67,8 @@ impl<'a> Extension<'a> {
     /// Encodes items into `buf`. Runtimes write them in the order of the labels.
     ///
     /// # Errors
-    /// [`WriteError::BufferTooSmall`]. [`WriteError::TooLong`] for metadata of 4 GB. Whether a record can contain the extension
-    /// is checked when the record is written.
+    /// [`WriteError::BufferTooSmall`]. [`WriteError::TooLong`] for metadata of 4 GB. Whether a record can contain the
+    /// extension is checked when the record is written.
     pub fn build(items: &[ExtensionItem<'_>], buf: &'a mut [u8]) -> Result<Self, WriteError> {
         let mut w = Writer::new(buf);
         for item in items {

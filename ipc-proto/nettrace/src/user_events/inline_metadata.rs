@@ -37,8 +37,8 @@ pub enum InlineLayout {
     Provider,
     /// Without a metadata id and without a provider. The first previews of .NET 10 write this layout.
     EventId,
-    /// With a metadata id, as in a NetTrace stream. An earlier text of the specification describes this layout ("matches the
-    /// NetTrace v5 PayloadBytes format"); no known runtime writes it.
+    /// With a metadata id, as in a NetTrace stream. An earlier text of the specification describes this layout
+    /// ("matches the NetTrace v5 PayloadBytes format"); no known runtime writes it.
     MetadataId,
 }
 
@@ -53,8 +53,8 @@ impl<'a> InlineMetadata<'a> {
     /// name, as in the first previews of .NET 10.
     ///
     /// # Errors
-    /// [`WriteError::BufferTooSmall`]. [`WriteError::Version`] for a field of a kind that only V6 has. Other features of V6 are
-    /// omitted, as [`TraceWriter::describe`](crate::TraceWriter::describe) does.
+    /// [`WriteError::BufferTooSmall`]. [`WriteError::Version`] for a field of a kind that only V6 has. Other features
+    /// of V6 are omitted, as [`TraceWriter::describe`](crate::TraceWriter::describe) does.
     pub fn build(metadata: &Metadata<'_>, buf: &'a mut [u8]) -> Result<Self, WriteError> {
         let mut w = Writer::new(buf);
         metadata.encode_inline(&mut w)?;
@@ -74,8 +74,9 @@ impl<'a> InlineMetadata<'a> {
     /// [problem](Metadata::problem) take precedence. The id of the metadata is 0 in a layout without one.
     ///
     /// # Errors
-    /// * [`DecodeErrorKind::Ambiguous`] if several layouts match equally well, for example if provider and event have the same
-    ///   name, a letter with the value of the event id. The caller can choose a layout: [`decode_as`](Self::decode_as).
+    /// * [`DecodeErrorKind::Ambiguous`] if several layouts match equally well, for example if provider and event have
+    ///   the same name, a letter with the value of the event id. The caller can choose a layout:
+    ///   [`decode_as`](Self::decode_as).
     /// * [`DecodeErrorKind::OtherEvent`] if no layout matches, although the bytes can be decoded.
     /// * If they cannot be decoded, the error of [`InlineLayout::Provider`].
     ///

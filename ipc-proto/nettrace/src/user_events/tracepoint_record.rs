@@ -38,8 +38,8 @@ impl<'a> TracepointRecord<'a> {
     /// The length of the fields before extension and payload, including the write index.
     pub const HEADER_LEN: usize = HEADER_LEN;
 
-    /// Decodes the record that a consumer reads, after the kernel's common fields. Bytes after the record are ignored: perf pads
-    /// records to a multiple of 8.
+    /// Decodes the record that a consumer reads, after the kernel's common fields. Bytes after the record are ignored:
+    /// perf pads records to a multiple of 8.
     ///
     /// # Errors
     /// [`DecodeErrorKind::UnknownVersion`]; [`DecodeErrorKind::UnexpectedEnd`] if the record is cut off, or a part

@@ -9,9 +9,9 @@ use ipc_proto::wire::Writer;
 ///   u32    u8           u8            u16     u64           u64         u32            in the byte order of the system
 /// ```
 ///
-/// The kernel sets the enable bit at the address while a consumer listens to the tracepoint, and replaces the write index.
-/// The memory at the address must stay valid until [`UserUnreg`] or the end of the process: closing the descriptor does not
-/// end the registration of the bit.
+/// The kernel sets the enable bit at the address while a consumer listens to the tracepoint, and replaces the write
+/// index. The memory at the address must stay valid until [`UserUnreg`] or the end of the process: closing the
+/// descriptor does not end the registration of the bit.
 ///
 /// A runtime fills the argument like this. The ioctl itself needs unsafe code:
 ///

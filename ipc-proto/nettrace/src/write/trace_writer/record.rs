@@ -218,7 +218,8 @@ fn encode_list<'a>(
         }
         match field_type {
             FieldType::Scalar(scalar) if form.is_v6() => {
-                // For the providers `Universal.*`, the code of a single code unit has another meaning, outside of arrays.
+                // For the providers `Universal.*`, the code of a single code unit has another meaning, outside of
+                // arrays.
                 match (scalar, form == Form::Universal && !in_array) {
                     (Scalar::Utf8CodeUnit, true) => return false,
                     // A string in UTF-8 has the same values as an array of code units.
