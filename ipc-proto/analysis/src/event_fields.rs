@@ -3,7 +3,7 @@ use nettrace::{Str, TraceEvent};
 
 use crate::KnownProvider;
 
-/// Returns the id of an event of the runtime's provider; `None` for events of others.
+/// Returns the id of an event of the runtime's provider; `None` for events of other providers.
 pub(crate) fn runtime_event_id(event: &TraceEvent<'_>) -> Option<u32> {
     let metadata = event.metadata()?;
     let is_runtime = KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime);

@@ -3,8 +3,8 @@ use nettrace::Str;
 
 /// A provider whose events an analysis of this crate reads.
 ///
-/// Ids of events are those of their provider: 152 is ModuleLoad of [`Runtime`](Self::Runtime), and DomainModuleDCEnd of
-/// [`Rundown`](Self::Rundown).
+/// The id of an event has a meaning only together with its provider: 152 is ModuleLoad of [`Runtime`](Self::Runtime),
+/// and DomainModuleDCEnd of [`Rundown`](Self::Rundown).
 ///
 /// ```
 /// use nettrace_analysis::KnownProvider;

@@ -15,7 +15,8 @@
 //! A name has the form in which TraceEvent prints it: `module!Namespace.Type.Method(argument,types)`. The module is the
 //! name of its file without directory, `.dll` and `.exe`, in the case of the trace; TraceEvent prints some modules in
 //! lower case. A method whose module has no row is `ManagedModule!Type.Method()`, an address in a mapped file without a
-//! symbol is `module!?`, and any other address is `?!?`. [`Names::place`] returns module and offset of such an address.
+//! symbol is `module!?`, and any other address is `?!?`. [`Names::place`] returns module and offset of an address in a
+//! mapped file.
 //!
 //! Memory that holds compiled code is no file (`/memfd:doublemapper` of V6). Its symbols have the form `return-type
 //! [module] Type::Method(args)[Tier]` and are `module!Type::Method(args)`; other symbols in this memory, such as stubs,
@@ -94,7 +95,7 @@ pub struct Names {
 impl Names {
     /// The bytes that the texts of methods take at most. A runtime with 30,000 methods has about 4 MiB.
     pub const LIMIT: usize = CodeMap::LIMIT;
-    /// How many methods are stored at most; modules and mappings too.
+    /// The most methods that are stored. Modules and mappings each have the same limit.
     pub const ROWS: usize = ROWS;
     /// How many different addresses and labels are stored at most. Further ones get no id of their own.
     pub const ADDRESSES: usize = FrameTable::LIMIT;

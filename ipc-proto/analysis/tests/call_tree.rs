@@ -71,7 +71,7 @@ fn check(trace: &Path, expected: &Path, order: Order) {
     let tree = CallTree::new(&mut samples, &Clock::ThreadTime, |_, weight| weight.total());
     let spaceless = |name: &str| name.replace(' ', "");
     let name = |entry: &Entry| samples.names().text(entry.frame);
-    // dotnet-trace drops functions with these parts.
+    // dotnet-trace drops functions that have one of these words in their names.
     let is_kept = |entry: &Entry| !["Process", "ROOT"].iter().any(|part| name(entry).contains(part));
     let row = |entry: Entry| {
         let shares = [tree.share(entry.inclusive), tree.share(entry.exclusive)];

@@ -127,7 +127,7 @@ fn method(start: u64, name: &str) -> Vec<u8> {
     payload
 }
 
-/// Dynamic methods: the addresses of one are used again for another one.
+/// Dynamic methods: the addresses of one method are used again for another method.
 #[test]
 fn equal_stacks_of_different_code() {
     const LOAD: (u32, u32) = (143, 1);

@@ -11,9 +11,9 @@
 //! | `Microsoft-DotNETCore-SampleProfiler` | a sample |
 //! | `Microsoft-Diagnostics-DiagnosticSource` | .NET Core 3's, which have names and no fields |
 //!
-//! A new version of an event appends fields to those of the versions before it. So a version that is not in the table
-//! has the fields of the version before it, and the end of its payload is not decoded. Other events stay unchanged:
-//! they have no fields, and their payload is not decoded.
+//! A new version of an event appends fields to those of the versions before it. So an event of a version that is not in
+//! the table gets the fields of the last earlier version in the table, and the end of its payload is not decoded. Other
+//! events stay unchanged: they have no fields, and their payload is not decoded.
 //!
 //! ```
 //! use nettrace::{Item, Metadata, Value, Version, clr};

@@ -1,6 +1,6 @@
 //! `user_events`: events that a runtime writes to tracepoints of the Linux kernel, instead of a stream.
 //!
-//! A client starts such a session with [`CollectTracing5`](ipc_proto::CollectTracing5) or
+//! A client starts a session of `user_events` with [`CollectTracing5`](ipc_proto::CollectTracing5) or
 //! [`CollectTracing6`](ipc_proto::CollectTracing6). The command names the tracepoints, and passes the runtime a
 //! descriptor of `/sys/kernel/tracing/user_events_data`: see
 //! [`Continuation::UserEvents`](ipc_proto::Continuation::UserEvents). The runtime registers each tracepoint by its
@@ -35,9 +35,9 @@
 //! * A `guid` is not a `uint16` but 16 bytes.
 //! * The example layout omits the length of the metadata: a `u32` after the label.
 //! * Texts of the specification contradict each other about the metadata: one describes the whole payload of a metadata
-//!   record, which begins with the metadata id; another excludes the id. Runtimes omit it, and the first previews of
-//!   .NET 10 omit the provider, too. [`InlineMetadata::decode`] accepts each [`InlineLayout`], and refuses bytes that
-//!   fit several layouts.
+//!   record, which begins with the metadata id; another excludes the id. Runtimes omit the id, and the first previews
+//!   of .NET 10 omit the provider, too. [`InlineMetadata::decode`] accepts each [`InlineLayout`], and refuses bytes
+//!   that fit several layouts.
 //! * "The first time each event is sent": the first versions of .NET 10 send the metadata with each event.
 //!
 //! | duty of a runtime | type |

@@ -59,9 +59,9 @@ pub enum Item<'a> {
 ///
 /// The work is at most proportional to the length of the payload, whatever payload and description contain. Each byte
 /// of the payload allows four items, or 256 bytes of description; 32 items or 2 KiB of description are free. A payload
-/// that needs more ends with [`DecodeErrorKind::TooManyItems`]. This limits values without bytes: objects without
-/// fields, of which 2 bytes can announce 65,535. It also limits the total length of texts and byte arrays to which
-/// several fields refer.
+/// that needs more ends with [`DecodeErrorKind::TooManyItems`]. The limit bounds the number of values without bytes:
+/// objects without fields, of which 2 bytes can announce 65,535. It also bounds the total length of texts and byte
+/// arrays to which several fields refer.
 ///
 /// ```
 /// use nettrace::{Item, Metadata, Value, Version};
@@ -218,7 +218,8 @@ impl<'a> Values<'a> {
         let (name, mut of, len) = match self.frame.kind {
             FrameKind::Object | FrameKind::Joined => {
                 let Ok((name, of)) = name_and_type(format, &mut description) else {
-                    // Descriptions are checked when they are decoded, so only the limit of the work can cut this one.
+                    // Descriptions are checked when they are decoded, so only the limit of the work can cut a
+                    // description.
                     return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
                 };
                 let len = description.offset();

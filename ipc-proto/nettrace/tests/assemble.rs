@@ -206,7 +206,8 @@ fn put(out: &mut Vec<u8>, written: Result<TraceBytes<'_>, WriteError>) {
     out.extend_from_slice(&written.unwrap());
 }
 
-/// V6 assigns numbers of threads and descriptions again. Each event has those of its position in the stream.
+/// V6 assigns numbers of threads and descriptions again. Each event has the thread and the description of its position
+/// in the stream.
 #[test]
 fn numbers_that_v6_assigns_again() {
     let mut buffer = vec![0; TraceWriter::BUFFER];
@@ -272,7 +273,8 @@ fn numbers_that_v6_assigns_again() {
     }
 }
 
-/// Descriptions and threads are replaced while events wait. Each event has those that precede it in the stream.
+/// Descriptions and threads are replaced while events wait. Each event has the description and the thread that precede
+/// it in the stream.
 #[test]
 fn replaced_descriptions_and_threads() {
     // The thread of the first event begins after this event and ends, and its index goes to another thread. The kind of

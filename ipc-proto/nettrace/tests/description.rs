@@ -319,7 +319,7 @@ fn optional_metadata() {
     let pairs: Vec<_> = metadata.attributes.iter().collect();
     assert_eq!(pairs, [("k".into(), "v".into()), ("".into(), "é".into())]);
     assert_eq!(metadata.fields.len(), 1);
-    // Entries after one of an unknown kind cannot be read; those before it are valid.
+    // Entries after an entry of an unknown kind cannot be read; the entries before it are valid.
     let bytes = row(&one("x", Scalar(9)), &[1, 7, 2, 9, 9]);
     let metadata = Metadata::decode(Version::V6, &bytes).unwrap();
     assert_eq!(metadata.problem.unwrap().kind, DecodeErrorKind::UnknownType);

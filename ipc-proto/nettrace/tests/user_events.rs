@@ -36,7 +36,7 @@ fn exception() -> Vec<u8> {
     bytes
 }
 
-/// Returns the same metadata without the provider.
+/// Returns the metadata of [`exception`] without the provider.
 fn exception_of_a_preview() -> Vec<u8> {
     #[rustfmt::skip]
     let bytes = [

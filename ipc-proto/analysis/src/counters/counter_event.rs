@@ -22,7 +22,7 @@ pub enum CounterEvent<'a> {
     EnumerationComplete,
     /// The start or the stop of an interval of the meters. The samples of the interval come between the two events.
     Interval {
-        /// Whether this is the start: the samples follow. They precede the stop.
+        /// Whether the event is the start, after which the samples come. Otherwise it is the stop, after the samples.
         is_start: bool,
         /// The time at which the interval began.
         from: FileTime,

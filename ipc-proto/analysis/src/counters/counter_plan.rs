@@ -22,7 +22,7 @@ use super::{CounterReader, Selection, System};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterConfig {
-    /// The counters and instruments; at least one.
+    /// The counters and instruments to read; at least one.
     pub selections: Vec<Selection>,
     /// The time between two samples. Meters allow no less than 100 ms.
     pub interval: Duration,

@@ -8,7 +8,7 @@ use nettrace::Str;
 
 use super::System;
 
-/// Which counters and instruments to read: those of a provider, or one of them.
+/// Which counters and instruments to read: all of a provider, or one of them.
 ///
 /// The text form is `PROVIDER` or `PROVIDER/NAME`. The prefix `EventCounters\` or `Meters\` selects only one of the
 /// systems. A provider that ends with `*` stands for all providers with that beginning. Case is ignored, as by the

@@ -66,7 +66,7 @@ use crate::parse::trace::Trace;
 /// # Memory
 /// * The window: 256 KiB, or up to twice [`Limits::record`] if a record needs that.
 /// * Stacks and label lists are stored up to the next sequence point, in up to 32 MiB. If there is no room for another
-///   one, all stored ones are removed, and events that refer to them have no stack or labels.
+///   stack or list, all stored ones are removed, and events that refer to them have no stack or labels.
 /// * Descriptions take up to 32 MiB, and threads (V6) up to another 32 MiB. A description or a thread that does not fit
 ///   is skipped, and its events have none.
 /// * [`in_order`](Self::in_order) has a limit of its own.

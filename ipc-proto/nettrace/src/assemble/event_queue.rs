@@ -65,7 +65,7 @@ impl EventQueue {
         self.limit
     }
 
-    /// Returns how many events were popped after a younger one.
+    /// Returns how many events were popped after a younger event.
     pub(crate) const fn late(&self) -> u64 {
         self.order.late()
     }

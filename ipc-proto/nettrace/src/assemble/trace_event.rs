@@ -52,8 +52,8 @@ impl<'a> TraceEvent<'a> {
     }
 
     /// Returns the event's description: provider, id, name, fields. Labels of the event itself (V6) replace what the
-    /// description states for all events of its kind. With the feature `clr`, the events of the runtime have names and
-    /// fields too, which the stream does not state.
+    /// description states for all events of its kind. With the feature `clr`, the runtime's own events also have names
+    /// and fields, although the stream does not state them.
     ///
     /// Returns `None` if the stream does not describe the event, which is possible after a damaged block.
     #[must_use]
@@ -115,7 +115,7 @@ impl<'a> TraceEvent<'a> {
         labels.and_then(|labels| labels.activity_id).unwrap_or(self.header.activity_id)
     }
 
-    /// Returns the id of the activity that started this one; nil if there is none.
+    /// Returns the id of the activity that started this activity; nil if there is none.
     #[must_use]
     pub fn related_activity_id(&self) -> Guid {
         let labels = self.context.label_digest(self.header.label_list);

@@ -226,7 +226,7 @@ impl<'a> Fields<'a> {
         FieldIter { format: self.format, left: self.count, r: Reader::at(self.bytes, self.offset) }
     }
 
-    /// Returns the bytes of the fields, without those of other parts of the record.
+    /// Returns the bytes of the fields, without the bytes of other parts of the record.
     pub(crate) fn own_bytes(&self) -> &'a [u8] {
         // On an error, `check` removes fields, so it gets a copy.
         let mut fields = *self;

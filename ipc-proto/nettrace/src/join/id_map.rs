@@ -124,7 +124,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
     /// Sets the value of `key`, and returns the previous one.
     ///
     /// # Errors
-    /// [`StoreFull`] if there is no room for another value. Nothing is changed then. A `Vec` grows instead.
+    /// [`StoreFull`] if there is no room for another value. The map then stays unchanged. A `Vec` grows instead.
     pub fn insert(&mut self, key: u64, value: V) -> Result<Option<V>, StoreFull> {
         if let Some(place) = self.known_place(key) {
             let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;

@@ -6,8 +6,8 @@ use crate::parse::parser::Record;
 use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
 use crate::parse::trace::Version;
 
-/// Counts the events that a runtime dropped because its buffer was full. It has a slot for each capture thread, in
-/// memory of the caller or in a `Vec`, which grows with the number of threads.
+/// Counts the events that a runtime dropped because its buffer was full. The counter has a slot for each capture
+/// thread, in memory of the caller or in a `Vec`, which grows with the number of threads.
 ///
 /// The events of a thread are numbered; a missing number is a lost event. Losses after the last event of a thread are
 /// counted at the next sequence point. Numbers wrap. A number that is 2^31 or more ahead is one that went back: not a

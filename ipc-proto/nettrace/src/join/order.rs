@@ -97,7 +97,7 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
         self.held == 0
     }
 
-    /// Returns how many events were popped after a younger one.
+    /// Returns how many events were popped after a younger event.
     #[must_use]
     pub const fn late(&self) -> u64 {
         self.late

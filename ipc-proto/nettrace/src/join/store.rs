@@ -43,7 +43,7 @@ impl<'s> Store<'s> {
     /// [`clear`](Self::clear).
     ///
     /// # Errors
-    /// [`StoreFull`] if there is no room for the record. Nothing is changed then.
+    /// [`StoreFull`] if there is no room for the record. The store then stays unchanged.
     pub fn insert(&mut self, key: u64, record: &[u8]) -> Result<(), StoreFull> {
         let (start, end) = (self.used, self.used.saturating_add(record.len()));
         let room =

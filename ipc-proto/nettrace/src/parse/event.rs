@@ -9,7 +9,7 @@ use crate::encoding::varint::{Varint32, Varint64};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::parse::trace::Version;
 
-/// An event, as it is in its block: its names and fields are in the metadata record that it refers to.
+/// An event, as it is in its block: the names and fields are in the metadata record to which the event refers.
 ///
 /// ```
 /// use nettrace::Event;
@@ -23,8 +23,8 @@ pub struct Event<'a> {
     pub metadata_id: u32,
     /// The number of this event among those of its capture thread, from 1. A missing number is a lost event. V3: 0.
     pub sequence: u32,
-    /// The thread that recorded the event, in V6 its index. It may differ from [`thread`](Self::thread): a sampler
-    /// records events about all other threads. V3: 0.
+    /// The thread that recorded the event; in V6 the index of the thread. It can differ from [`thread`](Self::thread),
+    /// because a sampler records events about all other threads. V3: 0.
     pub capture_thread: u64,
     /// The processor, or [`UNKNOWN_PROCESSOR`](Self::UNKNOWN_PROCESSOR), which most runtimes write. V3: 0.
     pub processor: u32,
@@ -36,7 +36,7 @@ pub struct Event<'a> {
     pub timestamp: u64,
     /// The id of the activity; V6: nil, see [`label_list`](Self::label_list).
     pub activity_id: Guid,
-    /// The id of the activity that started this one; V6: nil.
+    /// The id of the activity that started this activity; V6: nil.
     pub related_activity_id: Guid,
     /// V6: the id of the label list, valid since the last sequence point; 0 is none.
     pub label_list: u32,

@@ -31,7 +31,7 @@ pub struct LabelList<'a> {
 pub enum Label<'a> {
     /// Kind 1: the activity.
     ActivityId(Guid),
-    /// Kind 2: the activity that started this one.
+    /// Kind 2: the activity that started this activity.
     RelatedActivityId(Guid),
     /// Kind 3: the trace id of W3C, with its bytes in the order of the text form.
     TraceId([u8; 16]),

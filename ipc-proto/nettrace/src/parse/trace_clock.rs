@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// The quotient is that of a division of 128 bits.
+    /// `scale` returns the same quotient as a division of 128 bits.
     #[test]
     fn scaling() {
         let numbers = [0, 1, 2, 3, 7, 99, 1 << 20, 999_999_999, 1 << 40, i64::MAX - 1, i64::MAX];

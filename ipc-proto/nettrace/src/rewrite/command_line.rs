@@ -12,7 +12,7 @@ pub(super) enum CommandLine {
     /// The payloads contain no command line.
     #[default]
     None,
-    /// The command line is the string after these fields.
+    /// The command line is the string after the fields in [`Skips`].
     After(Skips),
     /// The command line cannot be removed alone, so the whole payload is removed.
     Somewhere,

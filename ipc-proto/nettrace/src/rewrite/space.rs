@@ -6,7 +6,7 @@ use crate::parse::label::Label;
 use crate::rewrite::command_line::CommandLine;
 use crate::rewrite::thread_state::ThreadState;
 
-/// The memory of a [`Rewrite`](crate::Rewrite), all of it the caller's.
+/// The memory of a [`Rewrite`](crate::Rewrite), which belongs to the caller.
 #[derive(Debug)]
 pub struct RewriteSpace<'s> {
     /// The buffer of a [`TraceWriter`](crate::TraceWriter). [`TraceWriter::BUFFER`](crate::TraceWriter::BUFFER) is

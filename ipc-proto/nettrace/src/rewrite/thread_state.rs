@@ -77,7 +77,7 @@ impl ThreadState {
                 self.last_out = sequence.wrapping_sub(1);
             }
         } else if from == Version::V4 && sequence == 1 && self.last_in != 0 {
-            // A new thread has the id of this one, so no event was lost before its number 1.
+            // A new thread has the id of one that ended, so no event was lost before number 1.
             gap = 0;
             if keep && to == Version::V4 {
                 (self.last_in, self.last_out, self.introduced) = (1, 1, true);

@@ -27,7 +27,7 @@ use crate::write::error::WriteError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Extension<'a>(&'a [u8]);
 
-/// An item about an event. It begins with a label.
+/// An item about an event. Each item begins with a label.
 ///
 /// ```
 /// use ipc_proto::Guid;
@@ -46,7 +46,7 @@ pub enum ExtensionItem<'a> {
     Metadata(InlineMetadata<'a>),
     /// Label 2: the activity. Zero means no activity, and is not written.
     ActivityId(Guid),
-    /// Label 3: the activity that started this one. Zero means no activity, and is not written.
+    /// Label 3: the activity that started this activity. Zero means no activity, and is not written.
     RelatedActivityId(Guid),
 }
 

@@ -69,8 +69,8 @@ impl<'a> InlineMetadata<'a> {
 
     /// Decodes the description in the layout in which its event id is `event_id`, the event id of the record.
     ///
-    /// A layout matches if its event id equals `event_id`, and a metadata id is less than 65,536: runtimes number the
-    /// kinds of events from 1. If several layouts match, those with a named provider and without a
+    /// A layout matches if its event id equals `event_id`, and its metadata id, if it has one, is less than 65,536:
+    /// runtimes number the kinds of events from 1. If several layouts match, those with a named provider and without a
     /// [problem](Metadata::problem) take precedence. The id of the metadata is 0 in a layout without one.
     ///
     /// # Errors

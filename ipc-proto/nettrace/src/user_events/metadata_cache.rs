@@ -63,7 +63,7 @@ pub struct TracepointEvent<'a> {
     pub metadata: Option<Metadata<'a>>,
     /// The activity; [`Guid::NIL`] without one.
     pub activity_id: Guid,
-    /// The activity that started this one; [`Guid::NIL`] without one.
+    /// The activity that started this activity; [`Guid::NIL`] without one.
     pub related_activity_id: Guid,
     /// The fields that the metadata describes.
     pub payload: &'a [u8],

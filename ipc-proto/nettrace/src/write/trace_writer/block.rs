@@ -252,7 +252,7 @@ impl TraceWriter<'_> {
                 None
             }
             BlockKind::Stack | BlockKind::LabelList => Some((4, open.count)),
-            // The first record is the sequence point itself; the count is that of the threads.
+            // The first record is the sequence point itself; the count is the number of thread rows after it.
             BlockKind::SequencePoint => Some((if v6 { 12 } else { 8 }, open.count.saturating_sub(1))),
             _ => None,
         };

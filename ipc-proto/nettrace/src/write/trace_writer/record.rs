@@ -222,7 +222,8 @@ fn encode_list<'a>(
                 // arrays.
                 match (scalar, form == Form::Universal && !in_array) {
                     (Scalar::Utf8CodeUnit, true) => return false,
-                    // A string in UTF-8 has the same values as an array of code units.
+                    // Only `Universal.*` has a type for a text in UTF-8. Elsewhere the text is described as an array of
+                    // code units, which has the same bytes in a payload.
                     (Scalar::Utf8String, false) => type_code(form, code::ARRAY, w),
                     _ => {}
                 }

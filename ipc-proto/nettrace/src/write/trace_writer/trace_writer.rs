@@ -34,7 +34,7 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// out.write_all(&writer.event(&event)?)?;        // or .await
 /// ```
 ///
-/// V4 has the same bytes as a runtime's: from the records of a runtime's block the writer makes the same block.
+/// In V4, the writer writes the same bytes as a runtime: from the records of a runtime's block it makes the same block.
 ///
 /// The example `write_trace` writes 1,000 events; Microsoft's reader accepts the result in both versions:
 ///
@@ -120,8 +120,8 @@ impl<'b> TraceWriter<'b> {
     /// `BUFFER` is enough for 20,000 threads. In a shorter buffer the blocks are shorter.
     pub const BUFFER: usize = 0x8_0000;
 
-    /// Starts a stream. Its version is that of `trace`, which is the first record. [`Trace::check`] reports values that
-    /// readers refuse; this function does not call `check`.
+    /// Starts a stream with `trace` as its first record. The stream has the version of `trace`. [`Trace::check`]
+    /// reports values that readers refuse; this function does not call `check`.
     ///
     /// # Errors
     /// [`WriteError::Version`] for V3, which can only be read. [`WriteError::BufferTooSmall`] if the buffer has no room
@@ -275,7 +275,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     /// Writes a list of labels. V6 only. Ids start again after a sequence point. The format has no list without labels,
-    /// so the writer ignores one.
+    /// so the writer ignores an empty list.
     ///
     /// # Errors
     /// [`WriteError::Version`] in V4. If the buffer is too small.
