@@ -75,8 +75,8 @@ pub(super) fn module_name(path: &str) -> &str {
 
 /// Splits a name of the form `return-type [module] Type::Method(args)[Tier]` into the module and the method.
 pub(super) fn split_managed(name: &str) -> Option<(&str, &str)> {
-    // In a return type, the name of a module is followed by the name of a type, without a space: `class
-    // [System.Runtime]System.String`.
+    // In a return type, the name of a module is followed by the name of a type, without a space:
+    // `class [System.Runtime]System.String`.
     let mut from = 0;
     let (module, method) = name.match_indices("] ").find_map(|(end, _)| {
         let before = name.get(from..end)?;

@@ -115,9 +115,9 @@ impl<'b> TraceWriter<'b> {
     /// A length of the buffer in bytes that is enough for the streams of runtimes, which drop events of more than 64
     /// KiB.
     ///
-    /// The caller outputs one half while the other receives records, so a record of `n` bytes needs at most `2 * n +
-    /// 400`. A sequence point with its threads counts as one record. In V4 that record has 12 bytes for each thread, so
-    /// `BUFFER` is enough for 20,000 threads. In a shorter buffer the blocks are shorter.
+    /// The caller outputs one half while the other receives records, so a record of `n` bytes needs at most
+    /// `2 * n + 400`. A sequence point with its threads counts as one record. In V4 that record has 12 bytes for each
+    /// thread, so `BUFFER` is enough for 20,000 threads. In a shorter buffer the blocks are shorter.
     pub const BUFFER: usize = 0x8_0000;
 
     /// Starts a stream with `trace` as its first record. The stream has the version of `trace`. [`Trace::check`]
