@@ -76,12 +76,12 @@ impl<T> Memory<T> {
         memory
     }
 
-    /// Copies the bytes to other memory, as `memcpy` does, and overwrites the old memory.
-    fn moved(self, count: usize) -> Self {
+    /// Copies the bytes to other memory, as `memcpy` does, and overwrites and frees the old memory.
+    fn relocate(&mut self, count: usize) {
         let (other, both) = (Self::array(count), self.count.min(count));
-        unsafe { other.at.cast::<MaybeUninit<T>>().copy_from_nonoverlapping(self.at.cast(), both) };
+        unsafe { other.at.copy_from_nonoverlapping(self.at, both) };
         unsafe { self.at.write_bytes(0xff, self.count) };
-        other
+        *self = other;
     }
 
     /// Copies the object, which the library has stored.

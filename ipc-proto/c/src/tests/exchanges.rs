@@ -4,38 +4,35 @@ use super::*;
 /// The most bytes that a connection takes at a time.
 const PIECE: usize = 9;
 
-/// Performs steps until one cannot proceed. Returns the exchange, which has moved, and its last status and detail.
+/// Performs steps until one cannot proceed, and moves the exchange before each. Returns the last status and its detail.
 unsafe fn drive(
-    mut exchange: Memory<Exchange>,
+    exchange: &mut Memory<Exchange>,
     incoming: &mut VecDeque<u8>,
     outgoing: &mut VecDeque<u8>,
-) -> (Memory<Exchange>, Status, usize) {
-    let (step, detail) = (Memory::<Step>::one(), Memory::<usize>::from(&[0]));
+) -> (Status, usize) {
+    let (step, detail) = (Memory::<Step>::one(), Memory::<usize>::one());
     loop {
-        exchange = exchange.moved(1);
-        let status = unsafe { dipc_exchange_step(exchange.at, step.at, detail.at) };
+        exchange.relocate(1);
+        let mut status = unsafe { dipc_exchange_step(exchange.at, step.at, detail.at) };
+        if status == Status::Ok {
+            let Step { kind, data, len } = step.get();
+            let n = len.min(PIECE).min(if kind == DIPC_STEP_SEND { PIECE } else { incoming.len() });
+            match kind {
+                DIPC_STEP_SEND => (0..n).for_each(|i| outgoing.push_back(unsafe { data.add(i).read() })),
+                _ => (0..n).for_each(|i| unsafe { data.add(i).write(incoming.pop_front().unwrap()) }),
+            }
+            if n == 0 {
+                return (status, 0);
+            }
+            status = unsafe { dipc_exchange_advance(exchange.at, n, detail.at) };
+        }
         if status != Status::Ok {
-            return (exchange, status, detail.get());
-        }
-        let Step { kind, data, len } = step.get();
-        let mut n = len.min(PIECE);
-        if kind == DIPC_STEP_SEND {
-            (0..n).for_each(|i| outgoing.push_back(unsafe { data.add(i).read() }));
-        } else {
-            n = n.min(incoming.len());
-            (0..n).for_each(|i| unsafe { data.add(i).write(incoming.pop_front().unwrap()) });
-        }
-        if kind == DIPC_STEP_DONE || n == 0 {
-            return (exchange, Status::Ok, 0);
-        }
-        let status = unsafe { dipc_exchange_advance(exchange.at, n, detail.at) };
-        if status != Status::Ok {
-            return (exchange, status, detail.get());
+            return (status, detail.get());
         }
     }
 }
 
-/// The client after a call, with its buffer and what the connection has after the answer.
+/// The client after a call, with its buffer and the bytes that follow the answer.
 struct Called {
     answer: Answer,
     buf: Memory<u8>,
@@ -54,30 +51,24 @@ unsafe fn call(
         let (receive, send) = (Memory::<u8>::array(1024), Memory::<u8>::array(512));
         let (mut to_server, mut to_client) = (VecDeque::new(), VecDeque::new());
         let (mut client, mut server) = (Memory::zeros(), Memory::zeros());
+        let (request, answer) = (Memory::one(), Memory::one());
         ok(dipc_call_init(client.at, buf.at, buf.count, len, null_mut()));
         ok(dipc_serve_init(server.at, receive.at, receive.count, send.at, send.count, null_mut()));
-        let mut status;
-        (client, status, _) = drive(client, &mut to_client, &mut to_server);
-        ok(status);
-        (server, status, _) = drive(server, &mut to_server, &mut to_client);
-        ok(status);
-        let request = Memory::one();
+        ok(drive(&mut client, &mut to_client, &mut to_server).0);
+        ok(drive(&mut server, &mut to_server, &mut to_client).0);
+        // The reply is in the memory of the server.
         ok(dipc_serve_finish(server.at, request.at, server.at, null_mut()));
         reply(server.at, request.get());
-        (_, status, _) = drive(server, &mut to_server, &mut to_client);
-        ok(status);
+        ok(drive(&mut server, &mut to_server, &mut to_client).0);
         to_client.extend(then);
-
-        let mut needed;
-        (client, status, needed) = drive(client, &mut to_client, &mut to_server);
+        let (mut status, needed) = drive(&mut client, &mut to_client, &mut to_server);
         if status == Status::BufferTooSmall {
             assert!(needed > buf.count);
-            buf = buf.moved(needed);
-            ok(dipc_exchange_set_buffer(client.at, buf.at, buf.count, &raw mut needed));
-            (client, status, _) = drive(client, &mut to_client, &mut to_server);
+            buf.relocate(needed);
+            ok(dipc_exchange_set_buffer(client.at, buf.at, buf.count, null_mut()));
+            (status, _) = drive(&mut client, &mut to_client, &mut to_server);
         }
         ok(status);
-        let answer = Memory::one();
         ok(dipc_call_finish(client.at, answer.at, null_mut()));
         Called { answer: answer.get(), buf, rest: to_client }
     }
@@ -192,15 +183,14 @@ fn an_environment_in_the_buffer_of_its_call() {
         let (mut exchange, entry) = (Memory::zeros(), Memory::<Text<'_>>::one());
         ok(dipc_environment_init(exchange.at, answer.bytes, answer.len, 999, buf.at, buf.count, null_mut()));
         let mut received = Vec::new();
-        while !dipc_environment_is_finished(exchange.at) {
-            let status;
-            (exchange, status, _) = drive(exchange, &mut rest, &mut VecDeque::new());
-            ok(status);
+        for _ in 0..3 {
+            ok(drive(&mut exchange, &mut rest, &mut VecDeque::new()).0);
             while dipc_environment_next(exchange.at, entry.at, null_mut()) == Status::Ok {
                 let entry = entry.get();
                 received.push(text_of(|space, size, len| dipc_text_to_utf8(entry, space, size, len)));
             }
         }
+        assert!(dipc_environment_is_finished(exchange.at));
         assert_eq!(received, ["A=1", "LONGER=some value", ""]);
     }
 }

@@ -14,6 +14,8 @@ fn null_pointers_and_lengths() {
         ok(dipc_call_init(exchange.at, buf.at, 20, 20, null_mut()));
         assert_eq!(dipc_exchange_step(exchange.at, null_mut(), null_mut()), Status::NullPointer);
         assert_eq!(dipc_exchange_set_buffer(exchange.at, null_mut(), 20, null_mut()), Status::NullPointer);
+        let too_small = dipc_exchange_set_buffer(exchange.at, buf.at.add(20), 10, null_mut());
+        assert_eq!(too_small, Status::BufferTooSmall);
         // The exchange still has its buffer.
         ok(dipc_exchange_step(exchange.at, step.at, null_mut()));
         assert_eq!(step.get().data, buf.at);

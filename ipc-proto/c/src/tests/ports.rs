@@ -10,7 +10,7 @@ unsafe fn send_frame(mut piece: impl FnMut(*const u8, usize)) -> Vec<u8> {
         ok(dipc_connect_port_init(port.at, COOKIE, 4242));
         ok(dipc_connect_port_advance(port.at, DIPC_CONNECT_CONNECTED, 0));
         loop {
-            port = port.moved(1);
+            port.relocate(1);
             ok(dipc_connect_port_step(port.at, step.at));
             let Step { kind, data, len } = step.get();
             if kind != DIPC_STEP_SEND {
@@ -89,7 +89,7 @@ fn a_frame_without_a_port() {
         ok(dipc_advertise_init(exchange.at));
         let frame = send_frame(|_, _| {});
         for piece in frame.chunks(10) {
-            exchange = exchange.moved(1);
+            exchange.relocate(1);
             ok(dipc_exchange_step(exchange.at, step.at, null_mut()));
             // The bytes are received into the exchange itself.
             step.get().data.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
@@ -121,10 +121,10 @@ unsafe extern "C" fn take_finding(context: *mut c_void, finding: *const Finding<
 fn the_ports_of_an_environment() {
     unsafe {
         let value = Memory::<u8>::from(b"/a,suspend;/b,nosupend,suspend\0");
-        let (config, port, finding) =
+        let (mut config, port, finding) =
             (Memory::<Config>::zeros(), Memory::<Port<'_>>::one(), Memory::<Finding<'_>>::zeros());
         ok(dipc_config_init(config.at, DIPC_FLAVOUR_MONO, Some(lookup), value.at.cast()));
-        let config = config.moved(1);
+        config.relocate(1);
         ok(dipc_config_port(config.at, 1, port.at));
         assert!(port.get().suspends && dipc_text_equals(port.get().address, dipc_utf8(c"/a".as_ptr())));
         assert_eq!(dipc_config_port(config.at, 2, port.at), Status::NotFound);

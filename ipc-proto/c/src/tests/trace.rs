@@ -38,7 +38,7 @@ unsafe fn read(mut stream: &[u8]) -> ([usize; 16], Vec<String>, String) {
                     len -= used;
                     window.at.copy_from(window.at.add(used), len);
                     if u.needed > window.count {
-                        window = window.moved(u.needed);
+                        window.relocate(u.needed);
                     }
                     let n = stream.len().min(40).min(window.count - len);
                     if n == 0 {
@@ -52,11 +52,12 @@ unsafe fn read(mut stream: &[u8]) -> ([usize; 16], Vec<String>, String) {
                 DIPC_RECORD_METADATA => {
                     // The window moves on: the program copies the record, and moves its description too.
                     let Event { payload, payload_len, .. } = u.event;
-                    let (bytes, metadata) = (Memory::<u8>::array(payload_len), Memory::<Metadata<'_>>::one());
+                    let (bytes, mut metadata) =
+                        (Memory::<u8>::array(payload_len), Memory::<Metadata<'_>>::one());
                     bytes.at.copy_from_nonoverlapping(payload, payload_len);
                     let (decode, none) = (dipc_metadata_decode_runtime, null_mut());
                     ok(decode(version, 8, bytes.at, payload_len, metadata.at, none));
-                    let metadata = metadata.moved(1);
+                    metadata.relocate(1);
                     (*seen_at).push(format!(
                         "{}/{}",
                         utf8((*metadata.at).provider),
