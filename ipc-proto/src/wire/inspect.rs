@@ -1,4 +1,4 @@
-//! The parts of a message, for tools that display them.
+//! [`Part`], a part of a message with its [`Path`] and [`PartValue`], and [`Visitor`], which receives the parts.
 use core::fmt;
 
 use super::Reader;
@@ -58,7 +58,7 @@ pub trait Visitor {
     /// Receives the next part.
     fn visit(&mut self, part: &Part<'_>);
 
-    /// Receives the path of the innermost field that does not decode, with its error. No part follows.
+    /// Receives the path and the error of the innermost field that does not decode. No part follows.
     fn failed(&mut self, path: &Path<'_>, error: WireError) {
         let _ = (path, error);
     }
@@ -89,7 +89,7 @@ pub enum Path<'p> {
 }
 
 impl Path<'_> {
-    /// Returns the path of the part that contains it.
+    /// Returns the path of the part that contains this part.
     pub(crate) const fn parent(&self) -> &Self {
         match self {
             Self::Root => self,
@@ -158,7 +158,7 @@ impl PartValue<'_> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the next part with `read` and passes it to `visitor`, with the `value` of the result.
+    /// Reads the next part with `read`, and passes the part to `visitor` with a value that `value` makes of the result.
     ///
     /// # Errors
     /// The errors of `read`. The part is then not visited, but [failed](Visitor::failed).
