@@ -1,4 +1,4 @@
-//! The names of the sockets and pipes at which runtimes listen.
+//! The names of the sockets and pipes at which runtimes and `dotnet-dsrouter` listen.
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
@@ -124,7 +124,7 @@ impl<const N: usize> AsRef<str> for NameText<N> {
 }
 
 sentences! {
-    /// The text is not the name of a runtime's socket.
+    /// The text is not the name of a socket of a runtime or of a router.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct ParseSocketNameError =
         "not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket, or of dsrouter's";

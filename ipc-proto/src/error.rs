@@ -85,7 +85,7 @@ impl From<DecodeError> for HResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The buffer must have at least this length.
+    /// The buffer is too small for the encoded value.
     BufferTooSmall {
         /// The required length.
         needed: usize,
@@ -102,7 +102,7 @@ pub enum EncodeError {
         /// The code of the command that the answer belongs to.
         answer: Code,
     },
-    /// Another answer is being sent already.
+    /// A part of another answer has been sent already.
     AlreadySending,
 }
 

@@ -1,6 +1,6 @@
 //! Earlier protocols: the first public draft of today's protocol, and the protocol that the draft calls "old".
 //!
-//! No released runtime uses one of the two. [`recognise`] identifies their messages in an old recording.
+//! No released runtime uses either protocol. [`recognise`] identifies their messages in an old recording.
 //!
 //! # The draft of 2019
 //!

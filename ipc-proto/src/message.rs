@@ -57,7 +57,7 @@ impl Header {
         let magic = r.array()?;
         let size = read_size(r).map_err(header_error)?;
         let code = Code(u16::from_be_bytes(r.array()?));
-        r.array::<2>()?; // reserved: ignored by everyone
+        r.array::<2>()?; // reserved: runtimes ignore these bytes
         Ok(Self { magic, size, code })
     }
 

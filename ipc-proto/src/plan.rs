@@ -12,10 +12,10 @@
 //!
 //! | wish | first command | answer |
 //! |---|---|---|
-//! | [`TraceConfig`] | the oldest that carries everything, as Microsoft's client chooses it | [`SessionId`](crate::types::SessionId) |
-//! | [`DumpConfig`] | the newest | [`Status`](crate::types::Status) |
-//! | [`InfoConfig`] | the newest | [`ProcessInfo3`](crate::types::ProcessInfo3) |
-//! | a [`Single`] command | that command, which has no older one | its response |
+//! | [`TraceConfig`] | the oldest with all requested features, as in Microsoft's client | [`SessionId`](crate::types::SessionId) |
+//! | [`DumpConfig`] | the newest that the runtime can know | [`Status`](crate::types::Status) |
+//! | [`InfoConfig`] | the newest that the runtime can know | [`ProcessInfo3`](crate::types::ProcessInfo3) |
+//! | a [`Single`] command | the command itself, without an older one | the response of the command |
 //!
 //! The rest of the module states facts about runtimes: whether a runtime has a command ([`obstacle`], [`refusal`]), why
 //! a runtime refused a command ([`explain`]), and which requests can end a process ([`hazard`]). The module sends and

@@ -54,7 +54,7 @@ impl FieldAt<'_> {
         if offset > bytes.len() {
             return;
         }
-        // The magic is not checked: a server checks the magic last, so it can report another field of a bad message.
+        // A wrong magic is allowed: a server checks the magic last, so the error can be in any other field.
         if let Some((_, name)) = HEADER.iter().find(|(end, _)| offset < *end) {
             return found(&Path::Field(&Path::Root, name));
         }

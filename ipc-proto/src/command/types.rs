@@ -17,7 +17,7 @@ wire_struct! {
     ///   u64        u32     Text    Text
     /// ```
     ///
-    /// [`StreamingProvider::includes`] states which events are sent: for a `Provider`, with [`EventFilter::ALL`].
+    /// [`StreamingProvider::includes`] selects the sent events; the filter of a `Provider` is [`EventFilter::ALL`].
     pub struct Provider<'a> {
         /// Groups of events, one bit each; the provider defines them.
         keywords: u64,
@@ -31,7 +31,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// A filter of the events of a provider by their ids: `event_filter` in the specification. It applies after
+    /// A filter of the events of a provider by their ids: `event_filter` in the specification. The filter applies after
     /// keywords and level.
     ///
     /// | `enable` | ids | sent events |
@@ -41,8 +41,8 @@ wire_struct! {
     /// | true | none | none |
     /// | true | some | the events with these ids |
     ///
-    /// Erratum: "(length = 0)" suggests that a filter can be omitted; it has at least 5 bytes. A runtime refuses an id
-    /// that occurs twice. The first .NET 10 instead ignores the provider of a stream, or ends for `user_events`.
+    /// Erratum: the specification's "(length = 0)" suggests an optional filter; it has at least 5 bytes. A runtime
+    /// refuses an id that occurs twice. The first .NET 10 instead ignores the provider, or ends for `user_events`.
     pub struct EventFilter<'a> {
         /// `true`: the ids select the events to send. `false`: the ids select the events not to send.
         enable: bool,

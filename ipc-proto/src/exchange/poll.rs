@@ -8,9 +8,9 @@ use crate::ProtocolError;
 /// Runs an exchange to its end over a polled transport: the loop of an asynchronous driver, without executor or `std`.
 ///
 /// `transfer` polls the transport for one step, and returns the number of transferred bytes: 0 if the peer has closed.
-/// The last call of `transfer` has [`Step::Done`], to flush the bytes that the transport has buffered; its number is
-/// ignored. A transport that buffers must also flush when it is polled to receive, because the peer answers only a
-/// request that has arrived. [`core::future::poll_fn`] makes a future of `poll_exchange`.
+/// The last call of `transfer` has [`Step::Done`], to flush the bytes that the transport has buffered; the returned
+/// number is ignored. A transport that buffers must also flush when it is polled to receive, because the peer answers
+/// only a request that has arrived. [`core::future::poll_fn`] makes a future of `poll_exchange`.
 ///
 /// Bytes are transferred only during a call, and the exchange keeps its state. So a future that calls `poll_exchange`
 /// can be dropped at any time, for example by a timer. A new future can continue the same exchange.

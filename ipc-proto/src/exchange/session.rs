@@ -143,7 +143,7 @@ pub enum SessionEnd {
     /// The stream ended without the end mark, in most cases because the process exited. A session that is stopped while
     /// its runtime is suspended receives no bytes at all.
     CutOff,
-    /// The deadline passed.
+    /// The deadline of the Stop passed.
     TimedOut(SessionTimeout),
     /// The session was [abandoned](Session::abandon).
     Abandoned,
@@ -156,10 +156,10 @@ pub struct SessionTimeout {
     pub phase: SessionPhase,
     /// The number of bytes of `StopTracing` that were sent.
     pub sent: u64,
-    /// The received bytes of the answer to the Stop.
+    /// The number of received bytes of the answer to the Stop.
     pub received: u64,
-    /// Bytes of the stream that were received after the Stop was requested. 0 means that the runtime hangs; any other
-    /// number means that the runtime needs more time.
+    /// The number of stream bytes that were received after the Stop was requested. 0 means that the runtime hangs; any
+    /// other number means that the runtime needs more time.
     pub drained: u64,
 }
 
@@ -177,7 +177,8 @@ sentences! {
 }
 
 impl Session {
-    /// The default limit from Stop to end, in milliseconds; long, because the rundown describes every compiled method.
+    /// The default time limit from the Stop to the end of the session, in milliseconds. It is long, because the rundown
+    /// at the end of the stream describes every compiled method.
     pub const STOP_LIMIT_MS: u64 = 120_000;
 
     /// Creates the client's state of a session that the runtime has just started.
@@ -244,7 +245,7 @@ impl Session {
 
     /// Requests the Stop, with `until` as the deadline by the caller's clock.
     ///
-    /// During a Stop, a second call can only make the deadline earlier. After a failed Stop, a call starts a new one.
+    /// During a Stop, a call can only make the deadline earlier. After a failed or refused Stop, it starts a new Stop.
     pub fn stop(&mut self, until: u64) {
         match self.stop {
             _ if self.end.is_some() => {}

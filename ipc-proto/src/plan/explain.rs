@@ -15,7 +15,7 @@ pub enum Explanation {
         /// The first version that knows the command.
         since: u8,
     },
-    /// The runtime could not start a session although the request is valid. Probably it has reached its limit.
+    /// The request is valid, but the runtime could not start a session: probably it has reached its limit of sessions.
     SessionLimit {
         /// Whether the command can also request a session of `user_events`, which not every kernel supports.
         user_events: bool,

@@ -18,7 +18,7 @@ impl<'b> Serve<'b> {
     /// sends no older command; or with `UNKNOWN_COMMAND` if it has the older command. For a server without dumps,
     /// profilers, perf maps and startup hooks, [`Flavour::Mono`](super::Flavour::Mono) refuses all of these commands.
     ///
-    /// `Runtime::from` converts the [`ProcessInfo3`](crate::types::ProcessInfo3) of a server.
+    /// `Runtime::from` makes a [`Runtime`] of the server's [`ProcessInfo3`](crate::types::ProcessInfo3).
     ///
     /// # Errors
     /// [`RequestError::Refused`] for a command that the server does not have; else the errors of `finish`.

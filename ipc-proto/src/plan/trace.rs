@@ -1,4 +1,4 @@
-//! [`TraceConfig`], the wish for a trace; [`TraceStep`], a command that starts one; [`Providers`] of either.
+//! [`TraceConfig`], the wish for a trace; [`TraceStep`], a command that starts a trace; [`Providers`], their providers.
 use core::fmt;
 
 use super::lost_feature::{LostFeature, LostFeatures};

@@ -140,7 +140,7 @@ impl<'a> Config<'a> {
         self.given.get(variable as usize).copied().unwrap_or_default()
     }
 
-    /// Returns whether this kind of runtime reads the old name.
+    /// Returns whether this kind of runtime reads the old name of the variable.
     pub(super) const fn reads_old_name(&self, variable: Variable) -> bool {
         match self.flavour {
             Flavour::CoreClr => true,

@@ -22,8 +22,8 @@ use crate::sentences::sentences;
 /// Section "Diagnostic Ports" of the specification (errata: it does not mention that empty parts and unknown tags are
 /// ignored; and runtimes without a default port do accept `listen`).
 ///
-/// Its `Display` is the value for a child process that connects to a monitor. [`PortList`](super::PortList) is the
-/// value for several ports.
+/// The `Display` of a port is the value of `DOTNET_DiagnosticPorts` for a child process that connects to a monitor.
+/// [`PortList`](super::PortList) is the value for several ports.
 ///
 /// ```
 /// use ipc_proto::port::{Port, PortType, Variable};
@@ -42,7 +42,7 @@ use crate::sentences::sentences;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port<'a> {
-    // The fields are private: every stored address can be written as part of a list.
+    // Private, so that `new` checks each address: a list of ports must be able to contain it.
     address: &'a str,
     port_type: PortType,
     suspend: bool,
@@ -137,7 +137,7 @@ impl<'a> Port<'a> {
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut tokens = tokens(text);
         let mut port = Self { address: tokens.next()?, port_type: PortType::Connect, suspend: true };
-        // In reverse order, because the first of several tags counts.
+        // In reverse order, so that the first of two tags that exclude each other is applied last, and counts.
         for tag in tokens.rev().filter_map(Tag::parse) {
             match tag {
                 Tag::Connect => port.port_type = PortType::Connect,

@@ -229,8 +229,8 @@ impl fmt::Display for Finding<'_> {
 /// A text in quotes, on one line; of a long text, its beginning and its length. Not `{:?}`, whose code can panic.
 struct Quoted<'a>(&'a str);
 
-/// The largest number of quoted characters. Each unknown tag of a port quotes the port: without a limit, the sentences
-/// about a port would be as long as the square of its length.
+/// The largest number of quoted characters. Each unknown tag of a port quotes the port: without a limit, the total
+/// length of the sentences would grow with the square of the port's length.
 const QUOTED: usize = 200;
 
 impl fmt::Display for Quoted<'_> {
@@ -335,7 +335,7 @@ fn meant(token: &str) -> Option<Tag> {
     Tag::ALL.into_iter().find(|tag| is_one_edit_away(token, tag.name().as_bytes()))
 }
 
-/// Returns whether `a` is `b` except for one letter that is wrong, missing, additional, or swapped with the next.
+/// Returns whether `a` and `b` differ at most in one letter: wrong, missing, additional, or swapped with the next.
 fn is_one_edit_away(a: &[u8], b: &[u8]) -> bool {
     let same = |(x, y): &(&u8, &u8)| x.eq_ignore_ascii_case(y);
     let front = a.iter().zip(b).take_while(same).count();
@@ -353,7 +353,7 @@ fn without_last(bytes: &[u8], n: usize) -> &[u8] {
     bytes.get(..bytes.len().saturating_sub(n)).unwrap_or_default()
 }
 
-/// The largest number of ports that a port is compared with. Without it, the time would be the square of the list.
+/// The largest number of ports that a port is compared with. Without a limit, the time would grow with the square.
 const COMPARED: usize = 32;
 
 /// A port of the list with its text, for the checks.

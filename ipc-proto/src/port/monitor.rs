@@ -26,7 +26,7 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// | idle | yes | [`take`](Self::take); a close; data, which a runtime may not send yet | |
 /// | in use | the caller has it | a new connection; the end of the process, checked every | `in_use_check_ms`, 100 |
 /// | disconnected | no | a new connection; the end of the process, checked every | `disconnected_check_ms`, 20 |
-/// | | | and in any case | `grace_ms`, 1000 |
+/// | disconnected | no | the end of its grace time | `grace_ms`, 1000 |
 ///
 /// A cookie identifies a runtime. A process id does not: systems reuse ids, and two containers can have the same ids.
 /// The last connection of a runtime is the live one. An older connection of that runtime is dead, or will be soon.
@@ -83,9 +83,9 @@ pub struct MonitorPort<C, P, S> {
     serial: u32,
     /// How many slots hold an arriving connection.
     arriving: usize,
-    /// All slots before this one are in use.
+    /// All slots before this index are in use.
     first_free: usize,
-    /// The next slot that [`on_due`](Self::on_due) examines.
+    /// The index of the next slot that [`on_due`](Self::on_due) examines.
     examined: usize,
     accept_at: Option<u64>,
     /// No event is due before this time.
@@ -366,13 +366,13 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         Some((token(serial, u32::try_from(index).ok()?), phase.connection.as_mut()?))
     }
 
-    /// Returns a runtime.
+    /// Returns the runtime with this cookie.
     #[must_use]
     pub fn runtime(&self, cookie: &Guid) -> Option<&RuntimeEntry<P>> {
         self.runtimes().find(|runtime| runtime.cookie == *cookie)
     }
 
-    /// Returns the state of a runtime.
+    /// Returns the state of the runtime with this cookie.
     #[must_use]
     pub fn state(&self, cookie: &Guid) -> Option<RuntimeState> {
         self.entries().find(|(runtime, _)| runtime.cookie == *cookie).map(|(_, phase)| match phase {

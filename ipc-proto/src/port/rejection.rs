@@ -15,7 +15,7 @@ pub enum Rejection {
     Protocol(ProtocolError),
     /// The peer sent data after the frame, before a command.
     Unsolicited,
-    /// The connection was the oldest without a frame, when there were too many or the process had no free descriptor.
+    /// There were too many connections without a frame, or no free descriptor, and this connection was the oldest.
     Crowded,
 }
 

@@ -1,4 +1,4 @@
-//! The value of `--diagnostic-port` of Microsoft's tools.
+//! [`ToolPort`], the value of `--diagnostic-port` of Microsoft's tools.
 use super::diagnostic_port::Split;
 use super::{PortType, Tag};
 use crate::endpoint::split_once;

@@ -17,7 +17,7 @@ use crate::{Decode, Encode};
 /// An `Array` is either a slice of the caller or checked bytes of a message: decoding checks every element, so
 /// iterating cannot fail. Arrays compare by content, in either form.
 ///
-/// The count of a message allocates nothing. A count that is too large for the remaining bytes is an error.
+/// Decoding allocates nothing for the count. A count that is too large for the remaining bytes is an error.
 ///
 /// ```
 /// use ipc_proto::{Array, wire::decode};

@@ -7,7 +7,7 @@ use crate::{Guid, Text};
 ///
 /// Decoding checks the layout only: a value that runtimes refuse, for example 0 providers, decodes.
 pub trait Decode<'a>: Sized {
-    /// The length of the shortest value in bytes, with which an [`Array`](super::Array) detects a count too large.
+    /// The length of the shortest value in bytes. An [`Array`](super::Array) refuses a count of more values than fit.
     const MIN_LEN: usize;
 
     /// Reads one value.
@@ -31,7 +31,7 @@ pub trait Decode<'a>: Sized {
     }
 }
 
-/// The function [`Decode::inspect`] of a type, without the type.
+/// The type of the function [`Decode::inspect`].
 pub(crate) type Inspect<'a> = fn(&mut Reader<'a>, &Path<'_>, &mut dyn Visitor) -> Result<(), WireError>;
 
 /// Decodes one value from the front of `bytes`. Bytes after the value are ignored, as in runtimes.
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         T::decode(self)
     }
 
-    /// Visits and returns a count.
+    /// Reads a count, visits it as the part `count` of `path`, and returns it.
     pub(crate) fn show_count(
         &mut self,
         path: &Path<'_>,

@@ -130,7 +130,7 @@ pub enum PartValue<'a> {
     HResult(HResult),
     /// A reserved number. Every value is valid, but senders write 0.
     Reserved(u16),
-    /// Bytes of no other kind.
+    /// Bytes that are none of the other kinds.
     Bytes(&'a [u8]),
 }
 
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
     /// Reads the next part with `read`, and passes the part to `visitor` with a value that `value` makes of the result.
     ///
     /// # Errors
-    /// The errors of `read`. The part is then not visited, but [failed](Visitor::failed).
+    /// The errors of `read`. The visitor then receives the error of the part by [`failed`](Visitor::failed).
     pub fn show<T>(
         &mut self,
         path: Path<'_>,
