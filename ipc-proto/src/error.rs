@@ -29,7 +29,7 @@ pub enum DecodeErrorKind {
     Unterminated,
     /// A count is too large for the remaining bytes.
     CountTooLarge,
-    /// Bytes follow where none are allowed.
+    /// Bytes follow a value that must be the last one.
     TrailingBytes,
     /// The message is longer than the buffer for it.
     TooLong,

@@ -83,13 +83,13 @@ hresults! {
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE", "a profiler is already loaded";
 }
 
-/// Writes the code as `0x80131385`.
+/// Writes the code in the form `0x80131385`.
 impl fmt::Display for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:08x}", self.0)
     }
 }
-/// Writes the code and its name as `0x80131385 DS_IPC_E_UNKNOWN_COMMAND`.
+/// Writes the code and its name in the form `0x80131385 DS_IPC_E_UNKNOWN_COMMAND`.
 impl fmt::Debug for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;

@@ -265,7 +265,7 @@ fn other_magics() {
 
 #[test]
 fn errors_of_answers() {
-    // ProcessInfo3, whose operating system has no final NUL.
+    // A ProcessInfo3 whose field `os` has no final NUL.
     let mut answer = b"DOTNET_IPC_V1\0\0\0\xff\0\0\0".to_vec();
     answer.extend([0; 4 + 8 + 16 + 4]);
     answer.extend([1, 0, 0, 0, b'L', 0]);

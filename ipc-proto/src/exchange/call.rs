@@ -12,10 +12,10 @@ use crate::{
 
 /// The client's role: sends one command and receives the answer to it. A connection carries one call.
 ///
-/// A call checks the magic, the code and the size of the answer as soon as their bytes have arrived, because real
-/// runtimes were seen to answer with uninitialised memory.
+/// A call checks the magic, the code and the size of the answer as soon as their bytes have arrived. So it fails early if
+/// the answer is uninitialised memory, which real runtimes were seen to send.
 ///
-/// [`finish`](Self::finish) returns the response of the command `C`. An [`UntypedCall`] is for any command.
+/// [`finish`](Self::finish) returns the response of the command `C`. An [`UntypedCall`] can carry any command.
 ///
 /// ```
 /// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, HResult, ServerError, Step};

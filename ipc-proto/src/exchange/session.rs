@@ -360,7 +360,7 @@ impl Session {
         }
     }
 
-    /// Returns the latest time for the next [`tick`](Self::tick), for the next attempt or the deadline of a Stop.
+    /// Returns the latest time for the next [`tick`](Self::tick): the next attempt, or the deadline of the Stop.
     #[must_use]
     pub const fn until(&self) -> Option<u64> {
         match (self.end, self.until, self.retry_at) {

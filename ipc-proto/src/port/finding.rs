@@ -16,7 +16,7 @@ pub enum Finding<'a> {
     Shadowed(Variable),
     /// The variable is set under a name that this runtime does not read.
     Unread(Variable, Flavour),
-    /// A number that is neither 0 nor 1, or that this runtime reads as another number.
+    /// The value of a variable is neither 0 nor 1, or this runtime reads it as another number.
     Number {
         /// The variable's name.
         name: &'static str,
@@ -80,7 +80,7 @@ pub enum Finding<'a> {
     Scheme {
         /// The address.
         address: &'a str,
-        /// The address for a runtime.
+        /// The address in the form that a runtime reads.
         meant: &'a str,
     },
     /// A path that is relative to the working directory.
@@ -442,7 +442,7 @@ fn suspends<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     suspends.then_some(Finding::Suspends { address: port.address() })
 }
 
-/// Finds two tags that exclude each other.
+/// Returns a finding if the text of a port has both of `tags`, which exclude each other.
 fn conflict<'a>(text: &'a str, tags: [Tag; 2]) -> Option<Finding<'a>> {
     let mut found = tokens(text).skip(1).filter_map(Tag::parse).filter(|tag| tags.contains(tag));
     let wins = found.next()?;

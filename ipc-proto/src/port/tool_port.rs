@@ -145,7 +145,7 @@ fn strip_prefix_in_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
     front.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Returns the address for a runtime if `address` has a form that only tools accept.
+/// Returns the address in the form that a runtime reads, if `address` has a form that only tools accept.
 pub(super) fn without_scheme(address: &str) -> Option<&str> {
     match split_scheme(address) {
         Some((scheme, path)) => {

@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         Ok(read)
     }
 
-    /// Visits a reserved number.
+    /// Reads a reserved number and visits it.
     pub(crate) fn show_reserved(
         &mut self,
         path: Path<'_>,
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         self.show(path, visitor, Self::read, |number, _| PartValue::Reserved(*number)).map(|_| ())
     }
 
-    /// Visits the remaining bytes, if any.
+    /// Visits the remaining bytes as one part, if there are any.
     pub(crate) fn show_rest(&mut self, path: Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         if !self.rest().is_empty() {
             self.show(path, visitor, |r| r.bytes(r.rest().len()), |_, rest| PartValue::Bytes(rest))?;

@@ -250,7 +250,7 @@ impl Hash for Text<'_> {
     }
 }
 
-/// Writes the characters, and nothing for null.
+/// Writes the characters, with U+FFFD for each lone surrogate; nothing for null.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
