@@ -12,8 +12,8 @@ use crate::{
 
 /// The client's role: sends one command and receives the answer to it. A connection carries one call.
 ///
-/// A call checks the magic, the code and the size of the answer as soon as their bytes have arrived. So it fails early if
-/// the answer is uninitialised memory, which real runtimes were seen to send.
+/// A call checks the magic, the code and the size of the answer as soon as their bytes have arrived. So it fails early
+/// if the answer is uninitialised memory, which real runtimes were seen to send.
 ///
 /// [`finish`](Self::finish) returns the response of the command `C`. An [`UntypedCall`] can carry any command.
 ///
