@@ -106,7 +106,7 @@ impl TraceOutput {
 
     fn failed(&self, e: &io::Error) -> Failure {
         let failure = Failure::io(format_args!("cannot write {self}"), e);
-        // The hint is about disks. The reader of a pipe closed it on purpose.
+        // The hint is about disks, and does not help here: the reader of the pipe closed it on purpose.
         if e.kind() == ErrorKind::BrokenPipe { failure.without_hint() } else { failure }
     }
 
@@ -124,6 +124,6 @@ impl fmt::Display for TraceOutput {
 
 /// Removes a file that was created for a trace that could not start.
 pub(crate) fn remove(created: Option<&Path>) {
-    // Another process may have removed it.
+    // An error is ignored: another process may have removed the file.
     let _ = created.map(fs::remove_file);
 }
