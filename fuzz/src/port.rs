@@ -1,4 +1,4 @@
-//! The property of a configuration of ports: a naive reading of the environment.
+//! The property of a configuration of ports: it agrees with a naive reading of the environment.
 use std::collections::VecDeque;
 
 use arbitrary::Unstructured;
@@ -54,7 +54,7 @@ fn environment(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-/// A written list is read as its ports, and those of the value that follow them; no address is in both.
+/// A written list is read as its own ports and those of `value`, which follow them. No address is in both parts.
 fn port_list(ports: &[Port<'_>], value: &str) {
     let list = PortList::new(ports).followed_by(value);
     let written = list.to_string();
