@@ -130,8 +130,8 @@ impl Part {
                 all.for_each(|_| body.extend([7, 0]));
                 body.extend([0x87, 0]);
                 LABELS
-            // Many label lists of one label.
             }
+            // Many label lists of one label.
             5 => {
                 body.extend(self.short_number(0).to_le_bytes());
                 body.extend(self.count.to_le_bytes());

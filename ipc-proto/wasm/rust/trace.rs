@@ -35,7 +35,7 @@ enum RowKind {
 pub struct Row {
     /// A `RowKind`.
     kind: u32,
-    /// Of an event, the number of its description. [`RowKind`] states the meaning for other rows.
+    /// Of an event, the number of its description. `RowKind` states the meaning for other rows.
     id: u32,
     start: u32,
     len: u32,

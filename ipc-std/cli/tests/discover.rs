@@ -36,7 +36,7 @@ fn end(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Returns the name of the socket that a runtime in this process would have.
+/// Returns the name of the socket that a runtime in the process with this id would have.
 fn socket_name(process_id: u32) -> String {
     let stat = fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap();
     let started = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(19).unwrap();
