@@ -134,7 +134,7 @@ enum ExportFormat {
     OtlpJson,
 }
 
-/// What the operands name.
+/// What the operands of the command name.
 #[derive(Debug)]
 enum Subject<'a> {
     File(&'a Path),

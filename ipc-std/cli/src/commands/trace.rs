@@ -154,7 +154,7 @@ fn default_path(client: &Client) -> Result<PathBuf, Failure> {
 /// Returns the name of the program as a part of a file name.
 fn program_name(assembly: &str, command_line: &str) -> String {
     let program = command_line.split_whitespace().next().unwrap_or_default();
-    // A command line can have the separators of either system.
+    // A command line can have the separators of Unix or those of Windows.
     let program = program.rsplit(['/', '\\']).next().unwrap_or_default();
     let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
     let name = if assembly.is_empty() { &*stem } else { assembly };

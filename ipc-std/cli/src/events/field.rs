@@ -113,7 +113,7 @@ impl FieldCondition {
         }
     }
 
-    /// Compares a value with that of the condition, if it has the same type.
+    /// Compares a value with the value of the condition; `None` if their types differ.
     fn compare(&self, value: Value<'_>) -> Option<Ordering> {
         let number = |integer: i128| match self.integer {
             Some(other) => Some(integer.cmp(&other)),

@@ -16,7 +16,7 @@ use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
 pub(crate) struct Lines {
     pub(crate) bytes: Vec<u8>,
     json: bool,
-    /// The keys of the open objects, so that no object gets two of the same name.
+    /// The keys of the open objects, so that no object gets two keys of the same name.
     keys: Vec<ObjectKey>,
     /// An index of `keys` for objects that have more than [`FEW`]: by the object's first key, and the name.
     many: HashMap<(usize, Vec<u8>), usize>,

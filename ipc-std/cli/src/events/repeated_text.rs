@@ -53,7 +53,7 @@ impl DescriptionTexts {
         is_same.then_some((&text.text, text.is_cut))
     }
 
-    /// Stores the text of a description, instead of that of another one in its place.
+    /// Stores the text of a description. A description that had the same place before loses its text.
     pub(crate) fn insert(&mut self, metadata: &Metadata<'_>, text: &[u8], is_cut: bool) {
         let Some(place) = self.places.get_mut(place(metadata.id, Self::PLACES)) else { return };
         *place = Some(DescriptionText {

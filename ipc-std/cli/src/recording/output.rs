@@ -70,7 +70,8 @@ impl TraceOutput {
         self.created.as_deref()
     }
 
-    /// Removes the old contents. Devices and pipes have none, and those of standard output are not the tool's.
+    /// Removes the old contents of a file. Devices and pipes have none, and a file on standard output does not belong
+    /// to the tool.
     pub(crate) fn truncate(&self) -> Result<(), Failure> {
         if self.is_regular { self.file.set_len(0).map_err(|e| self.failed(&e)) } else { Ok(()) }
     }

@@ -35,8 +35,8 @@ struct Method {
 enum MethodKind {
     /// A dynamic method: its code is freed when nothing refers to it.
     Dynamic,
-    /// A generic method, or a stub of the runtime for calls of native code. Its module can be another one than that of
-    /// its type arguments.
+    /// A generic method, or a stub of the runtime for calls of native code. Its type arguments can come from another
+    /// module, so its own module does not show whether its code can be freed.
     Shared,
     Plain,
 }

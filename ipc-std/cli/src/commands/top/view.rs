@@ -301,7 +301,7 @@ impl Screen {
 pub(super) const SILENT: &str =
     "The runtime sends no events: it is suspended, stopped in a debugger, or compiled ahead of time";
 
-/// Why there are no functions and threads.
+/// The text that explains why no functions and threads are shown.
 pub(super) const NO_SAMPLES: &str = "The runtime sends no samples of threads: a program that was compiled ahead of time \
                                      sends them since .NET 10";
 
