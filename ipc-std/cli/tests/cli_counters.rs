@@ -425,7 +425,7 @@ fn the_end_of_a_process() {
 fn has_session(process: &FakeProcess) -> bool {
     let socket = process.socket.to_str().unwrap();
     let sockets = fs::read_to_string("/proc/net/unix").unwrap();
-    // The listening socket is one of them.
+    // One of these lines is the listening socket, and another one is a connection.
     sockets.lines().filter(|line| line.ends_with(socket)).count() > 1
 }
 

@@ -397,7 +397,7 @@ fn dsrouter() {
     let runtime = FakeProcess::start(directory.path());
     let find = || run_in(directory.path(), &["find", &runtime.id().to_string(), "--json"]).well().json();
     assert_eq!(find()["found"]["router"], false);
-    // Two names of one file have the same age.
+    // Two names of one file have the same age. The time in the first name is an hour before the start of the process.
     let earlier = router(directory.path(), runtime.id(), 3_600);
     fs::hard_link(&runtime.socket, &earlier).unwrap();
     assert_eq!(find()["found"]["router"], false);

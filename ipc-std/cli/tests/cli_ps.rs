@@ -39,8 +39,8 @@ fn ps_rows(directory: &Path, args: &[&str]) -> Vec<Value> {
     rows
 }
 
-/// Ids of no process on this machine, as of processes in a container that shares the directory.
-/// Each test has its own: `ps` also searches the `TMPDIR` of other processes, such as the `ps` of another test.
+/// Ids that no process on this machine has, like those of processes in a container that shares the directory. Each test
+/// has its own: `ps` also searches the `TMPDIR` of other processes, such as the `ps` of another test.
 const IDS: [u32; 4] = [4_000_000_001, 4_000_000_002, 4_000_000_003, 4_000_000_004];
 
 #[test]

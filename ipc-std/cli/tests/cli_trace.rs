@@ -220,7 +220,7 @@ fn an_ignored_signal_stays_ignored() {
     let (_directory, file, path) = output();
     let trace =
         tool(&["trace", "-o", &path, "--timeout", "1s", "--socket", runtime.path().to_str().unwrap()]);
-    // As nohup does.
+    // The shell makes the tool ignore HUP, as nohup does.
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(trace.get_program()).args(trace.get_args());
     let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -124,7 +124,7 @@ impl FakeProcess {
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
-    /// Gives its socket another path in the same directory.
+    /// Gives the socket of the process another path in the same directory.
     pub(crate) fn rename_socket(&self, path: &Path) {
         std::fs::rename(&self.socket, path).unwrap();
     }
