@@ -1,4 +1,5 @@
-//! The property of a stream: the same records in any pieces, and after it is written again.
+//! The properties of streams, events, metadata and payloads: they read the same in pieces of any size, and after they
+//! are written again.
 use arbitrary::Unstructured;
 use nettrace::DecodeErrorKind;
 use nettrace::{
@@ -52,7 +53,8 @@ pub fn metadata(bytes: &[u8]) {
         let Ok(read) = Metadata::decode(from, bytes) else { continue };
         for to in [Version::V4, Version::V6] {
             described(&read, bytes.len(), to, |again| {
-                // Neither version keeps everything: V6 has one byte for each of these numbers, V4 ends texts at a NUL.
+                // Neither version keeps everything: V6 has only one byte for a level and for a version, and V4 ends
+                // texts at a NUL.
                 let low = |n: u32| n & 0xff;
                 assert_eq!((again.id, again.event_id), (read.id, read.event_id));
                 assert_eq!(again.keywords, read.keywords);
@@ -218,8 +220,8 @@ fn alike(a: &Fields<'_>, b: &Fields<'_>) -> bool {
     a.len() == b.len() && a.iter().zip(b.iter()).all(same)
 }
 
-/// Returns whether V4 has all of these types. A reader of V4 accepts the others too, but a writer of V4 describes them
-/// by types that V4 has.
+/// Returns whether V4 has the types of all fields. A reader of V4 accepts types of V6, too, but a writer of V4
+/// describes their values by types that V4 has.
 fn before_v6(fields: &Fields<'_>) -> bool {
     fields.iter().all(|field| {
         let mut field_type = field.field_type;

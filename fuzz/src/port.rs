@@ -35,12 +35,13 @@ fn environment(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         let listen = Port::listen(port.address(), port.suspends()).expect("a list contained it");
         assert_eq!(listen == port, port.port_type() == PortType::Listen);
     }
-    // At most two for each variable, one for disabled ports, and for each port twelve and one for each of its tags.
+    // There are at most this many findings: two for each variable, one for disabled ports, and for each port twelve and
+    // one for each of its tags.
     let most = 9 + variables.iter().map(|(_, value)| 12 * (value.len() + 1)).sum::<usize>();
     assert!(config.findings().count() <= most, "there are too many findings");
     for finding in config.findings() {
         let sentence = finding.to_string();
-        // At most two quoted texts, each of 200 characters of at most ten bytes.
+        // A finding quotes at most two texts, each of 200 characters of at most ten bytes.
         assert!((21..4500).contains(&sentence.len()), "{sentence:?}");
         assert!(!sentence.contains(char::is_control), "{sentence:?}");
     }

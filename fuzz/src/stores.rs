@@ -97,7 +97,8 @@ fn store(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Events in the order in which they were added. The oldest is popped first, and of the same time the first added.
+/// Events in the order in which they were added. The oldest is popped first. Of events with the same time, the one that
+/// was added first is popped first.
 #[derive(Default)]
 struct Events {
     held: Vec<(u64, u32)>,

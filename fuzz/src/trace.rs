@@ -153,7 +153,7 @@ struct WrittenTrace {
     kinds: Vec<Kind>,
 }
 
-/// A kind of event: each event has the same values.
+/// A kind of event. Each event of a kind has the same values.
 struct Kind {
     values: Vec<String>,
     payload: Vec<u8>,

@@ -239,7 +239,7 @@ fn check_histogram(histogram: &ExponentialHistogram) {
     assert!(quantiles.is_sorted(), "{quantiles:?} {histogram:?}");
 }
 
-/// What makes a series: system, number, provider, name, tags and version.
+/// The parts that identify a series: system, number, provider, name, tags and version.
 type Key = (System, u32, String, String, String, String);
 
 /// Checks the store against a map.
