@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::tool::{self, Ran, TOOL, finish, tool, until_some};
+use crate::tool::{self, Ran, TOOL, finish, program, tool, until_some};
 
 /// A deadline that a test expects to be met.
 pub(crate) const LONG: &str = "60s";
@@ -159,7 +159,7 @@ pub(crate) fn powerless(directory: &Path) -> Command {
 /// Returns an `unshare` command for these namespaces, or `None` without permission to create them. Without root it also
 /// creates a user namespace.
 pub(crate) fn unshare(namespaces: &[&str]) -> Option<Command> {
-    let mut command = Command::new("unshare");
+    let mut command = program("unshare");
     if !is_root() {
         command.arg("-r");
     }
