@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[cfg(target_os = "linux")]
+mod search;
 mod tool;
 mod traces;
 
@@ -23,7 +25,9 @@ use nettrace::{Fields, Metadata, Scalar};
 use serde_json::Value;
 
 #[cfg(target_os = "linux")]
-use crate::tool::{FakeProcess, until};
+use crate::search::{child_of, unshare};
+#[cfg(target_os = "linux")]
+use crate::tool::{FakeProcess, TOOL, until};
 use crate::tool::{Ran, run, tool, until_some};
 
 /// The commands that start a session without rundown.
@@ -433,14 +437,16 @@ fn has_session(process: &FakeProcess) -> bool {
 #[cfg(target_os = "linux")]
 #[test]
 fn all_processes() {
+    // The tool sees the sockets in the folder, and no other processes of the machine: it would start sessions there.
+    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.jsonl");
     let mut process = FakeProcess::start(folder.path());
-    let mut command =
-        tool(&["counters", "--all", "No-Such-Provider/none", "--wire-log", log.to_str().unwrap()]);
+    command.args([TOOL, "counters", "--all", "No-Such-Provider/none", "--wire-log", log.to_str().unwrap()]);
     let mut child = command.env("TMPDIR", folder.path()).spawn().unwrap();
+    let tool = child_of(child.id());
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
-    let descriptors = || fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count();
+    let descriptors = || fs::read_dir(format!("/proc/{tool}/fd")).unwrap().count();
     let mut after_the_first = None;
     for _ in 0..3 {
         let id = process.id();
@@ -461,8 +467,8 @@ fn all_processes() {
         until("sessions stay open", || descriptors() <= open);
         process = FakeProcess::start(folder.path());
     }
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
-        .unwrap();
+    let tool = rustix::process::Pid::from_raw(tool.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(tool, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
