@@ -430,7 +430,7 @@ fn a_stop_that_cannot_be_sent_is_an_error() {
     runtime.set_fault(Fault::StallStream(1000));
     let (_directory, file, path) = output();
     let socket = runtime.path().to_str().unwrap();
-    let child = tool(&["trace", "-o", &path, "--socket", socket]).spawn().unwrap();
+    let child = tool(&["trace", "-o", &path, "--timeout", "2s", "--socket", socket]).spawn().unwrap();
     until("the file never has its bytes", || fs::metadata(&file).is_ok_and(|file| file.len() == 1000));
     fs::remove_file(runtime.path()).unwrap();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
