@@ -75,7 +75,7 @@ fn handle_ignored_signals() {
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
         let ignored = u64::from_str_radix(ignored, 16).unwrap();
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-            if ignored >> (signal - 1) & 1 == 1 {
+            if ignored >> signal.wrapping_sub(1) & 1 == 1 {
                 signal_hook::flag::register(signal, Arc::default()).unwrap();
             }
         }
