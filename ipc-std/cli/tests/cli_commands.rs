@@ -126,21 +126,27 @@ fn perf_maps() {
 /// The process information and the command share one deadline.
 #[test]
 fn the_timeout_limits_the_whole_command() {
-    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     // Two answers take longer than the timeout, one takes much less.
     let slow = Duration::from_secs(3);
-    runtime.on(Code(0x0408), move |_| {
-        thread::sleep(slow);
-        Response::Refuse(HResult::UNKNOWN_COMMAND)
+    let perf_map = |options: &[&str]| {
+        let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+        runtime.on(Code(0x0408), move |_| {
+            thread::sleep(slow);
+            Response::Refuse(HResult::UNKNOWN_COMMAND)
+        });
+        runtime.on(Code(0x0405), move |_| {
+            thread::sleep(slow);
+            Response::ok(&Status::OK)
+        });
+        let ran = ask(&runtime, &[&["perf-map", "on"], options].concat());
+        assert!(received(&runtime, 0x0405));
+        ran
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| perf_map(&["--timeout", "5s"]).fails(4, "EnablePerfMap"));
+        scope.spawn(|| perf_map(&["--timeout", "30s"]).well());
+        scope.spawn(|| perf_map(&["--timeout", "5s", "--force"]).well());
     });
-    runtime.on(Code(0x0405), move |_| {
-        thread::sleep(slow);
-        Response::ok(&Status::OK)
-    });
-    ask(&runtime, &["perf-map", "on", "--timeout", "5s"]).fails(4, "EnablePerfMap");
-    assert!(received(&runtime, 0x0405));
-    ask(&runtime, &["perf-map", "on", "--timeout", "30s"]).well();
-    ask(&runtime, &["perf-map", "on", "--timeout", "5s", "--force"]).well();
 }
 
 /// `--force` applies to requests that can end a runtime or have no effect. These commands send no such request.

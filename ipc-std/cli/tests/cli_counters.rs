@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[cfg(target_os = "linux")]
+mod search;
 mod tool;
 mod traces;
 
@@ -16,6 +18,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::thread;
 
 use ipc_proto::Code;
 use ipc_testkit::{FakeRuntime, Profile, Response};
@@ -23,7 +26,9 @@ use nettrace::{Fields, Metadata, Scalar};
 use serde_json::Value;
 
 #[cfg(target_os = "linux")]
-use crate::tool::{FakeProcess, until};
+use crate::search::{child_of, unshare};
+#[cfg(target_os = "linux")]
+use crate::tool::{FakeProcess, TOOL, until};
 use crate::tool::{Ran, run, tool, until_some};
 
 /// The commands that start a session without rundown.
@@ -299,17 +304,24 @@ fn samples_of_a_process() {
 fn counters_that_no_process_reports() {
     let runtime = running();
     let missing = "note: no process reports NoSuch\n";
-    for counters_of in [&["NoSuch"][..], &["NoSuch", "Lab-Counters/nosuch"]] {
-        let ran = counters(&runtime, &[counters_of, &["--interval", "100ms", "--duration", "4s"]].concat());
+    let during = |selections: &[&str]| {
+        counters(&runtime, &[selections, &["--interval", "100ms", "--duration", "4s"]].concat())
+    };
+    let fails = |selections: &[&str]| {
+        let ran = during(selections);
         assert_eq!(ran.stderr.matches(missing).count(), 1, "{ran:?}");
-        let all = counters_of.iter().all(|one| ran.stderr.contains(&format!("no process reports {one}\n")));
+        let all = selections.iter().all(|one| ran.stderr.contains(&format!("no process reports {one}\n")));
         assert!(all && ran.stdout.is_empty(), "{ran:?}");
         let failed = ran.stderr.contains("no sample arrived") && ran.stderr.contains("counters list PID");
         assert!(ran.status == Some(1) && failed, "{ran:?}");
-    }
-    let ran = counters(&runtime, &["NoSuch", "Lab-Counters/poll", "--duration", "8s"]);
-    assert_eq!((ran.status, &*ran.stderr), (Some(0), missing), "{ran:?}");
-    assert!(ran.text().contains("Lab-Counters/poll"), "{ran:?}");
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| fails(&["NoSuch"]));
+        scope.spawn(|| fails(&["NoSuch", "Lab-Counters/nosuch"]));
+        let ran = during(&["NoSuch", "Lab-Counters/poll"]);
+        assert_eq!((ran.status, &*ran.stderr), (Some(0), missing), "{ran:?}");
+        assert!(ran.text().contains("Lab-Counters/poll"), "{ran:?}");
+    });
 }
 
 #[test]
@@ -328,7 +340,7 @@ fn a_suspended_runtime() {
 #[test]
 fn conditions_about_a_process() {
     let runtime = running();
-    let held = |condition: &str| {
+    let held = &|condition: &str| {
         let ran = counters(&runtime, &["--duration", "30s", "--until", condition]);
         assert_eq!(
             (ran.status, &*ran.stderr),
@@ -336,18 +348,26 @@ fn conditions_about_a_process() {
             "{ran:?}"
         );
     };
-    held("Lab-Counters/poll > 42");
-    held("p95(Lab.Meter/lab.latency[host=h1]) >= 0.01 and Lab-Counters/poll <= 42.25");
-    held("System.Runtime/working-set > 1 for 1s");
-    held("rate(Lab.Meter/lab.requests[route=/b]) > 0");
     let two =
         ["--duration", "30s", "--until", "Lab-Counters/poll > 99", "--until", "Lab-Counters/poll == 42.25"];
-    assert_eq!(counters(&runtime, &two).status, Some(0));
-    counters(&runtime, &["--duration", "2s", "--until", "Lab-Counters/poll > 99"])
-        .fails(4, "'Lab-Counters/poll > 99' did not hold");
-    // Otherwise these commands would run until the time limit of the test.
-    counters(&runtime, &["--until", "Lab-Counters/pol > 1"])
-        .fails(2, "can never hold: no process reports Lab-Counters/pol");
+    thread::scope(|scope| {
+        for condition in [
+            "Lab-Counters/poll > 42",
+            "p95(Lab.Meter/lab.latency[host=h1]) >= 0.01 and Lab-Counters/poll <= 42.25",
+            "System.Runtime/working-set > 1 for 1s",
+            "rate(Lab.Meter/lab.requests[route=/b]) > 0",
+        ] {
+            scope.spawn(move || held(condition));
+        }
+        scope.spawn(|| assert_eq!(counters(&runtime, &two).status, Some(0)));
+        scope.spawn(|| {
+            counters(&runtime, &["--duration", "2s", "--until", "Lab-Counters/poll > 99"])
+                .fails(4, "'Lab-Counters/poll > 99' did not hold");
+        });
+        // Otherwise these commands would run until the time limit of the test.
+        counters(&runtime, &["--until", "Lab-Counters/pol > 1"])
+            .fails(2, "can never hold: no process reports Lab-Counters/pol");
+    });
     counters(&runtime, &["--until", "Lab.Meter/lab.latency > 1"]).fails(2, "a histogram has no value");
     counters(&runtime, &["--until", "p50(Lab-Counters/poll) > 1"])
         .fails(2, "only histograms have percentiles");
@@ -434,14 +454,16 @@ fn has_session(process: &FakeProcess) -> bool {
 #[cfg(target_os = "linux")]
 #[test]
 fn all_processes() {
+    // The tool sees the sockets in the folder, and no other processes of the machine: it would start sessions there.
+    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.jsonl");
     let mut process = FakeProcess::start(folder.path());
-    let mut command =
-        tool(&["counters", "--all", "No-Such-Provider/none", "--wire-log", log.to_str().unwrap()]);
+    command.args([TOOL, "counters", "--all", "No-Such-Provider/none", "--wire-log", log.to_str().unwrap()]);
     let mut child = command.env("TMPDIR", folder.path()).spawn().unwrap();
+    let tool = child_of(child.id());
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
-    let descriptors = || fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count();
+    let descriptors = || fs::read_dir(format!("/proc/{tool}/fd")).unwrap().count();
     let mut after_the_first = None;
     for _ in 0..3 {
         let id = process.id();
@@ -462,8 +484,8 @@ fn all_processes() {
         until("sessions stay open", || descriptors() <= open);
         process = FakeProcess::start(folder.path());
     }
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
-        .unwrap();
+    let tool = rustix::process::Pid::from_raw(tool.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(tool, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 

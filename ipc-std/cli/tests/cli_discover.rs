@@ -454,7 +454,12 @@ fn an_unreadable_directory_is_reported_by_ps() {
     let directory = TempDir::new().unwrap();
     let nowhere = directory.path().join("nowhere");
     let (path, why) = (nowhere.to_str().unwrap(), "cannot be read: No such file or directory");
-    let rows = run_in(&nowhere, &["ps", "--why", "--json", "--timeout", LONG]).well().lines();
+    let ps = |args: &[&str]| {
+        finish(
+            alone(TOOL).args(["ps", "--timeout", LONG]).args(args).env("TMPDIR", &nowhere).spawn().unwrap(),
+        )
+    };
+    let rows = ps(&["--why", "--json"]).well().lines();
     let row = rows.iter().find(|row| row["process_id"].is_null()).unwrap();
     assert_eq!((&row["status"], &row["socket"]), (&json!("not_found"), &Value::Null));
     assert_eq!(
@@ -462,10 +467,10 @@ fn an_unreadable_directory_is_reported_by_ps() {
         (&json!("unreadable"), &json!(path))
     );
     assert!(row["why"].as_str().unwrap().contains(why), "{row}");
-    let text = run_in(&nowhere, &["ps", "--why", "--timeout", LONG]).well().into_text();
+    let text = ps(&["--why"]).well().into_text();
     assert!(text.lines().any(|line| line.starts_with(path) && line.contains(why)), "{text}");
     // Without `--why` the output has no reasons.
-    assert!(!run_in(&nowhere, &["ps", "--json", "--timeout", LONG]).well().text().contains("nowhere"));
+    assert!(!ps(&["--json"]).well().text().contains("nowhere"));
 }
 
 #[test]

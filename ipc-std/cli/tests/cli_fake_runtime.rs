@@ -15,7 +15,7 @@ use std::fs::{self};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use ipc_proto::types::ClientData;
 use ipc_proto::{AttachProfiler, Guid, HResult, ResumeRuntime};
@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::tool::{HANGS, Ran, finish, run, tool};
+use crate::tool::{FakeProcess, HANGS, Ran, finish, run, tool};
 
 /// Runs a command on the runtime at a socket.
 fn run_at(socket: &Path, args: &[&str]) -> Ran {
@@ -175,4 +175,41 @@ fn a_fake_runtime_ends_with_a_signal() {
         drop(stdin);
         assert!(!Path::new(line["socket"].as_str().unwrap()).exists());
     }
+}
+
+/// The signals that `nohup`, or `&` in a script, or another parent can make a program ignore.
+#[cfg(target_os = "linux")]
+const SIGNALS: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
+/// A program that ignored them would not end when a test sends one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_of_a_test_ignores_no_signal() {
+    let directory = TempDir::new().unwrap();
+    let runtime = FakeProcess::start(directory.path());
+    let status = fs::read_to_string(format!("/proc/{}/status", runtime.id())).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    let ignored = u64::from_str_radix(ignored, 16).unwrap();
+    for signal in SIGNALS {
+        assert_eq!(ignored >> (signal.as_raw() - 1) & 1, 0, "{signal:?} is ignored");
+        if std::env::var_os(IGNORES_SIGNALS).is_some() {
+            // This test still ignores it.
+            kill_process(rustix::process::getpid(), signal).unwrap();
+        }
+    }
+}
+
+/// The variable by which the next test announces to the previous one that it ignores signals.
+#[cfg(target_os = "linux")]
+const IGNORES_SIGNALS: &str = "DOTNET_IPC_TEST_IGNORES_SIGNALS";
+
+#[test]
+#[cfg(target_os = "linux")]
+fn tests_can_ignore_signals() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP INT QUIT TERM; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+    shell.args(["--exact", "a_program_of_a_test_ignores_no_signal"]).env(IGNORES_SIGNALS, "1");
+    let output = shell.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{output:?}");
 }

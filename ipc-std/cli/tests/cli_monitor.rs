@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -28,7 +28,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::tool::{HANGS, TOOL, run, until, until_some, within};
+use crate::tool::{HANGS, TOOL, program, run, until, until_some, within};
 use crate::traces::lossy;
 
 /// A running tool and its JSON events.
@@ -40,7 +40,7 @@ struct Tool {
 
 impl Tool {
     fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(TOOL)
+        let mut child = program(TOOL)
             .args(["monitor", "--json"])
             .args(args)
             .stdin(Stdio::piped())
@@ -166,7 +166,7 @@ fn a_command_keeps_its_status_and_its_output() {
         assert_eq!(code, Some(status), "{script}");
         assert!(stderr.contains("no runtime connected: is sh a .NET program"), "{stderr}");
     }
-    let output = Command::new(TOOL).args(["monitor", "--", "echo", "hello"]).output().unwrap();
+    let output = program(TOOL).args(["monitor", "--", "echo", "hello"]).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"hello\n"[..]));
     // With `--trace`, a missing trace is a failure.
     let (code, stderr) = Tool::start(&["--trace", "/no/such/folder/f", "--", "sh", "-c", "exit 0"]).end();
@@ -255,7 +255,7 @@ fn exhausted_descriptors_delay_no_runtime() {
     let port = lab.path("port");
     let script = "ulimit -n 64; exec \"$0\" \"$@\"";
     let args = ["-c", script, TOOL, "monitor", "--listen", port.to_str().unwrap()];
-    let mut limited = Command::new("sh");
+    let mut limited = program("sh");
     limited.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = limited.spawn().unwrap();
     wait_for(&port);
@@ -366,7 +366,7 @@ fn a_runtime_that_responds_late_is_resumed() {
 fn runtimes_are_resumed_although_the_output_fails() {
     let lab = Lab::new();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let mut child = Command::new(TOOL)
+    let mut child = program(TOOL)
         .args(["monitor", "--json", "--set", "A=b", "--listen", &lab.text("port")])
         .stdin(Stdio::null())
         .stdout(full)
@@ -389,7 +389,7 @@ fn runtimes_are_resumed_although_the_output_fails() {
 fn a_second_signal_leaves_no_files() {
     let lab = Lab::new();
     let script = "trap '' TERM; echo '{\"event\": \"ready\"}'; read line";
-    let mut child = Command::new(TOOL)
+    let mut child = program(TOOL)
         .args(["monitor", "--json", "--", "sh", "-c", script])
         .env("TMPDIR", lab.directory.path())
         .stdin(Stdio::piped())
@@ -411,7 +411,7 @@ fn a_second_signal_leaves_no_files() {
 fn a_command_keeps_its_configured_ports() {
     let lab = Lab::new();
     let outer = Monitor::bind(lab.path("outer")).unwrap();
-    let mut child = Command::new(TOOL)
+    let mut child = program(TOOL)
         .args(["monitor", "--json", "--"])
         .args(lab.command())
         .env("DOTNET_DiagnosticPorts", outer.variable(false).unwrap().1)

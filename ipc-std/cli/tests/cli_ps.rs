@@ -9,6 +9,7 @@
     reason = "a test reports a fault by a panic"
 )]
 
+mod search;
 mod tool;
 
 use std::fs::File;
@@ -20,20 +21,22 @@ use ipc_testkit::{FakeRuntime, Fault, Profile};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::search::{LONG, alone, run_in};
 use crate::tool::{Ran, TOOL, dead_socket, finish, tool};
 
-/// A deadline that the tool never reaches in a test.
-const LONG: &str = "60s";
-
-/// Runs `ps` with this directory as `TMPDIR`.
+/// Runs `ps` with this directory as `TMPDIR`, where no other runtime of the machine delays it.
 fn ps(directory: &Path, args: &[&str]) -> Ran {
-    let mut command = tool(&[&["ps"], args].concat());
-    finish(command.env("TMPDIR", directory).spawn().unwrap())
+    finish(alone(TOOL).arg("ps").args(args).env("TMPDIR", directory).spawn().unwrap())
 }
 
-/// Returns the rows of `ps` for sockets in this directory. Other runtimes on the machine are ignored.
+/// Returns the rows of `ps` for sockets in this directory.
 fn ps_rows(directory: &Path, args: &[&str]) -> Vec<Value> {
-    let mut rows = ps(directory, &[&["--json"], args].concat()).well().lines();
+    rows_in(directory, ps(directory, &[&["--json"], args].concat()))
+}
+
+/// Returns the rows for sockets in this directory. Other runtimes on the machine are ignored.
+fn rows_in(directory: &Path, ran: Ran) -> Vec<Value> {
+    let mut rows = ran.well().lines();
     let directory = directory.to_str().unwrap();
     rows.retain(|row| row["socket"].as_str().is_some_and(|socket| socket.starts_with(directory)));
     rows
@@ -100,15 +103,22 @@ fn ps_lists_a_silent_runtime() {
 /// A row is written as soon as its runtime responds: JSON always, text on a terminal.
 #[test]
 fn rows_do_not_wait_for_a_silent_runtime() {
-    let json: fn() -> Command = || tool(&["ps", "--json", "--timeout", LONG]);
+    let json: fn() -> Command = || {
+        let mut command = alone(TOOL);
+        command.args(["ps", "--json", "--timeout", LONG]);
+        command
+    };
     // `script` of util-linux creates a terminal.
     let terminal: fn() -> Command = || {
-        let mut script = Command::new("script");
-        script.args(["-qec", &format!("'{TOOL}' ps --timeout {LONG}"), "/dev/null"]).stdin(Stdio::null());
-        script.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut script = alone("script");
+        script.args(["-qec", &format!("'{TOOL}' ps --timeout {LONG}"), "/dev/null"]);
         script
     };
-    for command in [json, terminal] {
+    let has_script = Command::new("script").arg("--version").output().is_ok();
+    if !has_script {
+        eprintln!("NOT RUN: script(1) is not available here");
+    }
+    for command in [Some(json), has_script.then_some(terminal)].into_iter().flatten() {
         let directory = TempDir::new().unwrap();
         let start = |process_id| {
             let profile = Profile { process_id, ..Profile::net10() };
@@ -117,10 +127,7 @@ fn rows_do_not_wait_for_a_silent_runtime() {
         let _well = start(4_000_000_021);
         let silent = start(4_000_000_022);
         silent.set_fault(Fault::Silent);
-        let Ok(mut child) = command().env("TMPDIR", directory.path()).spawn() else {
-            eprintln!("NOT RUN: script(1) is not available here");
-            continue;
-        };
+        let mut child = command().env("TMPDIR", directory.path()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let row = lines.by_ref().find(|line| line.contains("4000000021")).unwrap();
         assert!(row.contains("10.0."), "{row}");
@@ -162,12 +169,12 @@ fn ps_fits_80_columns() {
 fn the_command_line_of_an_old_runtime_comes_from_the_system() {
     let directory = TempDir::new().unwrap();
     let (mut child, line) = fake_runtime(directory.path(), &["--runtime", "net31"]);
-    let rows = ps_rows(directory.path(), &["--timeout", LONG]);
+    let rows = rows_in(directory.path(), run_in(directory.path(), &["ps", "--json", "--timeout", LONG]));
     let row = rows.iter().find(|row| row["process_id"] == line["process_id"]).unwrap();
     assert_eq!(row["status"], "refused");
     let command_line = row["command_line"].as_str().unwrap();
     assert!(command_line.contains("fake-runtime") && command_line.ends_with("--runtime net31"), "{row}");
-    let text = ps(directory.path(), &["--timeout", LONG]).well().into_text();
+    let text = run_in(directory.path(), &["ps", "--timeout", LONG]).well().into_text();
     let process_id = line["process_id"].to_string();
     let line = text.lines().find(|line| line.trim_start().starts_with(&process_id)).unwrap();
     assert!(line.contains("dotnet-ipc") && line.contains("(refused)"), "{text}");

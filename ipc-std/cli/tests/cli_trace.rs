@@ -29,7 +29,7 @@ use tempfile::TempDir;
 
 #[cfg(unix)]
 use crate::tool::terminal::OnTerminal;
-use crate::tool::{Ran, TOOL, finish, run, tool, unhex, until};
+use crate::tool::{Ran, TOOL, finish, program, run, tool, unhex, until};
 use crate::traces::{expected_end, lossy, made, path, traces};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
@@ -221,7 +221,7 @@ fn an_ignored_signal_stays_ignored() {
     let trace =
         tool(&["trace", "-o", &path, "--timeout", "1s", "--socket", runtime.path().to_str().unwrap()]);
     // The shell makes the tool ignore HUP, as nohup does.
-    let mut shell = Command::new("sh");
+    let mut shell = program("sh");
     shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(trace.get_program()).args(trace.get_args());
     let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("the file never has its bytes", || fs::metadata(&file).is_ok_and(|file| file.len() > 0));
@@ -430,7 +430,7 @@ fn a_stop_that_cannot_be_sent_is_an_error() {
     runtime.set_fault(Fault::StallStream(1000));
     let (_directory, file, path) = output();
     let socket = runtime.path().to_str().unwrap();
-    let child = tool(&["trace", "-o", &path, "--socket", socket]).spawn().unwrap();
+    let child = tool(&["trace", "-o", &path, "--timeout", "2s", "--socket", socket]).spawn().unwrap();
     until("the file never has its bytes", || fs::metadata(&file).is_ok_and(|file| file.len() == 1000));
     fs::remove_file(runtime.path()).unwrap();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();

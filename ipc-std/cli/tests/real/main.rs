@@ -24,6 +24,8 @@ mod sessions;
 #[path = "../strace/mod.rs"]
 mod strace;
 mod syscalls;
+#[path = "../tool/mod.rs"]
+mod tool;
 mod traces;
 mod user_events;
 

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Instant;
 
+use crate::tool::{TOOL, program};
+
 /// A runtime with its own `TMPDIR` and process group. The group is killed when this is dropped.
 pub(crate) struct Runtime {
     pub(crate) name: String,
@@ -121,7 +123,7 @@ impl Runtime {
     }
 
     pub(crate) fn dotnet_ipc(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dotnet-ipc"));
+        let mut command = program(TOOL);
         command.args(args).env("TMPDIR", self.directory.path()).stdin(Stdio::null());
         command.env("XDG_CACHE_HOME", self.directory.path());
         command

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::tool::{self, Ran, TOOL, finish, tool, until_some};
+use crate::tool::{self, Ran, TOOL, finish, program, tool, until_some};
 
 /// A deadline that the tool never reaches in a test.
 pub(crate) const LONG: &str = "60s";
@@ -156,21 +156,34 @@ pub(crate) fn powerless(directory: &Path) -> Command {
     command
 }
 
+fn piped(mut command: Command) -> Command {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
 /// Returns an `unshare` command for these namespaces, or `None` without permission to create them. Without root it also
 /// creates a user namespace.
 pub(crate) fn unshare(namespaces: &[&str]) -> Option<Command> {
-    let mut command = Command::new("unshare");
+    let mut command = program("unshare");
     if !is_root() {
         command.arg("-r");
     }
-    command.args(namespaces).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(namespaces);
     let mut attempt = Command::new("unshare");
     attempt.args(command.get_args()).arg("true").stdout(Stdio::null()).stderr(Stdio::null());
     if attempt.status().is_ok_and(|status| status.success()) {
-        return Some(command);
+        return Some(piped(command));
     }
     eprintln!("NOT RUN: no permission to create namespaces here: unshare {namespaces:?}");
     None
+}
+
+/// Returns a command for a program that sees no other process, only the sockets in its `TMPDIR`. Without permission to
+/// create namespaces it sees all processes of the machine, as usual.
+pub(crate) fn alone(path: &str) -> Command {
+    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return piped(program(path)) };
+    command.arg(path);
+    command
 }
 
 /// Returns the only child of a process.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of this module")]
 
 use core::time::Duration;
+use std::ffi::OsStr;
 #[cfg(unix)]
 use std::io::{BufRead, BufReader};
 use std::io::{Read, Write};
@@ -10,6 +11,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
+#[cfg(target_os = "linux")]
+use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Instant;
 
@@ -51,8 +54,36 @@ pub(crate) fn unhex(hex: &str) -> Vec<u8> {
 
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_dotnet-ipc");
 
+/// Returns a command for a program that ignores no signal, although this process may.
+///
+/// `nohup` and `&` make a program ignore signals, and each program that it starts inherits that. A test that sends such a
+/// signal would wait indefinitely.
+pub(crate) fn program(path: impl AsRef<OsStr>) -> Command {
+    #[cfg(target_os = "linux")]
+    handle_ignored_signals();
+    Command::new(path)
+}
+
+/// Handles the signals that this process ignores by a handler without an effect. The system resets a handled signal to
+/// its default when a program starts, but not an ignored one.
+#[cfg(target_os = "linux")]
+fn handle_ignored_signals() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    static HANDLED: Once = Once::new();
+    HANDLED.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+        let ignored = u64::from_str_radix(ignored, 16).unwrap();
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            if ignored >> signal.wrapping_sub(1) & 1 == 1 {
+                signal_hook::flag::register(signal, Arc::default()).unwrap();
+            }
+        }
+    });
+}
+
 pub(crate) fn tool(args: &[&str]) -> Command {
-    let mut command = Command::new(TOOL);
+    let mut command = program(TOOL);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Without these variables, the tool has no cache folder.
     for variable in ["HOME", "LOCALAPPDATA", "XDG_CACHE_HOME"] {
