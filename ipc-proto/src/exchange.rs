@@ -21,6 +21,7 @@
 //! A [`Session`] has two connections and steps of its own. The same loop drives every other exchange, over any transport; for
 //! `async fn`s it has two `.await`s, and for a transport that is polled it is [`poll_exchange`]. See [`Exchange`].
 mod advertise;
+mod answer;
 mod call;
 mod counted;
 mod exchange;
@@ -29,8 +30,9 @@ mod serve;
 mod session;
 
 pub use advertise::ReceiveAdvertise;
+pub use answer::Answer;
 pub(crate) use call::Progress;
-pub use call::{Answer, Call, SuspendedCall, Untyped, UntypedCall};
+pub use call::{Call, SuspendedCall, Untyped, UntypedCall};
 pub use counted::{ReceiveEnvironment, SendEnvironment, SuspendedEnvironment};
 pub use exchange::{Exchange, Step};
 pub use poll::{PollError, poll_exchange};

@@ -39,7 +39,7 @@ pub use command::invalid_value::InvalidValue;
 pub use command::request_error::RequestError;
 pub use command::table::*;
 pub use command::violation::Violation;
-pub use command::{Command, CommandInfo, Continuation, types};
+pub use command::{Command, CommandInfo, Continuation, encode_command, types};
 pub use endpoint::{
     NameText, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
     SocketNameText,

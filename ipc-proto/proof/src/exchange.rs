@@ -11,10 +11,11 @@ use ipc_proto::{
 
 use crate::{Address, proves, proves_each};
 
-const fn exchange<E: Exchange>() -> [Address; 4] {
+const fn exchange<E: Exchange>() -> [Address; 5] {
     [
         Address(<E as Exchange>::step as *const ()),
         Address(<E as Exchange>::advance as *const ()),
+        Address(<E as Exchange>::supply as *const ()),
         Address(<&mut E as Exchange>::step as *const ()),
         Address(<&mut E as Exchange>::advance as *const ()),
     ]
@@ -25,7 +26,7 @@ proves_each! { EXCHANGES: exchange,
 
 proves! { EXCHANGE:
     poll, <PollError<ProtocolError> as Display>::fmt, <PollError<ProtocolError> as Error>::source,
-    UntypedCall::untyped, UntypedCall::encoded, UntypedCall::finish_as::<Status>, UntypedCall::command, UntypedCall::received,
+    UntypedCall::untyped, UntypedCall::encoded, UntypedCall::finish_as::<Status>, UntypedCall::finish_response, UntypedCall::command, UntypedCall::received,
     UntypedCall::suspend, SuspendedCall::<Untyped>::resume, <SuspendedCall<Untyped> as Clone>::clone,
     ReceiveAdvertise::new, <ReceiveAdvertise as Default>::default, ReceiveAdvertise::bytes, ReceiveAdvertise::finish,
     ReceiveEnvironment::new, ReceiveEnvironment::next_entry, ReceiveEnvironment::suspend,

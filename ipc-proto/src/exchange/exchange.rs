@@ -57,6 +57,32 @@ pub trait Exchange {
     /// # Ok::<(), ipc_proto::EncodeError>(())
     /// ```
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError>;
+
+    /// Receives bytes that the caller owns, for a transport that has no `read`: a WebSocket, a capture, a test. Returns how
+    /// many bytes were taken from the front: fewer if the exchange has something to send before, or does not need more. An
+    /// error ends the exchange, and its `finish` returns it.
+    ///
+    /// ```
+    /// use ipc_proto::{Exchange, ReceiveAdvertise};
+    ///
+    /// let mut receive = ReceiveAdvertise::new();
+    /// assert_eq!(receive.supply(b"ADVR_V1\0a runtime's"), 19);
+    /// assert_eq!(receive.supply(b" name\x92\x10\0\0\0\0\0\0\0\0, then a request"), 15);
+    /// assert_eq!(receive.finish()?.process_id, 4242);
+    /// # Ok::<(), ipc_proto::ProtocolError>(())
+    /// ```
+    fn supply(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0_usize;
+        while let (Some(rest), Step::Receive(space)) = (bytes.get(taken..), self.step()) {
+            let n = space.len().min(rest.len());
+            space.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            taken = taken.saturating_add(n);
+            if n == 0 || self.advance(n).is_err() {
+                break;
+            }
+        }
+        taken
+    }
 }
 
 impl<E: Exchange + ?Sized> Exchange for &mut E {
