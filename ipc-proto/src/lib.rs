@@ -46,9 +46,10 @@ pub use endpoint::{
 };
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};
 pub use exchange::{
-    Answer, Call, Exchange, PollError, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
-    Session, SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep, SuspendedCall,
-    SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped, UntypedCall, poll_exchange,
+    Answer, Call, Direction, Exchange, Observation, Observe, Observed, PollError, ReceiveAdvertise,
+    ReceiveEnvironment, Reply, SendEnvironment, Serve, Session, SessionEnd, SessionPhase, SessionTimeout,
+    Step, StopEvent, StopStep, SuspendedCall, SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped,
+    UntypedCall, poll_exchange,
 };
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]
