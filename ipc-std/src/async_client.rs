@@ -1,4 +1,5 @@
-//! A client over an asynchronous transport, for every executor.
+//! `AsyncClient`: a client over an asynchronous transport, for every executor. Its session and its transport are in the
+//! folder `async_client`.
 mod connector;
 mod session;
 
@@ -29,9 +30,9 @@ pub use session::AsyncTraceSession;
 
 /// A client of one runtime over an [`AsyncConnector`]: a transport of tokio, of `futures-io`, or your own.
 ///
-/// It carries out the same plans as a [`Client`], with the same machines of `ipc_proto`. Every call has the deadline of
-/// its [`Timeouts`]. A future that is dropped closes its connection; a runtime that has received a whole command carries
-/// it out, even if nothing reads its answer.
+/// The client carries out the same plans as a [`Client`], with the same state machines of `ipc_proto`. Every call has
+/// the deadline of the client's [`Timeouts`]. Dropping the future of a call closes its connection. A runtime that has
+/// received a whole command carries it out, even if nothing reads its answer.
 ///
 /// The example `async_stream` is a client with tokio; [`AsyncConnector`] has its transport.
 ///
@@ -57,7 +58,8 @@ impl<A> Clone for AsyncClient<A> {
     }
 }
 
-/// Large enough for nearly every command and response; a longer one makes the buffer grow.
+/// The initial size of a buffer, in bytes: enough for nearly every command and response. A longer message makes the
+/// buffer grow.
 const BUFFER: usize = 4096;
 
 /// A plan that was carried out: its last connection, and the buffer with the answer.
@@ -127,7 +129,8 @@ impl<A: AsyncConnector> AsyncClient<A> {
                             drive_async(&mut receive, transfer).await?;
                         }
                         Err(ProtocolError::BufferTooSmall { needed }) => {
-                            // The buffer grows with the received bytes, not with the announced length.
+                            // The buffer at most doubles, so it grows with the received bytes. A false length from the
+                            // peer allocates no memory.
                             let suspended = receive.suspend();
                             buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
                             receive = suspended.resume(buf)?;
@@ -164,7 +167,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
         Ok(AsyncTraceSession::new(transport, stream, session_id, command))
     }
 
-    /// Carries out a plan within a time.
+    /// Carries out a plan within `limit`.
     async fn carry_out<P: PlanStep>(
         &self,
         first: P,
@@ -249,7 +252,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
         Context { peer, command, sent, received, waited: begin.elapsed() }
     }
 
-    /// Returns the result of `work`; `None` if that takes longer than `limit`.
+    /// Returns the result of `work`; `None` if the work takes longer than `limit`.
     async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let (mut work, mut timer) = (pin!(work), pin!(self.connector.sleep(limit)));
         poll_fn(|cx| match work.as_mut().poll(cx) {

@@ -1,4 +1,5 @@
-//! The blocking client: a method for every command.
+//! The blocking `Client`: a method for every command except those that start a session. The methods that start a
+//! session are in `trace.rs`, `user_events.rs` and `counter_stream.rs`.
 use core::time::Duration;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,9 +26,9 @@ use crate::transport::{ConnectError, Connector, Dialer, FnConnector, SocketConne
 
 /// A client of one runtime.
 ///
-/// The protocol carries one command on a connection, so every method opens a new one: it connects to the runtime's
-/// socket, takes the next connection of a runtime at a [`Monitor`](crate::Monitor)'s port, or opens one over a transport
-/// of yours: see [`over`](Self::over).
+/// The protocol carries one command on a connection, so every method uses a new connection. The client connects to the
+/// runtime's socket, takes the next connection of the runtime to the port of a [`Monitor`](crate::Monitor), or opens a
+/// connection over another transport: see [`over`](Self::over).
 ///
 /// ```no_run
 /// use ipc_std::Client;
@@ -56,8 +57,8 @@ impl Client {
         Self::new(SocketConnector::at(path.into()))
     }
 
-    /// Creates a client over any transport. `connect` opens a connection for each command, until the deadline that it is
-    /// called with; `peer` is the name of the runtime in errors.
+    /// Creates a client over any transport. `connect` opens a connection for each command; its argument is the
+    /// deadline. `peer` is the name of the runtime in errors.
     ///
     /// The [`Stream`] of the connection is made from a socket, a child process or anything that reads and writes. An
     /// error of the kind `TimedOut` or `WouldBlock` means that the runtime is busy: `connect` is called again until the
@@ -123,13 +124,13 @@ impl Client {
         self.connector.peer()
     }
 
-    /// Opens a connection for one command; [`Timeouts::call`] begins now. At a port, this waits for the runtime to
-    /// connect.
+    /// Opens a connection for one command; [`Timeouts::call`] begins now. For a runtime at the port of a monitor, this
+    /// method waits until the runtime connects.
     ///
     /// # Errors
     /// [`Error::NoSuchPath`], [`Error::NoListener`], [`Error::Permission`], [`Error::PathTooLong`], [`Error::Impostor`]
-    /// or [`Error::Io`]; [`Error::Timeout`] if the runtime does not accept the connection in time; at a port
-    /// [`Error::Left`].
+    /// or [`Error::Io`]; [`Error::Timeout`] if the runtime does not accept the connection in time; [`Error::Left`] for
+    /// a runtime that has left the port of its monitor.
     pub fn connect(&self) -> Result<Connection<Stream>, Error> {
         self.connect_by(Deadline::after(self.timeouts.call))
     }
@@ -187,11 +188,11 @@ impl Client {
         }
     }
 
-    /// Returns what the runtime reports about its process. It requests the newest description first, then older ones,
-    /// each on a connection of its own and all within one deadline.
+    /// Returns what the runtime reports about its process. The client requests the newest description first, then older
+    /// descriptions, each on a connection of its own and all within one deadline.
     ///
     /// # Errors
-    /// If connecting or the call fails. .NET Core 3 has no such command: [`Error::Refused`] with
+    /// If connecting or the call fails. .NET Core 3 has no command for process information: [`Error::Refused`] with
     /// [`HResult::UNKNOWN_COMMAND`](ipc_proto::HResult::UNKNOWN_COMMAND).
     pub fn process_info(&self) -> Result<ProcessInfo, Error> {
         let first = InfoConfig.first_step(&Runtime::default());
@@ -207,7 +208,7 @@ impl Client {
         self.connect()?.environment(Self::ENVIRONMENT_LIMIT)
     }
 
-    /// Resumes a runtime that is suspended at startup; has no effect on any other.
+    /// Resumes a runtime that is suspended at startup; has no effect on any other runtime.
     ///
     /// # Errors
     /// If connecting or the call fails.
@@ -216,8 +217,8 @@ impl Client {
     }
 
     /// Stops a session by its id, which another client may have started. For a [`TraceSession`](crate::TraceSession) of
-    /// this process use its own `stop`: this one waits for a response that the runtime sends only after a client has
-    /// read the stream to its end.
+    /// this process use the session's own `stop`: the runtime sends the response, for which `stop_tracing` waits, only
+    /// after a client has read the stream to its end.
     ///
     /// # Errors
     /// If connecting or the call fails. No runtime refuses an unknown id.
@@ -227,14 +228,13 @@ impl Client {
 
     /// Sets an environment variable of the process, or removes it.
     ///
-    /// The program sees it if it has not read the variable before. Variables that configure the runtime itself
-    /// (`DOTNET_gcServer`, `DOTNET_TieredCompilation`, …) have an effect only while the runtime is suspended at
+    /// The program sees the new value if it has not read the variable before. Variables that configure the runtime
+    /// itself (`DOTNET_gcServer`, `DOTNET_TieredCompilation`, …) have an effect only while the runtime is suspended at
     /// startup, as by [`Monitor::spawn`](crate::Monitor::spawn); a running runtime has read them already.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an empty name. If connecting or the call fails:
-    /// [`HResult::ENVVAR_NOT_FOUND`](ipc_proto::HResult::ENVVAR_NOT_FOUND) for the
-    /// removal of a variable that does not exist.
+    /// [`Error::Invalid`] for an empty name. An error of connecting or of the call; the runtime refuses to remove a
+    /// variable that does not exist, with [`HResult::ENVVAR_NOT_FOUND`](ipc_proto::HResult::ENVVAR_NOT_FOUND).
     pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
         self.call(&SetEnvironmentVariable { name: name.into(), value: value.into() })
     }
@@ -255,8 +255,8 @@ impl Client {
         self.call(&DisablePerfMap {})
     }
 
-    /// Makes the runtime run a startup hook: immediately, or at its start if it is suspended there. The path is one in
-    /// the target's file system.
+    /// Makes the runtime run a startup hook: immediately, or, if it is suspended at startup, when it is resumed. `path`
+    /// is a path in the file system of the target process.
     ///
     /// # Errors
     /// If connecting or the call fails.
@@ -264,12 +264,12 @@ impl Client {
         self.call(&ApplyStartupHook { startup_hook_path: path.into() })
     }
 
-    /// Makes the runtime load a profiler. The deadline is `attach_timeout` after that of a call. The path is one in the
-    /// target's file system.
+    /// Makes the runtime load a profiler. The deadline is the sum of [`Timeouts::call`] and `attach_timeout`.
+    /// `profiler_path` is a path in the file system of the target process.
     ///
     /// # Errors
-    /// If connecting or the call fails: [`HResult::MOD_NOT_FOUND`](ipc_proto::HResult::MOD_NOT_FOUND) for a library that
-    /// does not exist.
+    /// An error of connecting or of the call; the runtime refuses a library that does not exist with
+    /// [`HResult::MOD_NOT_FOUND`](ipc_proto::HResult::MOD_NOT_FOUND).
     pub fn attach_profiler(
         &self,
         attach_timeout: Duration,
@@ -286,12 +286,12 @@ impl Client {
         self.call_by(Deadline::after(self.timeouts.call.saturating_add(attach_timeout)), &request)
     }
 
-    /// Sets the profiler that a runtime loads when it is resumed; it must be suspended at startup. The path is one in
-    /// the target's file system.
+    /// Sets the profiler that a runtime loads when it is resumed; the runtime must be suspended at startup.
+    /// `profiler_path` is a path in the file system of the target process.
     ///
     /// # Errors
-    /// If connecting or the call fails: [`HResult::INVALID_ARG`](ipc_proto::HResult::INVALID_ARG) if the runtime is not
-    /// suspended.
+    /// An error of connecting or of the call; a runtime that is not suspended refuses the command with
+    /// [`HResult::INVALID_ARG`](ipc_proto::HResult::INVALID_ARG).
     pub fn set_startup_profiler(&self, profiler_guid: Guid, profiler_path: &str) -> Result<(), Error> {
         self.call(&StartupProfiler { profiler_guid, profiler_path: profiler_path.into() })
     }

@@ -1,4 +1,4 @@
-//! One command over one stream.
+//! `Connection`: one command over one stream.
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ use crate::observer::{Observer, Tap};
 /// A stream to a runtime and the buffer of the one command that it carries.
 ///
 /// With the [`Stream`](crate::Stream) of [`Client::connect`](crate::Client::connect), every wait has a deadline. With
-/// any other `Read + Write`, waits end when that stream fails with the kind `TimedOut` or `WouldBlock`, as a `TcpStream`
-/// with a read timeout does.
+/// any other `Read + Write`, a wait ends when the `Read + Write` fails with the kind `TimedOut` or `WouldBlock`, as a
+/// `TcpStream` with a read timeout does.
 ///
 /// ```no_run
 /// use ipc_proto::GetProcessInfo2;
@@ -34,11 +34,12 @@ pub struct Connection<S> {
     buf: Vec<u8>,
 }
 
-/// Large enough for nearly every command and response; a longer one makes the buffer grow.
+/// The initial size of a buffer, in bytes: enough for nearly every command and response. A longer message makes the
+/// buffer grow.
 const BUFFER: usize = 4096;
 
 impl<S> Connection<S> {
-    /// Creates a connection over any stream to a runtime. Errors name it as "the peer".
+    /// Creates a connection over any stream to a runtime. Errors call the runtime "the peer".
     pub fn new(stream: S) -> Self {
         Self::with_peer("the peer", stream)
     }
@@ -70,7 +71,7 @@ impl<S> Connection<S> {
         (self.tap.sent, self.tap.received)
     }
 
-    /// Gives the connection the buffer of the one before it in a plan, which contains the next command.
+    /// Takes over the buffer of the previous connection of a plan. The buffer contains the next command.
     pub(crate) fn continue_with(&mut self, buf: Vec<u8>) {
         self.buf = buf;
     }
@@ -91,7 +92,8 @@ impl<S> Connection<S> {
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// Runs an exchange until it is done, as [`drive`] does. The observer sees its bytes as one message in each direction.
+    /// Runs an exchange until it is done, as [`drive`] does. The observer sees the bytes of the exchange as one message
+    /// in each direction.
     ///
     /// # Errors
     /// As [`drive`].
@@ -121,9 +123,9 @@ impl<S: Read + Write> Connection<S> {
 
     /// Sends `command` and receives the response. Data that follows the response stays on the stream.
     ///
-    /// The response borrows from the connection; the methods of [`Client`](crate::Client) return owned ones. They also
-    /// check the values first. This method does not, so that a test can send to a server what it must refuse: call
-    /// [`Command::check`] for values that come from a user.
+    /// The response borrows from the connection; the methods of [`Client`](crate::Client) return owned responses. Those
+    /// methods also check the values of a command before they send it. This method does not check, so that a test can
+    /// send to a server what the server must refuse. Call [`Command::check`] for values that come from a user.
     ///
     /// # Errors
     /// If the stream fails, or the peer violates the protocol or refuses the command ([`Error::Refused`]).
@@ -133,8 +135,8 @@ impl<S: Read + Write> Connection<S> {
         self.response(&fallback)
     }
 
-    /// Sends the current command of a plan and receives its answer, which a new connection has not done yet. `after_sending`
-    /// is called before the answer is received.
+    /// Sends the current command of a plan on a new connection, and receives its answer. `after_sending` is called
+    /// before the answer is received.
     pub(crate) fn drive<P: PlanStep>(
         &mut self,
         fallback: &mut Fallback<P>,
@@ -161,7 +163,8 @@ impl<S: Read + Write> Connection<S> {
                     Some(after_sending) => {
                         let flushed = self.tap.flush().and_then(|()| after_sending(&self.tap.stream));
                         match flushed {
-                            // The peer may have answered before it closed, so the answer is read.
+                            // A closed connection is still read, because the peer may have answered before it closed
+                            // the connection.
                             Err(e) if !is_closed(&e) => break Err((e, Phase::Sending)),
                             Ok(()) | Err(_) => continue,
                         }
@@ -204,7 +207,7 @@ impl<S: Read + Write> Connection<S> {
     }
 }
 
-/// Receives an environment.
+/// Receives the environment that follows the response, of at most `limit` bytes.
 fn receive_environment(
     announced: &ProcessEnvironment,
     limit: u32,
@@ -221,7 +224,8 @@ fn receive_environment(
                 Ok(None) if receive.is_finished() => return Ok(environment),
                 Ok(None) => break,
                 Err(ProtocolError::BufferTooSmall { needed }) => {
-                    // The buffer grows with the received bytes, not with the announced length.
+                    // The buffer at most doubles, so it grows with the received bytes. A false length from the peer
+                    // allocates no memory.
                     let suspended = receive.suspend();
                     buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
                     receive = suspended.resume(buf)?;

@@ -1,4 +1,4 @@
-//! Counters of a process as samples, live.
+//! `CounterStream`: counters of a process as samples, live.
 use core::hash::{BuildHasher, Hasher};
 use core::task::Poll;
 use std::hash::RandomState;
@@ -31,9 +31,9 @@ use ipc_proto::plan::TraceConfig;
 /// ```
 ///
 /// This is a [`TraceReader`] over a [`TraceSession`] whose providers a [`CounterPlan`] has selected, and a
-/// [`CounterReader`] of its events. The session has no stacks and no rundown: about 300 bytes for each series and
-/// interval. To end it, [stop](TraceSession::stop) the [`session`](Self::session), also from another thread by its
-/// [`stopper`](TraceSession::stopper), and read to the end; dropping does both.
+/// [`CounterReader`] of its events. The session has no stacks and no rundown: its stream has about 300 bytes for each
+/// series and interval. To end the session, [stop](TraceSession::stop) the [`session`](Self::session), or use its
+/// [`stopper`](TraceSession::stopper) on another thread, and read to the end. Dropping the stream does both.
 #[derive(Debug)]
 pub struct CounterStream {
     trace: TraceReader<TraceSession>,
@@ -73,12 +73,12 @@ impl CounterStream {
         Ok(Self { trace, counters: plan.reader(), plan, runtime_version })
     }
 
-    /// Returns the next event of a counter, an instrument or the session; `None` after the last one.
+    /// Returns the next event of a counter, an instrument or the session; `None` after the last event.
     ///
     /// # Errors
     /// As [`TraceReader::next_event`]. The call can be repeated.
     pub fn next_event(&mut self) -> io::Result<Option<CounterEvent<'_>>> {
-        // An event that is borrowed in the loop cannot be returned from it.
+        // A loop cannot return the event that it borrows, so the event is taken again after the loop.
         while let Some(event) = self.trace.next_event()? {
             if self.counters.has_event(&event) {
                 break;
@@ -87,8 +87,8 @@ impl CounterStream {
         Ok(self.trace.event().and_then(|event| self.counters.event(&event)))
     }
 
-    /// Returns the next event if its bytes are available, and `Pending` if the session is
-    /// [nonblocking](TraceSession::set_nonblocking) and they are not. After the last event it returns `Ready(None)`.
+    /// Returns the next event if its bytes are available. Returns `Pending` if they are not and the session is
+    /// [nonblocking](TraceSession::set_nonblocking). After the last event it returns `Ready(None)`.
     ///
     /// # Errors
     /// As [`TraceReader::poll_next_event`].
@@ -110,7 +110,7 @@ impl CounterStream {
         &self.plan
     }
 
-    /// Returns the major version of the runtime; `None` if it does not report one.
+    /// Returns the major version of the runtime; `None` if the runtime does not report a version.
     #[must_use]
     pub const fn runtime_version(&self) -> Option<u8> {
         self.runtime_version

@@ -1,4 +1,4 @@
-//! Finds runtimes, and reports why one is not found.
+//! Finds runtimes, and reports why a runtime is not found.
 //!
 //! A runtime listens at a socket in its `$TMPDIR`, or in `/tmp`. The socket's name contains the process id and the
 //! start time of the process. A client may have another `TMPDIR`, another user or another root than the runtime; the
@@ -7,8 +7,8 @@
 //!
 //! | searched location | system |
 //! |---|---|
-//! | `$TMPDIR`, or `/tmp` | Unix |
-//! | `$TMPDIR`, or `/tmp`, for a process in a PID namespace that is not visible, by its id there | Linux |
+//! | `$TMPDIR` of the client, or `/tmp` | Unix |
+//! | `$TMPDIR` of the client, or `/tmp`, for an invisible process in another PID namespace, by its id there | Linux |
 //! | the `TMPDIR` of the process, through `/proc/PID/root` and with the id in its own PID namespace | Linux |
 //! | `~/Library/Group Containers/*` | macOS |
 //! | `\\.\pipe\`, where a name disappears with its process | Windows |
@@ -52,18 +52,18 @@ pub use system::{Stale, stale};
 
 /// Finds the runtime of a process and requests its process information, within 10 seconds.
 ///
-/// [`Client::for_process`] finds it without a request. [`search`] reports the steps.
+/// [`Client::for_process`] finds the runtime without a request. [`search`] reports the steps.
 ///
 /// # Errors
-/// All reasons why it was not found.
+/// All reasons why the runtime was not found.
 pub fn find(process_id: u32) -> Result<Found, SearchError> {
     search(process_id, Timeouts::default().call).identify(None)
 }
 
-/// Searches for the runtime of a process. It is not connected to yet.
+/// Searches for the runtime of a process. No connection is made yet.
 ///
-/// `timeout` is the limit for this and for [`Search::identify`] together. Half of it is for file systems that do not
-/// respond: their directories are [`Reason::Unresponsive`].
+/// `timeout` is the limit for this search and for [`Search::identify`] together. Half of it is for file systems that do
+/// not respond: their directories are [`Reason::Unresponsive`].
 #[must_use]
 pub fn search(process_id: u32, timeout: Duration) -> Search {
     system::search_process(process_id, Deadline::after(timeout))
@@ -71,8 +71,9 @@ pub fn search(process_id: u32, timeout: Duration) -> Search {
 
 /// Finds all runtimes and requests their process information; the results are sorted by process id.
 ///
-/// This reports every socket, and every process that has a runtime in its memory. A process that ends during the search
-/// does not affect others. Runtimes may be missing if a directory cannot be read: [`scan`] reports that.
+/// The results have every socket, and every process that has a runtime in its memory. A process that ends during the
+/// search does not affect others. Runtimes may be missing if a directory cannot be read: [`scan`] reports such a
+/// directory.
 ///
 /// ```no_run
 /// use ipc_std::discover::{self, ScanConfig};
@@ -105,12 +106,13 @@ pub fn scan(config: &ScanConfig<'_>) -> Scan {
 }
 
 impl Client {
-    /// Creates a client of the runtime of this process, found as by [`find`]. If the name of one socket proves that it
-    /// belongs to the process, nothing is sent to it yet.
+    /// Creates a client of the runtime of this process, found as by [`find`]. Nothing is sent yet if the name of one
+    /// socket proves that the socket belongs to the process.
     ///
     /// At every connection, before it sends anything, the client checks through the operating system that this process
-    /// listens there. On Linux it can be a process in another PID namespace that has this id there, shares the
-    /// directory of the socket and has a trusted user: the user of the process or of the client, or root.
+    /// listens at the socket. On Linux the listener can also be a process in another PID namespace that has the same id
+    /// there. Such a process must share the directory of the socket and have a trusted user: the user of the process or
+    /// of the client, or root.
     ///
     /// # Errors
     /// [`Error::Undiscovered`].

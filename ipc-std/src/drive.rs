@@ -22,8 +22,8 @@ pub enum DriveError {
 
 /// Runs `exchange` over `stream` until it is done.
 ///
-/// A reset stream counts as closed: bytes that the peer sent before are read, and the exchange decides whether they
-/// suffice.
+/// A reset stream counts as closed: bytes that the peer sent before the reset are read, and the exchange decides
+/// whether they suffice.
 ///
 /// # Errors
 /// If the stream or the peer fails. After [`ProtocolError::BufferTooSmall`] the caller can suspend the exchange, resume
@@ -54,7 +54,7 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
                 is_flushed = false;
                 (stream.write(bytes), DriveError::Send)
             }
-            // The peer answers only to what it has received.
+            // Flush before the first receive: the peer answers only to bytes that it has received.
             Step::Receive(_) if !is_flushed => match stream.flush() {
                 Err(e) if !is_closed(&e) => return Err(DriveError::Send(e)),
                 Ok(()) | Err(_) => {
@@ -72,15 +72,17 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
 }
 
 /// Runs `exchange` until it is done, over any transport that is polled: of tokio, of `futures-io`, or your own. It is
-/// [`poll_exchange`] for a transport with errors of `std`, which can be interrupted and reset.
+/// [`poll_exchange`] for transports with `std::io` errors: an interrupted operation is repeated.
 ///
-/// `transfer` polls the transport for one step, and returns the number of transferred bytes. At the end it is called with
-/// [`Step::Done`], to flush what the transport has buffered; its number is ignored then. A transport that buffers must also
-/// flush when it is polled to receive. As with [`drive`], a transport
-/// that was reset counts as closed. The future is [`Send`] if the exchange and `transfer` are.
+/// `transfer` polls the transport for one step, and returns the number of transferred bytes. At the end it is called
+/// with [`Step::Done`], to flush the bytes that the transport has buffered; the returned number is ignored then. A
+/// transport that buffers must also flush when it is polled to receive: the peer answers only to bytes that it has
+/// received. As with [`drive`], a transport that was reset counts as closed. The future is [`Send`] if the exchange and
+/// `transfer` are.
 ///
-/// It is a poll function, not an async closure, for two reasons: the future of an async closure with a parameter that
-/// borrows is not `Send` for the compiler, so that it could not be spawned; and it could be dropped halfway.
+/// `transfer` is a poll function, not an async closure, for two reasons. For the compiler, the future of an async
+/// closure with a borrowing parameter is not `Send`, so it could not be spawned. And that future could be dropped in
+/// the middle of a transfer.
 ///
 /// # Deadlines
 /// This function has no timer. Limit its future with the timer of your executor, as in the example. After a timeout,
@@ -88,8 +90,8 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
 /// answer the first one. A runtime that has received a whole command carries it out, even if nothing reads its answer.
 ///
 /// # Cancellation
-/// The future can be dropped at any time. The exchange keeps its state, and nothing is transferred outside of a poll. So
-/// a second call with the same exchange and transport continues where the first one was dropped.
+/// The future can be dropped at any time. The exchange keeps its state, and nothing is transferred outside of a poll.
+/// So a second call with the same exchange and transport continues where the dropped future stopped.
 ///
 /// # Errors
 /// As [`drive`].
@@ -157,7 +159,7 @@ pub async fn drive_async(
     poll_fn(|context| poll_exchange(exchange, context, &mut transfer)).await.map_err(DriveError::from)
 }
 
-/// Returns the same step, for an operation that can be interrupted.
+/// Returns the same step with a shorter borrow, so that an interrupted operation can be repeated.
 const fn reborrow<'s>(step: &'s mut Step<'_>) -> Step<'s> {
     match step {
         Step::Send(bytes) => Step::Send(bytes),
@@ -192,8 +194,8 @@ pub(crate) fn is_not_ready(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// Returns whether the error means that the peer has closed the connection. A transport with frames reports an end in the
-/// middle of one as `UnexpectedEof`.
+/// Returns whether the error means that the peer has closed the connection. A transport with frames reports an end in
+/// the middle of a frame as `UnexpectedEof`.
 pub(crate) fn is_closed(e: &io::Error) -> bool {
     matches!(
         e.kind(),

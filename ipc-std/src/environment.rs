@@ -7,7 +7,7 @@ use ipc_proto::{Encode, Text};
 
 /// The environment of a process: all entries in their order, including duplicates and malformed ones.
 ///
-/// It stores the entries as a message contains them, and so needs as much memory.
+/// The entries are stored in the encoding of the message, and take as much memory as in the message.
 ///
 /// An [`EnvironmentEntry`] is an entry with a name: a variable.
 ///
@@ -53,7 +53,7 @@ impl Environment {
         self.entries().filter_map(EnvironmentEntry::parse)
     }
 
-    /// Returns the value of a variable; of several entries with its name, the first.
+    /// Returns the value of the first variable with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Text<'_>> {
         self.variables().find(|variable| variable.name == name).map(|variable| variable.value)

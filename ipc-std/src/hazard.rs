@@ -1,4 +1,4 @@
-//! Whether a request can end the process, asked of the runtime itself.
+//! `Client::hazard` and `Client::may_be_suspended`: whether a request can end the process of a runtime.
 use std::path::Path;
 
 use ipc_proto::Request;
@@ -12,8 +12,9 @@ use crate::discover::procfs;
 use crate::error::{Error, ErrorKind};
 
 impl Client {
-    /// Returns whether the request may end the process; see [`plan::hazard`]. It requests the runtime's version and
-    /// inspects the process through the operating system; an unknown property counts as the dangerous one.
+    /// Returns whether the request may end the process; see [`plan::hazard`]. If the answer depends on the runtime, the
+    /// client requests its version and inspects its process through the operating system. A property that stays unknown
+    /// counts as dangerous.
     ///
     /// # Errors
     /// If connecting or the call fails.
@@ -38,35 +39,35 @@ impl Client {
         }
     }
 
-    /// Returns whether the runtime may be suspended at startup: `Some(false)` if its environment does not request that,
-    /// and `None` if it does, or if the process is unknown.
+    /// Returns whether the runtime may be suspended at startup. `Some(false)` if the environment of its process
+    /// requests no suspension; `None` if the environment may request one, or if the process is unknown.
     #[must_use]
     pub fn may_be_suspended(&self) -> Option<bool> {
         self.inspect_local_process().1
     }
 
-    /// Returns the process of the runtime, if it is visible.
+    /// Returns the id of the runtime's process, if the process is visible.
     #[cfg(unix)]
     fn visible_runtime(&self) -> Option<u32> {
         let name = self.path().and_then(Path::file_name).and_then(|name| name.to_str());
-        // A router is another process than the runtime.
+        // The process at the socket of a router is the router itself, not the runtime.
         let is_router = name.is_some_and(|name| name.parse::<RouterSocketName>().is_ok());
         self.connector().process_id().filter(|_| !is_router)
     }
 
-    /// Returns the kind of runtime, and whether it may be suspended at startup.
+    /// Returns the kind of the runtime, and whether it may be suspended at startup.
     #[cfg(unix)]
     fn inspect_local_process(&self) -> (Option<Flavour>, Option<bool>) {
         let process_id = self.visible_runtime();
         (process_id.and_then(procfs::flavour), process_id.and_then(procfs::suspended))
     }
-    /// Returns neither, because Windows does not show them for another process.
+    /// Returns neither the kind nor the suspension: Windows shows no environment and no memory map of another process.
     #[cfg(windows)]
     const fn inspect_local_process(&self) -> (Option<Flavour>, Option<bool>) {
         (None, None)
     }
 
-    /// Returns whether the process finds a file at this path, if that can be known.
+    /// Returns whether the process of the runtime finds a file at this path; `None` if this is unknown.
     #[cfg(unix)]
     fn has_file(&self, path: &str) -> Option<bool> {
         self.visible_runtime().and_then(|process_id| procfs::has_file(process_id, path))

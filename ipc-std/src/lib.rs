@@ -1,4 +1,4 @@
-// On Windows the type does not exist, so its links lead to the section about Windows.
+// On Windows the type `UserEvents` does not exist, so its links in the README lead to the section about Windows.
 #![cfg_attr(windows, doc = "[`UserEvents`]: #windows")]
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

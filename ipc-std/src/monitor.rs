@@ -35,8 +35,8 @@ pub use monitor_core::MonitorWaker;
 /// A monitor: it owns a diagnostic port, to which runtimes connect.
 ///
 /// A runtime that is started with [`variable`](Self::variable) in its environment connects, sends its
-/// [`Advertise`](ipc_proto::Advertise) frame, and waits for one command; then it connects again. It can be suspended at
-/// startup until it is resumed.
+/// [`Advertise`](ipc_proto::Advertise) frame, and waits for one command; then it connects again. The runtime can be
+/// suspended at startup until a client resumes it.
 ///
 /// ```no_run
 /// use ipc_std::{Monitor, MonitorEvent};
@@ -55,17 +55,17 @@ pub use monitor_core::MonitorWaker;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A monitor has no thread of its own. A thread that waits for a runtime or an event serves the whole port meanwhile. To
-/// use a monitor in an event loop, poll its descriptor (`AsFd`) for readability, until [`due`](Self::due) at the latest,
+/// A monitor has no thread of its own. While a thread waits for a runtime or an event, it serves the whole port. To use
+/// a monitor in an event loop, poll its descriptor (`AsFd`) for readability, until [`due`](Self::due) at the latest,
 /// and then take [events](Self::poll_event) until there are none. [`MonitorPort`](ipc_proto::port::MonitorPort) makes
 /// the decisions, and can be used without this crate.
 ///
-/// Only the owner of the socket can connect to it. A connection that is silent is dropped after
-/// [250 ms](ipc_proto::ReceiveAdvertise::DEADLINE_MS), one that sends anything but a frame at its first wrong byte.
-/// Neither delays the other connections.
+/// Only the owner of the socket can connect to it. A silent connection is dropped after [250
+/// ms](ipc_proto::ReceiveAdvertise::DEADLINE_MS). A connection that sends anything but a frame is dropped at its first
+/// wrong byte. Neither delays the other connections.
 ///
-/// Events are stored until the caller takes them. The exception is rejections, which a peer can cause in any number: they
-/// are not stored while 1,024 events are.
+/// Events are stored until the caller takes them. Rejections are the exception, because a peer can cause any number of
+/// them: a rejection is not stored while 1,024 events are stored.
 ///
 /// The socket is removed when the monitor and its clients are dropped.
 #[derive(Debug)]
@@ -81,7 +81,8 @@ impl Monitor {
 
     /// Listens at `path`, with mode 0600: only the current user can connect.
     ///
-    /// A socket at which no process listens is replaced. A socket in use is not, and neither is a file of another kind.
+    /// A socket at which no process listens is replaced. A socket in use is not replaced, nor is a file of another
+    /// kind.
     ///
     /// # Errors
     /// [`Error::InUse`] if a process listens there, otherwise [`Error::Listen`].
@@ -95,14 +96,14 @@ impl Monitor {
         Ok(Self { core: Arc::new(core), timeouts: Timeouts::default(), observer: None })
     }
 
-    /// Sets the deadlines of its clients, in place of the default ones.
+    /// Sets the deadlines of the monitor's clients, in place of the default ones.
     #[must_use]
     pub const fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// Makes its clients show `observer` every message.
+    /// Makes the monitor's clients show `observer` every message.
     #[must_use]
     pub fn with_observer(mut self, observer: impl Into<Option<Observer>>) -> Self {
         self.observer = observer.into();
@@ -119,8 +120,8 @@ impl Monitor {
         Ok(Self { core: Arc::new(core), timeouts: Timeouts::default(), observer: None })
     }
 
-    /// Gives the monitor a connection that the caller has accepted, over any transport: a runtime sends its frame on it.
-    /// Any thread can call it.
+    /// Gives the monitor a connection that the caller has accepted, over any transport. The runtime at its other end
+    /// must send its frame. Any thread can call this method.
     ///
     /// ```
     /// use ipc_proto::{Advertise, Encode, Guid, wire::Writer};
@@ -149,18 +150,18 @@ impl Monitor {
         self.path().map_or_else(|| PathBuf::from(Self::UNBOUND), Path::to_owned)
     }
 
-    /// Returns the absolute path of the socket; `None` for a monitor [without one](Self::unbound).
+    /// Returns the absolute path of the socket; `None` for a monitor [without a socket](Self::unbound).
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.core.path()
     }
 
-    /// Returns the environment variable, and its value, for a runtime that shall connect here. With `suspend`, the
-    /// runtime runs no managed code until it is resumed. Child processes inherit the variable.
+    /// Returns the environment variable, and its value, for a runtime that must connect to this monitor. With
+    /// `suspend`, the runtime runs no managed code until it is resumed. Child processes inherit the variable.
     ///
     /// # Errors
-    /// [`Error::Listen`] for a path that a [port](Port::connect) of the variable cannot contain: one with a `,` or a `;`,
-    /// or one that is not UTF-8; for a monitor [without a socket](Self::unbound).
+    /// [`Error::Listen`] for a monitor [without a socket](Self::unbound), or for a path that a [port](Port::connect) of
+    /// the variable cannot contain: a path with a `,` or a `;`, or a path that is not UTF-8.
     ///
     /// ```
     /// let directory = tempfile::tempdir()?;
@@ -174,7 +175,8 @@ impl Monitor {
         Ok((Self::VARIABLE, self.port(suspend)?.to_string().into()))
     }
 
-    /// Starts a command whose runtimes connect here, and to the ports that its environment names already.
+    /// Starts a command whose runtimes connect to this monitor, and to the ports that the environment of the command
+    /// names already.
     ///
     /// # Errors
     /// As [`variable`](Self::variable); [`Error::Spawn`] if the command cannot be started.
@@ -184,7 +186,8 @@ impl Monitor {
         let set = command.get_envs().find(|(variable, _)| *variable == name);
         let ports = set.map_or_else(|| std::env::var_os(name), |(_, ports)| ports.map(ToOwned::to_owned));
         let ports = ports.unwrap_or_default();
-        // A command that is started a second time has the name of this port already.
+        // If a command is started a second time, its environment names this port already; `followed_by` leaves out the
+        // copy.
         let ours = [self.port(suspend)?];
         let list = PortList::new(&ours);
         let value = match ports.to_str() {
@@ -247,20 +250,22 @@ impl Monitor {
         self.core.due()
     }
 
-    /// Returns the known runtimes: those that have arrived and not left.
+    /// Returns the known runtimes, which have arrived and not left.
     #[must_use]
     pub fn runtimes(&self) -> Vec<AdvertisedRuntime> {
         self.core.runtimes()
     }
 
-    /// Returns whether the runtime waits for a command. It does not during a command, and until it has connected again.
+    /// Returns whether the runtime waits for a command. A runtime that has taken a command waits again only after it
+    /// has connected again.
     #[must_use]
     pub fn is_waiting(&self, runtime_cookie: Guid) -> bool {
         self.core.is_waiting(&runtime_cookie)
     }
 
-    /// Creates a client of a runtime. Each command takes the runtime's next connection; a command that is tried in several
-    /// versions takes several, within one deadline. After the runtime has left, commands fail with [`Error::Left`].
+    /// Creates a client of a runtime. Each command takes the runtime's next connection. A command that is tried in
+    /// several versions takes several connections, within one deadline. After the runtime has left, commands fail with
+    /// [`Error::Left`].
     #[must_use]
     pub fn client(&self, runtime_cookie: Guid) -> Client {
         let peer = match self.core.runtime(&runtime_cookie) {
@@ -271,7 +276,8 @@ impl Monitor {
         Client::new(connector).with_timeouts(self.timeouts).with_observer(self.observer.clone())
     }
 
-    /// Takes the runtime's connection for one command as soon as there is one; [`Timeouts::call`] begins now.
+    /// Takes a connection of the runtime, for one command, as soon as the runtime has connected; [`Timeouts::call`]
+    /// begins now.
     ///
     /// # Errors
     /// [`Error::Left`] if the runtime is unknown, or leaves; [`Error::Timeout`] if it does not connect in time.
@@ -279,7 +285,8 @@ impl Monitor {
         self.client(runtime_cookie).connect()
     }
 
-    /// Forgets a runtime and closes its connection; returns whether it was known. If it connects again, it arrives again.
+    /// Forgets a runtime and closes its connection; returns whether the runtime was known. If it connects again, there
+    /// is a new [`MonitorEvent::Arrived`].
     pub fn remove(&self, runtime_cookie: Guid) -> bool {
         self.core.remove(&runtime_cookie)
     }

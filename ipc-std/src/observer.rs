@@ -1,4 +1,4 @@
-//! A callback that sees every message.
+//! `Observer`: a callback that sees every message; and `Tap`: the stream that records messages for an observer.
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io::{self, Read, Write};
@@ -111,7 +111,7 @@ impl Observation {
         }
     }
 }
-/// Shows the rest, however the connection ends.
+/// Shows the recorded bytes that were not shown yet, however the connection ends.
 impl Drop for Observation {
     fn drop(&mut self) {
         self.show(Direction::Sent);
@@ -122,7 +122,7 @@ impl Drop for Observation {
 impl<S: Read> Read for Tap<S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if let Some(observation) = &mut self.observation {
-            // The request is complete when the response is read.
+            // A read receives the response, so the request is complete.
             observation.show(Direction::Sent);
         }
         let n = self.stream.read(buf)?;

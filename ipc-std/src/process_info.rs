@@ -1,11 +1,11 @@
-//! Process information with owned texts.
+//! `ProcessInfo`: the description of a process, with owned texts.
 use ipc_proto::plan::{self, Runtime};
 use ipc_proto::wire::TextBuf;
 use ipc_proto::{Guid, types};
 
 /// The description of a process that its runtime reports.
 ///
-/// A text that its version does not report is null: [`TextBuf::to_utf8`] returns `None`.
+/// A text that the version of the runtime does not report is null: [`TextBuf::to_utf8`] returns `None`.
 ///
 /// ```no_run
 /// use ipc_std::Client;
@@ -18,7 +18,7 @@ use ipc_proto::{Guid, types};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
-    /// The process id in its own PID namespace.
+    /// The process id in the PID namespace of the process.
     pub process_id: u64,
     /// The identity of the runtime: random, and new at every start.
     pub runtime_cookie: Guid,

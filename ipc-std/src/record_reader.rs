@@ -1,4 +1,4 @@
-//! Records of a trace from any `Read`.
+//! `RecordReader`: records of a trace from any `Read`.
 use std::io::{self, ErrorKind, Read};
 
 use nettrace::{Limits, ParserBuf, Record, Version};
@@ -6,8 +6,8 @@ use nettrace::{Limits, ParserBuf, Record, Version};
 /// Reads a trace record by record: a [`ParserBuf`] and the reader of its bytes.
 ///
 /// [`TraceReader`](crate::TraceReader) returns events with everything that they refer to. This type returns every
-/// record of the stream, in its order. `R` is a file, a [`TraceSession`](crate::TraceSession), or any other reader; it
-/// needs no buffer.
+/// record of the stream, in its order. `R` is a file, a [`TraceSession`](crate::TraceSession), or any other reader,
+/// with or without a buffer.
 ///
 /// ```
 /// use nettrace::{End, Record};
@@ -44,7 +44,7 @@ impl<R: Read> RecordReader<R> {
         Self::with_limits(reader, Limits::default())
     }
 
-    /// Creates a reader with other limits. See [`ParserBuf::new`] for the memory that it takes.
+    /// Creates a reader with other limits. [`ParserBuf::new`] describes the memory that a reader takes.
     pub fn with_limits(reader: R, limits: Limits) -> Self {
         Self { reader, records: ParserBuf::new(limits) }
     }
@@ -97,7 +97,7 @@ impl<R: Read> RecordReader<R> {
         &self.reader
     }
 
-    /// Returns the reader. Bytes that are read from it are missing in the trace.
+    /// Returns the reader. Bytes that the caller reads from the reader are missing in the trace.
     pub const fn get_mut(&mut self) -> &mut R {
         &mut self.reader
     }

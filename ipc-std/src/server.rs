@@ -1,4 +1,4 @@
-//! The role of a runtime: its own socket, and connections to monitors.
+//! `Server`: the role of a runtime, with its own socket and connections to monitors.
 use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -17,9 +17,9 @@ use crate::transport::{Connector, Dialer, Stream};
 /// A runtime's role at its diagnostic ports: it listens for tools, connects to monitors, and returns the connections
 /// that have a command.
 ///
-/// Implementations of a runtime use it. It has no thread and no buffers: [`accept`](Self::accept) waits for all ports
-/// on the caller's thread. The caller serves the command with [`Serve`](ipc_proto::Serve). The example `toy_runtime` is a
-/// whole runtime.
+/// It is for programs that implement a runtime. A server has no thread and no buffers: [`accept`](Self::accept) waits
+/// for all ports on the caller's thread. The caller serves the command with [`Serve`](ipc_proto::Serve). The example
+/// `toy_runtime` is a whole runtime.
 ///
 /// * A [listening](Self::listen) port returns a connection immediately, before any byte arrives. So a runtime that
 ///   serves one connection at a time waits indefinitely for a silent tool.
@@ -76,7 +76,7 @@ pub struct Server {
     ports: Vec<Port>,
     /// The poller of the ports, with their numbers as tokens, and of the flag of `inbox`.
     poller: Poller,
-    /// The port of the last returned connection. The others have precedence the next time.
+    /// The port of the last returned connection. The other ports have precedence at the next call.
     last: usize,
     inbox: Arc<Inbox>,
 }
@@ -86,9 +86,9 @@ pub struct Server {
 pub struct Incoming {
     /// The connection. It has no deadline until [`Stream::set_deadline`].
     pub stream: Stream,
-    /// The number of its port.
+    /// The number of the port to which the connection belongs.
     pub port: usize,
-    /// Keeps the port from connecting again.
+    /// Keeps the port from connecting again until it is dropped.
     pub turn: Turn,
 }
 
@@ -175,7 +175,7 @@ enum MonitorAddress {
     Socket(Address),
     Connector {
         connector: Arc<dyn Connector>,
-        /// The connection that a thread is opening.
+        /// The thread that is opening a connection.
         dialer: Option<Dialer>,
     },
 }
@@ -195,8 +195,8 @@ impl Server {
     /// Listens in this directory, under the [name](ipc_proto::SocketName) of a runtime's socket; returns the port's
     /// number.
     ///
-    /// Tools search [`discover::directory`](crate::discover::directory). Only the current user can connect. The backlog
-    /// is 255 connections. The socket is removed when the server is dropped.
+    /// Tools search the directory [`discover::directory`](crate::discover::directory). Only the current user can
+    /// connect. The backlog is 255 connections. The socket is removed when the server is dropped.
     ///
     /// # Errors
     /// If listening fails; of kind `AddrInUse` if the file exists, even a stale socket, as in a real runtime; of kind
@@ -229,7 +229,7 @@ impl Server {
         self.add(Port::Connecting { monitor, machine, stream: None, next_attempt: None })
     }
 
-    /// Adds a port whose connections the caller accepts, and returns what delivers them.
+    /// Adds a port whose connections the caller accepts, and returns the [`Inlet`] that delivers them.
     pub fn inlet(&mut self) -> Inlet {
         let port = self.add(Port::Fed(VecDeque::new()));
         Inlet { inbox: Arc::clone(&self.inbox), port }
@@ -241,7 +241,7 @@ impl Server {
         number
     }
 
-    /// Returns the path of its first listening socket.
+    /// Returns the path of the first listening socket of the server.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.ports.iter().find_map(|port| match port {
@@ -258,7 +258,8 @@ impl Server {
 
     /// Waits without a limit for a connection to serve; returns `None` after [`stop`](ServerStopper::stop).
     ///
-    /// Ports take turns. They make no progress between two calls, so serve slow commands on another thread.
+    /// Ports take turns. A port makes no progress between two calls of `accept`, so serve slow commands on another
+    /// thread.
     ///
     /// # Errors
     /// If waiting fails. A connection that cannot be accepted, for example without descriptors, is not an error: it
@@ -295,14 +296,14 @@ impl Server {
         }
         let mut tokens = Vec::new();
         self.poller.ready(&mut tokens)?;
-        // No port has the token of the flag.
+        // The token of the flag can be among the ready tokens. `accept` skips it, because no port has this number.
         ready.extend(tokens.into_iter().filter_map(|token| usize::try_from(token).ok()));
         ready.sort_by_key(|number| (*number <= self.last, *number));
         Ok(ready)
     }
 }
 
-/// The token of the inbox's flag. No port has it.
+/// The token of the inbox's flag. No port has this number.
 const INBOX: u64 = 0xffff_ffff;
 
 /// The pause after a failure of accepting.
@@ -313,7 +314,7 @@ fn token(port: usize) -> u64 {
 }
 
 impl Port {
-    /// Does everything that needs no wait.
+    /// Does all work of the port that needs no wait.
     fn advance(&mut self, poller: &Poller, token: u64) -> io::Result<()> {
         let now = Instant::now();
         match self {
@@ -345,7 +346,7 @@ impl Port {
                         *next_attempt = None;
                         ConnectEvent::Waited
                     }
-                    // The frame always fits into the buffer of a new connection.
+                    // The frame always fits into the buffer of a new connection, so `WouldBlock` is a failure, too.
                     ConnectStep::Send(frame) => match stream.as_ref().map(|s| s.channel().write(frame)) {
                         Some(Ok(n)) => ConnectEvent::Sent(n),
                         Some(Err(e)) if e.kind() == ErrorKind::Interrupted => continue,
@@ -384,19 +385,19 @@ impl Port {
             Self::Fed(streams) => Ok(streams.pop_front()),
             Self::Listening { listener, pause } => match listener.accept() {
                 Ok(socket) => Ok(Some(Stream::over(socket))),
-                // The peer closed the connection before it was accepted.
+                // No connection waits, or its peer closed it before it was accepted.
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => {
                     Ok(None)
                 }
                 Err(_) => {
-                    // The system has no descriptors left. The next attempt would fail immediately, so there is a pause
-                    // first.
+                    // The system has no descriptors left. The next attempt would fail immediately, so the port pauses
+                    // before it.
                     *pause = Some(Deadline::after(PAUSE).end);
                     poller.forget(listener)?;
                     Ok(None)
                 }
             },
-            // As a runtime does, this checks for a hang-up before it reads data.
+            // As a runtime does, the port checks for a hang-up before it reads data.
             Self::Connecting { machine, stream, .. }
                 if stream.as_ref().is_some_and(|stream| stream.has_hung_up()) =>
             {
@@ -404,7 +405,7 @@ impl Port {
                 machine.advance(ConnectEvent::HungUp);
                 Ok(None)
             }
-            // The connection is being served until its turn is over.
+            // The caller serves the connection from now on. The port does not connect again before the turn is over.
             Self::Connecting { stream, .. } => {
                 let taken = stream.take();
                 taken.iter().try_for_each(|taken| poller.forget(&**taken.channel()))?;
@@ -488,9 +489,9 @@ impl Inbox {
         self.flag.raise();
     }
 
-    /// Ends the turns of ports; returns whether to stop.
+    /// Delivers connections to their ports and ends the turns of ports; returns whether to stop.
     fn apply_requests(&self, ports: &mut [Port]) -> bool {
-        // The flag is lowered first, so that a later request raises it again.
+        // The flag is lowered before the requests are taken, so that a later request raises it again.
         self.flag.lower();
         let mut requests = self.requests();
         for (number, stream) in requests.delivered.drain(..) {
@@ -518,7 +519,7 @@ impl fmt::Debug for Inbox {
 mod tests {
     use super::*;
 
-    /// Watching fails, as without memory: here because the listener is watched already.
+    /// Watching a listener can fail, for example without memory. Here it fails because the listener is watched already.
     #[test]
     fn a_listener_that_cannot_be_watched_is_watched_later() {
         let directory = tempfile::tempdir().unwrap();

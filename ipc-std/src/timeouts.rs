@@ -1,11 +1,11 @@
-//! The deadlines of a client.
+//! `Timeouts`: the limits of the waits of a client; and `Deadline`: the begin and the end of one wait.
 use core::time::Duration;
 use std::time::Instant;
 
 use ipc_proto::Session;
 use ipc_proto::plan::{CALL_LIMIT_MS, DUMP_LIMIT_MS};
 
-/// The deadlines of a client. Every wait on this crate's own streams has one.
+/// The limits of a client's waits. Every wait on this crate's own streams has a deadline.
 ///
 /// ```
 /// use core::time::Duration;
@@ -16,8 +16,8 @@ use ipc_proto::plan::{CALL_LIMIT_MS, DUMP_LIMIT_MS};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// The limit of a whole call: connecting, sending and receiving the complete response, with every older command
-    /// that is tried when the runtime does not know the newest. 10 seconds by default.
+    /// The limit of a whole call: connecting, sending and receiving the complete response. If the runtime does not know
+    /// the newest command, the limit includes the older commands that are tried. 10 seconds by default.
     ///
     /// A runtime executes one command at a time. While it writes a dump, all other clients wait.
     pub call: Duration,
@@ -26,10 +26,10 @@ pub struct Timeouts {
     /// The limit from [`stop`](crate::TraceSession::stop) to the end of the stream, and so the longest time that
     /// dropping a session takes. 2 minutes by default: the rundown describes every compiled method.
     ///
-    /// It is also the limit of [`Client::stop_tracing`](crate::Client::stop_tracing).
+    /// The same limit holds for [`Client::stop_tracing`](crate::Client::stop_tracing).
     pub stop: Duration,
-    /// The longest silence of a trace before it is [stopped](crate::TraceSession::stop). One day by default: a runtime
-    /// sends nothing while no event occurs. Reading can continue after this timeout.
+    /// The longest silence of a trace before the trace is [stopped](crate::TraceSession::stop). One day by default: a
+    /// runtime sends nothing while no event occurs. Reading can continue after this timeout.
     pub silence: Duration,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The begin and the end of a call.
+/// The begin and the end of a call, or of another wait with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline {
     pub(crate) begin: Instant,
@@ -58,7 +58,7 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     pub(crate) fn after(limit: Duration) -> Self {
-        /// The limit in place of a longer one, which would be beyond the range of the clock.
+        /// The limit that replaces a longer limit, whose end would be beyond the range of the clock.
         const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
         let begin = Instant::now();
         let end = begin.checked_add(limit).or_else(|| begin.checked_add(LONGEST)).unwrap_or(begin);

@@ -1,4 +1,4 @@
-//! A tracing session that reads as its stream. Its stop is in the folder.
+//! `TraceSession`: a tracing session that is read as its stream. The folder `trace` has the Stop.
 mod mailbox;
 mod stop_connection;
 
@@ -53,16 +53,17 @@ pub use mailbox::Stopper;
 ///
 /// A session never deadlocks, and never waits without a deadline. It is a [`Session`] over two connections:
 ///
-/// * [`stop`](Self::stop) only requests the Stop. The next read sends it on a connection of its own and receives its
-///   answer, while it reads the stream to the end. This order matters: a runtime writes its buffered events and the
-///   rundown before it answers, and waits indefinitely if no client reads them. All of it has the deadline
-///   [`Timeouts::stop`](crate::Timeouts::stop), which begins when the reader receives the request; the runtime must
-///   accept the connection within [`Timeouts::call`](crate::Timeouts::call).
-/// * [`finish`](Self::finish) stops the session and writes the rest. **Dropping** it stops it too, then reads and
-///   discards the rest, with the same deadline. So a reader that fails does not leave the runtime with a session that
-///   no client reads. Only a session whose Stop has failed is closed immediately. [`abandon`](Self::abandon) does not
-///   wait either: it closes the stream, and the runtime ends the session the next time that it has something to send.
-/// * It has no thread of its own and buffers nothing of the stream. An event loop polls the session's descriptor
+/// * [`stop`](Self::stop) only requests the Stop. The next read sends it on a second connection, and receives its
+///   answer while it reads the stream to the end. This order matters: a runtime writes its buffered events and the
+///   rundown before it answers, and waits indefinitely if no client reads them. The whole Stop has the deadline
+///   [`Timeouts::stop`](crate::Timeouts::stop), which begins when a read takes the request. The runtime must accept the
+///   second connection within [`Timeouts::call`](crate::Timeouts::call).
+/// * [`finish`](Self::finish) stops the session and writes the rest of the stream. **Dropping** the session also stops
+///   it, then reads and discards the rest, with the same deadline. So a reader that fails does not leave the runtime
+///   with a session that no client reads. Only a session whose Stop has failed is closed immediately.
+///   [`abandon`](Self::abandon) also closes the stream immediately; the runtime ends the session the next time that it
+///   has something to send.
+/// * A session has no thread of its own and buffers nothing of the stream. An event loop polls the session's descriptor
 ///   (`AsFd`) for being readable, until [`due`](Self::due) at the latest, and then calls [`poll_read`](Self::poll_read)
 ///   until it returns `Pending`. One thread can serve many sessions in this way: see
 ///   [`set_nonblocking`](Self::set_nonblocking).
@@ -72,7 +73,7 @@ pub use mailbox::Stopper;
 /// | error | state afterwards |
 /// |---|---|
 /// | [`Error::Timeout`] in [`Phase::ReadingTrace`]: no byte for [`Timeouts::silence`](crate::Timeouts::silence) | reading can continue |
-/// | an error of connecting or sending, or [`Error::Refused`], as of any command: the Stop failed | reading can continue, and the Stop can be requested again |
+/// | an error of connecting or sending, or [`Error::Refused`]: the Stop failed | reading can continue, and the Stop can be requested again |
 /// | [`Error::Timeout`] in [`Phase::StoppingTrace`]: the stream did not end before the deadline of the Stop | ended: [`TimedOut`](SessionEnd::TimedOut) |
 /// | [`Error::Cancelled`]: by [`Stopper::cancel`] | ended: [`Abandoned`](SessionEnd::Abandoned) |
 ///
@@ -85,32 +86,32 @@ pub struct TraceSession {
     session: Session,
     stream: Arc<Channel>,
     stop_connection: StopConnection,
-    /// The poller of the connections and the mailbox, which is readable when one of them has work.
+    /// The poller of the two connections and the mailbox. It is readable when one of them has work.
     poller: sys::Poller,
     mailbox: Arc<Mailbox>,
     nonblocking: bool,
     /// The zero of the session's clock, which counts milliseconds.
     epoch: Instant,
-    /// Bytes of the request and of its answer.
+    /// Bytes of the command that started the session, and of its answer.
     sent: u64,
     answered: u64,
 }
 
-/// The tokens of the stream and of the mailbox in the poller.
+/// The tokens of the stream and of the mailbox in the poller. Token 1 is [`StopConnection::TOKEN`].
 const STREAM: u64 = 0;
 const MAILBOX: u64 = 2;
 
-/// Bytes that [`TraceSession::finish`] reads at a time.
+/// The number of bytes that [`TraceSession::finish`] reads at a time.
 const BUFFER: usize = 64 << 10;
 
 impl Client {
     /// Starts a session with the oldest command that carries the configuration, as Microsoft's client does: one round
     /// trip on every version. If the runtime does not know that command, an older one is tried; [`TraceSession::lost`]
-    /// returns what the older one cannot carry.
+    /// returns the features that the older command cannot carry.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a value that every runtime refuses, or that ends some of them; nothing is sent then. If
-    /// connecting or the call fails: [`Error::Refused`] for the 65th session.
+    /// [`Error::Invalid`] for a value that every runtime refuses, or that ends the process of some runtimes; nothing is
+    /// sent then. An error of connecting or of the call; a runtime refuses its 65th session with [`Error::Refused`].
     pub fn start_tracing(&self, config: &TraceConfig<'_>) -> Result<TraceSession, Error> {
         TraceSession::start(self, config)
     }
@@ -161,7 +162,7 @@ impl TraceSession {
         self.command
     }
 
-    /// Returns the parts of the configuration that this command does not carry.
+    /// Returns the features of the configuration that the [accepted command](Self::command) does not carry.
     #[must_use]
     pub const fn lost(&self) -> LostFeatures {
         self.lost
@@ -173,8 +174,8 @@ impl TraceSession {
         self.session.received()
     }
 
-    /// Requests the Stop. The next read sends it, and further reads return the rest of the stream. A second call does
-    /// nothing.
+    /// Requests the Stop. The next read sends the Stop, and further reads return the rest of the stream. A second call
+    /// does nothing.
     pub fn stop(&self) {
         self.mailbox.request_stop();
     }
@@ -185,13 +186,14 @@ impl TraceSession {
         self.mailbox.is_stop_requested()
     }
 
-    /// Returns a handle that stops the session from other threads while this one reads.
+    /// Returns a handle that stops the session from other threads while the current thread reads.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         Stopper::new(&self.mailbox)
     }
 
-    /// Returns how the session ended: its stream was read to the end, or it was abandoned. `None` while it has not.
+    /// Returns how the session ended: its stream was read to the end, or it was abandoned. `None` while the session
+    /// lasts.
     #[must_use]
     pub const fn end(&self) -> Option<SessionEnd> {
         self.session.end()
@@ -209,12 +211,13 @@ impl TraceSession {
         self.stop_connection.error()
     }
 
-    /// Stops the session and writes the rest of the stream to `to`. Returns how it ended. If the writer fails, the rest
-    /// is still read and discarded, so that the runtime is not blocked. This waits even if the session is
-    /// [nonblocking](Self::set_nonblocking).
+    /// Stops the session and writes the rest of the stream to `to`. Returns how the session ended. If the writer fails,
+    /// the rest is still read and discarded, so that the runtime is not blocked. This method waits even if the session
+    /// is [nonblocking](Self::set_nonblocking).
     ///
     /// # Errors
-    /// The first error of the writer, or else an error of reading; a second call continues then.
+    /// The first error of the writer. If the writer did not fail, an error of reading, after which a second call
+    /// continues.
     pub fn finish(&mut self, to: &mut impl Write) -> io::Result<SessionEnd> {
         self.stop();
         let mut buf = vec![0; BUFFER];
@@ -236,11 +239,11 @@ impl TraceSession {
     }
 
     /// Sets whether [`Read`] waits. A nonblocking session returns an error of kind
-    /// [`WouldBlock`](ErrorKind::WouldBlock) instead; the next read continues where this one stopped.
+    /// [`WouldBlock`](ErrorKind::WouldBlock) instead; the next read continues where the failed read stopped.
     ///
     /// In this way a [`TraceReader`](crate::TraceReader) over the session delivers events to an event loop, with
     /// [`poll_next_event`](crate::TraceReader::poll_next_event). The loop polls the descriptor of the session until
-    /// [`due`](Self::due). It has no [`Timeouts::silence`](crate::Timeouts::silence).
+    /// [`due`](Self::due). A nonblocking session ignores [`Timeouts::silence`](crate::Timeouts::silence).
     pub const fn set_nonblocking(&mut self, nonblocking: bool) {
         self.nonblocking = nonblocking;
     }
@@ -256,7 +259,7 @@ impl TraceSession {
     /// end of the stream.
     ///
     /// # Errors
-    /// As reading, except for [`Timeouts::silence`](crate::Timeouts::silence).
+    /// The same errors as [`Read`], except the timeout of [`Timeouts::silence`](crate::Timeouts::silence).
     pub fn poll_read(&mut self, buf: &mut [u8]) -> io::Result<Poll<usize>> {
         if buf.is_empty() {
             return Ok(Poll::Ready(0));
@@ -264,16 +267,17 @@ impl TraceSession {
         self.apply_control_requests();
         let now = self.now();
         self.session.tick(now);
-        // The Stop connection has precedence, because the stream may always have bytes.
+        // The Stop connection comes first, because the stream may always have bytes.
         let driven = self.stop_connection.drive(&mut self.session, &self.client, &self.poller, now);
         self.check_stop(driven)?;
-        // Before the stream, which a runtime ends before it answers: otherwise the answer could overtake the end.
+        // The answer is read before the stream. A runtime ends the stream before it answers, so after the answer the
+        // end can be read. In the other order, the answer could overtake the end.
         self.stop_connection.receive(&mut self.session);
         while self.session.wants_stream() {
             let n = match self.stream.read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                // A broken connection delivers no more bytes either.
+                // A broken connection counts as the end of the stream: no more bytes come.
                 Err(e) if is_closed(&e) => 0,
                 read => read?,
             };
@@ -289,12 +293,12 @@ impl TraceSession {
         self.end_of_reading()
     }
 
-    /// Makes it possible to request the Stop again if it has failed.
+    /// If the Stop has failed, withdraws the request, so that the Stop can be requested again.
     fn check_stop(&self, result: io::Result<()>) -> io::Result<()> {
         result.inspect_err(|_| self.mailbox.withdraw_stop())
     }
 
-    /// Applies what other threads have requested.
+    /// Applies the new requests of the mailbox, which come from any thread, to the session.
     fn apply_control_requests(&mut self) {
         let Some(requests) = self.mailbox.take() else { return };
         if requests.cancel {
@@ -337,7 +341,7 @@ impl TraceSession {
         }
     }
 
-    /// Waits until the session has work. Before the Stop, silence has a limit.
+    /// Waits until the session has work. Before the Stop, the wait ends with an error after `Timeouts::silence`.
     fn wait(&self) -> io::Result<()> {
         let silence = Deadline::after(self.client.timeouts().silence);
         let due = self.due();
@@ -362,7 +366,7 @@ impl TraceSession {
         milliseconds(self.epoch.elapsed())
     }
 
-    /// Returns `instant` by the session's clock, rounded up, so that it is not due early.
+    /// Returns `instant` by the session's clock, rounded up, so that it is not due before `instant`.
     fn since_epoch(&self, instant: Instant) -> u64 {
         milliseconds(instant.saturating_duration_since(self.epoch)).saturating_add(1)
     }
@@ -398,7 +402,7 @@ impl AsHandle for TraceSession {
 impl Drop for TraceSession {
     fn drop(&mut self) {
         if self.end().is_none() && !self.session.stop_failed() {
-            // No caller is left for an error. A session that cannot be stopped is closed.
+            // `drop` cannot return an error. A session whose Stop fails is closed.
             let _ = self.finish(&mut io::sink());
         }
     }

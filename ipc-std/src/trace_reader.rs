@@ -1,4 +1,4 @@
-//! Whole events of a trace from any `Read`.
+//! `TraceReader`: whole events of a trace from any `Read`; and `system_time`, which converts the time of an event.
 use core::task::Poll;
 use core::time::Duration;
 use std::io::{self, Read};
@@ -11,8 +11,8 @@ use crate::record_reader::read_uninterrupted;
 /// Reads the events of a trace, each with its description, its stack and its thread: from a file, from a
 /// [`TraceSession`](crate::TraceSession) that is still recording, or from any other reader.
 ///
-/// This is an [`EventAssembler`] and the reader of its bytes. An asynchronous program uses the [`EventAssembler`]
-/// itself.
+/// A `TraceReader` is an [`EventAssembler`] together with the reader of its bytes. An asynchronous program uses the
+/// [`EventAssembler`] alone.
 ///
 /// ```
 /// use nettrace::{End, Item};
@@ -44,38 +44,38 @@ use crate::record_reader::read_uninterrupted;
 ///
 /// A field can be read by its name: `event.field("Payload.Mean")`, see [`TraceEvent::field`].
 ///
-/// Events come in the order of the stream, which is the order of time for each thread, but not between threads;
-/// [`in_order`](Self::in_order) sorts them. An event is returned as soon as its bytes have arrived: nothing is read
+/// Events come in the order of the stream: events of one thread are in the order of time, events of two threads may not
+/// be. [`in_order`](Self::in_order) sorts them. An event is returned as soon as its bytes have arrived: nothing is read
 /// while an event can be returned. All complete events of a cut or damaged trace are returned, and [`end`](Self::end)
-/// states how the trace ended. For the memory that this takes, see [`EventAssembler`].
+/// states how the trace ended. [`EventAssembler`] describes the memory that a reader takes.
 ///
 /// An error of the reader loses nothing. If a session was silent for too long, the error has the kind
 /// [`TimedOut`](io::ErrorKind::TimedOut), and the next event can be requested again.
 ///
 /// # The end of the reader
-/// A complete trace ends with a mark, after which a runtime closes the connection. Only the end of the reader tells a
-/// session that it is over, so `None` is returned after one more read:
+/// A complete trace ends with a mark, after which a runtime closes the connection. A session learns that it is over
+/// only when its end is read. So one more read follows the mark, before `None` is returned:
 ///
 /// | that read returns | what happens |
 /// |---|---|
-/// | no bytes | [`TraceSession::end`](crate::TraceSession::end) is known, and that of any other session that the reader reports to |
-/// | a byte, because something follows the trace | the byte is dropped, as all that were read beyond the mark, and nothing else is read |
+/// | no bytes | [`TraceSession::end`](crate::TraceSession::end) is known, and likewise the end of any other session that is the reader |
+/// | a byte, because other data follows the trace | the byte is dropped, with all bytes after the mark that were read before; nothing else is read |
 /// | an error, because the peer does not close the connection | the error is returned; the call can be repeated, and [`end`](Self::end) is known |
 ///
-/// The deadlines of a [`TraceSession`](crate::TraceSession) hold for that read too. A reader without a deadline blocks
-/// until its peer closes. Events do not wait for it: the last one was returned before. A trace that is cut off or damaged
-/// is not read any further.
+/// This last read has the deadlines of the [`TraceSession`](crate::TraceSession). A reader without a deadline blocks
+/// until its peer closes. No event waits for the last read: the last event was returned before. After a trace that is
+/// cut off or damaged, there is no such read.
 #[derive(Debug)]
 pub struct TraceReader<R> {
     reader: R,
     assembler: EventAssembler,
-    /// Whether the reader has ended, or bytes follow the trace.
+    /// Whether no read is needed after the end mark: the reader has ended, or a byte followed the trace.
     is_read: bool,
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Creates a reader that starts with the first byte of a trace, and returns events in the order of the stream. The
-    /// reader needs no buffer.
+    /// Creates a reader that starts with the first byte of a trace, and returns events in the order of the stream.
+    /// `reader` needs no buffer of its own.
     pub fn new(reader: R) -> Self {
         Self::with_limits(reader, Limits::default())
     }
@@ -88,34 +88,34 @@ impl<R: Read> TraceReader<R> {
     /// Returns events in the order of time from now on, as [`EventAssembler::in_order`] does. Call it before the first
     /// event is requested.
     ///
-    /// Events wait in up to `limit` bytes; [`EventAssembler::ORDER_LIMIT`] is enough for what runtimes were seen to
-    /// write.
+    /// Events that wait for their turn take up to `limit` bytes. [`EventAssembler::ORDER_LIMIT`] is enough for all
+    /// traces of runtimes that were measured.
     #[must_use]
     pub fn in_order(mut self, limit: usize) -> Self {
         self.assembler = self.assembler.in_order(limit);
         self
     }
 
-    /// Stores no stacks: events have none, and memory and time are saved.
+    /// Makes the reader store no stacks, which saves memory and time. Its events have no stacks then.
     #[must_use]
     pub fn without_stacks(mut self) -> Self {
         self.assembler = self.assembler.without_stacks();
         self
     }
 
-    /// Skips, from now on, the blocks of events that state no time from tick `from` to tick `to`, as
+    /// Skips, from now on, the blocks whose stated range of times is outside of the ticks `from` to `to`, as
     /// [`EventAssembler::skip_outside`] does.
     pub fn skip_outside(&mut self, from: u64, to: u64) {
         self.assembler.skip_outside(from, to);
     }
 
-    /// Returns what [`skip_outside`](Self::skip_outside) has skipped so far.
+    /// Returns the filter of [`skip_outside`](Self::skip_outside), which counts the skipped blocks.
     #[must_use]
     pub const fn times(&self) -> Option<&TimeFilter> {
         self.assembler.times()
     }
 
-    /// Returns the next event; `None` after the last one, also if it is called again.
+    /// Returns the next event. After the last event, every call returns `None`.
     ///
     /// # Errors
     /// Returns the reader's error. The call can then be repeated.
@@ -125,12 +125,12 @@ impl<R: Read> TraceReader<R> {
         Ok(self.assembler.event())
     }
 
-    /// Returns the next event if its bytes are available, and `Pending` if the reader returns an error of kind
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), as a nonblocking [`TraceSession`](crate::TraceSession) does. Nothing
-    /// is lost by that. After the last event it returns `Ready(None)`.
+    /// Returns the next event if its bytes are available. Returns `Pending` if the reader returns an error of kind
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), as a nonblocking [`TraceSession`](crate::TraceSession) does; no bytes
+    /// are lost then. After the last event it returns `Ready(None)`.
     ///
-    /// Events that are buffered are returned without reading, so call it until it is `Pending` before you wait for the
-    /// reader.
+    /// Buffered events are returned without reading. So call this method until it returns `Pending`, before you wait
+    /// for the reader.
     ///
     /// # Errors
     /// As [`next_event`](Self::next_event).
@@ -161,14 +161,14 @@ impl<R: Read> TraceReader<R> {
         self.assembler.lost()
     }
 
-    /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost)
-    /// does not count. See [`LossCounter`](nettrace::LossCounter).
+    /// Returns how many events the runtime dropped before the first event of their thread. [`lost`](Self::lost) does
+    /// not count these events: see [`LossCounter`](nettrace::LossCounter).
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
         self.assembler.lost_at_start()
     }
 
-    /// Returns how many events came after a younger one although they should have come [in order](Self::in_order).
+    /// Returns how many events came after a younger event although they should have come [in order](Self::in_order).
     #[must_use]
     pub fn late(&self) -> u64 {
         self.assembler.late()
@@ -180,12 +180,14 @@ impl<R: Read> TraceReader<R> {
         &self.reader
     }
 
-    /// Returns the reader. Bytes that are read from it are missing in the trace, unless the end was reached.
+    /// Returns the reader. Bytes that the caller reads from the reader are missing in the trace, unless its end was
+    /// reached.
     pub const fn get_mut(&mut self) -> &mut R {
         &mut self.reader
     }
 
-    /// Returns the reader. Bytes that were read from it and not used yet are dropped: those after the end mark, too.
+    /// Returns the reader. Bytes that were read from it and not used yet are dropped, including bytes after the end
+    /// mark.
     pub fn into_inner(self) -> R {
         self.reader
     }

@@ -1,4 +1,4 @@
-//! What carries the protocol: connections of any kind, and what opens them.
+//! Transports of the protocol: connections of any kind (`Stream`, `Channel`), and the connectors that open them.
 mod channel;
 mod child;
 mod connector;

@@ -1,4 +1,4 @@
-//! A session that writes to tracepoints of the kernel.
+//! `UserEvents`: a session that writes to tracepoints of the kernel; and the transfer of its descriptor by a `Stream`.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,8 +13,8 @@ use crate::{Client, Error, Stream, sys};
 ///
 /// Tracepoints are read through `perf_event_open` or ftrace. [`nettrace::user_events`] decodes their records.
 ///
-/// [Stop](Self::stop) the session. Dropping it only closes the connection. Newer runtimes notice that within 100 ms;
-/// the first versions of .NET 10 continue the session until their process ends.
+/// [Stop](Self::stop) the session. Dropping it only closes the connection. Newer runtimes then end the session within
+/// 100 ms; the first versions of .NET 10 continue the session until their process ends.
 ///
 /// ```no_run
 /// use ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
@@ -39,7 +39,7 @@ use crate::{Client, Error, Stream, sys};
 #[derive(Debug)]
 pub struct UserEvents {
     client: Client,
-    /// Runtimes end the session when this connection is closed.
+    /// Newer runtimes end the session when this connection is closed.
     stream: Stream,
     session_id: u64,
 }
@@ -48,8 +48,8 @@ impl Client {
     /// Starts a session that writes to `user_events`, through the file `user_events_data`. Since .NET 10, on Linux.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a value that runtimes refuse; nothing is sent then. If connecting or the call fails:
-    /// [`HResult::FAIL`](ipc_proto::HResult::FAIL) if the kernel has no `user_events`.
+    /// [`Error::Invalid`] for a value that runtimes refuse; nothing is sent then. An error of connecting or of the
+    /// call; the runtime refuses with [`HResult::FAIL`](ipc_proto::HResult::FAIL) if the kernel has no `user_events`.
     pub fn start_user_events(
         &self,
         session: &UserEventsSession<'_>,
@@ -91,8 +91,8 @@ impl UserEvents {
     /// Returns whether the runtime has closed the connection: another client has stopped the session, or the process
     /// has exited.
     ///
-    /// To wait for that, poll the session's descriptor ([`AsFd`]) for being readable: the connection carries nothing
-    /// else.
+    /// To wait for the end, poll the session's descriptor ([`AsFd`]) for being readable: the connection carries no
+    /// data, so only its end makes the descriptor readable.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.stream.has_hung_up()
@@ -108,20 +108,21 @@ impl AsFd for UserEvents {
 /// The transfer of descriptors for `user_events`; see
 /// [`Continuation::UserEvents`](ipc_proto::Continuation::UserEvents).
 impl Stream {
-    /// Sends a descriptor with one byte, in a message of its own. A client does this right after the request.
+    /// Sends a descriptor with one byte, in a message of its own. A client sends it right after the request.
     ///
     /// # Errors
-    /// The error of the operating system; `TimedOut` after the deadline; `Unsupported` if it is not a Unix socket.
+    /// The error of the operating system; `TimedOut` after the deadline; `Unsupported` if the stream is not a Unix
+    /// socket.
     pub fn send_descriptor(&self, descriptor: impl AsFd) -> io::Result<()> {
         sys::send_descriptor(self.channel().unix_socket()?, descriptor.as_fd(), self.deadline())
     }
 
-    /// Receives one byte and the descriptor that comes with it. A runtime does this after the request and before its
-    /// answer.
+    /// Receives one byte and the descriptor that comes with it. A runtime receives the descriptor after the request and
+    /// before it answers.
     ///
     /// Returns `None` for a byte without a descriptor; refuse the request with
     /// [`BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) then. Of several descriptors the first is returned, and the
-    /// others are closed. Child processes do not inherit it.
+    /// others are closed. Child processes do not inherit the descriptor.
     ///
     /// # Errors
     /// `UnexpectedEof` if the peer has closed its side; `TimedOut` after the deadline; an error of the operating system

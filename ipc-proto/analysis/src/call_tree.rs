@@ -1,7 +1,9 @@
-//! Calls and what they weigh: top functions, callers and callees, the tree itself, folded stacks, differences.
+//! Trees of calls and what the calls weigh: top functions, callers and callees, folded stacks, differences of two
+//! trees, and the weights by thread.
 //!
-//! A frame is *exclusive* in the stacks in which it is the innermost one, and *inclusive* in all stacks that have it,
-//! once each. Two methods of one name are one frame, whatever their addresses.
+//! A frame is *exclusive* in the stacks in which it is the innermost one, and *inclusive* in all stacks that have it; a
+//! stack counts once, even if it has the frame several times. Two methods of one name are one frame, whatever their
+//! addresses.
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
@@ -22,7 +24,7 @@ impl NodeId {
     /// The root, which has no frame.
     pub const ROOT: Self = Self(0);
 
-    /// Returns the number of the node: a caller has a smaller one than its callees.
+    /// Returns the number of the node: a caller has a smaller number than its callees.
     #[must_use]
     pub const fn number(self) -> usize {
         to_usize(self.0)
@@ -78,7 +80,8 @@ struct CallNode {
     inclusive: u64,
 }
 
-/// The calls of several clocks as one tree, with what each thread weighs: for a page whose reader chooses among them.
+/// The calls of several clocks as one tree, with what each thread weighs: for a page whose reader chooses clocks and
+/// threads.
 #[derive(Debug, Clone)]
 pub struct ThreadTree {
     tree: CallTree,
@@ -100,8 +103,8 @@ pub struct ThreadWeight {
 const NONE: u32 = u32::MAX;
 
 impl CallTree {
-    /// Creates the tree of all stacks. `weigh` returns how much of a weight of a thread counts: all of it, only the part
-    /// in which the thread ran, or 0 for threads that are left out.
+    /// Creates the tree of all stacks. `weigh` returns how much of a weight of a thread counts: all of it, only the
+    /// part in which the thread ran, or 0 for threads that are left out.
     #[must_use]
     pub fn new(
         samples: &mut Samples,
@@ -130,7 +133,7 @@ impl CallTree {
     /// Creates the tree of some stacks, without weights. Also returns the index of each stack in the tree.
     fn of_stacks(samples: &mut Samples, needed: impl Iterator<Item = StackId>) -> (Self, Vec<u32>) {
         let (names, stacks) = samples.names_and_stacks();
-        // The stacks with a weight, and their callers.
+        // Mark the needed stacks and all their callers.
         let mut is_needed = alloc::vec![false; stacks.len()];
         for mut stack in needed {
             while let Some(needed @ false) = at_mut(&mut is_needed, stack.0) {
@@ -168,7 +171,7 @@ impl CallTree {
         place
     }
 
-    /// Adds to the weight of each node the weights of all nodes below it.
+    /// Sets the inclusive weight of each node: its exclusive weight and the weights of all nodes below it.
     fn add_up(&mut self) {
         for place in (0..to_u32(self.nodes.len())).rev() {
             let Some(node) = at_mut(&mut self.nodes, place) else { continue };
@@ -180,7 +183,7 @@ impl CallTree {
         }
     }
 
-    /// Returns what all stacks weigh together.
+    /// Returns the weight of all stacks together.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.nodes.first().map_or(0, |root| root.inclusive)
@@ -192,8 +195,8 @@ impl CallTree {
         if self.total() == 0 { 0.0 } else { weight as f64 / self.total() as f64 * 100.0 }
     }
 
-    /// Returns all frames with their weights, the heaviest first; of equal ones, the one with more of the other weight,
-    /// then the one that was named first.
+    /// Returns all frames with their weights, the heaviest first. Frames of equal weight are ordered by their other
+    /// weight, then by the order in which they were named.
     #[must_use]
     pub fn top(&self, order: Order) -> Vec<Entry> {
         let mut entries: BTreeMap<FrameId, Entry> = BTreeMap::new();
@@ -228,7 +231,8 @@ impl CallTree {
         by_inclusive(entries)
     }
 
-    /// Returns the frames that a frame calls, the heaviest first. Where a frame calls itself, the outermost call counts.
+    /// Returns the frames that a frame calls, the heaviest first. Where a frame calls itself, the outermost call
+    /// counts.
     #[must_use]
     pub fn callees(&self, frame: FrameId) -> Vec<Entry> {
         let mut entries = BTreeMap::new();
@@ -277,7 +281,7 @@ impl CallTree {
     /// Returns the error of the writer.
     pub fn write_folded(&self, names: &Names, out: &mut dyn fmt::Write) -> fmt::Result {
         let mut path = Vec::new();
-        // A name is in many stacks, so the search in it is done once.
+        // A name is in many stacks, so each name is searched for separators only once.
         let mut plain: Vec<Option<bool>> = Vec::new();
         let mut is_plain = |frame: FrameId, text: &str| {
             let place = to_usize(frame.0);
@@ -350,7 +354,8 @@ impl CallTree {
         core::iter::successors(first, move |(_, node)| get(node.next_sibling))
     }
 
-    /// Calls `f` with each node but the root, and whether no caller of it has the same frame. Callers come first.
+    /// Calls `f` with each node but the root, and with whether no caller of the node has the same frame. Callers come
+    /// first.
     fn walk(&self, mut f: impl FnMut(u32, &CallNode, bool)) {
         let frames = self.nodes.iter().map(|node| node.frame.0).max().unwrap_or_default();
         let len = to_usize(frames).saturating_add(1);
@@ -417,7 +422,8 @@ impl ThreadTree {
         self.tree.nodes.iter().skip(1).map(|node| (NodeId(node.caller), node.frame))
     }
 
-    /// Returns the weights by a clock, which is given by its index in the list, in the order of nodes.
+    /// Returns the weights by one clock in the order of nodes. `clock` is the index of the clock in the list of
+    /// [`new`](Self::new).
     #[must_use]
     pub fn weights(&self, clock: usize) -> &[ThreadWeight] {
         self.weights.get(clock).map_or(&[], Vec::as_slice)

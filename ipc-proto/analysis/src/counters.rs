@@ -7,8 +7,8 @@
 //! | event counters, since .NET Core 3.0 | the provider itself with `EventCounterIntervalSec=1` | `EventCounters`, with the provider's own event id |
 //! | meters of System.Diagnostics.Metrics | the provider `System.Diagnostics.Metrics` with `Metrics=METER` | 1 to 19 of that provider |
 //!
-//! [`CounterPlan`] decides which providers to ask, with which arguments, and why. [`LatestSamples`] stores the last
-//! sample of each series.
+//! [`CounterPlan`] decides which providers a session enables, with which arguments, and why. [`LatestSamples`] stores
+//! the last sample of each series.
 //!
 //! Fields are read by their names, so that payloads of every version of the events can be read.
 mod counter_event;

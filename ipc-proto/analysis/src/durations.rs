@@ -3,8 +3,8 @@ use alloc::collections::BTreeMap;
 
 /// A set of durations in nanoseconds, and its quantiles.
 ///
-/// Durations that differ by less than 0.8 % share a bucket, and a quantile is the longest duration of its bucket. So the
-/// quantiles of a few durations are exact, and those of any number have an error below 0.8 %. There are at most
+/// Durations that differ by less than 0.8 % share a bucket, and a quantile is the longest duration of its bucket. So
+/// the quantiles of a few durations are exact, and those of any number have an error below 0.8 %. There are at most
 /// 7,424 buckets of 24 bytes.
 ///
 /// ```
@@ -32,7 +32,7 @@ struct Bucket {
     longest: u64,
 }
 
-/// The bits of a duration after its first one that select its bucket.
+/// The number of bits after the highest set bit of a duration that select its bucket.
 const BITS: u32 = 7;
 
 impl Durations {
@@ -52,7 +52,7 @@ impl Durations {
         self.count
     }
 
-    /// Returns the sum.
+    /// Returns the sum of all durations in nanoseconds.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.total
@@ -70,8 +70,8 @@ impl Durations {
         self.total.checked_div(self.count).unwrap_or_default()
     }
 
-    /// Returns the shortest duration that `per_mille` of 1,000 durations do not exceed: 500 is the median. 0 if there are
-    /// no durations.
+    /// Returns the shortest duration that `per_mille` of 1,000 durations do not exceed: 500 is the median. 0 if there
+    /// are no durations.
     #[must_use]
     pub fn quantile(&self, per_mille: u16) -> u64 {
         let wanted = u128::from(self.count).saturating_mul(per_mille.into()).div_ceil(1_000);
@@ -91,7 +91,7 @@ pub(crate) fn elapsed(start: i64, end: i64) -> u64 {
     u64::try_from(end.saturating_sub(start)).unwrap_or_default()
 }
 
-/// Returns the number of the bucket: longer durations have the same or a higher one.
+/// Returns the number of the bucket of a duration: a longer duration has the same number or a higher one.
 fn bucket(nanoseconds: u64) -> u16 {
     let shift = (u64::BITS - BITS - 1).saturating_sub(nanoseconds.leading_zeros());
     let high = nanoseconds.checked_shr(shift).unwrap_or_default();

@@ -3,7 +3,7 @@ use nettrace::{Str, TraceEvent};
 
 use crate::KnownProvider;
 
-/// Returns the id of an event of the runtime's provider; `None` for events of others.
+/// Returns the id of an event of the runtime's provider; `None` for events of other providers.
 pub(crate) fn runtime_event_id(event: &TraceEvent<'_>) -> Option<u32> {
     let metadata = event.metadata()?;
     let is_runtime = KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime);
@@ -18,7 +18,7 @@ pub(crate) fn text<'e>(event: &TraceEvent<'e>, field: &str) -> Option<Str<'e>> {
     event.field(field)?.as_str()
 }
 
-/// Returns the bytes of an AllocationTick.
+/// Returns the number of allocated bytes that an AllocationTick states.
 pub(crate) fn allocated(event: &TraceEvent<'_>) -> Option<u64> {
     number(event, "AllocationAmount64").or_else(|| number(event, "AllocationAmount"))
 }

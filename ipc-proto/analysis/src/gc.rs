@@ -1,14 +1,14 @@
 //! Garbage collections: when, why, how long the program was paused, and what remained on the heap.
 //!
-//! [`Collections`] takes the events of a trace in the order of time, and returns [`Collection`]s. Its rules are those of
-//! Microsoft's TraceEvent, so that pauses are equal to the nanosecond:
+//! [`Collections`] takes the events of a trace in the order of time, and returns [`Collection`]s. Its rules are those
+//! of Microsoft's TraceEvent, so that pauses are equal to the nanosecond:
 //!
 //! * A pause begins with the suspension for a collection (GCSuspendEEBegin with reason 1 or 6; samplers and debuggers
 //!   suspend for other reasons), and ends when the same thread has restarted the program (GCRestartEEEnd).
 //! * A blocking collection is complete when the program runs again, a background collection with its heap statistics.
-//! * A background collection has several pauses, which are added up: up to its end, so that of a pause that ends after
-//!   it, only the suspension counts. A collection of a younger generation at its start takes place in the same
-//!   suspension; its own pause begins with GCStart.
+//! * A background collection has several pauses, which are added up to the end of the collection. If a pause ends after
+//!   the collection, only the suspension of that pause counts. At the start of a background collection, a collection of
+//!   a younger generation can take place in the same suspension. The pause of the younger one begins with its GCStart.
 //! * A collection whose suspension is not in the trace is skipped, and so is a second GCStart of the same number.
 //!
 //! The events come from the provider `Microsoft-Windows-DotNETRuntime` with keyword GC (0x1) and level informational.

@@ -1,13 +1,17 @@
-//! Methods that the runtime compiled while the program ran: how long each took, at which tier, and the sizes of its code.
+//! Methods that the runtime compiled while the program ran: how long each compilation took, at which tier, and the
+//! sizes of the code.
 //!
-//! [`Compilations`] takes the events of a trace in the order of time, and returns a [`Compilation`] for each version of a
-//! method that was compiled. Its rules are those of Microsoft's TraceEvent, so that times are equal to the nanosecond:
+//! [`Compilations`] takes the events of a trace in the order of time, and returns a [`Compilation`] for each version of
+//! a method that was compiled. Its rules are those of Microsoft's TraceEvent, so that times are equal to the
+//! nanosecond:
 //!
-//! * A compilation begins with MethodJittingStarted, and ends with the next load of a compiled method on the same thread
-//!   (MethodLoadVerbose, MethodLoad). To compile a method can require that others are compiled first, on the same thread:
-//!   a load ends the compilation that began last. The time of a compilation contains those inside it.
+//! * A compilation begins with MethodJittingStarted, and ends with the next load of a compiled method on the same
+//!   thread (MethodLoadVerbose, MethodLoad). A compilation can require that other methods are compiled first, on the
+//!   same thread. So a load ends the compilation of its thread that began last. The time of a compilation includes the
+//!   compilations inside of it.
 //! * A load without a start is a compilation without a time.
-//! * A start without a load, as when another thread was faster, remains open, and a later load without a start ends it.
+//! * A start without a load, as when another thread was faster, remains open. A later load on the same thread that has
+//!   no start of its own ends it.
 //! * Precompiled methods are not compiled, and do not appear.
 //!
 //! The events come from the provider `Microsoft-Windows-DotNETRuntime` with keyword JIT (0x10) and level verbose.

@@ -3,8 +3,8 @@ use nettrace::Str;
 
 /// A provider whose events an analysis of this crate reads.
 ///
-/// Ids of events are those of their provider: 152 is ModuleLoad of [`Runtime`](Self::Runtime), and DomainModuleDCEnd of
-/// [`Rundown`](Self::Rundown).
+/// The id of an event has a meaning only together with its provider: 152 is ModuleLoad of [`Runtime`](Self::Runtime),
+/// and DomainModuleDCEnd of [`Rundown`](Self::Rundown).
 ///
 /// ```
 /// use nettrace_analysis::KnownProvider;
@@ -51,7 +51,8 @@ impl KnownProvider {
     }
 }
 
-/// Returns whether a provider has this name, which is ASCII. The lengths differ mostly, and every event asks.
+/// Returns whether a provider has this name, which is ASCII. The lengths are compared first, because they mostly
+/// differ, and every event is compared.
 pub(crate) fn is_name(provider: Str<'_>, name: &str) -> bool {
     let len = match provider {
         Str::Utf16(bytes) => bytes.len() / 2,

@@ -2,24 +2,25 @@
 //! period of a running session after the other.
 //!
 //! [`Live`] takes the events of a session in the order of time. [`Live::next_period`] ends a period, of a second for
-//! example, and returns its [`Activity`]; [`Live::total`] returns that of all periods.
+//! example, and returns its [`Activity`]; [`Live::total`] returns the activity of all periods together.
 //!
 //! | number | events of the session | level |
 //! |---|---|---|
 //! | functions and threads | `Microsoft-DotNETCore-SampleProfiler` | informational |
-//! | their names | `Microsoft-Windows-DotNETRuntime`, keywords Loader (0x8), Jit (0x10) and NGen (0x20) | verbose |
-//! | collections and pauses | the same, keyword GC (0x1) | informational |
-//! | allocated bytes | the same, keyword GC (0x1) | verbose |
-//! | exceptions | the same, keyword Exception (0x8000) | error |
+//! | names of functions and threads | `Microsoft-Windows-DotNETRuntime`, keywords Loader (0x8), Jit (0x10) and NGen (0x20) | verbose |
+//! | collections and pauses | `Microsoft-Windows-DotNETRuntime`, keyword GC (0x1) | informational |
+//! | allocated bytes | `Microsoft-Windows-DotNETRuntime`, keyword GC (0x1) | verbose |
+//! | exceptions | `Microsoft-Windows-DotNETRuntime`, keyword Exception (0x8000) | error |
 //!
-//! A session sends only the names of code that is compiled or loaded while it runs. So after it has started, start another
-//! one with a rundown of the keywords Loader, Jit, NGen and ForceEndRundown (0x138), stop that immediately, and pass its
-//! events to [`Live::names_mut`] before those of the first session to [`Live::event`].
+//! A session sends only the names of code that is compiled or loaded while the session runs. So after the start of the
+//! session, start a second one with a rundown of the keywords Loader, Jit, NGen and ForceEndRundown (0x138), and stop
+//! the second one immediately. Pass its events to [`Live::names_mut`] before you pass events of the first session to
+//! [`Live::event`].
 //!
 //! # Memory
 //!
 //! [`Samples`] and [`Names`] have their limits, and each period begins with empty [`Samples`]. The sums of all periods
-//! have [`Live::FUNCTIONS`] functions and [`Live::THREADS`] threads; further ones are not added, and
+//! have [`Live::FUNCTIONS`] functions and [`Live::THREADS`] threads; further functions and threads are not added, and
 //! [`Activity::omitted`] counts them once a period. The names of [`Live::THREADS`] threads are stored.
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -39,11 +40,11 @@ use crate::samples::{Clock, Samples, ThreadNumber, Weight};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Activity {
-    /// The nanoseconds between the last event before the period and its own last event.
+    /// The nanoseconds from the last event before the period to the last event of the period.
     pub span: u64,
-    /// How often the runtime sampled its threads: the samples of the thread with most of them.
+    /// How often the runtime sampled its threads: the number of samples of the thread that has the most.
     pub rounds: u64,
-    /// The samples of all threads. Those that run are in managed code.
+    /// The samples of all threads. A thread counts as running if it is in managed code.
     pub samples: Weight,
     /// The functions that were sampled, in no particular order.
     pub functions: Vec<FunctionActivity>,
@@ -67,9 +68,9 @@ pub struct Activity {
 pub struct FunctionActivity {
     /// The full name of the function.
     pub name: Arc<str>,
-    /// The samples in which it is the innermost function.
+    /// The samples in which the function is the innermost one.
     pub exclusive: Weight,
-    /// The samples that have it.
+    /// The samples that contain the function.
     pub inclusive: Weight,
 }
 
@@ -79,12 +80,12 @@ pub struct FunctionActivity {
 pub struct ThreadActivity {
     /// The operating system's id.
     pub id: u64,
-    /// The runtime's purpose for the thread; empty if it is unknown.
+    /// The purpose of the thread in the runtime; empty if it is unknown.
     pub name: String,
     /// The samples of the thread.
     pub samples: Weight,
-    /// The function that was innermost in most of its samples in managed code, or, without any, in most of the others.
-    /// For all periods, that of the last one.
+    /// The innermost function of most samples in managed code. If the thread has no such samples: of most of its
+    /// samples. In the sums of all periods: the function of the last period with the thread.
     pub function: Arc<str>,
 }
 
@@ -102,7 +103,7 @@ impl Activity {
         if self.span == 0 { 0.0 } else { (self.paused as f64 / self.span as f64).min(1.0) }
     }
 
-    /// Returns a number of the period as a number per second.
+    /// Returns a count of the period as a number per second.
     #[must_use]
     pub fn per_second(&self, count: u64) -> f64 {
         if self.span == 0 { 0.0 } else { count as f64 * 1e9 / self.span as f64 }
@@ -138,7 +139,7 @@ impl Activity {
 pub struct Live {
     samples: Samples,
     collections: Collections,
-    /// The counts of the period, without those in `samples`.
+    /// The counts of the period, without the counts of `samples`.
     counts: Activity,
     /// The time of the last event.
     now: Option<i64>,
@@ -146,7 +147,8 @@ pub struct Live {
     start: Option<i64>,
     /// Whether the period has an event.
     has_events: bool,
-    /// The names of threads by their ids. The runtime states a name once, and `samples` has those of the period.
+    /// The names of threads by their ids. The runtime states the name of a thread once, and `samples` has only the
+    /// names that the current period states.
     thread_names: BTreeMap<u64, String>,
     total: Total,
 }
@@ -208,7 +210,7 @@ impl Live {
         }
     }
 
-    /// Returns the names, to add those of a rundown or a perf map.
+    /// Returns the names, to add the names of a rundown or a perf map.
     pub const fn names_mut(&mut self) -> &mut Names {
         self.samples.names_mut()
     }

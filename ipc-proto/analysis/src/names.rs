@@ -12,14 +12,15 @@
 //!
 //! # What a name looks like
 //!
-//! As TraceEvent prints it: `module!Namespace.Type.Method(argument,types)`. The module is the name of its file without
-//! directory, `.dll` and `.exe`, in the case of the trace; TraceEvent prints some in lower case. A method whose module
-//! has no row is `ManagedModule!Type.Method()`, an address in a mapped file without a symbol is `module!?`, and any other
-//! address is `?!?`. [`Names::place`] returns module and offset of such an address.
+//! A name has the form in which TraceEvent prints it: `module!Namespace.Type.Method(argument,types)`. The module is the
+//! name of its file without directory, `.dll` and `.exe`, in the case of the trace; TraceEvent prints some modules in
+//! lower case. A method whose module has no row is `ManagedModule!Type.Method()`, an address in a mapped file without a
+//! symbol is `module!?`, and any other address is `?!?`. [`Names::place`] returns module and offset of an address in a
+//! mapped file.
 //!
 //! Memory that holds compiled code is no file (`/memfd:doublemapper` of V6). Its symbols have the form
-//! `return-type [module] Type::Method(args)[Tier]` and are `module!Type::Method(args)`; others there, such as stubs, are
-//! `unknown!name`.
+//! `return-type [module] Type::Method(args)[Tier]` and are `module!Type::Method(args)`; other symbols in this memory,
+//! such as stubs, are `unknown!name`.
 //!
 //! # Addresses that are used again
 //!
@@ -30,11 +31,12 @@
 //!
 //! # Memory
 //!
-//! The texts of all methods are in one arena and have at most [`Names::LIMIT`] bytes. They are removed when their code is
-//! freed before an address of it was seen; the arena may be twice as large until then. The name of a module has at most
-//! 255 bytes, that of a method or a label 4,096, and is cut after that. Methods, modules and mappings are at most
-//! [`Names::ROWS`] each. Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored
-//! until [`forget_addresses`](Names::forget_addresses).
+//! The texts of all methods are in one arena and have at most [`Names::LIMIT`] bytes. The text of a method is removed
+//! when its code is freed, if no stack has an address in the code. Removed texts are still in the arena until it is
+//! compacted, so it can be twice as large. The name of a module has at most 255 bytes, the name of a method or a label
+//! at most 4,096. Longer names are cut. Methods, modules and mappings are at most [`Names::ROWS`] each. Further rows
+//! are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored until
+//! [`forget_addresses`](Names::forget_addresses).
 mod code_map;
 mod frames;
 mod modules;
@@ -93,7 +95,7 @@ pub struct Names {
 impl Names {
     /// The bytes that the texts of methods take at most. A runtime with 30,000 methods has about 4 MiB.
     pub const LIMIT: usize = CodeMap::LIMIT;
-    /// How many methods are stored at most; modules and mappings too.
+    /// The most methods that are stored. Modules and mappings each have the same limit.
     pub const ROWS: usize = ROWS;
     /// How many different addresses and labels are stored at most. Further ones get no id of their own.
     pub const ADDRESSES: usize = FrameTable::LIMIT;
@@ -139,10 +141,10 @@ impl Names {
     }
 
     /// Takes a line of a perf map, `START SIZE name` with hexadecimal numbers, of a process of the trace: 0 is the
-    /// process of a trace of a runtime. Returns whether it is one.
+    /// process of a trace of a runtime. Returns whether the line has this form.
     ///
-    /// A name of the runtime has the form `return-type [module] Type::Method(args)[Tier]`. Code that a row of the trace
-    /// names already keeps that name.
+    /// A name of the runtime has the form `return-type [module] Type::Method(args)[Tier]`. Code that already has a name
+    /// from a row of the trace keeps that name.
     pub fn perf_map_line(&mut self, process: u64, line: &str) -> bool {
         let mut parts = line.trim_end().splitn(3, ' ');
         let mut number = || parts.next().and_then(|digits| u64::from_str_radix(digits, 16).ok());
@@ -157,13 +159,13 @@ impl Names {
         self.frames.open(process, ip)
     }
 
-    /// Returns the id of a text that is no code, such as the name of an event, to be the frame of a stack.
+    /// Returns the id of a label: the text of a frame that is no code, such as the name of an event.
     pub fn label(&mut self, text: &str) -> AddressId {
         self.frames.label(cut(text, MAX_METHOD))
     }
 
     /// Makes [`frame`](Self::frame) return short names from now on: methods without module and arguments. Methods that
-    /// differ only in these then have the same frame. Of an unknown method, the name has the module: `module!?`.
+    /// differ only in module or arguments then have the same frame. The short name of an unknown method is `module!?`.
     pub const fn shorten(&mut self) {
         self.is_short = true;
     }
@@ -243,8 +245,8 @@ impl Names {
         self.dropped.saturating_add(self.modules.dropped())
     }
 
-    /// Removes all addresses, labels and frames, and the names of code that was freed: their ids are invalid from now on.
-    /// The names of existing code remain. An analysis that runs for a long time needs this from time to time.
+    /// Removes all addresses, labels and frames, and the names of code that was freed. All their ids are invalid from
+    /// now on. The names of existing code remain. An analysis that runs for a long time needs this from time to time.
     pub fn forget_addresses(&mut self) {
         self.frames.forget().into_iter().for_each(|method| self.code.free(method));
         self.code.forget_frames();
@@ -271,7 +273,8 @@ impl Names {
 
     fn unload(&mut self, process: u64, row: &MethodRow<'_>) {
         let end = row.start.saturating_add(row.size.into());
-        // A row names code that no other row has named: it was compiled before the session.
+        // The row of an unload names its code too. If no other row has named the code, it was compiled before the
+        // session.
         if self.code.overlapping(process, row.start, end).is_none() {
             self.load(process, row);
         }
@@ -294,7 +297,7 @@ impl Names {
         }
     }
 
-    /// Removes a range, and binds the addresses that were seen in it.
+    /// Removes a range of code, and binds the addresses that were seen in it to the method.
     fn retire(&mut self, process: u64, start: u64) {
         let Some((range, method)) = self.code.remove(process, start) else { return };
         if !self.frames.bind(process, range, method) {
@@ -302,7 +305,7 @@ impl Names {
         }
     }
 
-    /// ProcessSymbol: a name of a part of a mapping.
+    /// Takes a ProcessSymbol: the name of a part of a mapping.
     fn symbol(&mut self, event: &TraceEvent<'_>) {
         let [start, last] = ["StartAddress", "EndAddress"].map(|name| number(event, name));
         let (Some(start), Some(last), Some(name)) = (start, last, text(event, "Name")) else { return };

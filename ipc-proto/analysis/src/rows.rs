@@ -1,5 +1,5 @@
-//! The rows that name code and threads, by their fixed layouts: later versions append fields, and a reader of the first fields
-//! reads them too.
+//! Decoders of the rows (events) that name methods, modules and threads. Their layouts are fixed: later versions only
+//! append fields, so that a decoder of the first fields reads every version.
 use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
 use nettrace::Str;
@@ -70,7 +70,8 @@ impl ThreadRow {
     }
 }
 
-/// Reads UTF-16 up to its NUL. A string that a row cuts off has the rest of the row, so that a name is never lost.
+/// Reads UTF-16 up to its NUL. A string without a NUL is the rest of the row, so that a name that the row cuts off is
+/// not lost.
 fn text<'a>(r: &mut Reader<'a>) -> Str<'a> {
     let rest = r.rest();
     let len = rest.chunks_exact(2).position(|unit| unit == [0, 0]).map(|units| units.saturating_mul(2));

@@ -4,37 +4,37 @@
 //! |---|---|---|---|
 //! | `Cpu` | 1 a sample | samples of threads in managed code; V6: samples of the processor | samples |
 //! | `Wall` | 1 a sample | all samples: a thread that is not in managed code waits, or runs native code | samples |
-//! | `ThreadTime` | the time up to the next sample of the thread | all samples, and others: see below | nanoseconds |
-//! | `SampledTime` | the same | the same, without events of event sources | nanoseconds |
+//! | `ThreadTime` | the time up to the next sample of the thread | all samples, and other events: see below | nanoseconds |
+//! | `SampledTime` | as `ThreadTime` | as `ThreadTime`, without events of event sources | nanoseconds |
 //! | `Allocations` | the bytes that were allocated since the last event | AllocationTick, every 100 KB or so | bytes |
 //! | `Exceptions` | 1 | ExceptionThrown | exceptions |
 //! | `Contention` | the time up to ContentionStop | ContentionStart | nanoseconds |
-//! | `Events` | 1 | those of a provider, or one kind of them | events |
-//! | `AllEvents` | 1 | all that have a stack | events |
+//! | `Events` | 1 | the events of a provider, or one kind of them | events |
+//! | `AllEvents` | 1 | all events that have a stack | events |
 //!
 //! A sampler of the runtime visits all threads about once a millisecond. It sees whether a thread is in managed code,
 //! not whether it is on a processor.
 //!
 //! # Thread time
 //!
-//! The rule of `dotnet-trace report`: a thread is in a stack from the event that shows it up to the next event of the
-//! thread. It runs if the event is a sample in managed code, or an allocation; and an event of an event source shows that
-//! it is in the stack of that event, to which its name is added: `EventName: Provider/Event`. The time after the last
-//! event of a thread is not counted. `dotnet-trace convert` ignores the events of event sources, as `SampledTime` does: so
-//! the last of a thread's stacks ends with its last sample. Microsoft's tools also follow tasks from thread to thread
+//! The rule of `dotnet-trace report`: a thread is in the stack of an event from this event up to the next event of the
+//! thread. The thread runs if the event is a sample in managed code, or an allocation. Events of event sources count
+//! too: the name of the event is added to its stack as a frame, `EventName: Provider/Event`. The time after the last
+//! event of a thread is not counted. `dotnet-trace convert` ignores the events of event sources, as `SampledTime` does:
+//! so the last stack of a thread ends with its last sample. Microsoft's tools also follow tasks from thread to thread
 //! (`AWAIT_TIME`) if the trace has the events of the task library, and add fields of events (`EventData: x=1`) and
-//! activities as frames; here, a thread has its own stack.
+//! activities as frames. In this crate, a thread has only its own stack.
 //!
 //! # Order
 //!
 //! `ThreadTime`, `SampledTime` and `Contention` need the events in the order of time (`EventAssembler::in_order`); the
-//! others need no order, unless code is unloaded: see [`names`](crate::names).
+//! other clocks need no order, unless code is unloaded: see [`names`](crate::names).
 //!
 //! # Memory
 //!
 //! Beside [`Names`] and [`Stacks`]: at most [`Samples::THREADS`] threads, and an entry for each different pair of
-//! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts what has no room, and
-//! [`Samples::clear`] makes room.
+//! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts the events that have no
+//! room, and [`Samples::clear`] makes room.
 mod clock;
 
 use alloc::collections::BTreeMap;
@@ -88,9 +88,10 @@ pub struct Interval {
     pub thread: ThreadNumber,
     /// The stack of the event.
     pub stack: StackId,
-    /// The start in nanoseconds from the start of the trace; negative before it.
+    /// The start in nanoseconds from the start of the trace; negative before that start.
     pub start: i64,
-    /// The weight to add. Of a clock in nanoseconds, this is the duration; other clocks have points in time.
+    /// The weight to add. For a clock in nanoseconds, the weight is the duration. For other clocks, the interval is a
+    /// point in time.
     pub weight: Weight,
 }
 
@@ -113,7 +114,7 @@ pub struct SampledThread {
     pub process: u64,
     /// The operating system's id.
     pub id: u64,
-    /// The name of the thread (V6), or the runtime's purpose for it; empty if neither is known.
+    /// The name of the thread (V6), or its purpose in the runtime; empty if neither is known.
     pub name: String,
 }
 
@@ -152,7 +153,7 @@ pub struct Samples {
     thread_numbers: BTreeMap<(u64, u64), u32>,
     dropped: u64,
     samples: u64,
-    /// The memory for the name of an event.
+    /// The memory for the name of an event, which is used again for each event.
     label: String,
 }
 
@@ -164,7 +165,7 @@ struct Recording {
 }
 
 impl Recording {
-    /// Returns whether there was room.
+    /// Adds a weight, and returns whether there was room for it.
     fn add(&mut self, thread: u32, stack: StackId, weight: Weight) -> bool {
         if self.weights.len() >= Samples::ENTRIES && !self.weights.contains_key(&(thread, stack)) {
             return false;
@@ -185,7 +186,7 @@ struct ThreadState {
     contention: Option<(i64, StackId)>,
 }
 
-/// The last events of a thread by a clock of its time.
+/// The last events of a thread, for one of the clocks of its time.
 #[derive(Debug, Clone, Copy, Default)]
 struct TimeState {
     /// The last event that shows that the thread ran.
@@ -197,7 +198,8 @@ struct TimeState {
 }
 
 impl TimeState {
-    /// Takes an event of the thread, and returns the stack up to it with its start, and the time in it.
+    /// Takes an event of the thread. Returns the stack in which the thread was up to this event, the start, and the
+    /// time in the stack.
     fn advance(&mut self, time: i64, stack: StackId, runs: bool) -> Option<(i64, StackId, Weight)> {
         let since = if self.is_running { self.running } else { self.waiting };
         let was_running = core::mem::replace(&mut self.is_running, runs);
@@ -240,10 +242,11 @@ impl Samples {
         self.event_with(event, &mut |_, _| {});
     }
 
-    /// Takes the next event of the trace, and calls `each` with what it adds to each clock.
+    /// Takes the next event of the trace, and calls `each` with the interval that the event adds to each clock.
     ///
-    /// The intervals of a thread follow each other as their ends do. With events in the order of time they do not overlap.
-    /// Those without a duration are included. [`formats::Timeline`](crate::formats::Timeline) collects them.
+    /// For one clock, the intervals of a thread come in the order of their ends. If the events are in the order of
+    /// time, the intervals do not overlap. Intervals without a duration are included.
+    /// [`formats::Timeline`](crate::formats::Timeline) collects the intervals.
     pub fn event_with(&mut self, event: &TraceEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
         let Some(metadata) = event.metadata() else { return };
         let provider = KnownProvider::of(metadata.provider);
@@ -260,7 +263,7 @@ impl Samples {
             }
             self.samples = self.samples.saturating_add(u64::from(event.sample().is_some()));
         }
-        // Interned once for all clocks, and only if one needs it.
+        // The thread and the stack are stored once for all clocks, and only if a clock needs them.
         let mut place = None;
         for recording in 0..self.recordings.len() {
             self.record(recording, &event, &mut place, each);
@@ -362,7 +365,7 @@ impl Samples {
         Some(number)
     }
 
-    /// Names a thread by the runtime's purpose for it.
+    /// Names a thread by its purpose in the runtime.
     fn thread_row(&mut self, event: &TraceEvent<'_>) {
         let Ok(ThreadRow { flags, id }) = ThreadRow::decode(event.header.payload) else { return };
         let name = match flags {
@@ -383,11 +386,11 @@ impl Samples {
         }
     }
 
-    /// Removes all weights, stacks, threads and addresses, whose ids are invalid from now on. The names of code remain, so
-    /// that a live analysis can begin its next period of time. Also removes what is pending: the next event of a thread
-    /// is its first one.
+    /// Removes all weights, stacks, threads and addresses, whose ids are invalid from now on. The names of code remain,
+    /// so that a live analysis can begin its next period of time. Also removes the state of threads: the next event of
+    /// a thread counts as its first one.
     ///
-    /// While there are few of them, stacks and addresses are stored for the next period instead, which saves time.
+    /// A small number of stacks and addresses stays stored for the next period instead, which saves time.
     pub fn clear(&mut self) {
         const FEW: usize = 1 << 16;
         for recording in &mut self.recordings {
@@ -410,7 +413,7 @@ impl Samples {
         &self.names
     }
 
-    /// Returns the names, to add those of a perf map.
+    /// Returns the names, to add the names of a perf map.
     pub const fn names_mut(&mut self) -> &mut Names {
         &mut self.names
     }
@@ -507,7 +510,7 @@ impl Seen<'_> {
         self.provider == Some(KnownProvider::Runtime) && self.metadata.event_id == event_id
     }
 
-    /// Returns what a sample of a thread weighs.
+    /// Returns what a sample of a thread weighs; `None` for other events.
     fn sample(&self) -> Option<Weight> {
         match self.provider? {
             KnownProvider::SampleProfiler if self.metadata.event_id == 0 => {

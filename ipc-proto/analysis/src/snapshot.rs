@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use crate::names::{AddressId, FrameId, Names};
 use crate::place::at_mut;
 
-/// The frames of addresses at one moment, each of which is searched once.
+/// The frames of addresses at one moment. The frame of each address is searched once.
 #[derive(Debug)]
 pub(crate) struct Snapshot<'n> {
     names: &'n mut Names,
@@ -17,7 +17,7 @@ impl<'n> Snapshot<'n> {
         Self { names, known }
     }
 
-    /// Returns what [`Names::frame`] returns.
+    /// Returns the frame of an address, as [`Names::frame`] does.
     pub(crate) fn of(&mut self, address: AddressId) -> FrameId {
         match at_mut(&mut self.known, address.0) {
             Some(known) => *known.get_or_insert_with(|| self.names.frame(address)),

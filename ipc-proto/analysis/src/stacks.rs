@@ -20,13 +20,13 @@ impl StackId {
 /// Stores each stack once, as a tree of addresses: two stacks share what their callers have in common.
 ///
 /// # Memory
-/// At most [`Stacks::LIMIT`] stacks. Of a stack for which there is no room, the innermost addresses are missing, and
+/// At most [`Stacks::LIMIT`] stacks. A stack for which there is no room lacks its innermost addresses, and
 /// [`cut`](Self::cut) counts it.
 #[derive(Debug)]
 pub struct Stacks {
     nodes: Vec<StackNode>,
     children: BTreeMap<(u32, u32), u32>,
-    /// Stacks that were found lately, at the index of their hash. Another stack with the same index replaces one.
+    /// Stacks that were found lately, at the index of their hash. A stack replaces an earlier one with the same index.
     recent: Vec<Recent>,
     /// Calls that were found lately, at the index of their hash: the entries of [`Self::children`], without a search.
     recent_calls: Vec<RecentCall>,
@@ -44,8 +44,8 @@ struct StackNode {
     caller: u32,
     address: AddressId,
     ip: u64,
-    /// The stack that was last found to call from here: stacks that follow each other have most of their callers in
-    /// common. It is valid if `turn` is that of the stacks.
+    /// The last stack that was found whose caller is this one: successive events have most of their callers in common.
+    /// It is valid if `turn` equals [`Stacks::turn`].
     latest: u32,
     turn: u32,
 }
@@ -58,7 +58,7 @@ struct Recent {
     generation: u64,
 }
 
-/// The stack that calls from another one. It is valid if `turn` is that of the stacks.
+/// The stack of a call. It is valid if `turn` equals [`Stacks::turn`].
 #[derive(Debug, Clone, Copy, Default)]
 struct RecentCall {
     stack: u32,
@@ -85,10 +85,10 @@ impl Stacks {
     /// The number of different stacks that are stored at most, each with all stacks of its callers.
     pub const LIMIT: usize = 1 << 20;
 
-    /// The entries of [`Self::recent`].
+    /// The number of entries of [`Self::recent`].
     const RECENT: usize = 4096;
 
-    /// The entries of [`Self::recent_calls`].
+    /// The number of entries of [`Self::recent_calls`].
     const RECENT_CALLS: usize = 1 << 15;
 
     /// Returns the stack of an event.
@@ -114,7 +114,7 @@ impl Stacks {
         }
         if self.turn_of != (process, generation) {
             self.turn_of = (process, generation);
-            // The last turn never ends. An address can then keep the name of code that was freed.
+            // At its largest value the turn stays the same. An address can then keep the name of code that was freed.
             self.turn = self.turn.saturating_add(1);
         }
         let mut node = StackId::EMPTY;
@@ -153,7 +153,7 @@ impl Stacks {
         node
     }
 
-    /// Returns the stack of which `caller` calls `address`, usually a label.
+    /// Returns the stack in which `caller` calls `address`, which is usually a label; `caller` if there is no room.
     pub fn call(&mut self, caller: StackId, address: AddressId) -> StackId {
         self.child(caller, address, 0).unwrap_or(caller)
     }
@@ -169,7 +169,8 @@ impl Stacks {
         self.cut
     }
 
-    /// Returns the number of stacks and of their parts. Ids are below it.
+    /// Returns the number of stored stacks, with the stacks of all callers and the empty one. Each id is below this
+    /// number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
@@ -182,7 +183,7 @@ impl Stacks {
     }
 
     /// Returns the caller's stack and the innermost address of each stack but the empty one. A caller's stack comes
-    /// before those that it calls.
+    /// before the stacks that it calls.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, AddressId)> + '_ {
         self.nodes.iter().skip(1).map(|node| (StackId(node.caller), node.address))
     }
@@ -233,13 +234,13 @@ impl Stacks {
     }
 }
 
-/// Returns the highest bits of a hash.
+/// Returns the highest 24 bits of a hash.
 const fn slot(hash: u64) -> usize {
     to_usize(low_u32(hash >> 40))
 }
 
-/// Returns a number whose first bits differ for most numbers.
+/// Returns a hash of a number: the highest bits differ for most numbers.
 const fn spread(number: u64) -> u64 {
-    // 2^64 by the golden ratio.
+    // 2^64 divided by the golden ratio.
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

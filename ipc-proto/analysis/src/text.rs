@@ -1,4 +1,4 @@
-//! The texts of events.
+//! Conversions and splitting of the texts of events.
 use alloc::string::String;
 
 use nettrace::Str;
@@ -34,7 +34,7 @@ pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
     }
 }
 
-/// Returns the text before the first of these ASCII characters, and the text after it.
+/// Returns the text before the first of the `separators`, which are ASCII, and the text after it.
 pub(crate) fn split_once<'a>(text: Str<'a>, separators: &[u8]) -> (Str<'a>, Option<Str<'a>>) {
     match text {
         Str::Utf16(bytes) => {

@@ -1,4 +1,5 @@
-//! Thread time, against `dotnet-trace report topN`: testdata/README.md.
+//! Thread time against the output of `dotnet-trace report topN` (see testdata/README.md), the clocks, and the views of
+//! a tree.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -29,7 +30,7 @@ fn read(trace: &Path, clocks: &[Clock]) -> Samples {
 /// A row of dotnet-trace: the name, and the inclusive and the exclusive share.
 type Row = (String, f64, f64);
 
-/// Reads the table: a name is in columns of 70 characters, over several lines.
+/// Reads the table of dotnet-trace, in which a long name continues on the next line after 70 characters.
 fn rows(path: &Path) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for line in std::fs::read_to_string(path).unwrap().lines().skip(1) {
@@ -55,11 +56,11 @@ fn shown(name: &str) -> String {
     let (function, arguments) = name.split_at(name.find('(').unwrap_or(name.len()));
     let mut parts: Vec<_> = function.rsplitn(3, '.').take(2).collect();
     parts.reverse();
-    // The table has lost the spaces at the end of a line.
+    // The table of dotnet-trace has lost the spaces at the end of a line, so `check` compares names without spaces.
     parts.join(".") + arguments
 }
 
-/// Frames of dotnet-trace that are no functions.
+/// Returns whether a row of dotnet-trace is no function.
 fn is_other(name: &str) -> bool {
     ["Threads", "(Non-Activities)", "(Activities)"].contains(&name)
         || ["Activity ", "EventData: "].iter().any(|start| name.starts_with(start))
@@ -70,7 +71,7 @@ fn check(trace: &Path, expected: &Path, order: Order) {
     let tree = CallTree::new(&mut samples, &Clock::ThreadTime, |_, weight| weight.total());
     let spaceless = |name: &str| name.replace(' ', "");
     let name = |entry: &Entry| samples.names().text(entry.frame);
-    // dotnet-trace drops functions with these parts.
+    // dotnet-trace drops functions that have one of these words in their names.
     let is_kept = |entry: &Entry| !["Process", "ROOT"].iter().any(|part| name(entry).contains(part));
     let row = |entry: Entry| {
         let shares = [tree.share(entry.inclusive), tree.share(entry.exclusive)];
@@ -81,7 +82,7 @@ fn check(trace: &Path, expected: &Path, order: Order) {
     assert!(!expected.is_empty());
     for ((name, inclusive, exclusive), (_, at_place)) in expected.iter().zip(&top) {
         let is_near = |a: f64, b: f64| (a - b).abs() <= 0.0151;
-        // The same name can be shown for several functions.
+        // The same name can be shown for several functions, so one of them must match.
         let found = top.iter().any(|(of_ours, [ours_inclusive, ours_exclusive])| {
             *of_ours == spaceless(name)
                 && is_near(*ours_inclusive, *inclusive)
@@ -119,7 +120,7 @@ fn clocks() {
         let tree = CallTree::new(&mut samples, clock, |_, weight| weight.total());
         (samples.count(clock), tree.total())
     });
-    // `net10-startup.stacks.json` has the samples of both kinds and the events with a stack.
+    // The numbers of samples of both kinds and of events with a stack are from `net10-startup.stacks.json`.
     assert_eq!(totals[0], (16, 16));
     assert_eq!(totals[1], (2122, 2122));
     assert_eq!(totals[2].1, 2250);
@@ -128,7 +129,7 @@ fn clocks() {
     assert_eq!(totals[6], (0, 0));
     let running: u64 = samples.weights(&Clock::Wall).map(|(_, _, weight)| weight.running).sum();
     assert_eq!((running, samples.dropped(), samples.samples()), (16, 0, 2122));
-    // Every thread that was sampled has a number, and the parts of the tree by thread are the tree.
+    // Every thread that was sampled has a number, and the trees of the threads add up to the whole tree.
     let all = CallTree::new(&mut samples, &Clock::Wall, |_, weight| weight.total());
     let of_threads: u64 = (0..samples.threads().len())
         .map(|number| {
@@ -152,7 +153,7 @@ fn folded(samples: &Samples, tree: &CallTree) -> Vec<(Vec<String>, u64)> {
     text.lines().map(stack).collect()
 }
 
-/// Sums by name what `f` finds in each stack.
+/// Returns for each name the weight of the stacks in which `f` finds the name.
 fn sums<'s>(
     stacks: &'s [(Vec<String>, u64)],
     f: impl Fn(&'s [String]) -> BTreeSet<&'s str>,
@@ -203,7 +204,7 @@ fn views_of_a_tree() {
         }
     }
 
-    // The tree from its root: a node weighs what it calls and itself.
+    // The tree from its root: a node weighs as much as its callees and itself together.
     let mut nodes = vec![(NodeId::ROOT, tree.total(), 0)];
     let mut sum = 0;
     while let Some((node, inclusive, exclusive)) = nodes.pop() {

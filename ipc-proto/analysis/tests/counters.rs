@@ -251,7 +251,7 @@ fn recorded_exponential_histograms() {
         let Measurement::ExponentialHistogram(histogram) = sample.measurement else { return };
         let sum: u64 = histogram.buckets.iter().sum();
         assert_eq!(sum + histogram.zero_count, histogram.count);
-        // The smallest measurement of the program that is not 0.
+        // The smallest measurement of the recorded program that is not 0 is 0.01.
         assert_eq!(histogram.first_bucket, ExponentialHistogram::bucket(histogram.scale, 0.01));
         assert_eq!(histogram.quantile(1.0), Some(histogram.max));
         let median = histogram.quantile(0.5).unwrap();
@@ -356,7 +356,7 @@ fn both_systems() {
     assert_eq!(names(CounterReader::new().only(&named).preferring_meters()), ["before", "named"]);
 }
 
-/// The limit holds for many series and for growing ones, and samples of stored series are always stored.
+/// The limit holds for many series and for series that grow, and samples of stored series are always stored.
 #[test]
 fn limit_of_series() {
     const LIMIT: usize = 64 << 10;

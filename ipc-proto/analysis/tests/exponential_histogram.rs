@@ -42,7 +42,7 @@ fn buckets() {
         }
     }
     for power in -1_074..1_024 {
-        // `powi` computes negative powers as inverses, which the smallest powers do not have.
+        // `powi` computes a negative power as an inverse, which is 0 for the smallest powers.
         let measurement =
             if power < -1_022 { f64::from_bits(1 << (power + 1_074)) } else { 2_f64.powi(power) };
         assert_eq!(ExponentialHistogram::bucket(0, measurement), Some(power - 1));

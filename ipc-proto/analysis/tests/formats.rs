@@ -33,7 +33,7 @@ fn expected(samples: &mut Samples, clock: &Clock) -> Weights {
         .collect()
 }
 
-/// Returns what speedscope shows of a file.
+/// Returns the weights that speedscope shows for a file.
 fn speedscope_weights(file: &Value) -> Weights {
     let frames = file["shared"]["frames"].as_array().unwrap();
     let mut weights = Weights::new();
@@ -91,7 +91,7 @@ fn speedscope_files_weigh_what_the_call_tree_weighs() {
     }
 }
 
-/// Only what a caller weighs is in the file.
+/// The file has only the weights that the function of the caller returns.
 #[test]
 fn threads_and_waiting_can_be_left_out() {
     let clock = Clock::Wall;
@@ -143,7 +143,7 @@ mod pprof {
 
     use super::*;
 
-    /// The parts of profile.proto that the writer uses, and the mapping, which it does not.
+    /// The parts of profile.proto that the writer uses, and the mapping, which the writer does not use.
     #[derive(Message)]
     struct File {
         #[prost(message, repeated, tag = "1")]
@@ -247,7 +247,7 @@ mod pprof {
             for function in &file.function {
                 let module = text(function.name).split_once('!').map_or("", |(module, _)| module);
                 assert_eq!(text(function.filename), module);
-                // Otherwise pprof takes the name for one of C++, and removes arguments.
+                // If the two names were equal, pprof would take the name for a name of C++, and remove arguments.
                 assert_ne!(function.system_name, function.name);
             }
             let mut weights = Weights::new();

@@ -184,7 +184,7 @@ fn parts_of_collections() {
     assert_eq!((found.reason.to_string(), found.collection_type.to_string()), ("99".into(), "9".into()));
     assert!(!found.is_complete && found.heap.is_none());
     assert_eq!(statistics.all.count, 0);
-    // The program is restarted before GCEnd: .NET Framework 2.0 and lost events.
+    // The program is restarted before GCEnd: as by .NET Framework 2.0, or if events are lost.
     written.event(130, 7, RESTART, &[]).event(140, 7, END, &numbers(&[4, 0])).event(
         150,
         7,
@@ -196,7 +196,7 @@ fn parts_of_collections() {
     assert_eq!(statistics.all.count, 1);
 }
 
-/// A background collection that never ends does not retain those after it without a limit.
+/// Only a limited number of collections waits for a background collection that never ends.
 #[test]
 fn the_number_of_waiting_collections_is_limited() {
     let mut written = Written::new();

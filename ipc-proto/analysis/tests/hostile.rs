@@ -78,7 +78,7 @@ fn check(trace: &[u8]) {
         tree.write_folded(samples.names(), &mut folded).unwrap();
         let share = tree.unnamed_share(samples.names());
         assert!((0.0..=100.0).contains(&share));
-        // The other clocks have the same points and intervals.
+        // The other clocks have the same kinds of points and intervals, so two clocks are enough.
         if matches!(clock, Clock::Wall | Clock::ThreadTime) {
             files(&mut samples, clock, timeline);
         }
@@ -192,7 +192,8 @@ fn names_with_any_characters() {
     }
 }
 
-/// Returns how many events of Chromium a trace has in which a thread is in two stacks of 100 other frames by turns.
+/// Returns the number of Chromium's events for a trace in which a thread is by turns in two stacks of 100 different
+/// frames.
 fn turns(count: u64) -> usize {
     let mut trace = Written::new();
     for (start, letter) in (0..200).zip((b'a'..=b'z').cycle()) {

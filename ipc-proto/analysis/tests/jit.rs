@@ -170,7 +170,7 @@ fn parts_of_compilations() {
     assert_eq!((statistics.all.durations.count(), statistics.all.durations.total()), (1, 1));
 }
 
-/// A compilation that never ends does not retain those after it without a limit.
+/// Only a limited number of compilations waits for a compilation that never ends.
 #[test]
 fn the_memory_of_waiting_compilations_is_limited() {
     let (mut written, name) = (Written::new(), "x".repeat(200));
@@ -198,7 +198,7 @@ fn the_memory_of_waiting_compilations_is_limited() {
     assert!((5_000..12_000).contains(&most_waiting), "{most_waiting}");
     compilations.finish();
     sizes.extend(core::iter::from_fn(|| compilations.pop()).map(|found| found.il_size));
-    // The load of thread 8 comes too late for its start.
+    // The load of thread 8 comes too late: its start was returned already.
     let expected = (1..15_000).map(Some).chain([None]);
     assert_eq!(sizes, Vec::from_iter(expected));
 }

@@ -1,4 +1,4 @@
-//! What a program does now, against analyses of the whole trace.
+//! The periods of `Live`, against analyses of the whole trace.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -20,13 +20,13 @@ use nettrace_analysis::samples::{Clock, Samples, Weight};
 
 use crate::runtime_events::{Written, each_event, path};
 
-/// Names, and what they weigh alone and together.
+/// Returns the exclusive and the inclusive weight of each function by name.
 fn functions(activity: &Activity) -> BTreeMap<String, (Weight, Weight)> {
     let functions = activity.functions.iter();
     functions.map(|function| (function.name.to_string(), (function.exclusive, function.inclusive))).collect()
 }
 
-/// All names come first, as a rundown before the session.
+/// Returns a `Live` that has all names of the trace, as from a rundown before the session.
 fn live(trace: &[u8]) -> Live {
     let mut live = Live::default();
     each_event(trace, |event| live.names_mut().event(event));
@@ -127,7 +127,7 @@ fn threads_have_their_names_in_later_periods() {
         });
         assert_eq!(names(live.next_period()), first);
     }
-    // The same holds if the name comes before the first sample, in a period without samples.
+    // A thread also has its name if the name comes before the first sample, in a period without samples.
     let mut later = Live::default();
     each_event(&trace, |event| {
         if !is_sample(event) {
@@ -183,7 +183,8 @@ fn allocations_and_exceptions_of_a_period() {
     assert_eq!(live.total().allocated, 200_000);
 }
 
-/// The addresses of a period with few of them remain for the next one. Those of many periods exceed the limit of names.
+/// A small number of addresses remains for the next period. A large number is removed, because the addresses of many
+/// periods would exceed the limit of names.
 #[test]
 fn many_addresses_do_not_remain() {
     let mut live = Live::default();

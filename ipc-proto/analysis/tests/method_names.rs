@@ -1,4 +1,5 @@
-//! Names of methods by the rows of the runtime and by perf maps: of which time, how long, and how they are spelled.
+//! Names of methods by the rows of the runtime and by perf maps: the time for which a name is valid, its length, and
+//! its spelling.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -230,7 +231,7 @@ fn replaced_code_takes_no_memory() {
                 names.forget_addresses();
             }
         });
-        // Everything that is stored is printed. The texts of all code alone would be 280,000 bytes.
+        // The debug output has everything that is stored. The texts of all code alone would be 280,000 bytes.
         let stored = format!("{names:?}").len();
         assert!(stored < 200_000, "{stored}");
         let addresses = [0x1000, 0x2004, 0x3000].map(|ip| names.address(0, ip));

@@ -1,4 +1,4 @@
-//! Names of frames, against those that TraceLog has: testdata/README.md.
+//! Names of frames, against the names of TraceLog (see testdata/README.md), and stacks by name.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -127,7 +127,7 @@ fn method(start: u64, name: &str) -> Vec<u8> {
     payload
 }
 
-/// Dynamic methods: the addresses of one are used again for another one.
+/// Dynamic methods: the addresses of one method are used again for another method.
 #[test]
 fn equal_stacks_of_different_code() {
     const LOAD: (u32, u32) = (143, 1);
@@ -140,7 +140,7 @@ fn equal_stacks_of_different_code() {
     trace.event(4, 1, UNLOAD, &method(0x1000, "First"));
     trace.event(5, 1, LOAD, &method(0x1000, "Second"));
     trace.event(6, 1, THROWN, &[]).stack(&[0x1004]);
-    // Without an unload, a load at other boundaries replaces it too.
+    // A load at other boundaries replaces the code, too, without an unload.
     trace.event(7, 1, LOAD, &method(0xff8, "Third"));
     trace.event(8, 1, THROWN, &[]).stack(&[0x1004]);
     let named = named_stacks(&trace.bytes(), true);
@@ -211,7 +211,8 @@ fn mappings_and_symbols() {
     }
 }
 
-/// The rundown at the start of a session has the ids of the one at its end, less 1. It names modules after their methods.
+/// The event ids of the rundown at the start of a session are one less than the ids of the rundown at its end. A
+/// rundown names modules after their methods.
 #[test]
 fn a_rundown_names_methods_and_modules() {
     const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";

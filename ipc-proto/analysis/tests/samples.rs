@@ -72,7 +72,7 @@ fn allocations_and_exceptions() {
     assert_eq!(weights(&samples, &clocks[2]), [(1, ran(1))]);
 }
 
-/// Events that show that a thread runs, that it is in a stack, or nothing. Each is 10 ns after the one before.
+/// Events that show that a thread runs, that it is in a stack, or nothing. Each event is 10 ns after the event before.
 #[test]
 fn events_of_thread_time() {
     const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
@@ -126,7 +126,7 @@ fn threads_have_the_names_of_their_use() {
     for (flags, id) in [(0, 1), (2, 2), (4, 3)] {
         trace.event(u64::from(id), 1, (85, 0), &created(flags, id));
     }
-    // GCFinalizersBegin is an event of the finalizer.
+    // The finalizer thread writes GCFinalizersBegin.
     trace.event(8, 4, (14, 1), &[0; 2]).event(8, 3, (14, 1), &[0; 2]);
     trace.event(9, 1, (85, 0), &[0; 20]).event(10, 1, (80, 1), &[]);
     let samples = read(&trace.bytes(), &[Clock::Exceptions]);

@@ -1,4 +1,4 @@
-//! Which counters a selection contains, and its text.
+//! Which counters a selection contains, and the text form of a selection.
 #![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
 
 use nettrace_analysis::counters::{ParseSelectionError, Selection, System};

@@ -243,7 +243,7 @@ struct Stacks {
 }
 
 impl Stacks {
-    /// Reads a trace in which two threads have a stack each, one of which is empty.
+    /// Reads a trace in which two threads have one stack each. One of the stacks is empty.
     fn new() -> Self {
         let (samples, _) = recorded("net31-sampled", &Clock::ThreadTime);
         let weights = samples.weights(&Clock::ThreadTime);
@@ -262,7 +262,7 @@ impl Stacks {
         self
     }
 
-    /// Returns the events of the only thread, as a letter and the time in nanoseconds.
+    /// Returns the depth of the deepest stack, and the events of the only thread: a letter and the time in nanoseconds.
     fn events(mut self) -> (usize, Vec<(char, f64)>) {
         let file = speedscope(&TimeProfile::new(&mut self.samples, self.timeline));
         speedscope_times(&file);
@@ -276,7 +276,7 @@ impl Stacks {
             depth = if kind == 'O' { depth + 1 } else { depth - 1 };
             deepest = deepest.max(depth);
             let at = (event["at"].as_f64().unwrap() * 1e6).round();
-            // The innermost frame states that the thread waits.
+            // The innermost frame only states that the thread waits, so equal events that follow each other count once.
             if found.last() != Some(&(kind, at)) {
                 found.push((kind, at));
             }
@@ -285,7 +285,7 @@ impl Stacks {
     }
 }
 
-/// What a thread does for a time, with other stacks in between, is one call for each time.
+/// Intervals of one stack that follow each other directly are one call. After a gap, a new call begins.
 #[test]
 fn intervals_that_continue_each_other_are_one() {
     let mut stacks = Stacks::new();
@@ -294,7 +294,7 @@ fn intervals_that_continue_each_other_are_one() {
     assert_eq!(events, [('O', 100.0), ('C', 300.0), ('O', 400.0), ('C', 500.0)]);
 }
 
-/// If times go back, the part of an interval that an earlier one has too counts once, and no time is negative.
+/// If times go back, the part of an interval that is also in an earlier interval counts once, and no time is negative.
 #[test]
 fn times_that_go_back_are_cut() {
     let mut stacks = Stacks::new();
@@ -320,7 +320,7 @@ fn intervals_without_room_are_counted() {
         stacks.add(0, 10 * i, 10 * i + 5);
     }
     assert_eq!(stacks.timeline.dropped(), 3);
-    // A part that continues the last one needs no room.
+    // An interval that continues the last one needs no room.
     stacks.add(0, 10 * (limit - 1) + 5, 10 * limit + 7);
     assert_eq!(stacks.timeline.dropped(), 3);
 }
@@ -437,7 +437,7 @@ mod firefox {
     }
 }
 
-/// Each change of a stack of a Chromium file repeats all its names.
+/// In a Chromium file, each change of a stack repeats the names of its frames, so stacks and names are cut.
 #[test]
 fn long_stacks_and_names_are_cut() {
     const EVENTS: u64 = 20;

@@ -1,8 +1,8 @@
 //! The runtime's own events, which a stream names by number alone.
 //!
 //! Event sources send descriptions of their events. The runtime's native providers do not: their metadata records have
-//! neither name nor fields, and what a payload holds is known from the runtime's manifest. This table has it for .NET
-//! Core 3.1 to .NET 10, NativeAOT included, by provider, event id and version:
+//! neither name nor fields. The fields are known only from the runtime's manifest. This module has a table of them for
+//! .NET Core 3.1 to .NET 10, NativeAOT included, by provider, event id and version:
 //!
 //! | provider | events |
 //! |---|---|
@@ -11,9 +11,9 @@
 //! | `Microsoft-DotNETCore-SampleProfiler` | a sample |
 //! | `Microsoft-Diagnostics-DiagnosticSource` | .NET Core 3's, which have names and no fields |
 //!
-//! A new version of an event appends fields to those of the versions before it. So a version that is not in the table has
-//! the fields of the version before it, and the end of its payload is not decoded. Other events stay unchanged: they have
-//! no fields, and their payload is not decoded.
+//! A new version of an event appends fields to those of the versions before it. So an event of a version that is not in
+//! the table gets the fields of the last earlier version in the table, and the end of its payload is not decoded. Other
+//! events stay unchanged: they have no fields, and their payload is not decoded.
 //!
 //! ```
 //! use nettrace::{Item, Metadata, Value, Version, clr};
@@ -37,10 +37,10 @@ use crate::describe::field::{Fields, Format};
 use crate::describe::metadata::Metadata;
 use crate::encoding::text::Str;
 
-/// Adds the name and the fields that `metadata` lacks, if its event is one of the runtime's; otherwise gives it back
-/// as it is.
+/// Adds the name and the fields that `metadata` lacks, if its event is one of the runtime's; otherwise returns
+/// `metadata` unchanged.
 ///
-/// `pointer_size` is the trace's, 4 or 8: a few numbers are as wide as a pointer.
+/// `pointer_size` is the pointer size of the trace in bytes, 4 or 8: a few numbers are as wide as a pointer.
 #[must_use]
 pub fn describe<'a>(metadata: Metadata<'a>, pointer_size: u32) -> Metadata<'a> {
     match find(&metadata, pointer_size) {

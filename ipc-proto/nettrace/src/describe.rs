@@ -1,4 +1,4 @@
-//! What a metadata record describes: the names and fields of an event.
+//! What a metadata record describes: the names of an event, its fields and their types.
 pub(crate) mod field;
 pub(crate) mod metadata;
 pub(crate) mod scalar;

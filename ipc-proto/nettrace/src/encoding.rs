@@ -1,3 +1,3 @@
-//! The encodings of texts and numbers.
+//! The encodings of texts (`Str`) and of numbers of variable length.
 pub(crate) mod text;
 pub(crate) mod varint;

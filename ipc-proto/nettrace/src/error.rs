@@ -38,13 +38,13 @@ pub enum DecodeErrorKind {
     Unterminated,
     /// A count is too large for the remaining bytes.
     CountTooLarge,
-    /// A block or a record is longer than the reader can take.
+    /// A block or a record is longer than the limit of the reader.
     TooLong,
     /// A variable-length integer has more bytes or more bits than its type.
     BadVarint,
-    /// A type code or a kind is not documented, or not allowed here.
+    /// A type code or a kind is not documented, or not allowed at this place.
     UnknownType,
-    /// Objects and arrays are nested deeper than any writer does.
+    /// Objects and arrays are nested in more than 16 levels, which no writer does.
     TooDeep,
     /// A payload has more values than its bytes can contain.
     TooManyItems,
@@ -52,9 +52,10 @@ pub enum DecodeErrorKind {
     UnknownVersion,
     /// The bytes have several meanings, and the input does not state which one applies.
     Ambiguous,
-    /// A description belongs to another event than the one it was sent with.
+    /// A description belongs to another event than the event that contains the description.
     OtherEvent,
-    /// Fields are described in a second way although the first one must be empty then.
+    /// A record describes fields in V1 and again in the tag V2Params, although a record with this tag must have no V1
+    /// fields.
     DescribedTwice,
 }
 
@@ -85,8 +86,8 @@ impl fmt::Display for DecodeError {
 impl core::error::Error for DecodeError {}
 
 impl From<WireErrorKind> for DecodeErrorKind {
-    /// Of the values of [`wire`](ipc_proto::wire) that records contain, only a variable-length integer can have bytes that are
-    /// not allowed.
+    /// In a record, only a variable-length integer can have bytes that are not allowed. Each other value of
+    /// [`wire`](ipc_proto::wire) can only end too early.
     fn from(kind: WireErrorKind) -> Self {
         match kind {
             WireErrorKind::UnexpectedEnd => Self::UnexpectedEnd,

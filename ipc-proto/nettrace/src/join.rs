@@ -1,4 +1,5 @@
-//! What joins records with earlier ones: maps by id, lost events, the order of time.
+//! What a reader remembers of earlier records: values by id, sequence numbers (to count lost events), and events that
+//! wait to be sorted by time.
 pub(crate) mod backing;
 pub(crate) mod id_map;
 pub(crate) mod loss;

@@ -1,4 +1,4 @@
-//! The filter and converter of streams, from a parser to a writer.
+//! `Rewrite`, the filter and converter of streams from a parser to a writer, and `RewriteEnd`, its last bytes.
 mod command_line;
 mod error;
 mod options;
@@ -32,11 +32,11 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 
 /// A filter and converter of streams.
 ///
-/// It takes the records of a [`Parser`](crate::Parser) and returns the bytes of the result, as a [`TraceWriter`] does. Without a filter, the
-/// result of a runtime's V4 stream has the same bytes. With a filter, the sequence numbers of a thread become
-/// contiguous where an event was filtered out, and gaps remain where the runtime lost events:
-/// [`LossCounter::lost`](crate::LossCounter::lost) returns the same number for source and result. Metadata records without a
-/// remaining event are removed; stacks and sequence points remain.
+/// A rewrite takes the records of a [`Parser`](crate::Parser) and returns the bytes of the result, as a [`TraceWriter`]
+/// does. Without a filter, the result of a runtime's V4 stream has the same bytes. With a filter, the sequence numbers
+/// of a thread become contiguous where an event was filtered out, and gaps remain where the runtime lost events:
+/// [`LossCounter::lost`](crate::LossCounter::lost) returns the same number for source and result. Metadata records
+/// without a remaining event are removed; stacks and sequence points remain.
 ///
 /// V3 can become V4 or V6, with sequence numbers that this type assigns. V4 and V6 can become each other:
 ///
@@ -64,22 +64,23 @@ pub struct Rewrite<'s> {
     from: Version,
     to: Version,
     counts: RewriteCounts,
-    /// V6: the flags of the last sequence point, which state the records to discard after it.
+    /// V6: the flags of the last sequence point, which state the records to discard after the point.
     forget: u32,
-    /// V6 to V4: ids of metadata start again in the source, but not in the result.
+    /// V6 to V4: the offset that is added to the metadata ids of the source, and the largest id of the result. Ids can
+    /// start again in the source, but not in the result.
     first_id: u32,
     last_id: u32,
     /// V3: the number of stacks with an id.
     stacks: u32,
     /// V4 to V6: the number of label lists.
     lists: u32,
-    /// The last timestamp.
+    /// The largest timestamp so far.
     now: u64,
     /// The number of calls of `resync`.
     resyncs: u32,
     begun: bool,
     complete: bool,
-    /// Whether the last sequence point was written, and then the end mark.
+    /// Whether the last sequence point was written (`closed`), and after it the end mark (`ended`).
     closed: bool,
     ended: bool,
 }
@@ -114,11 +115,11 @@ impl<'s> Rewrite<'s> {
         })
     }
 
-    /// Takes the next record of the source, and returns the bytes that the caller must output then. Records before the
-    /// first `Trace` are ignored.
+    /// Takes the next record of the source, and returns the bytes that the caller must output before the next record.
+    /// Records before the first `Trace` are ignored.
     ///
     /// # Errors
-    /// If the space has no room for the record. The result cannot be finished then.
+    /// If the space has no room for the record. After an error the result cannot be finished.
     pub fn record(&mut self, record: &Record<'_>) -> Result<TraceBytes<'_>, RewriteError> {
         self.writer.lend_nothing();
         match record {
@@ -139,9 +140,9 @@ impl<'s> Rewrite<'s> {
         Ok(self.writer.lent())
     }
 
-    /// Prepares for a gap in the source, as after [`Parser::skip_block`](crate::Parser::skip_block): the numbers of the
-    /// skipped events are reused, as those of the events that are not kept. Events that were lost within the gap are not
-    /// lost in the result.
+    /// Prepares for a gap in the source, as after [`Parser::skip_block`](crate::Parser::skip_block): the sequence
+    /// numbers of the skipped events are reused, like the numbers of events that are not kept. The result does not show
+    /// losses within the gap.
     ///
     /// A [`TimeFilter`](crate::TimeFilter) with the times of the options finds the blocks to skip.
     pub const fn resync(&mut self) {
@@ -183,7 +184,8 @@ impl<'s> Rewrite<'s> {
         Ok(())
     }
 
-    /// Ends the block of the result where the source's ends, unless events are filtered.
+    /// Ends the block of the result where a block of the source ends, unless events are filtered or the version
+    /// changes.
     fn block(&mut self) -> Result<(), RewriteError> {
         self.begin_anew()?;
         if self.options.keeps_all() && self.from == self.to {
@@ -192,8 +194,8 @@ impl<'s> Rewrite<'s> {
         Ok(())
     }
 
-    /// Discards the threads or metadata that the last sequence point states. This is the last time to report the
-    /// losses of these threads.
+    /// Discards the threads or the metadata, if the flags of the last sequence point say so. Losses of threads are
+    /// reported before the threads are discarded.
     fn begin_anew(&mut self) -> Result<(), RewriteError> {
         if self.to == Version::V6 && self.forget & SequencePoint::FLUSH_THREADS != 0 {
             for (thread, counted) in self.threads.iter().filter(|(_, counted)| counted.is_pending()) {
@@ -431,8 +433,8 @@ impl<'s> Rewrite<'s> {
         Ok(())
     }
 
-    /// Introduces threads that have only a pending loss, until bytes are lent to the caller. A reader of V4 would take
-    /// the loss for their start otherwise.
+    /// Introduces threads that have only a pending loss, until bytes are lent to the caller. Otherwise a reader of V4
+    /// would take the number after the loss for the first number of the thread, which shows no loss.
     fn introduce(&mut self) -> Result<(), RewriteError> {
         if !self.threads.iter().any(|(_, counted)| counted.is_hidden()) {
             return Ok(());
@@ -489,7 +491,8 @@ impl<'s> Rewrite<'s> {
         Ok(())
     }
 
-    /// V4 to V6: returns the list of these activity ids, or the key to store a new one under.
+    /// V4 to V6: returns the id of the label list with these activity ids (0 if both are nil), or the key for a new
+    /// list.
     fn list_of(&self, activities: Activities) -> Result<u32, u64> {
         let Activities { activity_id, related_activity_id, .. } = activities;
         if (activity_id, related_activity_id) == (Guid::NIL, Guid::NIL) {

@@ -1,10 +1,11 @@
 //! `user_events`: events that a runtime writes to tracepoints of the Linux kernel, instead of a stream.
 //!
-//! A client starts such a session with [`CollectTracing5`](ipc_proto::CollectTracing5) or
-//! [`CollectTracing6`](ipc_proto::CollectTracing6). It names the tracepoints, and passes the runtime a descriptor of
-//! `/sys/kernel/tracing/user_events_data`: see [`Continuation::UserEvents`](ipc_proto::Continuation::UserEvents). The runtime
-//! registers each tracepoint by its [`TracepointFormat`](ipc_proto::types::TracepointFormat), and writes each event as a [`TracepointRecord`]. The client reads
-//! them like any tracepoint, through `perf_event_open` or ftrace.
+//! A client starts a session of `user_events` with [`CollectTracing5`](ipc_proto::CollectTracing5) or
+//! [`CollectTracing6`](ipc_proto::CollectTracing6). The command names the tracepoints, and passes the runtime a
+//! descriptor of `/sys/kernel/tracing/user_events_data`: see
+//! [`Continuation::UserEvents`](ipc_proto::Continuation::UserEvents). The runtime registers each tracepoint by its
+//! [`TracepointFormat`](ipc_proto::types::TracepointFormat), and writes each event as a [`TracepointRecord`]. The
+//! client reads these records like those of any tracepoint, through `perf_event_open` or ftrace.
 //!
 //! ```text
 //! as written by a runtime, with one writev
@@ -23,19 +24,20 @@
 //!  u8   u32      length bytes      u8   16 bytes           u8   16 bytes
 //! ```
 //!
-//! Sections "User_events Registration" and "User_events Writing" of the specification, and the kernel's document on
-//! `user_events`. A runtime sends metadata with an event only until it has written that event once in a session (threads can
-//! race and repeat it). Activity ids are sent if they are not zero. An event whose extension or payload has more than 65,535
-//! bytes is not written.
+//! See the sections "User_events Registration" and "User_events Writing" of the specification, and the kernel's
+//! document on `user_events`. A runtime sends metadata with an event only until it has written that event once in a
+//! session (threads can race and repeat it). Activity ids are sent if they are not zero. An event whose extension or
+//! payload has more than 65,535 bytes is not written.
 //!
 //! # Errata
-//! * The list of `iovec`s has index 3 twice, lacks index 5 and counts 7. Runtimes write one piece for every field, 8 and the
-//!   pieces of the payload.
+//! * The list of `iovec`s in the specification has index 3 twice, lacks index 5 and states 7 pieces. Runtimes write one
+//!   piece for every field, which are 8, and the pieces of the payload.
 //! * A `guid` is not a `uint16` but 16 bytes.
 //! * The example layout omits the length of the metadata: a `u32` after the label.
 //! * Texts of the specification contradict each other about the metadata: one describes the whole payload of a metadata
-//!   record, which begins with the metadata id; another excludes the id. Runtimes omit it, and the first previews of .NET 10
-//!   omit the provider, too. [`InlineMetadata::decode`] accepts each [`InlineLayout`], and refuses what could be several.
+//!   record, which begins with the metadata id; another excludes the id. Runtimes omit the id, and the first previews
+//!   of .NET 10 omit the provider, too. [`InlineMetadata::decode`] accepts each [`InlineLayout`], and refuses bytes
+//!   that fit several layouts.
 //! * "The first time each event is sent": the first versions of .NET 10 send the metadata with each event.
 //!
 //! | duty of a runtime | type |

@@ -42,26 +42,26 @@ pub enum Item<'a> {
 /// | type code | type | in the payload |
 /// |---|---|---|
 /// | 1 | Object | its fields in their order |
-/// | 3 to 18, 20, 21, 23, 26 | [`Scalar`] | see there |
+/// | 3 to 18, 20, 21, 23, 26 | [`Scalar`] | see [`Scalar`] |
 /// | 19, 22, 24, 25 | arrays | see [`ArrayKind`] |
 ///
 /// Values are packed and unaligned, see "Event payloads" in the NetTrace format. An array of code units is returned as
 /// one [`Value::Text`], an array of `Byte` as one [`Value::Bytes`].
 ///
-/// A payload may not fit its description, in valid traces too. The iterator then ends early, and
-/// [`finish`](Self::finish) returns the error. The values before it are valid, and open objects and arrays are closed:
-/// each `Begin` has its `End`. Bytes after the last field are not an error: a writer may append fields, and a string
-/// with a NUL inside is followed by its remaining characters.
+/// Even in a valid trace, a payload can contradict its description. The iterator then ends early, and
+/// [`finish`](Self::finish) returns the error. The values before the error are valid, and open objects and arrays are
+/// closed: each `Begin` has its `End`. Bytes after the last field are not an error: a writer may append fields, and a
+/// string with a NUL inside is followed by its remaining characters.
 ///
-/// Objects and arrays can be nested 16 deep. The description of a deeper field is an error, so that the description ends
-/// before it, [`Metadata::problem`](crate::Metadata::problem) states why, and [`finish`](Self::finish) returns the bytes
-/// of that field and of all fields after it. No runtime nests deeper than 2.
+/// Objects and arrays can be nested in 16 levels. A field with more levels is an error of the description, which ends
+/// before that field. [`Metadata::problem`](crate::Metadata::problem) then has the error, and [`finish`](Self::finish)
+/// returns the bytes of that field and of all later fields. No runtime nests more than 2 levels.
 ///
 /// The work is at most proportional to the length of the payload, whatever payload and description contain. Each byte
 /// of the payload allows four items, or 256 bytes of description; 32 items or 2 KiB of description are free. A payload
-/// that needs more ends with [`DecodeErrorKind::TooManyItems`]. This limits values without bytes: objects without fields,
-/// of which 2 bytes can announce 65,535. It also limits the total length of texts and byte arrays to which several fields
-/// refer.
+/// that needs more ends with [`DecodeErrorKind::TooManyItems`]. The limit bounds the number of values without bytes:
+/// objects without fields, of which 2 bytes can announce 65,535. It also bounds the total length of texts and byte
+/// arrays to which several fields refer.
 ///
 /// ```
 /// use nettrace::{Item, Metadata, Value, Version};
@@ -107,7 +107,7 @@ struct Frame<'a> {
 enum FrameKind {
     /// An object with `left` more fields.
     Object,
-    /// The V1 fields of a payload that also has V2 fields. At first there are none: see [`Values::join`].
+    /// The V1 fields of a payload that also has V2 fields. At first `left` is 0: see [`Values::join`].
     Joined,
     /// An array with `left` more elements, of the type that the description begins with.
     Array,
@@ -168,14 +168,14 @@ impl<'a> Values<'a> {
 
     /// Finds the value of a field by its name, among the values that were not read yet.
     ///
-    /// A path leads to a field of a nested object: `"Payload.Mean"` is the field `Mean` of the object `Payload`. An object
-    /// without a name, which is the whole payload, is not part of the path. Names may contain dots themselves. Of
-    /// several fields of one name, the first counts. Elements of arrays have no names, and are not found.
+    /// A path leads to a field of a nested object: `"Payload.Mean"` is the field `Mean` of the object `Payload`. An
+    /// object without a name, which is the whole payload, is not part of the path. Names may contain dots themselves.
+    /// Of several fields of one name, the first counts. Elements of arrays have no names, and are not found.
     ///
-    /// Returns `None` if there is no such field, if it is an object or an array of anything but bytes or characters, or
-    /// if the payload does not fit its description before it.
+    /// Returns `None` if there is no such field, if the field is an object or an array of anything but bytes or
+    /// characters, or if the payload contradicts its description before that field.
     ///
-    /// This reads names and values from the start of the payload up to the field. To read several fields of large
+    /// The search reads names and values from the start of the payload up to the field. To read several fields of large
     /// payloads, iterate once.
     ///
     /// ```
@@ -218,7 +218,8 @@ impl<'a> Values<'a> {
         let (name, mut of, len) = match self.frame.kind {
             FrameKind::Object | FrameKind::Joined => {
                 let Ok((name, of)) = name_and_type(format, &mut description) else {
-                    // Descriptions are checked when they are decoded, so only the limit can end this one.
+                    // Descriptions are checked when they are decoded, so only the limit of the work can cut a
+                    // description.
                     return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
                 };
                 let len = description.offset();
@@ -242,8 +243,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the part of the description that the remaining work allows to read: a V1 object ends with its name, so all
-    /// of it is read before its first field.
+    /// Returns the part of the description that the remaining work allows to read. The name of a V1 object follows its
+    /// fields, so without the limit a large object is read as a whole before its first field.
     #[inline]
     fn readable(&self) -> &'a [u8] {
         self.frame.description.get(..self.work.saturating_mul(DESCRIPTION)).unwrap_or(self.frame.description)
@@ -310,7 +311,7 @@ impl<'a> Values<'a> {
             if len.checked_rem(size) != Some(0) {
                 return Err(outside);
             }
-            // Several fields may refer to the same bytes.
+            // Several fields can refer to the same bytes, so each reference costs work.
             let work = self.work.checked_sub(len);
             self.work = work.ok_or_else(|| DecodeError::at(&self.r, DecodeErrorKind::TooManyItems))?;
             return Ok(Item::Value { name, value: whole(unit, bytes) });
@@ -368,7 +369,7 @@ impl<'a> Values<'a> {
     #[cold]
     fn fail(&mut self, error: DecodeError) -> Option<Item<'a>> {
         self.error = self.error.or(Some(error));
-        // No work is left, so open objects and arrays are closed.
+        // Without work, each further call fails and closes one open object or array.
         self.work = 0;
         self.close()
     }

@@ -1,5 +1,5 @@
-//! `EventAssembler` over recorded traces and traces made by hand: order, limits, replaced descriptions, and the trace's
-//! own numbers.
+//! `EventAssembler` over recorded traces and traces made by hand: order, limits, ids that are assigned again, replaced
+//! descriptions, and clocks.
 #![cfg(feature = "alloc")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -55,7 +55,7 @@ fn text_of(event: &TraceEvent<'_>) -> String {
     format!("{time} {metadata:?} {values:?} {thread} {activity:?} {labels:?} {stack:?} {header:?}")
 }
 
-/// Pieces of any size give the events of the whole, and those that the parser returns.
+/// A trace in pieces of any size has the same events as the whole trace, and as the parser returns.
 #[test]
 fn pieces_of_any_size() {
     for ipc_fuzz::RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
@@ -96,7 +96,7 @@ fn pieces_of_any_size() {
     }
 }
 
-/// The range of an event is not valid after its bytes may have moved.
+/// After a call of `push` or `space` there is no event, because its bytes can have moved.
 #[test]
 fn an_event_lasts_until_bytes_arrive() {
     let bytes = trace("gen-net10-lab-small");
@@ -147,8 +147,8 @@ fn counters_by_path() {
     }
 }
 
-/// Each event of the file is in the block of its thread. Without enough room to sort them, all events are returned, and
-/// the late ones are counted.
+/// The events of the trace are in reverse order. Without enough room to sort them, all events are returned, and the
+/// late ones are counted.
 #[test]
 fn too_little_room_for_order() {
     let bytes = shuffled();
@@ -172,7 +172,7 @@ fn room_is_used_again() {
     let mut reader = assembler(&bytes).in_order(100_000);
     let events = read(&mut reader);
     assert_eq!((events.len(), reader.late()), (2000, 0));
-    // A round of these events does not fit.
+    // A round of these events has 600,000 bytes, which is more than the limit.
     let bytes = rounds(3, &[1; 60_000]);
     let mut reader = assembler(&bytes).in_order(500_000);
     let events = read(&mut reader);
@@ -206,7 +206,8 @@ fn put(out: &mut Vec<u8>, written: Result<TraceBytes<'_>, WriteError>) {
     out.extend_from_slice(&written.unwrap());
 }
 
-/// V6 assigns numbers of threads and descriptions again. Each event has those of its position in the stream.
+/// V6 assigns numbers of threads and descriptions again. Each event has the thread and the description of its position
+/// in the stream.
 #[test]
 fn numbers_that_v6_assigns_again() {
     let mut buffer = vec![0; TraceWriter::BUFFER];
@@ -218,7 +219,7 @@ fn numbers_that_v6_assigns_again() {
     let described = |name: &'static str| Metadata::new(1, "P", 1, name);
     write!(describe(&described("first")));
     write!(thread(1, [ThreadEntry::ThreadId(100)]));
-    // Both threads have the same slot among the recent threads.
+    // The index 65 does not follow 1, so the map of threads does not count it but searches for it.
     write!(thread(65, [ThreadEntry::ThreadId(200)]));
     let event = |metadata_id, thread, sequence, timestamp| Event {
         metadata_id,
@@ -272,11 +273,12 @@ fn numbers_that_v6_assigns_again() {
     }
 }
 
-/// Descriptions and threads are replaced while events wait. Each event has those that precede it in the stream.
+/// Descriptions and threads are replaced while events wait. Each event has the description and the thread that precede
+/// it in the stream.
 #[test]
 fn replaced_descriptions_and_threads() {
-    // The thread of the first event begins after it, ends, and its number goes to another thread; the kind of event is
-    // described three times, each time with a longer name.
+    // The thread of the first event begins after this event and ends, and its index goes to another thread. The kind of
+    // event is described three times, each time with a longer name.
     let long = ["long"; 5_000].concat();
     let stream = |name: &str| {
         let mut buffer = vec![0; TraceWriter::BUFFER];
@@ -321,7 +323,7 @@ fn replaced_descriptions_and_threads() {
         assert!(ordered == whole, "{ordered:#.300?}");
         assert_eq!(reader.late(), 0);
     }
-    // Replaced descriptions have a limit too.
+    // Replaced descriptions that waiting events still need have a limit too.
     let bytes = stream(&long);
     let mut reader = assembler(&bytes).in_order(100_000);
     let mut ordered = read(&mut reader);
@@ -385,7 +387,7 @@ fn threads_and_activities_of_v6() {
     assert!(labels > 0);
 }
 
-/// The clock has 10 MHz.
+/// The clock of the trace has a frequency of 10 MHz.
 #[test]
 fn other_clocks() {
     let recorded = ipc_fuzz::traces().into_iter().find(|trace| trace.name.contains("windows")).unwrap();
@@ -397,8 +399,8 @@ fn other_clocks() {
     assert_eq!(nanoseconds, ticks * 100);
 }
 
-/// Without sequence points, a stack with the number of another takes its room, and stacks with new numbers exceed the
-/// limit.
+/// Without sequence points, a stack that has the id of an earlier one uses its room again, and stacks with new ids
+/// exceed the limit.
 #[test]
 fn stacks_have_a_limit() {
     for (distinct, frames) in [(false, 1), (true, 0)] {
@@ -441,7 +443,7 @@ fn descriptions_have_a_limit() {
     while let Some(event) = next(&mut reader) {
         described.push(event.metadata().is_some());
     }
-    // A name has 40,000 bytes; the first ones are stored.
+    // A name has about 40,000 bytes, so only the first descriptions fit into the limit.
     let stored = described.iter().filter(|described| **described).count();
     assert!((700..840).contains(&stored), "{stored}");
     assert!(described[..stored].iter().all(|described| *described));
@@ -462,7 +464,7 @@ fn without_stacks() {
     assert_eq!(frames(assembler(&bytes).without_stacks()), 0);
 }
 
-/// The stream does not describe the runtime's own events.
+/// The stream does not describe the runtime's own events, but the feature `clr` names them.
 #[test]
 fn names_of_the_runtime() {
     let bytes = trace("gen-net10-small-mixed");

@@ -103,7 +103,7 @@ fn rows() {
         "ObjectSize",
     ];
     assert_eq!(names, expected);
-    // Only pointers have the trace's pointer size.
+    // Only fields that are pointers have the trace's pointer size.
     for (pointer_size, len) in [(4, 40), (8, 48)] {
         let fields = event(RUNTIME, 10, 4, pointer_size).fields;
         assert_eq!(fields.values(&[0; 60]).finish().map(<[u8]>::len), Ok(60 - len), "{pointer_size}");
@@ -260,7 +260,7 @@ fn counted() {
     assert_eq!(values.finish(), Ok(&[][..]));
 }
 
-/// The bytes of a record that owns them.
+/// A `MetadataBuf` gets the same names and fields as a borrowed description.
 #[cfg(feature = "alloc")]
 #[test]
 fn owned() {
@@ -294,7 +294,7 @@ fn owned() {
     }
 }
 
-/// .NET Core 3 describes none of these.
+/// .NET Core 3 does not describe the fields of these events.
 #[test]
 fn diagnostic_source() {
     let mut metadata = Metadata::default();

@@ -74,7 +74,7 @@ fn equal_descriptions() {
 }
 
 /// The fields before a field that is nested too deep, or that has an unknown type, are read. The rest of the payload is
-/// bytes.
+/// returned as bytes.
 #[test]
 fn fields_before_a_problem() {
     let unknown = Scalar(15 + 64);
@@ -151,10 +151,10 @@ fn work() {
         balanced(&items);
         assert!(items.len() <= 2 * (32 + 4 * payload.len()), "{}", items.len());
         assert_eq!(values.finish().map(<[u8]>::len).unwrap_err().kind, DecodeErrorKind::TooManyItems);
-        // A long description costs more.
+        // A long description costs more work, so there are fewer items.
         assert!(record.len() < 10_000 || items.len() < 20 || depth_of(&fields[0].1) == 2, "{}", items.len());
     }
-    // The largest number in a valid payload.
+    // The most items of one array in a valid payload.
     let record = record(Format::V6, &one("f", array(19, Object(one("b", Scalar(6))), 0)));
     let payload = [&[0xff, 0xff][..], &[1; 65535]].concat();
     let (items, end) = decode(Format::V6, &record, &payload);
@@ -267,7 +267,7 @@ fn fields_described_twice() {
         assert_eq!(rest, Ok(vec![0xee]), "{seen}");
         let values = |name| metadata.fields.values(&payload).field(name).and_then(|value| value.as_u64());
         assert_eq!([values("a"), values("o.in"), values("c")], [Some(1), Some(2), Some(5)]);
-        // The payload may end in the V2 fields: the values before them are valid.
+        // The payload can end within the V2 fields: the values of the V1 fields are valid.
         let (seen, rest) = items(metadata, &payload[..7]);
         assert!(seen.contains("in") && rest.is_err(), "{seen}");
     };
@@ -319,7 +319,7 @@ fn optional_metadata() {
     let pairs: Vec<_> = metadata.attributes.iter().collect();
     assert_eq!(pairs, [("k".into(), "v".into()), ("".into(), "é".into())]);
     assert_eq!(metadata.fields.len(), 1);
-    // Entries after one of an unknown kind cannot be read; those before it are valid.
+    // Entries after an entry of an unknown kind cannot be read; the entries before it are valid.
     let bytes = row(&one("x", Scalar(9)), &[1, 7, 2, 9, 9]);
     let metadata = Metadata::decode(Version::V6, &bytes).unwrap();
     assert_eq!(metadata.problem.unwrap().kind, DecodeErrorKind::UnknownType);
@@ -329,7 +329,7 @@ fn optional_metadata() {
     let metadata = Metadata::decode(Version::V6, &bytes).unwrap();
     assert_eq!(metadata.problem.unwrap().kind, DecodeErrorKind::UnknownType);
     assert_eq!((metadata.opcode, metadata.version, metadata.fields.len()), (Some(7), 2, 0));
-    // No prefix panics.
+    // No prefix of a record causes a panic.
     let bytes = row(&one("x", Scalar(9)), &area);
     for len in 0..bytes.len() {
         if let Ok(metadata) = Metadata::decode(Version::V6, &bytes[..len]) {

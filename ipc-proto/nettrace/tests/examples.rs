@@ -2,7 +2,8 @@
 //!
 //! The documentation includes the files of `examples/`, and this test calls the same functions. If the variable
 //! `DOTNET_IPC_TRACE_READER` names a program, `PROGRAM dump FILE` must accept each trace: it prints a JSON object with
-//! the numbers `events` and `lost` and the string or null `error`. A program around Microsoft's TraceEvent is one.
+//! the numbers `events` and `lost` and the string or null `error`. A program that uses Microsoft's TraceEvent can do
+//! this.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

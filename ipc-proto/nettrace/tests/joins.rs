@@ -113,7 +113,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// An order returns the events of a list that is sorted each time.
+    /// An order returns the same events as a list that is sorted for each removal.
     #[test]
     fn order_is_a_stable_sort(acts in proptest::collection::vec(act(), 0..200), slots in 1..40_usize) {
         let mut slots = vec![Held::default(); slots];
@@ -283,14 +283,14 @@ fn a_declared_thread_starts_at_zero() {
     assert_eq!((loss.lost(), loss.went_back()), (2, 0));
 }
 
-/// Thousands of numbers, chosen so that many prefer one slot or are in one branch of the tree: each call takes few
-/// steps.
+/// Thousands of ids, chosen so that many prefer one slot or are in one branch of the tree: each call takes at most
+/// `LIMIT` steps.
 #[test]
 fn calls_of_a_table_have_a_limit() {
     const NUMBERS: u64 = 10_000;
     /// A search visits each level at most once. A removal searches twice, and goes down to a leaf.
     const LIMIT: u64 = 3 * 65 + 2;
-    /// The inverse of the factor by which a table spreads numbers.
+    /// The inverse of the factor with which a map spreads ids.
     const GATHER: u64 = 0xf1de_83e1_9937_733d;
     let equal_low_bits = |shift: u32| move |n: u64| n << shift;
     let equal_slots = |n: u64| (5 << 33 | n).wrapping_mul(GATHER);

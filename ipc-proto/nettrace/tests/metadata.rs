@@ -111,8 +111,8 @@ fn every_trace() {
             .collect();
         let mut expected_trailing = json["facts"]["payload_trailing_total"].as_u64().unwrap_or(0);
         if name == "gen-v6-onecollect-small.nettrace" {
-            // The independent reader reads type 23 as one code unit, as the document states; these are strings. The
-            // remaining bytes are 4 zeros, which the writer puts after each of its ten mappings.
+            // The independent reader reads type 23 as one code unit, as the document states, but in this trace the type
+            // is a string. The remaining bytes are 4 zeros, which the writer puts after each of its ten mappings.
             assert_eq!(
                 expected,
                 [("exact", 500), ("no_fields_empty_payload", 1), ("trailing_bytes", 21)].into()

@@ -1,4 +1,4 @@
-//! A writer of traces allocates nothing: an allocator counts.
+//! A writer of traces allocates nothing: an allocator counts the allocations.
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 
 #[path = "../../tests/allocations/mod.rs"]

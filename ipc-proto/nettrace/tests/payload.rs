@@ -15,7 +15,7 @@ use ipc_proto::Guid;
 use nettrace::{FieldType, FileTime, Metadata, Str, Value};
 use proptest::prelude::*;
 
-/// Writes a random value of a type, and the items that it is read as.
+/// Writes random values of types to a payload, and stores the items as which they must be read.
 struct Maker {
     random: u64,
     payload: Vec<u8>,
@@ -172,7 +172,7 @@ fn elements_without_bytes(of: &Type) -> bool {
 }
 
 proptest! {
-    /// A payload has the values that were described and written; a prefix of it has a prefix of them.
+    /// A payload has the values that were described and written. A prefix of the payload has the first of these values.
     #[test]
     fn round_trip((format, fields) in descriptions(), seed in 1u64..) {
         // For elements that are elsewhere, a payload states bytes, so the number of elements without bytes is unknown.

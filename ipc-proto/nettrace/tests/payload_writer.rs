@@ -1,4 +1,4 @@
-//! Payloads have the bytes of the format, and errors where it has no bytes.
+//! Payloads have the bytes of the format, and values that the format cannot express are errors.
 #![allow(clippy::unwrap_used, reason = "a test states what it expects by unwrapping it")]
 
 mod steps;
@@ -58,7 +58,7 @@ fn a_value_without_an_encoding_is_an_error() {
     let mut buf = vec![0; 200_000];
     let mut finish = |write: &dyn Fn(PayloadWriter<'_>) -> PayloadWriter<'_>| {
         let finished = write(PayloadWriter::new(&mut buf)).finish().map(<[u8]>::len);
-        // A longer buffer would not help, so the error is not that the buffer is too short.
+        // An error that a longer buffer would not avoid is the same with an empty buffer.
         let short = write(PayloadWriter::new(&mut [])).finish().map(<[u8]>::len);
         assert!(short == finished || matches!(short, Err(WriteError::BufferTooSmall { .. })));
         assert!(short == finished || finished.is_ok());
@@ -150,7 +150,7 @@ fn descriptions_that_cannot_be_built() {
     assert!(Fields::build(&[(&long[1..], Scalar::Byte)], &mut buf).is_ok());
     let too_long = Fields::build(&[(&*long, Scalar::Byte)], &mut buf);
     assert_eq!(too_long, Err(WriteError::TooLong { len: 65_536 }));
-    // Elements elsewhere must have one length, and an array that an earlier field counts has no code.
+    // Elements elsewhere in the payload must be of fixed size, and an array that an earlier field counts has no code.
     let FieldType::Array { element, .. } = FieldType::array(Scalar::Utf16String) else { unreachable!() };
     let refused = Err(WriteError::Version(Version::V6));
     let mut build = |kind, element: Element<'_>| {

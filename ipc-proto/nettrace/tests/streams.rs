@@ -228,7 +228,7 @@ fn records(bytes: &[u8]) -> (Vec<(u64, Record<'_>)>, End) {
         match parser.next(bytes) {
             Record::More { .. } => return (records, parser.finish(bytes)),
             Record::End(end) => return (records, end),
-            // The cut decides when the reader can detect a bad block.
+            // The place of the cut decides when the parser detects a bad block, so these records are not compared.
             Record::BadBlock(_) => {}
             step => records.push((parser.offset(), step)),
         }

@@ -214,8 +214,8 @@ fn rewritten(bytes: &[u8], from: u64, to: u64, skip: bool) -> Vec<u8> {
     copy
 }
 
-/// A copy has exactly the events between two times. It has the losses of the whole if all blocks were read, and those
-/// of the blocks that were read otherwise.
+/// A copy has exactly the events between two times. If all blocks were read, it has the losses of the whole trace.
+/// Otherwise it has only the losses of the blocks that were read.
 #[test]
 fn rewritten_by_time() {
     for trace in traces() {
@@ -247,7 +247,7 @@ fn contradicted_ranges() {
     for first in [[1, u64::MAX / 2], [from, from]] {
         let mut lies = trace.bytes.clone();
         let mut parser = Parser::new(Limits::default());
-        // Each other block states times of long ago.
+        // Every second block gets a wrong range: times of long ago.
         let mut next = first;
         loop {
             match parser.next(&trace.bytes) {

@@ -36,7 +36,7 @@ fn exception() -> Vec<u8> {
     bytes
 }
 
-/// Returns the same metadata without the provider.
+/// Returns the metadata of [`exception`] without the provider.
 fn exception_of_a_preview() -> Vec<u8> {
     #[rustfmt::skip]
     let bytes = [
@@ -192,7 +192,7 @@ fn record_with_everything() {
     let written = record.encode(0x1234_5678, &mut buf).unwrap();
     assert_eq!(written, expected);
     assert_eq!(decode_written(written), Ok((0x1234_5678, record)));
-    // The payload as perf records it: without an index, and padded.
+    // The record as perf stores it: without the write index, and padded.
     let shown = [&expected[4..], &[0; 5]].concat();
     let seen = TracepointRecord::decode(&shown).unwrap();
     assert_eq!(seen, record);
@@ -212,7 +212,7 @@ fn record_with_nothing() {
     assert_eq!(TracepointRecord::decode(&[1, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]), Ok(record));
 }
 
-/// The order of the parts is the runtime's, but a location is what counts.
+/// Runtimes write the extension before the payload, but a reader finds each part by its stated offset.
 #[test]
 fn parts_lie_at_the_stated_offsets() {
     let shown = [1, 7, 0, 4 + 3, 0, 2, 0, 0, 0, 3, 0, b'p', b'a', b'y', 0x55, 0x66];
@@ -387,7 +387,8 @@ fn metadata_with_an_id() {
 #[test]
 fn metadata_that_may_be_either() {
     let zeros = [0; 24];
-    // A letter with the value of the event id is the provider and the name; or the name, without a provider.
+    // A letter has the value of the event id. It is both provider and name in one layout, and only the name in the
+    // layout without a provider.
     let either = [&[0x50, 0, 0, 0, 0x50, 0, 0, 0, 0x50, 0, 0, 0][..], &zeros].concat();
     let metadata = InlineMetadata::new(&either);
     let error = metadata.decode(0x50).unwrap_err();
@@ -400,7 +401,7 @@ fn metadata_that_may_be_either() {
         let read = metadata.decode_as(layout).unwrap();
         assert_eq!((read.id, read.provider, read.event_id), (id, provider.into(), 0x50), "{layout:?}");
     }
-    // A layout that uses all bytes takes precedence over one that does not.
+    // A layout that uses all bytes takes precedence over a layout that leaves bytes.
     let whole = [&[0x50, 0, 0, 0, 0x50, 0, 0, 0][..], &zeros[..22]].concat();
     let read = InlineMetadata::new(&whole).decode(0x50).unwrap();
     assert_eq!((read.provider, read.name, read.problem), ("P".into(), "".into(), None));
@@ -424,7 +425,7 @@ fn metadata_of_another_event_is_refused() {
 #[test]
 fn metadata_that_is_none() {
     let bytes = exception();
-    // All fields may be missing.
+    // The metadata can end before the count of fields (4 bytes), but not earlier.
     for len in 0..0x5a - 4 {
         assert!(InlineMetadata::new(&bytes[..len]).decode(80).is_err(), "{len}");
     }

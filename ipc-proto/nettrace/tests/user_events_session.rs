@@ -1,4 +1,4 @@
-//! The duties of a runtime in a session of `user_events`, and what a reader remembers of one.
+//! The duties of a runtime in a session of `user_events`, and what a reader remembers of such a session.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

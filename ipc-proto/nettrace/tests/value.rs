@@ -150,7 +150,8 @@ fn elsewhere() {
         ("last".into(), Scalar(6)),
     ];
     let record = record(Format::V6, &fields);
-    // 13 bytes of fields, then 4, 3 and 6 bytes of elements. `rel` ends at 4, so its elements are 9 bytes after it.
+    // 13 bytes of fields, then 4, 3 and 6 bytes of elements. The field `rel` ends at offset 4, so its elements at
+    // offset 13 are 9 bytes after it.
     let payload =
         [&[9, 0, 4, 0, 17, 0, 3, 0, 20, 0, 6, 0, 0x55][..], &[1, 0, 2, 0], b"abc", &[1, 2, 0, 3, 4, 0]]
             .concat();
@@ -227,7 +228,7 @@ fn universal() {
     assert_eq!(items, [value("s", Value::Text("aé".into())), value("t", Value::Text("b".into()))]);
     assert_eq!(end, Ok(vec![]));
     assert_eq!(decode(Format::V6, &record, &[3, 0, b'a', b'b']).1, Err((DecodeErrorKind::UnexpectedEnd, 2)));
-    // The two types have the same code on the wire.
+    // `Utf8String` and `Utf8CodeUnit` have the same code on the wire.
     let metadata = Metadata::decode(Version::V6, &record).unwrap();
     let FieldType::Scalar(scalar) = metadata.fields.iter().next().unwrap().field_type else { panic!() };
     assert_eq!((scalar, scalar.code()), (nettrace::Scalar::Utf8String, 23));
@@ -257,7 +258,7 @@ fn texts_compare() {
     for (i, text) in texts.iter().enumerate() {
         assert_eq!(places.get(&Str::Utf16(&wide(text))), Some(&i));
     }
-    // The rule also holds for invalid text.
+    // Invalid texts compare and hash by the same rule.
     let texts = [
         Str::Utf8(b"GC"),
         Str::Utf16(b"G\0C\0"),

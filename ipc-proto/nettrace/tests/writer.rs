@@ -256,7 +256,7 @@ fn blocks_end_where_a_runtimes_do() {
     }
 }
 
-/// The same holds for stacks; a sequence point with all its threads is one record.
+/// Blocks of stacks also end where a runtime's do. A sequence point with all its threads is one record.
 #[test]
 fn other_blocks_end_where_a_runtimes_do() {
     for version in [Version::V4, Version::V6] {
@@ -269,7 +269,7 @@ fn other_blocks_end_where_a_runtimes_do() {
                 put!(stream.thread_sequence(&ThreadSequence { thread, sequence: 1 }));
             }
         });
-        // As many stacks of 84 bytes as fit into 102,419 after 8 bytes.
+        // As many stacks of 84 bytes as fit into a body of 102,419 bytes after its header of 8 bytes.
         let stacks = [8 + 1219 * 84; 3].into_iter().chain([8 + (4000 - 3 * 1219) * 84]);
         let point = if version == Version::V6 { 16 + 10_000 * 7 } else { 12 + 10_000 * 12 };
         let want: Vec<_> =
@@ -373,7 +373,7 @@ fn needed_is_exact() {
                 };
                 assert_eq!(with(needed), Ok(()), "{version}, {i}, {len}");
                 assert!(i > 2 || needed <= 2 * len + 400, "{version}, {i}, {len}: {needed}");
-                // The padding of a block in V4 has 0 to 3 bytes.
+                // The padding of a block in V4 has 0 to 3 bytes, so the reported size can be a few bytes too large.
                 for less in header..needed - 6 {
                     let error = WriteError::BufferTooSmall { needed };
                     assert_eq!(with(less), Err(error), "{version}, {i}, {len}: {less} bytes");
@@ -489,7 +489,7 @@ fn odd_events() {
     }
 }
 
-/// The only array that a description can have before V6, and types that have other names there; in both directions.
+/// The only kind of array that a description can have before V6, and types of V6 that V4 describes as other types.
 #[test]
 fn arrays_are_described_in_a_tag() {
     let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();

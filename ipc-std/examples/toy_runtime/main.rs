@@ -1,7 +1,7 @@
-//! A runtime: the diagnostics of a virtual machine of yours.
+//! A runtime: the diagnostics of a virtual machine of your own.
 //!
 //! `cargo run -p ipc-std --example toy_runtime [FOLDER]`. In a folder, for example `/tmp`, it serves every client until
-//! Ctrl-C; without one it serves a demonstration.
+//! Ctrl-C; without a folder it serves a demonstration.
 //!
 //! It leaves out dumps, profilers, perf maps, startup hooks and `user_events`, and refuses these as not supported. In all
 //! other commands the conformance kit finds no difference to a runtime: `dotnet-ipc conformance --socket …`.
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     server.listen(folder)?;
     let path = server.path().map(Path::to_owned).unwrap_or_default();
     println!("the toy listens at {}", path.display());
-    // Like Mono, it has no dumps, profilers, perf maps and startup hooks.
+    // Like Mono, the toy has no dumps, profilers, perf maps and startup hooks.
     let mut toy = runtime::Toy::new(info, Flavour::Mono, &[argument.is_none()]);
     let stopper = server.stopper();
     let demo = thread::spawn(move || {
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     demo.join().map_err(|_| "the demonstration panicked")?.map_err(|e| e as Box<dyn Error>)
 }
 
-/// The calls of a tool.
+/// Makes the calls that a tool would make.
 fn demonstrate(client: &Client) -> Result<(), Box<dyn Error + Send + Sync>> {
     let info = client.process_info()?;
     println!("{} runs .NET {}", info.command_line, info.clr_product_version);

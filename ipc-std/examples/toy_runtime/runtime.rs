@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Toy<'a> {
     info: ProcessInfo3<'a>,
-    /// What it is, which decides the commands that it refuses.
+    /// The kind and version of the runtime, which decide the commands that it refuses.
     kind: plan::Runtime,
     environment: BTreeMap<String, String>,
     suspension: Suspension<Vec<bool>>,
@@ -32,7 +32,8 @@ pub(crate) struct Toy<'a> {
 }
 
 impl<'a> Toy<'a> {
-    /// Creates a runtime that waits for a ResumeRuntime at each of the marked ports. Its version is that in `info`.
+    /// Creates a runtime that waits for a ResumeRuntime at each of the marked ports. Its version is the version in
+    /// `info`.
     pub(crate) fn new(info: ProcessInfo3<'a>, flavour: Flavour, suspends: &[bool]) -> Self {
         let kind = plan::Runtime { flavour: Some(flavour), ..plan::Runtime::from(&info) };
         let (environment, suspension) = (BTreeMap::new(), Suspension::new(suspends.to_vec()));
@@ -57,7 +58,7 @@ impl<'a> Toy<'a> {
         drive(&mut serve, &mut stream)?;
         let (request, mut reply) = serve.finish_for(&self.kind);
         let answered = match &request {
-            Err(_) => Ok(()), // the reply refuses it already
+            Err(_) => Ok(()), // the reply is a refusal already
             Ok(Request::GetProcessEnvironment(_)) => return self.send_environment(reply, stream),
             Ok(Request::SetEnvironmentVariable(set)) => match set.value.non_null() {
                 Some(value) => {
@@ -87,7 +88,7 @@ impl<'a> Toy<'a> {
             Ok(request) => match (InfoStep::of(request.code()), TraceConfig::try_from(request)) {
                 (Some(command), _) => reply.answer_untyped(&command.answer(&self.info)),
                 (None, Ok(config)) => return self.start_session(&config, reply, stream),
-                (None, Err(_)) => reply.refuse(HResult::NOT_SUPPORTED), // it leaves the command out
+                (None, Err(_)) => reply.refuse(HResult::NOT_SUPPORTED), // the toy leaves the command out
             },
         };
         drive(&mut reply, &mut stream)?; // a refusal, if the answer did not fit into a message
@@ -113,7 +114,7 @@ impl<'a> Toy<'a> {
     ) -> Result<(), Box<dyn Error>> {
         self.sessions.retain(|_, (_, thread)| !thread.is_finished());
         if self.sessions.len() >= plan::SESSION_LIMIT {
-            return Ok(drive(&mut reply, &mut stream)?); // without an answer it is the refusal FAIL
+            return Ok(drive(&mut reply, &mut stream)?); // without an answer the reply is the refusal FAIL
         }
         self.last_session += 1;
         reply.answer_untyped(&SessionId { session_id: self.last_session })?;

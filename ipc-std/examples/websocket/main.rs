@@ -1,9 +1,9 @@
 //! WebSockets, as .NET in a browser uses them: the runtime connects to a monitor, and opens a WebSocket for each
 //! command.
 //!
-//! `cargo run -p ipc-std --example websocket [ADDRESS | URL]`; with an address, for example `127.0.0.1:8088`, it is only
-//! the monitor, and waits for a page that has the printed URL in `DOTNET_DiagnosticPorts`. With a URL it is only the
-//! runtime, for example of `dotnet-dsrouter server-websocket`.
+//! `cargo run -p ipc-std --example websocket [ADDRESS | URL]`; with an address, for example `127.0.0.1:8088`, it is
+//! only the monitor, and waits for a page that has the printed URL in `DOTNET_DiagnosticPorts`. With a URL it is only
+//! the runtime, and connects to that URL, for example to `dotnet-dsrouter server-websocket`.
 //!
 //! `socket.rs` makes a byte stream of a WebSocket; everything else is as with any transport.
 #![allow(clippy::arithmetic_side_effects, reason = "an example must be easy to read")]
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     use ipc_proto::{GetProcessInfo2, Guid, ResumeRuntime};
 
     let mut runtime = runtime::Runtime::new(ProcessInfo2 {
-        process_id: 42, // of every page
+        process_id: 42, // the process id of every page
         runtime_cookie: Guid(*b"drawn by a page."),
         command_line: "/managed/app.dll".into(),
         os: "Browser".into(),

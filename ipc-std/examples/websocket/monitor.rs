@@ -16,7 +16,7 @@ use crate::socket::{PATH, Socket};
 /// The limit of a command. The runtime answers only when managed code returns to the event loop of the page.
 const CALL: Duration = Duration::from_secs(30);
 
-/// A monitor of one runtime. The example `tcp` of `ipc-proto` tells several apart by their cookies.
+/// A monitor of one runtime. The example `tcp` of `ipc-proto` distinguishes several runtimes by their cookies.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     connections: Receiver<(Advertise, Socket)>,
@@ -55,8 +55,8 @@ impl Monitor {
         Ok(Connection::new(socket))
     }
 
-    /// Traces for `length`, and returns the number of events. The stream keeps its connection; the runtime opens another
-    /// one for the Stop.
+    /// Traces for `length`, and returns the number of events. The stream keeps its connection; the runtime opens
+    /// another connection for the Stop.
     pub(crate) fn trace(&self, providers: [&str; 2], length: Duration) -> Result<u64, Box<dyn Error>> {
         let providers = providers.map(|name| Provider {
             keywords: u64::MAX,
@@ -74,7 +74,7 @@ impl Monitor {
         let SessionId { session_id } = connection.call(&start)?;
         let mut socket = connection.into_stream();
         socket.set_limit(Some(length + 2 * CALL));
-        // The stream must be read while the runtime stops the session, or neither would end.
+        // The runtime ends the stream, and then answers the Stop, only if the stream is read at the same time.
         let events = thread::spawn(move || {
             let (mut reader, mut events) = (TraceReader::new(socket), 0);
             while reader.next_event()?.is_some() {

@@ -1,4 +1,4 @@
-//! The runtime: it only connects to others, sends its frame on each WebSocket, and serves one command there.
+//! The runtime: it only connects to a monitor, sends its frame on each WebSocket, and serves one command on each.
 use core::error::Error;
 use core::time::Duration;
 use std::io::Write;
@@ -20,7 +20,7 @@ pub(crate) const PROVIDER: &str = "Demo";
 const CONNECT: Duration = Duration::from_secs(1);
 const SERVE: Duration = Duration::from_secs(30);
 
-/// A runtime that waits to be resumed. It ends when it is resumed, and its sessions are stopped.
+/// A runtime that is suspended at startup. It ends after a ResumeRuntime, as soon as all its sessions are stopped.
 #[derive(Debug)]
 pub(crate) struct Runtime<'a> {
     info: ProcessInfo2<'a>,
@@ -55,7 +55,7 @@ impl<'a> Runtime<'a> {
                 (ConnectStep::Serve, Some(_)) => {
                     let served = socket.take().map_or(Ok(ConnectEvent::HungUp), |socket| self.serve(socket));
                     served.unwrap_or_else(|e| {
-                        eprintln!("runtime: {e}"); // it continues
+                        eprintln!("runtime: {e}"); // the runtime continues
                         ConnectEvent::Answered
                     })
                 }
@@ -106,7 +106,7 @@ impl<'a> Runtime<'a> {
                 reply.answer(&stop, &SessionId { session_id: stop.session_id })?;
             }
             Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
-            Err(_) => {} // the reply refuses it already
+            Err(_) => {} // the reply is a refusal already
         }
         drive(&mut reply, &mut socket)?;
         Ok(ConnectEvent::Answered)

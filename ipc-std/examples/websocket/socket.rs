@@ -13,7 +13,7 @@ use tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tungstenite::http::{HeaderValue, StatusCode, Uri};
 use tungstenite::{Bytes, Error, HandshakeError, Message, WebSocket};
 
-/// The path of a monitor's URL that `dotnet-dsrouter` expects, too.
+/// The path in the URL of a monitor; `dotnet-dsrouter` expects the same path.
 pub(crate) const PATH: &str = "/diagnostics";
 
 /// A WebSocket with a deadline.
@@ -50,7 +50,7 @@ impl Socket {
                 *refusal.status_mut() = StatusCode::NOT_FOUND;
                 return Err(refusal);
             }
-            // A page usually comes from another server than this one.
+            // A page usually comes from another server than this one, so every origin is allowed.
             response.headers_mut().insert("Access-Control-Allow-Origin", HeaderValue::from_static("*"));
             Ok(response)
         };
@@ -62,7 +62,7 @@ impl Socket {
         Self { socket, received: Bytes::new(), closed: false }
     }
 
-    /// Lets all following operations wait for so long together; `None`: without a limit.
+    /// Sets the time that all following operations may wait together; `None` removes the limit.
     pub(crate) fn set_limit(&mut self, limit: Option<Duration>) {
         self.socket.get_mut().until = limit.map(|limit| Instant::now() + limit);
     }
@@ -108,7 +108,7 @@ impl Write for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = self.socket.close(None); // without it, the peer could take the end for a failure
+        let _ = self.socket.close(None); // without a close, the peer could take the end for a failure
     }
 }
 
@@ -121,7 +121,7 @@ struct Tcp {
 
 impl Tcp {
     fn new(socket: TcpStream, limit: Duration) -> io::Result<Self> {
-        socket.set_nodelay(true)?; // an answer does not wait for the next one
+        socket.set_nodelay(true)?; // a small message is sent immediately
         Ok(Self { socket, until: Some(Instant::now() + limit) })
     }
 

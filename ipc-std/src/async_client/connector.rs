@@ -8,7 +8,7 @@ use ipc_proto::Step;
 
 use crate::drive::is_closed;
 
-/// An asynchronous transport: what opens connections, transfers bytes and waits, on the caller's executor.
+/// An asynchronous transport: it opens connections, transfers bytes and waits, on the caller's executor.
 ///
 /// ```
 /// use core::{pin::Pin, task::{Context, Poll, ready}, time::Duration};
@@ -49,7 +49,7 @@ use crate::drive::is_closed;
 /// # let _ = client;
 /// ```
 pub trait AsyncConnector: Send + Sync + 'static {
-    /// A connection. Dropping it closes it.
+    /// The type of a connection. Dropping a value closes its connection.
     type Stream: Send;
 
     /// Opens a connection. The future is dropped at the deadline of its caller.
@@ -58,12 +58,12 @@ pub trait AsyncConnector: Send + Sync + 'static {
     /// 1 to 50 ms.
     fn connect(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// Waits for this time.
+    /// Waits for the time `limit`.
     fn sleep(&self, limit: Duration) -> impl Future<Output = ()> + Send;
 
-    /// Polls the connection for one step, and returns the number of transferred bytes; 0 means that the peer closed it.
-    /// With [`Step::Done`] it flushes what the transport has buffered, before an answer is received; the number is ignored
-    /// then.
+    /// Polls the connection for one step, and returns the number of transferred bytes; 0 means that the peer closed the
+    /// connection. [`Step::Done`] flushes the bytes that the transport has buffered, before an answer is received; the
+    /// returned number is ignored then.
     fn poll_transfer(
         stream: &mut Self::Stream,
         context: &mut Context<'_>,
@@ -76,14 +76,14 @@ pub trait AsyncConnector: Send + Sync + 'static {
     }
 }
 
-/// Polls the connection for bytes. What it has buffered is flushed first: the peer answers only to what it has received.
+/// Flushes the connection, then polls it for bytes: the peer answers only to bytes that it has received.
 pub(super) fn poll_receive<A: AsyncConnector>(
     stream: &mut A::Stream,
     context: &mut Context<'_>,
     space: &mut [u8],
 ) -> Poll<io::Result<usize>> {
     match ready!(A::poll_transfer(stream, context, Step::Done)) {
-        // The peer may have answered before it closed, so the answer is read.
+        // A closed connection is still read, because the peer may have answered before it closed the connection.
         Err(e) if !is_closed(&e) => Poll::Ready(Err(e)),
         Ok(_) | Err(_) => A::poll_transfer(stream, context, Step::Receive(space)),
     }

@@ -1,4 +1,4 @@
-//! A tracing session of the asynchronous client.
+//! `AsyncTraceSession`: a tracing session of the asynchronous client.
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
@@ -19,9 +19,9 @@ use crate::transport::ConnectError;
 
 /// A tracing session over an [`AsyncConnector`]: a [`Session`] and its two connections.
 ///
-/// [`read`](Self::read) returns the stream, NetTrace bytes from the first to the last. It also drives the Stop, after
-/// [`stop`](Self::stop) has requested it: the connection that is being opened, and everything else that is under way,
-/// belongs to the session and not to the future, so a `read` can be dropped at any time and repeated, as `select!` does.
+/// [`read`](Self::read) returns the stream, NetTrace bytes from the first to the last. After a call of
+/// [`stop`](Self::stop), `read` also drives the Stop. All state belongs to the session and not to the future of `read`,
+/// even a connection that is being opened. So a `read` can be dropped at any time and repeated, as `select!` does.
 ///
 /// Dropping the session cancels it: both connections close, and the runtime ends the session the next time that it has
 /// something to send.
@@ -69,11 +69,11 @@ pub struct AsyncTraceSession<A: AsyncConnector> {
     session: Session,
     stop: Option<A::Stream>,
     connecting: Option<Boxed<io::Result<A::Stream>>>,
-    /// The next time of the session, and the wait for it.
+    /// The next time at which the session has work, and the wait for this time.
     timer: Option<(u64, Boxed<()>)>,
     /// The zero of the session's clock, which counts milliseconds.
     epoch: Instant,
-    /// When the Stop was requested, for errors.
+    /// When the Stop was requested: errors state the time since then.
     requested: Instant,
 }
 
@@ -114,13 +114,13 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         self.command
     }
 
-    /// Returns the parts of the configuration that this command does not carry.
+    /// Returns the features of the configuration that the [accepted command](Self::command) does not carry.
     #[must_use]
     pub const fn lost(&self) -> LostFeatures {
         self.lost
     }
 
-    /// Requests the Stop. The next reads send it and return the rest of the stream, within
+    /// Requests the Stop. The next reads send the Stop and return the rest of the stream, within
     /// [`Timeouts::stop`](crate::Timeouts::stop). A second call does nothing.
     pub fn stop(&mut self) {
         if self.session.is_stopping() || self.session.end().is_some() {
@@ -134,7 +134,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         self.session.limit_connecting(connect_until);
     }
 
-    /// Returns how the session ended. `None` while it has not.
+    /// Returns how the session ended. `None` while the session lasts.
     #[must_use]
     pub const fn end(&self) -> Option<SessionEnd> {
         self.session.end()
@@ -146,11 +146,11 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         matches!(self.end(), Some(SessionEnd::Complete))
     }
 
-    /// Reads some bytes of the stream; 0 at its end. It can be dropped and repeated.
+    /// Reads some bytes of the stream; returns 0 at its end. The future can be dropped and the call repeated.
     ///
     /// # Errors
-    /// An [`Error`](crate::Error) inside the [`io::Error`]: if the Stop failed, it can be requested again; after a timeout
-    /// the session has ended.
+    /// An [`Error`](crate::Error) inside the [`io::Error`]. If the Stop failed, the Stop can be requested again. After
+    /// a timeout the session has ended.
     pub async fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|context| self.poll_read(context, buf)).await
     }
@@ -221,7 +221,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                     match poll_receive::<A>(stream, context, space).map(transferred) {
                         Poll::Pending => return Ok(()),
                         Poll::Ready(Ok(None)) => continue,
-                        // A broken connection delivers no answer either.
+                        // A read error counts as closed (0 bytes): no answer comes.
                         Poll::Ready(read) => StopEvent::Received(read.ok().flatten().unwrap_or(0)),
                     }
                 }
@@ -249,7 +249,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         ErrorContext { peer, command, sent: 0, received: 0, waited }
     }
 
-    /// Waits for the next time of the session. Returns `Pending` also if there is no such time.
+    /// Waits for the next time at which the session has work. Returns `Pending` also if there is no such time.
     fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(until) = self.session.until() else { return Poll::Pending };
         let limit = Duration::from_millis(until.saturating_sub(self.now()));

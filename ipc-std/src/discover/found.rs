@@ -1,26 +1,26 @@
-//! A runtime that was found.
+//! `Found`: a runtime that was found.
 use std::path::PathBuf;
 
 use crate::client::Client;
 use crate::process_info::ProcessInfo;
 use crate::sys;
 
-/// A runtime that answered and is the one that its socket's name states.
+/// A runtime that answered, and whose answer agrees with the name of its socket.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Found {
     /// The process id in the PID namespace of this process; for an invisible process, the id in the socket's name.
     pub process_id: u32,
     /// The process that listens at the socket: `process_id`. `None` if the runtime is in another PID namespace, and was
-    /// found by the id that it has there. A process with this id here is another process then.
+    /// found by its id there. A process with the same id in this namespace is another process then.
     pub listener: Option<u32>,
-    /// The process id in the PID namespace of the runtime. In a container it differs.
+    /// The process id in the PID namespace of the runtime. In a container it differs from `process_id`.
     pub local_process_id: u32,
-    /// The socket; below `/proc/PID/root` if the process sees other files than this one.
+    /// The socket; below `/proc/PID/root` if the runtime's process sees other files than this process.
     pub path: PathBuf,
     /// Whether the socket belongs to `dotnet-dsrouter`: then `info` describes a runtime on another device.
     pub router: bool,
-    /// What the runtime reported; `None` for .NET Core 3, which has no command for it.
+    /// What the runtime reported; `None` for .NET Core 3, which has no command for process information.
     pub info: Option<ProcessInfo>,
     pub(super) client: Client,
 }

@@ -1,4 +1,4 @@
-//! Properties of a process in `/proc`. Other systems have none of it, or less.
+//! Properties of a process in `/proc`. On systems other than Linux, `/proc` has fewer files or does not exist.
 #![cfg_attr(
     not(any(target_os = "linux", target_os = "android")),
     allow(dead_code, reason = "other systems have less in it, or no /proc")
@@ -36,7 +36,8 @@ impl Process {
         let file = rustix::fs::openat(&self.0, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mut bytes = Vec::with_capacity(ROOM);
         loop {
-            // The kernel returns at most a page at a time; the capacity doubles.
+            // The kernel returns at most one page for each read, so a longer file takes several reads. The capacity
+            // doubles.
             bytes.reserve(ROOM);
             match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
                 Ok(0) => return Ok(bytes),
@@ -59,7 +60,7 @@ impl Process {
         self.read("environ").map(Environ::new)
     }
 
-    /// Returns its memory map, with the names of mapped files.
+    /// Returns the memory map of the process, with the names of mapped files.
     pub(crate) fn maps(&self) -> io::Result<Vec<u8>> {
         self.read("maps")
     }
@@ -69,7 +70,7 @@ impl Process {
         self.read("mountinfo").map(Mounts::new)
     }
 
-    /// Opens a directory by a path of the process.
+    /// Opens a directory by its path as the process sees it.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn open_directory(&self, path: &Path, links: sys::Links) -> io::Result<OwnedFd> {
         let (anchor, below) = match path.strip_prefix("/") {
@@ -80,7 +81,7 @@ impl Process {
     }
 }
 
-/// Returns the kind of the loaded runtime; `None` for a single-file program, which does not show it.
+/// Returns the kind of the loaded runtime; `None` for a single-file program, whose memory map does not show the kind.
 pub(crate) fn flavour(process_id: u32) -> Option<Flavour> {
     let maps = Process::open(process_id).ok()?.maps().ok()?;
     let has = |name: &[u8]| maps.windows(name.len()).any(|window| window == name);
@@ -100,8 +101,8 @@ pub(crate) fn suspended(process_id: u32) -> Option<bool> {
     environment.never_suspends().then_some(false)
 }
 
-/// Returns whether the process finds a file at this path; `None` for a relative path and for a path with a link, which
-/// would be resolved with the root of this process.
+/// Returns whether the process finds a file at this path. `None` for a relative path, and for a path with a link: the
+/// link would be resolved with the root of this process.
 pub(crate) fn has_file(process_id: u32, path: &str) -> Option<bool> {
     let below = Path::new(path).strip_prefix("/").ok()?;
     let root = PathBuf::from(format!("/proc/{process_id}/root"));

@@ -1,4 +1,4 @@
-//! The search for all runtimes of a system.
+//! `Scan`: the search for all runtimes of a system; and `ScanConfig`: its scope.
 use core::time::Duration;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -42,17 +42,18 @@ impl Default for ScanConfig<'_> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Scan {
-    /// A search for each socket, and for each process with a runtime in its memory; by process id.
+    /// A search for each socket, and for each process with a runtime in its memory; sorted by process id.
     pub searches: Vec<Search>,
     /// Why runtimes may be missing: [`directory`](super::directory), or a group container of macOS, could not be read.
-    /// A runtime whose socket is there may be found through its process all the same.
+    /// A runtime with its socket in such a directory may still be found through its process.
     pub obstacles: Vec<Reason>,
     pub(super) deadline: Deadline,
 }
 
 impl Scan {
     /// Identifies all runtimes in parallel before the deadline of the scan, and calls `each` with every result as soon
-    /// as it is known. Sockets of visible processes come first, so that others do not take their time.
+    /// as it is known. Sockets of visible processes come first, so that sockets without a process do not use up their
+    /// time.
     ///
     /// ```no_run
     /// use ipc_std::discover::{self, ScanConfig};
@@ -111,7 +112,8 @@ impl Scan {
 /// The number of runtimes that are identified at the same time: each needs a descriptor.
 const THREADS: usize = 64;
 
-/// Returns when the next of so many searches must end, so that each of them gets an equal share of the time.
+/// Returns when the next of `searches` remaining searches must end, so that each of them gets an equal share of the
+/// time.
 fn share(deadline: Deadline, searches: usize) -> Instant {
     let now = Instant::now();
     let rounds = u32::try_from(searches.div_ceil(THREADS)).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! The search for the runtime of one process, step by step.
+//! `Search`: the search for the runtime of one process, step by step.
 use core::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -95,8 +95,8 @@ impl Search {
         self.steps.push(SearchStep { subject, reason: reason.into() });
     }
 
-    /// Returns the process id in the PID namespace of this process; for a socket of an invisible process, the id in its
-    /// name.
+    /// Returns the process id in the PID namespace of this process; for a socket of an invisible process, the id in the
+    /// name of the socket.
     #[must_use]
     pub const fn process_id(&self) -> u32 {
         self.process_id
@@ -114,21 +114,21 @@ impl Search {
         self.candidates.first().map(|candidate| &*candidate.path)
     }
 
-    /// Returns the process that the search found, if a socket is or may be its own. `None` if there is only a socket of
-    /// its name, and for a socket whose name contradicts the start time of the process: the runtime may be in another
-    /// PID namespace. [`Found::listener`] is certain.
+    /// Returns the process that the search found; `None` if it found only sockets. Also `None` if the names of all
+    /// sockets contradict the start time of the process: the runtime may be in another PID namespace. Only
+    /// [`Found::listener`] is certain.
     #[must_use]
     pub fn visible_process_id(&self) -> Option<u32> {
         let is_possible = self.candidates.is_empty() || self.candidates.iter().any(|own| own.is_its_own);
         self.target.map(|target| target.process_id).filter(|_| is_possible)
     }
 
-    /// Returns whether the search found the process, and not only a socket of its name.
+    /// Returns whether the search found the process, and not only a socket with its id in the name.
     pub(super) const fn has_process(&self) -> bool {
         self.target.is_some()
     }
 
-    /// Requests the process information at each socket until it is the right process, before the deadline of the
+    /// Requests the process information at each socket until the right process answers, before the deadline of the
     /// search. Every socket gets an equal share of the time, and becomes a step.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl Search {
         self.identify_by(self.deadline.end, observer)
     }
 
-    /// As [`identify`](Self::identify), before this deadline and that of the search.
+    /// As [`identify`](Self::identify), before `deadline` and before the deadline of the search.
     pub(super) fn identify_by(
         &mut self,
         deadline: Instant,
@@ -145,7 +145,8 @@ impl Search {
     ) -> Result<Found, SearchError> {
         let deadline = Deadline { end: deadline.min(self.deadline.end), ..self.deadline };
         let mut remaining = self.candidates.len();
-        // The runtime of an invisible process. In another PID namespace, a second process can have the same id.
+        // The runtime of an invisible process. A second such runtime, in another PID namespace, can have the same id:
+        // then the result is ambiguous.
         let mut invisible: Option<Found> = None;
         for candidate in &self.candidates {
             let subject = SearchSubject::Socket { path: candidate.path.clone() };
@@ -192,8 +193,8 @@ impl Search {
         }
     }
 
-    /// Returns a client of the runtime with these deadlines. If the name of exactly one socket proves that it belongs
-    /// to the process, nothing is sent to it; otherwise the sockets are [identified](Self::identify).
+    /// Returns a client of the runtime with these deadlines. Nothing is sent if the name of exactly one socket proves
+    /// that the socket belongs to the process. Otherwise the sockets are [identified](Self::identify).
     ///
     /// # Errors
     /// [`Error::Undiscovered`].

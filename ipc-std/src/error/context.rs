@@ -1,4 +1,4 @@
-//! What a call knows about itself, for its errors.
+//! `Context`: the state of a call, from which its errors are made.
 use core::time::Duration;
 use std::io;
 
@@ -20,7 +20,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the error of a failed exchange, which was in phase `receiving` if it was not sending.
+    /// Returns the error of a failed exchange. `receiving` is the phase of an exchange that failed while it received.
     pub(crate) fn drive(self, error: DriveError, receiving: Phase) -> Error {
         match error {
             DriveError::Send(e) => self.io(e, Phase::Sending),
@@ -34,7 +34,7 @@ impl Context<'_> {
         let peer = self.peer.to_owned();
         match source {
             ProtocolError::Closed { .. } => Error::Gone { peer, phase, command, sent, received },
-            // The stream violates the contract of `Read` or `Write`. The peer is not at fault.
+            // The stream violates the contract of `Read` or `Write`, so this is not an error of the peer.
             ProtocolError::Overrun { .. } => Error::Io { peer, phase, source: io::Error::other(source) },
             source => Error::Protocol { peer, command, source },
         }

@@ -10,7 +10,7 @@ use crate::sys;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denied {
-    /// The file that denied access: the requested one, or a directory above it.
+    /// The file that denied access: the requested file, or a directory above the requested file.
     pub by: PathBuf,
     /// The user who owns the file, if known.
     pub owner: Option<u32>,

@@ -48,7 +48,7 @@ pub enum Error {
         /// The reason.
         denied: Denied,
     },
-    /// The path is too long for a socket, and this system has no shorter path to it.
+    /// The path is too long for a socket, and this system has no shorter path to the socket.
     #[error("the path is longer than the {limit} bytes that a socket can have: {}", path.display())]
     PathTooLong {
         /// The path.
@@ -56,13 +56,13 @@ pub enum Error {
         /// The longest possible path, in bytes.
         limit: usize,
     },
-    /// Another process listens at the socket. Nothing was sent to it.
+    /// Another process than the expected one listens at the socket. Nothing was sent to that process.
     #[error(
         "another process listens at the socket of process {process_id}, {}: {peer}; nothing was sent to it",
         path.display()
     )]
     Impostor {
-        /// The process.
+        /// The process that is expected to listen.
         process_id: u32,
         /// The path.
         path: PathBuf,
@@ -159,7 +159,8 @@ pub enum Error {
         /// The reason as text, which only some commands return.
         message: Option<String>,
     },
-    /// The command has a value that runtimes refuse, or that ends some of them. It was not sent.
+    /// The command has a value that runtimes refuse, or that ends the process of some runtimes. The command was not
+    /// sent.
     #[error("{} is not sent: {place}: {violation}", CommandName(*command))]
     Invalid {
         /// The command.
@@ -214,7 +215,7 @@ impl Error {
         }
     }
 
-    /// Returns the command, unless the call failed before one was chosen.
+    /// Returns the command, unless the call failed before a command was chosen.
     #[must_use]
     pub const fn command(&self) -> Option<Code> {
         match self {
@@ -258,7 +259,7 @@ impl fmt::Display for CommandName {
     }
 }
 
-/// The command's name and a comma, if there is one.
+/// The name of the command and a comma; nothing without a command.
 struct CommandPrefix(Option<Code>);
 impl fmt::Display for CommandPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,6 +23,6 @@ pub enum ErrorKind {
     Invalid,
     /// The caller cancelled the call.
     Cancelled,
-    /// An I/O error on this side.
+    /// An I/O error in this process.
     Io,
 }

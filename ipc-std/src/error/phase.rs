@@ -26,12 +26,12 @@ pub enum Phase {
         /// Bytes received since the stop. With 0 the runtime has stalled, otherwise it needed more time.
         drained: u64,
     },
-    /// Waiting for a runtime to connect to its port again.
+    /// Waiting for a runtime to connect to the port of a monitor again.
     AwaitingRuntime,
 }
 
 impl Phase {
-    /// Returns the phase in which a Stop did not end in time. `connecting` is that of waiting for the runtime.
+    /// Returns the phase in which a Stop did not end in time. `connecting` is the phase of waiting for a connection.
     pub(crate) const fn of_stop(timeout: &SessionTimeout, connecting: Self) -> Self {
         match timeout.phase {
             SessionPhase::Connecting => connecting,
@@ -40,7 +40,7 @@ impl Phase {
         }
     }
 
-    /// Returns the phase of an answer of which so many bytes have arrived.
+    /// Returns the phase of an answer of which `received` bytes have arrived.
     pub(crate) const fn of_answer(received: u64) -> Self {
         const HEADER: u64 = Message::HEADER_LEN as u64;
         match received {

@@ -39,7 +39,7 @@ pub enum Reason {
         /// Whether the process has a runtime.
         signs: Signs,
     },
-    /// The `TMPDIR` of the process is too long for a socket's path, so its runtime could not make one.
+    /// The `TMPDIR` of the process is too long for the path of a socket, so its runtime could not make a socket.
     TmpdirTooLong {
         /// The directory, as the process sees it.
         tmpdir: PathBuf,
@@ -60,7 +60,7 @@ pub enum Reason {
     },
     /// A process with this id exists, but the system hides everything else about it.
     Hidden,
-    /// The socket belongs to a user who does not own the process. It was not connected to.
+    /// The socket belongs to a user who does not own the process. The search did not connect to the socket.
     Foreign {
         /// The socket.
         path: PathBuf,
@@ -87,7 +87,8 @@ pub enum Reason {
         path: PathBuf,
         /// The start time of the earlier process, as in the socket's name.
         key: u64,
-        /// The start time of the current process with this id; `None` if there is none or it is unknown.
+        /// The start time of the current process with this id; `None` if there is no such process or its start time is
+        /// unknown.
         started: Option<u64>,
     },
     /// Another process listens at the socket. Nothing was sent to it.
@@ -103,17 +104,17 @@ pub enum Reason {
         path: PathBuf,
         /// The id that the runtime reported.
         reported: u64,
-        /// The process id that it should have, in its own PID namespace.
+        /// The process id that the runtime should have, in its own PID namespace.
         expected: u32,
     },
     /// Runtimes in several other PID namespaces have this process id.
     Ambiguous {
-        /// The path of one of these sockets.
+        /// The path of the socket of one such runtime.
         path: PathBuf,
-        /// The path of another one of these sockets.
+        /// The path of the socket of another such runtime.
         other: PathBuf,
     },
-    /// The file has the name of a socket, but is none.
+    /// The file has the name of a socket, but is not a socket.
     NotASocket {
         /// The file.
         path: PathBuf,
@@ -123,7 +124,7 @@ pub enum Reason {
         /// The socket.
         path: PathBuf,
     },
-    /// The path is too long to connect to, and this system has no shorter path to it.
+    /// The path is too long to connect to, and this system has no shorter path to the socket.
     PathTooLong {
         /// The socket.
         path: PathBuf,
@@ -147,7 +148,7 @@ pub enum Reason {
 pub enum Signs {
     /// The memory map cannot be read.
     Unknown,
-    /// The mapped files have no runtime. A NativeAOT program has none either: its runtime is linked into it.
+    /// No mapped file is a runtime. A NativeAOT program also has this sign: its runtime is linked into the program.
     Absent,
     /// A runtime is loaded.
     Loaded,

@@ -1,4 +1,4 @@
-//! The reasons of a search, the most important first.
+//! `SearchError`: the reasons of a search, the most important first.
 use core::fmt;
 
 use super::kind::ErrorKind;
@@ -6,7 +6,7 @@ use super::reason::Reason;
 
 /// The reasons why the runtime of a process cannot be used, the most important first.
 ///
-/// Its text is a sentence that says what to do.
+/// The text of the error is a sentence that says what to do.
 #[derive(Debug, Clone)]
 pub struct SearchError {
     process_id: u32,
@@ -16,7 +16,7 @@ pub struct SearchError {
 impl SearchError {
     pub(crate) fn new(process_id: u32, reasons: impl Iterator<Item = Reason>) -> Self {
         let mut reasons: Vec<_> = reasons.collect();
-        // The sort is stable: of equal reasons, that of the likelier socket comes first.
+        // The sort is stable: of two reasons with the same rank, the reason of the likelier socket comes first.
         reasons.sort_by_key(Reason::rank);
         Self { process_id, reasons }
     }
@@ -43,13 +43,13 @@ impl SearchError {
 impl fmt::Display for SearchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [Reason::Unanswered { error, .. }, ..] = self.reasons.as_slice() {
-            // This error names the process itself, so no prefix is needed.
+            // The error of an unanswered request names the process, so no prefix is needed.
             return error.fmt(f);
         }
         write!(f, "process {} cannot be used: ", self.process_id)?;
         match self.reasons.as_slice() {
             [] => f.write_str("it was not searched"),
-            // The first of these reasons explains why there is no socket.
+            // A single reason; or a reason that explains why there is no socket, so that `NoSocket` adds nothing.
             [reason]
             | [
                 reason @ (Reason::DiagnosticsOff { .. }

@@ -13,14 +13,15 @@ pub enum MonitorEvent {
     Arrived(AdvertisedRuntime),
     /// A runtime left: its process ended, or it closed its connection and did not connect again within a second.
     ///
-    /// A runtime can take its time for a command. If its process ends meanwhile, and is invisible in another PID
-    /// namespace, there is no event: the command fails.
+    /// A command of a runtime has no time limit here. If the process ends during a command, and is invisible in another
+    /// PID namespace, there is no event: the command fails.
     Left(AdvertisedRuntime),
-    /// A connection was dropped. If the caller takes no events, events of this kind are the first that are not stored.
+    /// A connection was dropped. If the caller takes no events, this kind of event is not stored after 1,024 stored
+    /// events.
     Rejected {
         /// The reason.
         rejection: Rejection,
-        /// The peer.
+        /// The process at the other end of the connection, if the operating system reports it.
         credentials: Option<Credentials>,
     },
 }

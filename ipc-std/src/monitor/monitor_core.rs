@@ -1,4 +1,4 @@
-//! The loop of a monitor around the machine of the core.
+//! `MonitorCore`: the loop of a monitor around a `MonitorPort` of `ipc_proto`; and `MonitorWaker`.
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -23,7 +23,7 @@ pub(super) struct MonitorCore {
     /// `None` if the caller accepts all connections.
     listener: Option<Listener>,
     waker: MonitorWaker,
-    /// The time 0 of the port.
+    /// The time 0 of the port's clock, which counts milliseconds.
     epoch: Instant,
     state: Mutex<State>,
 }
@@ -34,12 +34,13 @@ struct State {
     port: MonitorPort<Arc<Channel>, Option<Credentials>, Vec<Slot>>,
     events: VecDeque<MonitorEvent>,
     checks: ProcessChecks,
-    /// The subject of the thread that polls, for itself and for the sleeping threads.
+    /// The subject of the thread that polls; `None` if no thread polls. One thread polls for itself and for all
+    /// sleeping threads.
     poller: Option<Subject>,
     sleeping: Vec<(Subject, Arc<Condvar>)>,
 }
 
-/// The subject that a thread waits for: an event, or a runtime.
+/// The subject that a thread waits for: an event (`None`), or the runtime with this cookie.
 type Subject = Option<Guid>;
 const EVENT: Subject = None;
 
@@ -51,8 +52,8 @@ const MAX_EVENTS: usize = 1024;
 /// Ends a [wait](crate::Monitor::next_event) for the events of a [`Monitor`](crate::Monitor) from another thread.
 #[derive(Debug, Clone)]
 pub struct MonitorWaker {
-    /// Watches the listener and all connections. It is raised, for a caller's own event loop, while there are events,
-    /// or when [`Monitor::due`](crate::Monitor::due) becomes earlier.
+    /// Watches the listener and all connections. It is raised while there are events, or when
+    /// [`Monitor::due`](crate::Monitor::due) becomes earlier, so that the event loop of a caller wakes.
     hub: Arc<Hub>,
     is_requested: Arc<AtomicBool>,
 }
@@ -62,7 +63,7 @@ impl MonitorWaker {
     /// call, or else the next. It has no effect after the monitor is dropped.
     pub fn wake(&self) {
         self.is_requested.store(true, Ordering::SeqCst);
-        // The thread that polls wakes the one that waits for events.
+        // The hub wakes only the polling thread, which then wakes the thread that waits for events.
         self.hub.wake();
     }
 }
@@ -170,8 +171,8 @@ impl MonitorCore {
         self.epoch.checked_add(Duration::from_millis(time))
     }
 
-    /// Waits until `attempt` returns something. Fails with an error of kind `TimedOut` after `deadline`; without one,
-    /// if the first attempt fails.
+    /// Waits until `attempt` returns something. Fails with an error of kind `TimedOut` after `deadline`; without a
+    /// deadline, already if the first attempt returns nothing.
     fn wait_for<T>(
         &self,
         subject: Subject,
@@ -199,7 +200,7 @@ impl MonitorCore {
             }
         };
         if let (None, Some((_, sleeper))) = (state.poller, state.sleeping.first()) {
-            // This thread stops polling, so another one must poll.
+            // This thread stops polling, so another thread must poll.
             sleeper.notify_one();
         }
         result
@@ -251,7 +252,7 @@ impl MonitorCore {
 
     /// Does all work that needs no wait.
     fn poll(&self, state: &mut State) -> io::Result<()> {
-        /// The limit of the work for other threads that one caller does.
+        /// The limit of rounds. More work can always arrive for other threads, and the caller must not do all of it.
         const ROUNDS: usize = 4;
         let mut tokens = Vec::new();
         for _ in 0..ROUNDS {
@@ -288,14 +289,15 @@ impl MonitorCore {
             let socket = match listener.accept() {
                 Ok(socket) => Some(socket),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // The peer closed the connection before it was accepted.
+                // The peer closed the connection before it was accepted, or a signal interrupted the call.
                 Err(e) if is_closed(&e) || e.kind() == ErrorKind::Interrupted => continue,
                 // The system has no descriptor or no memory left.
                 Err(_) => None,
             };
             let is_scarce = socket.as_ref().is_none_or(Listener::is_nearly_exhausted_by);
             if is_scarce {
-                // The newest connection can be that of a runtime. The oldest one without a frame is not.
+                // Runtimes send their frame immediately. So the newest connection can be that of a runtime; the oldest
+                // connection without a frame is not.
                 match state.port.evict_oldest() {
                     None => {
                         state.port.pause_accept(self.now());
@@ -305,7 +307,8 @@ impl MonitorCore {
                 }
             }
             let Some(socket) = socket else { continue };
-            // Otherwise the next connection would get the low number that is free now, and the reserve would shrink.
+            // The eviction has freed a low descriptor number. Unless this connection moves there, the next one gets
+            // that number, passes the check, and the reserve shrinks.
             let socket = if is_scarce { socket.with_lowest_descriptor() } else { socket };
             self.admit(state, Arc::new(socket.into()));
         }
@@ -359,7 +362,7 @@ impl MonitorCore {
         }
     }
 
-    /// Closes the connections that `change` returns, and reports it to the waiting threads.
+    /// Closes the connections that `change` returns, and reports the change to the waiting threads.
     fn apply(&self, state: &mut State, change: Option<MonitorChange<Arc<Channel>, Option<Credentials>>>) {
         match change {
             Some(MonitorChange::Arrived { runtime_cookie, first, stale }) => {
@@ -422,7 +425,7 @@ impl fmt::Debug for MonitorCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("MonitorCore");
         debug.field("path", &self.path());
-        // A thread that holds the lock may be the one that formats.
+        // The thread that formats may already hold the lock, so waiting for the lock could deadlock.
         if let Ok(state) = self.state.try_lock() {
             debug.field("runtimes", &state.port.runtimes().count());
             debug.field("arriving", &state.port.arriving()).field("capacity", &state.port.capacity());
@@ -470,8 +473,8 @@ mod tests {
         assert!(matches!(core.event(Some(Instant::now() + HANGS)), Ok(Some(MonitorEvent::Arrived(_)))));
     }
 
-    /// Threads that wait for one runtime are not woken by others. If they were, each of the many runtimes would cost a
-    /// wake-up of every thread.
+    /// A thread that waits for one runtime is not woken for other runtimes. Otherwise each arrival of a runtime would
+    /// wake every thread.
     #[test]
     fn a_thread_wakes_only_for_its_runtime() {
         const WAITING: u8 = 16;
@@ -501,7 +504,8 @@ mod tests {
                     stream
                 })
                 .collect();
-            // One thread polls for all threads, and that can be another thread after each event.
+            // One thread polls for all threads, and makes an attempt at each arrival. Another thread may poll after
+            // each event, so the number of attempts varies.
             let all = usize::from(WAITING) * usize::from(OTHERS);
             let attempts = attempts.load(Ordering::SeqCst);
             assert!(attempts < all / 2, "{attempts} attempts, for {OTHERS} other runtimes");

@@ -23,7 +23,8 @@ impl ProcessChecks {
     /// Returns whether the process of a runtime has ended; `false` if its process ID is unknown. `now` is in
     /// milliseconds.
     pub(super) fn has_ended(&mut self, runtime: &RuntimeEntry<Option<Credentials>>, now: u64) -> bool {
-        // Systems that do not report the peer have no PID namespaces.
+        // Systems that do not report the peer have no PID namespaces, so the process id in the frame is valid in this
+        // process.
         let advertised = || u32::try_from(runtime.process_id).unwrap_or(0);
         let process_id = runtime.peer.map_or_else(advertised, |peer| peer.process_id);
         if process_id == 0 {
@@ -50,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// Each of many disconnected runtimes is checked every 20 ms.
+    /// The monitor checks each of many disconnected runtimes every 20 ms. Runtimes of one process share a check.
     #[test]
     fn a_process_is_checked_once_for_all_its_runtimes() {
         let mut checks = ProcessChecks::default();

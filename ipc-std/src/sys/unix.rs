@@ -1,4 +1,4 @@
-//! The parts of this package that call Unix.
+//! The Unix part of `sys`: sockets, polling and properties of processes.
 mod address;
 mod command_line;
 mod descriptor;

@@ -1,4 +1,4 @@
-//! The parts of this package that call Windows.
+//! The Windows part of `sys`: pipes, waiting and properties of processes.
 #![allow(unsafe_code, reason = "the system's functions take pointers")]
 mod address;
 mod error;

@@ -1,24 +1,25 @@
-//! Requests to stop a session, from any thread.
+//! `Stopper` and its `Mailbox`: requests from any thread to stop or cancel a session.
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::sys;
 
-/// Stops a [`TraceSession`](crate::TraceSession) from any thread.
+/// Stops or cancels a [`TraceSession`](crate::TraceSession) from any thread.
 ///
-/// It has two descriptors (on Windows, a handle), which stay open until the session and all of its stoppers are dropped.
+/// The stoppers of a session share two descriptors (on Windows, a handle) with it. They stay open until the session and
+/// all of its stoppers are dropped.
 #[derive(Debug, Clone)]
 pub struct Stopper(Arc<Mailbox>);
 
-/// Carries requests from other threads to the one that reads the session.
+/// Carries requests from other threads to the thread that reads the session.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     requests: Mutex<StopRequests>,
-    /// A flag that is raised while a request is not taken.
+    /// A flag that is raised while a request waits for the reader.
     flag: sys::Flag,
 }
 
-/// Everything that was requested so far.
+/// All requests so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StopRequests {
     pub(super) stop: bool,
@@ -73,7 +74,7 @@ impl Mailbox {
             return None;
         }
         requests.new = false;
-        // The flag is lowered under the lock, so that a later request raises it again.
+        // The flag is lowered while the lock is held. Otherwise this call could lower the flag of a later request.
         self.flag.lower();
         Some(*requests)
     }

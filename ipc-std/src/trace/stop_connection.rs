@@ -1,4 +1,4 @@
-//! The connection on which a session is stopped, driven without waiting.
+//! `StopConnection`: the second connection of a session, on which the session is stopped. It never waits.
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,11 +17,11 @@ use crate::transport::{Channel, ConnectError, Dialer, Stream};
 #[derive(Debug)]
 pub(super) struct StopConnection {
     tap: Option<Tap<NonBlocking>>,
-    /// The connection that a thread is opening.
+    /// The thread that is opening the connection, for a connector that can block.
     dialer: Option<Dialer>,
-    /// When the Stop was requested, for errors.
+    /// When the Stop was requested: errors state the time since then.
     requested: Instant,
-    /// The error of the answer.
+    /// The error of the answer to the Stop.
     error: Option<Error>,
 }
 
@@ -56,7 +56,7 @@ impl StopConnection {
         self.requested = requested;
     }
 
-    /// Returns the error of the answer.
+    /// Returns the error of the answer to the Stop.
     pub(super) const fn error(&self) -> Option<&Error> {
         self.error.as_ref()
     }
@@ -119,15 +119,15 @@ impl StopConnection {
             let n = match tap.read(space) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                // A broken connection delivers no answer either.
+                // A read error counts as closed (0 bytes): no answer comes.
                 read => read.unwrap_or(0),
             };
             session.stop_advance(StopEvent::Received(n));
         }
     }
 
-    /// Ends the connection if the answer is complete. If the runtime refuses, while the stream continues, that is an
-    /// error and the Stop has failed.
+    /// Ends the connection if the answer is complete. A refusal while the stream continues is returned: the Stop has
+    /// failed. Any other error of the answer is stored.
     pub(super) fn conclude(
         &mut self,
         session: &mut Session,
@@ -148,7 +148,7 @@ impl StopConnection {
         }
     }
 
-    /// Returns the error of the answer; `None` if the runtime has stopped the session.
+    /// Returns the error of the answer to the Stop; `None` if the runtime has stopped the session.
     fn response_error(&self, session: &Session, client: &Client) -> Option<Error> {
         let tap = self.tap.as_ref()?;
         let context = Context {
@@ -167,7 +167,7 @@ impl StopConnection {
         Error::Timeout { peer, phase, command: Some(StopTracing::CODE), after, sent, received }
     }
 
-    /// Opens the connection. `None` while a thread is doing that.
+    /// Opens the connection. Returns `None` while a thread is opening it.
     fn connect(&mut self, client: &Client, poller: &Poller) -> Option<Result<(), ConnectError>> {
         let connector = client.connector();
         let opened = match &self.dialer {

@@ -1,4 +1,4 @@
-//! A connection whose waits have deadlines, whatever the transport is.
+//! `Channel`: a connection over any transport, whose waits have deadlines.
 use std::io;
 use std::net::Shutdown;
 #[cfg(unix)]
@@ -52,7 +52,8 @@ impl Channel {
         }
     }
 
-    /// Makes a poller report the first byte. A transport with a thread cannot be written to before that byte.
+    /// Makes a poller report the first byte. A transport with a thread cannot be written to before that byte, because
+    /// its thread is reading.
     pub(crate) fn expect_bytes(&self) {
         if let Self::Worker(worker) = self {
             worker.expect_bytes();
@@ -67,7 +68,7 @@ impl Channel {
         }
     }
 
-    /// Closes one direction or both; fails with `Unsupported` if the transport cannot close one alone.
+    /// Closes one direction or both; fails with `Unsupported` if the transport cannot close one direction alone.
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         match self {
             Self::Socket(socket) => socket.shutdown(how),

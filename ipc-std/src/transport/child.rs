@@ -1,4 +1,4 @@
-//! The pipes of a child process as a connection.
+//! `ChildPipes`: the pipes of a child process as a connection.
 use core::time::Duration;
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::worker::Interrupt;
 
-/// The standard input and output of a child process as a connection. Dropping it ends and reaps the child.
+/// The standard input and output of a child process as a connection. Dropping the connection ends and reaps the child.
 pub(super) struct ChildPipes {
     child: SharedChild,
     program: String,
@@ -36,13 +36,14 @@ impl ChildPipes {
         })
     }
 
-    /// Returns a function that ends a wait for the child: it ends the child.
+    /// Returns a function that ends a wait for the child by killing the child.
     pub(super) fn interrupt(&self) -> Interrupt {
         let child = self.child.clone();
         Box::new(move || child.kill())
     }
 
-    /// Returns the error of a child that failed before it sent anything: its own message is on its standard error.
+    /// Returns the error of a child that failed before it sent anything. The message of the child is on its standard
+    /// error.
     fn failure(&self) -> Option<io::Error> {
         /// The time that a process needs to end after it has closed its output.
         const EXIT_TIMEOUT: Duration = Duration::from_secs(1);

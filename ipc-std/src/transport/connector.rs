@@ -1,4 +1,4 @@
-//! The trait that opens connections to a runtime.
+//! `Connector`: the trait that opens connections to a runtime; and `ConnectError`.
 use core::fmt;
 use std::io;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::error::{Error, Phase};
 
 /// Opens connections to one runtime, one for each command.
 ///
-/// Sockets, pipes and a [`Monitor`](crate::Monitor) are connectors; a function is one by
-/// [`Client::over`](crate::Client::over). Implement the trait for a transport that knows more than a function:
+/// Sockets, pipes and a [`Monitor`](crate::Monitor) are connectors; [`Client::over`](crate::Client::over) makes a
+/// connector of a function. Implement the trait for a transport that knows more than a function:
 ///
 /// ```
 /// use ipc_std::{Client, ConnectError, Connector, Stream};
@@ -38,8 +38,9 @@ use crate::error::{Error, Phase};
 pub trait Connector: fmt::Debug + Send + Sync {
     /// Opens a connection, and waits for the runtime until `deadline`.
     ///
-    /// Unless [`is_prompt`](Self::is_prompt), it is called on a thread of its own, so that a deadline or a cancel of the
-    /// caller holds even if this function overruns `deadline`. A stream that comes too late is dropped.
+    /// Unless [`is_prompt`](Self::is_prompt) returns true, this method is called on a thread of its own. Then a
+    /// deadline or a cancel of the caller holds even if this method overruns `deadline`. A stream that comes too late
+    /// is dropped.
     ///
     /// # Errors
     /// [`ConnectError::NotReady`] if the runtime may accept a connection later.
@@ -48,8 +49,8 @@ pub trait Connector: fmt::Debug + Send + Sync {
     /// Returns the name of the runtime in errors.
     fn peer(&self) -> &str;
 
-    /// Returns whether [`connect`](Self::connect) returns at the deadline at the latest, and immediately if it has
-    /// passed.
+    /// Returns whether [`connect`](Self::connect) returns at the deadline at the latest, and immediately after the
+    /// deadline has passed.
     fn is_prompt(&self) -> bool {
         false
     }
@@ -76,7 +77,7 @@ pub trait Connector: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The runtime did not accept a connection before the deadline. It may later.
+    /// The runtime did not accept a connection before the deadline. A later attempt may succeed.
     NotReady,
     /// The transport failed.
     Io(io::Error),
@@ -98,8 +99,8 @@ impl From<Error> for ConnectError {
 }
 
 impl ConnectError {
-    /// Returns whether a later attempt may succeed: the runtime serves other connections; or it is about to end, so the
-    /// trace ends too, and has removed its socket already.
+    /// Returns whether to try again. A runtime that serves other connections accepts a later one. A process that is
+    /// ending has removed its socket already; the attempts then end with its trace.
     pub(crate) fn is_transient(&self) -> bool {
         use Error::{Left, NoListener, NoSuchPath};
         match self {

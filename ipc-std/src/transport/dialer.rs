@@ -1,4 +1,4 @@
-//! Connecting on a thread, for connectors that cannot be interrupted.
+//! `Dialer`: connecting on a thread, for connectors that cannot be interrupted.
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -10,7 +10,7 @@ use crate::sys::Flag;
 
 /// A connection that a thread opens, because the connector can take longer than its deadline.
 ///
-/// If it is dropped, the thread ends as soon as the connector returns, and drops the connection.
+/// After the dialer is dropped, the thread still waits until the connector returns, and then drops the connection.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     shared: Arc<PendingStream>,

@@ -1,4 +1,5 @@
-//! Connecting to a socket, again while its runtime is busy.
+//! `SocketConnector`: connecting to a socket, again while its runtime is busy; and `Target`: the process that must
+//! listen.
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::sys::{self, Credentials, Pinned, Socket};
 pub(crate) struct SocketConnector {
     peer: String,
     path: PathBuf,
-    /// The same socket below an open directory, if its path may change its meaning.
+    /// The same socket, named through an open directory; for a path that may lead to another file later.
     pinned: Option<Pinned>,
     /// The process that must listen.
     target: Option<Target>,
@@ -58,7 +59,7 @@ impl SocketConnector {
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NoSuchPath { path },
             io::ErrorKind::ConnectionRefused if sys::is_refused(&path, &source) => Error::NoListener { path },
-            // The system refuses to connect to a file that is not a socket.
+            // The system also refuses a connection to a file that is not a socket.
             io::ErrorKind::ConnectionRefused => Error::NoSuchPath { path },
             io::ErrorKind::PermissionDenied => {
                 let denied = Denied::new(&path, &source);
@@ -81,7 +82,7 @@ impl Connector for SocketConnector {
             _ => ConnectError::Failed(self.error(e)),
         })?;
         if let Some((target, peer)) = self.target.and_then(|target| Some((target, socket.credentials()?))) {
-            // Nothing is sent to another process than the target.
+            // Nothing is sent to a process that is not the target.
             if !target.may_be(&peer) {
                 let (process_id, path) = (target.process_id, self.path.clone());
                 return Err(ConnectError::Failed(Error::Impostor { process_id, path, peer }));
@@ -108,7 +109,7 @@ impl Connector for SocketConnector {
     fn process_id(&self) -> Option<u32> {
         let Some(target) = self.target else { return sys::owner(&self.path) };
         match self.is_reported.get() {
-            // The runtime is in another PID namespace. The process that has its id here is another one.
+            // The runtime is in another PID namespace. The process with its id in this namespace is another process.
             Some(false) if cfg!(any(target_os = "linux", target_os = "android")) => None,
             _ => Some(target.process_id),
         }
@@ -129,8 +130,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Returns whether `peer`, the process that listens, may be the target. Before a process has started, any other can
-    /// listen at its name.
+    /// Returns whether `peer`, the process that listens, may be the target. Any process can listen at the socket name
+    /// of a process that has not started yet.
     #[cfg(unix)]
     fn may_be(&self, peer: &Credentials) -> bool {
         let is_user = [Some(0), Some(sys::own_user()), self.user_id].contains(&Some(peer.user_id));
@@ -151,7 +152,7 @@ impl Target {
 mod tests {
     use super::*;
 
-    /// The user of a process may change after it began to listen.
+    /// The user of a process may change after the process began to listen.
     #[test]
     fn listener_has_process_id_and_user() {
         let peer = |process_id, user_id| Credentials { process_id, user_id, group_id: 0 };

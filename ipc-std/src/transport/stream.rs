@@ -1,4 +1,4 @@
-//! A stream over any transport, with a deadline for every wait.
+//! `Stream`: a connection over any transport, with a deadline for every wait.
 use core::time::Duration;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -29,10 +29,10 @@ use crate::timeouts::Deadline;
 /// | TCP | [`tcp`](Self::tcp) | polling; a thread on Windows | ends the wait; the socket is shut down |
 /// | the two pipes of a child process: `ssh HOST …`, `kubectl exec -i …` | [`child`](Self::child) | a thread | ends the wait; the child is killed and reaped |
 /// | any other `Read + Write` | [`blocking`](Self::blocking) | a thread | ends the wait; the thread ends with its operation |
-/// | the same, with a way to interrupt it | [`interruptible`](Self::interruptible) | a thread | ends the wait; the operation is interrupted |
+/// | any other `Read + Write` that can be interrupted | [`interruptible`](Self::interruptible) | a thread | ends the wait; the operation is interrupted |
 ///
 /// A thread does one operation at a time: it reads when bytes are wanted, and cannot write while it waits for them. The
-/// protocol never needs both.
+/// protocol never needs to read and write at the same time.
 ///
 /// A clone is the same connection with a deadline of its own. The connection is closed when the last clone is dropped, or
 /// earlier by [`shutdown`](Self::shutdown).
@@ -64,7 +64,7 @@ impl Stream {
     /// Takes a connected stream socket of any kind, and makes it non-blocking.
     ///
     /// # Errors
-    /// If the operating system refuses that.
+    /// If the operating system refuses to make it non-blocking.
     #[cfg(unix)]
     pub fn new(socket: impl Into<OwnedFd>) -> io::Result<Self> {
         Ok(Self::over(Socket::new(socket.into().into())?))
@@ -82,7 +82,7 @@ impl Stream {
     /// Takes a TCP connection. Small messages are sent immediately (`TCP_NODELAY`).
     ///
     /// # Errors
-    /// If the operating system refuses to configure it.
+    /// If the operating system refuses to configure the connection.
     pub fn tcp(tcp: TcpStream) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
         #[cfg(unix)]
@@ -97,7 +97,8 @@ impl Stream {
     }
 
     /// Starts a program whose standard input and output are the connection: `ssh HOST socat - UNIX-CONNECT:PATH`,
-    /// `kubectl exec -i POD -- …`. Its standard error is what the command says, by default that of this process.
+    /// `kubectl exec -i POD -- …`. `command` sets the standard error of the program; by default it is that of this
+    /// process.
     ///
     /// Dropping the stream kills the program and waits for its end. A program that ends with a failure before it has
     /// sent anything is an error that names its exit status.
@@ -123,8 +124,8 @@ impl Stream {
     /// Takes any transport that blocks. A thread waits for it.
     ///
     /// An operation that waits is not interrupted: after a deadline, a cancel or a drop, the thread lives until the
-    /// operation returns. A transport whose reads have a timeout of their own declares that by failing with `WouldBlock`
-    /// or `TimedOut`: the thread then checks whether it is still needed, writes what is to be written, and reads again.
+    /// operation returns. A read can have a timeout of its own, at which it fails with `WouldBlock` or `TimedOut`. The
+    /// thread then checks whether it is still needed, writes what is to be written, and reads again.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -132,8 +133,9 @@ impl Stream {
         Self::on_thread(stream, None)
     }
 
-    /// Takes any transport that blocks, and a function that ends a waiting operation from another thread: it shuts down
-    /// a socket, closes a channel, kills a process. The function is called once, when the stream is dropped.
+    /// Takes any transport that blocks, and a function that ends a waiting operation from another thread: for example,
+    /// it shuts down a socket, closes a channel or kills a process. The function is called once, when the stream is
+    /// shut down or dropped.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -180,7 +182,7 @@ impl Stream {
     /// Returns whether the peer has closed the connection, as far as that can be known without reading: on Windows only
     /// after its last bytes are read, and for a transport with a thread after a read.
     ///
-    /// A server that has nothing to write notices so that its client has ended.
+    /// In this way a server notices the end of its client while it has nothing to write.
     #[must_use]
     pub fn has_hung_up(&self) -> bool {
         self.channel.has_hung_up()
@@ -189,7 +191,7 @@ impl Stream {
     /// Closes one direction of the connection or both, for all clones. A thread that reads or writes then returns
     /// immediately, and the peer sees the end.
     ///
-    /// The pipes of Windows close both directions for this process only. Their peer sees the end when the last clone is
+    /// The pipes of Windows close both directions for this process only. The peer sees the end when the last clone is
     /// dropped.
     ///
     /// # Errors
@@ -231,7 +233,8 @@ impl Write for Stream {
         Ok(())
     }
 }
-/// Readable when bytes have arrived. A transport with a thread shows that only after a read that found none.
+/// Readable when bytes have arrived. A transport with a thread is readable only after a read that found no bytes,
+/// because this read makes the thread wait for bytes.
 #[cfg(unix)]
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {

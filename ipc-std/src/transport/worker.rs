@@ -1,4 +1,4 @@
-//! The thread of a transport that can only block.
+//! `Worker`: the thread of a transport that can only block.
 use core::fmt;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
@@ -61,7 +61,7 @@ enum Job {
     End,
 }
 
-/// Bytes that are read at a time.
+/// The number of bytes that the thread reads at a time.
 const BUFFER: usize = 64 << 10;
 
 /// The pause before the next attempt if the transport itself does not wait.
@@ -90,7 +90,8 @@ impl Worker {
         &self.shared.flag
     }
 
-    /// Reads bytes that have arrived. If there are none, fails with `WouldBlock` and requests that the thread read.
+    /// Reads bytes that have arrived. If there are none, fails with `WouldBlock` and requests that the thread read
+    /// some.
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.shared.read(&mut self.shared.state(), buf)
     }
@@ -100,7 +101,7 @@ impl Worker {
         self.wait(deadline, |state| self.shared.read(state, buf))
     }
 
-    /// Requests that the thread write bytes. Fails with `WouldBlock` while it still writes earlier ones.
+    /// Requests that the thread write bytes. Fails with `WouldBlock` while the thread still writes earlier bytes.
     pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
         self.shared.write(&mut self.shared.state(), buf)
     }
@@ -114,7 +115,7 @@ impl Worker {
         })
     }
 
-    /// Requests that the thread read before a caller wants bytes, so that the flag shows them.
+    /// Requests that the thread read before a caller wants bytes, so that the flag is raised when bytes arrive.
     pub(crate) fn expect_bytes(&self) {
         self.shared.want(&mut self.shared.state());
     }
@@ -172,7 +173,7 @@ impl fmt::Debug for Worker {
 }
 
 impl State {
-    /// Returns the error of the transport, if it has failed or was closed here.
+    /// Returns the error of the transport, if the transport has failed or this process has closed it.
     fn error(&self) -> Option<io::Error> {
         match &self.end {
             _ if self.is_closed => Some(ErrorKind::ConnectionAborted.into()),
@@ -239,7 +240,7 @@ impl SharedState {
                     self.finish(|state| {
                         state.is_writing = false;
                         match written {
-                            // What the peer sent before it closed can still be read.
+                            // A closed connection is not a failure: bytes that the peer sent before can still be read.
                             Err(e) if !is_closed(&e) => Some(End::failed(e)),
                             Ok(()) | Err(_) => None,
                         }
@@ -311,7 +312,7 @@ impl SharedState {
         self.progress.notify_all();
     }
 
-    /// Waits for other work, as long as a transport that does not wait itself is not asked again.
+    /// Waits for other work. Without this pause, a transport whose reads return at once would be read in a busy loop.
     fn pause(&self) {
         let state = self.state();
         if !state.is_closed && state.outgoing.is_empty() {

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);
     let connect = || Stream::connect(&path, Instant::now() + Duration::from_secs(10));
     let (mut tried, mut differences) = (0, Vec::new());
-    // Some cases end a real runtime. Your own server should survive them: try those, too.
+    // Some cases end a real runtime. Your own server should survive these cases: try them, too.
     for case in conformance::cases().iter().filter(|case| case.state == State::Running && !case.is_deadly()) {
         tried += 1;
         differences.extend(conformance::run(case, connect).err());

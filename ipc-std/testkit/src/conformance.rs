@@ -1,10 +1,12 @@
 //! Requests and the answers that a server of the protocol must give: a test for servers of any origin.
 //!
 //! The cases are data: `conformance/cases.jsonl` in the repository's folder `testdata/`, whose README describes them.
-//! This module has them as types. `run` tries one on a server; a [`CaseExchange`] does it over a transport of yours.
+//! This module has the cases as types. `run` tries a case on a server; a [`CaseExchange`] tries a case over another
+//! transport.
 //!
-//! Some cases end real runtimes: [`Case::is_deadly`]. Some have [effects](Case::effects) if the answer is OK. Their
-//! order matters: one sets a variable that the next one removes, and those that resume the runtime come last.
+//! Some cases end real runtimes: [`Case::is_deadly`]. Some have [effects](Case::effects) if the answer is OK. The order
+//! of the cases matters: one case sets a variable that the next case removes, and the cases that resume the runtime
+//! come last.
 //!
 #![cfg_attr(feature = "io", doc = "```")]
 #![cfg_attr(not(feature = "io"), doc = "```ignore")]

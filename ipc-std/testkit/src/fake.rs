@@ -1,4 +1,4 @@
-//! A runtime in this process, for tests and demonstrations on machines without .NET.
+//! `FakeRuntime`: a runtime in this process, for tests and demonstrations on machines without .NET.
 mod answers;
 mod fake_core;
 mod fault;
@@ -33,28 +33,28 @@ pub use response::Response;
 
 use fake_core::FakeCore;
 
-/// A fake runtime, which answers as a real one does.
+/// A fake runtime, which answers as a real runtime does.
 ///
 /// It is a [`Server`]: it listens under the name of a runtime's socket, and connects to the monitors that its
 /// [`Profile`] names, again after each answered command, until it is dropped. Microsoft's client accepts it as a
-/// runtime of the version and kind of its profile. The differences are:
+/// runtime of the version and kind of its profile. It differs from a real runtime in these points:
 ///
 /// | real runtime | fake runtime |
 /// |---|---|
-/// | serves one connection at a time, and waits for a silent client indefinitely | serves all connections at the same time, and closes that of a silent client after [`client_timeout`](Profile::client_timeout) |
+/// | serves one connection at a time, and waits for a silent client indefinitely | serves all connections at the same time, and closes the connection of a silent client after [`client_timeout`](Profile::client_timeout) |
 /// | has one back-off for all its monitors | has one back-off for each monitor |
 /// | runs a moment after its last `ResumeRuntime`, and attaches no profiler until then | runs immediately |
 /// | writes dumps | refuses, with a message if the command has one |
 /// | loads a profiler | does not find the profiler to attach (0x8007007E); accepts the startup profiler and [logs](Self::requests) the request |
 /// | runs startup hooks; a hook that does not exist ends .NET 9 and 10, and .NET 8 answers [`HResult::INVALID_ARG`](ipc_proto::HResult::INVALID_ARG) | logs the request |
 /// | writes perf maps | logs the request |
-/// | refuses a descriptor that is not that of `user_events_data` | writes the records of tracepoints to any file: [`Response::UserEvents`] |
+/// | refuses the descriptor of another file than `user_events_data` | writes the records of tracepoints to any file: [`Response::UserEvents`] |
 /// | traces its program | replays a recording of another program: [`Response::Replay`] |
 /// | writes NetPerf (V3) for format 0 | writes NetTrace (V4); readers distinguish the two by their first bytes |
 /// | reads past the end of a payload that is too short, and often ends | answers [`HResult::BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) |
 /// | ends when a variable is removed (NativeAOT) | removes the variable |
 /// | ends after EnablePerfMap while it is suspended (.NET 8 and 9) | logs the request |
-/// | takes every profiler command for AttachProfiler (.NET Core 3) | answers that the others are unknown |
+/// | takes every profiler command for AttachProfiler (.NET Core 3) | answers that the other profiler commands are unknown |
 /// | accepts an empty variable name, and duplicate event ids (some versions) | refuses by [`Request::check`] |
 ///
 /// ```
@@ -132,8 +132,9 @@ impl FakeRuntime {
         Self::start_in(Path::new(&directory), profile)
     }
 
-    /// Starts a runtime that listens in this directory. Clients that search there for this process find it: those whose
-    /// `TMPDIR` is the directory; and on Linux all clients, if it was the `TMPDIR` of this process at its start.
+    /// Starts a runtime that listens in this directory. Clients find it if they search the directory for this process:
+    /// clients whose `TMPDIR` is the directory. On Linux all clients find it, if the directory was the `TMPDIR` of this
+    /// process at its start.
     ///
     /// # Errors
     /// If listening fails; of kind `AddrInUse` if this process has a runtime in the directory already. Else as
@@ -218,7 +219,8 @@ impl FakeRuntime {
         self.core.state().suspension.is_suspended()
     }
 
-    /// Returns the received requests in order, valid and invalid ones: the newest, of 16 MiB together.
+    /// Returns the received requests in order, valid and invalid ones. Only the newest are stored, up to 16 MiB
+    /// together.
     #[must_use]
     pub fn requests(&self) -> Vec<LoggedRequest> {
         self.core.state().log.to_vec()
@@ -322,7 +324,7 @@ fn accept(core: &FakeCore, mut server: Server) {
                 Err(e) => Err(e),
             };
             if served.is_err() {
-                // Threads or memory are exhausted. Without a pause this would fail again immediately.
+                // Threads or memory are exhausted. Without a pause, the next attempt would fail immediately.
                 core.pause(Duration::from_millis(10));
             }
         }

@@ -1,4 +1,4 @@
-//! The identity of a fake runtime: version, kind, texts.
+//! `Profile`: the identity of a fake runtime (version, kind, texts); and `FakePort`: a monitor that it connects to.
 use core::hash::{BuildHasher, Hasher};
 use core::time::Duration;
 use std::hash::RandomState;
@@ -21,8 +21,8 @@ pub struct Profile {
     pub version: u8,
     /// The kind of runtime.
     pub flavour: Flavour,
-    /// Whether the runtime is suspended at startup until a `ResumeRuntime` arrives where it listens. Until then traces
-    /// have no bytes.
+    /// Whether the runtime is suspended at startup until a `ResumeRuntime` arrives at its own socket. While the runtime
+    /// is suspended, traces have no bytes.
     pub suspended: bool,
     /// The monitors that the runtime connects to. Default: none.
     pub ports: Vec<FakePort>,
@@ -45,7 +45,7 @@ pub struct Profile {
     /// The environment: `NAME=value` each.
     pub environment: Vec<String>,
     /// How long a client can take to send its request, and then each time until it reads more of the response or the
-    /// stream. After that its connection is closed. Default: 60 seconds.
+    /// stream. After this time its connection is closed. Default: 60 seconds.
     pub client_timeout: Duration,
 }
 
@@ -98,7 +98,7 @@ impl Profile {
     }
 }
 
-/// A monitor that a `FakeRuntime` connects to, as soon as it listens.
+/// A monitor that a `FakeRuntime` connects to, as soon as the monitor listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FakePort {
     /// The path of the monitor's socket.

@@ -1,4 +1,4 @@
-//! Replays a recording as a runtime streams its events, without I/O and without a clock.
+//! `Replay`: sends the events of a recording as a runtime streams them, without I/O and without a clock.
 mod recording;
 mod rounds;
 
@@ -76,7 +76,7 @@ fn includes(config: &TraceConfig<'_>, kind: &Metadata<'_>) -> bool {
 #[derive(Debug, Default)]
 struct ThreadCounts {
     sequence: u32,
-    /// The number of events lost since then.
+    /// The number of events lost since the event with this sequence number.
     lost: u32,
 }
 
@@ -84,12 +84,13 @@ impl<'r, 'b> Replay<'r, 'b> {
     /// Returns a buffer that fits every event of a recording of this length.
     #[must_use]
     pub fn buffer(recording: usize) -> Vec<u8> {
-        // Text in V4 is twice as long as in V6, and a thread at a sequence point six times. The buffer has two halves.
+        // In V4, text takes twice the bytes of V6, and a thread at a sequence point six times. With two halves: 12
+        // times.
         vec![0; recording.saturating_mul(12).saturating_add(TraceWriter::BUFFER)]
     }
 
-    /// Starts the stream of a session with this configuration; without one it has no events. `sync_time` is the date at
-    /// the time `now`.
+    /// Starts the stream of a session with this configuration; without a configuration the stream has no events.
+    /// `sync_time` is the date at the time `now`.
     ///
     /// # Errors
     /// If the buffer is too small.
@@ -266,7 +267,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         Ok(())
     }
 
-    /// Writes the event `ProcessInfo`, which ends every session.
+    /// Writes the event `ProcessInfo`, which every session has at its end.
     fn write_process_info(&mut self, timestamp: u64) -> Result<(), WriteError> {
         const FIELDS: [(&str, Scalar); 3] = [
             ("CommandLine", Scalar::Utf16String),
@@ -278,13 +279,13 @@ impl<'r, 'b> Replay<'r, 'b> {
         metadata.version = 1;
         metadata.fields = Fields::build(&FIELDS, &mut space)?;
         let Profile { command_line, os, arch, process_id, .. } = self.profile;
-        // The text would end at a NUL in the event of a real process, too.
+        // Each text is cut at its first NUL, as in the event of a real process.
         let texts = [command_line, os, arch].map(|text| text.split('\0').next().unwrap_or_default());
         // A byte of UTF-8 becomes at most two bytes of UTF-16, and each text has a NUL.
         let mut space =
             vec![0; texts.iter().map(|text| text.len().saturating_add(1).saturating_mul(2)).sum()];
         let payload = texts.into_iter().fold(PayloadWriter::new(&mut space), PayloadWriter::utf16_string);
-        // The id of the main thread is that of the process.
+        // The id of the main thread is the id of the process.
         let thread = u64::from(*process_id);
         let event = Event {
             metadata_id: self.kind(usize::MAX, &metadata)?,
@@ -316,7 +317,7 @@ impl<'r, 'b> Replay<'r, 'b> {
     }
 }
 
-/// Returns the id after the last one; the first id is 1.
+/// Returns the id that follows `count` ids; the first id is 1.
 fn next(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1)
 }

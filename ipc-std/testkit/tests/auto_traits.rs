@@ -1,5 +1,5 @@
-//! The public types can be sent to another thread and shared with it: tests start the fake runtime in one thread and use
-//! it in others. The compiler derives that from private fields, so that a new field could take it away.
+//! The public types can be sent to another thread and shared with it: tests start the fake runtime in one thread and
+//! use it in others. The compiler derives `Send` and `Sync` from private fields, so a new field could remove them.
 #![cfg(feature = "io")]
 
 use core::error::Error;

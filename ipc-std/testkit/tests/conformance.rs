@@ -71,7 +71,7 @@ fn a_fake_native_aot_gives_the_expected_answers() {
     every_case(&Profile::net9_aot());
 }
 
-/// `cases` skips lines that it cannot parse.
+/// `cases` skips lines that it cannot parse, so a malformed line would be missing without an error.
 #[test]
 fn every_line_is_a_case() {
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance/cases.jsonl");
@@ -103,7 +103,7 @@ fn a_case_that_ended_a_runtime_is_deadly() {
         }
         assert!(case.observed.contains_key("net8-aot"), "{}: not sent to NativeAOT 8", case.name);
     }
-    // NativeAOT 9 refuses a name that is empty or null.
+    // A name that is empty or null ended NativeAOT 8; NativeAOT 9 refuses such a name.
     for name in ["setenv/emptyname", "suspended/SetEnvironmentVariable/null-name"] {
         let case = cases().into_iter().find(|case| case.name == name).unwrap();
         assert!(case.is_deadly() && case.is_deadly_for("net8-aot") && !case.is_deadly_for("net9-aot"));
@@ -121,8 +121,8 @@ fn testdata_has_the_same_cases() {
     );
 }
 
-/// The decoder and the checks of `ipc-proto` agree with the cases. They do not use the data, so the test is an
-/// independent check.
+/// The decoder and the checks of `ipc-proto` agree with the cases. `ipc-proto` does not use the data of the cases, so
+/// the test is an independent check.
 #[test]
 fn the_expected_answers_agree_with_the_core() {
     for case in cases() {
@@ -138,7 +138,7 @@ fn the_expected_answers_agree_with_the_core() {
             Some(ExpectedAnswer::HResult(hresult)) => Some(*hresult),
             _ => None,
         };
-        // The answers to these depend on more than the request, so the core does not predict them.
+        // These refusals depend on more than the request, so the core does not predict them.
         let of_the_state = [
             HResult::NOT_YET_AVAILABLE,
             HResult::MOD_NOT_FOUND,
@@ -200,7 +200,7 @@ fn a_difference_is_one_line() {
     );
 }
 
-/// The bytes after the code need not be a valid message.
+/// Only the code of a refusal is compared: the bytes after the code need not be a valid text.
 #[test]
 fn a_refusal_is_compared_by_its_code() {
     let case = cases().into_iter().find(|case| case.name == "ct1/mb0").unwrap();

@@ -31,7 +31,7 @@ fn the_newest_requests_of_16_mib_are_stored() {
         request[20..24].copy_from_slice(&number.to_le_bytes());
         std::thread::scope(|scope| {
             scope.spawn(|| runtime.serve(theirs));
-            // The connection is closed after the request.
+            // `client` is dropped after the request, which closes the connection.
             let mut client = ours;
             client.write_all(&request)
         })

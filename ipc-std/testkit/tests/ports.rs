@@ -124,7 +124,7 @@ fn connection_carries_one_command() {
     let monitor = monitor(&place, "monitor");
     let runtime = connecting(vec![monitor.port(true)]);
     let (_, mut stream) = monitor.accept();
-    // The runtime has one connection at a time.
+    // The runtime has one connection to a monitor at a time.
     assert!(!monitor.is_called());
     let request = ipc_proto::encode_to_vec(GetProcessInfo3::CODE, &GetProcessInfo3 {}).unwrap();
     stream.write_all(&request.repeat(2)).unwrap();
@@ -187,7 +187,7 @@ fn runtime_connects_again_after_a_hang_up() {
     for _ in 0..3 {
         drop(monitor.accept());
     }
-    // The runtime also ends in the middle of a command.
+    // The monitor also hangs up in the middle of a command.
     monitor.accept().1.write_all(b"DOTNET_IPC_V1\0\x18").unwrap();
     monitor.call(&ResumeRuntime {}).unwrap();
     assert!(!runtime.is_suspended());
@@ -352,7 +352,7 @@ fn too_long_path_is_an_error() {
 
 #[test]
 fn many_runtimes_connect_to_one_monitor() {
-    /// The number of connections. A process can have 1,024 descriptors, so that all pairs fit.
+    /// The number of connections. A process can have 1,024 descriptors, so the two descriptors of each connection fit.
     const MANY: usize = 100;
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
@@ -386,19 +386,19 @@ fn outcome(answer: &[u8]) -> (Code, Option<HResult>) {
     (value.code, (value.code == Code::ERROR).then(|| decode(value.payload).unwrap()))
 }
 
-/// Sends the requests that a monitor sent to a real, suspended runtime to a fake one, in the same order.
+/// Sends recorded requests to a fake runtime, in the same order. A monitor sent them to a real, suspended runtime.
 fn replay(file: &str, profile: Profile, differs: &[&str]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/conversations").join(file);
     let place = Place::new();
     let monitor = monitor(&place, "monitor");
     let runtime = FakeRuntime::start(Profile { ports: vec![monitor.port(true)], ..profile }).unwrap();
-    // `next` is the last connection, `kept` has those that stay open.
+    // `next` is the last connection. `kept` has the connections that stay open.
     let (mut next, mut kept) = (None, Vec::new());
     for line in fs::read_to_string(path).unwrap().lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let what = line["what"].as_str().unwrap();
         if what == "advertise" {
-            // A connection without a request was closed.
+            // The recorded monitor closed a connection on which it sent no request.
             drop(next.take());
             let (frame, stream) = monitor.accept();
             assert_eq!(frame.len(), unhex(&line["bytes"]).len());
@@ -428,7 +428,7 @@ fn replay(file: &str, profile: Profile, differs: &[&str]) {
 fn responses_are_those_of_real_runtimes() {
     replay("reverse-connect-net10.jsonl", Profile::net10(), &[]);
     replay("reverse-connect-net10-linux.jsonl", Profile::net10(), &[]);
-    // This runtime read past the end of a payload, and accepted what it found there.
+    // The recorded .NET 8 read past the end of a payload, and accepted the bytes there. The fake runtime refuses them.
     replay("reverse-connect-net8-linux.jsonl", Profile::net8(), &["startup-prof-trunc"]);
     replay("reverse-connect-net9-aot-linux.jsonl", Profile::net9_aot(), &[]);
 }

@@ -53,7 +53,7 @@ struct Received {
     provider: String,
 }
 
-/// Starts a session, and receives this number of records.
+/// Starts a session, and receives `count` records.
 fn receive(providers: &[UserEventsProvider<'_>], count: usize) -> Vec<Received> {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     let (records, data) = UnixDatagram::pair().unwrap();
@@ -94,7 +94,7 @@ fn metadata_is_written_once_in_a_session() {
     assert!(with_metadata.values().all(|count| *count == 1), "{with_metadata:?}");
 }
 
-/// The default tracepoint is registered first, then those of the sets, of one provider after the other.
+/// Tracepoints are registered provider by provider: the default tracepoint first, then the tracepoints of the sets.
 #[test]
 fn events_are_written_to_their_tracepoints() {
     let even: Vec<u32> = (0..1000).step_by(2).collect();

@@ -16,13 +16,13 @@ pub enum CounterEvent<'a> {
     Begin(Instrument<'a>),
     /// The session reports this instrument no longer: its meter was disposed, or the session ended.
     End(Instrument<'a>),
-    /// The process has this instrument. Sent if the session lists instruments.
+    /// The process has this instrument. Only a session that lists instruments gets this event.
     Published(Instrument<'a>),
     /// All instruments that exist have begun or were published.
     EnumerationComplete,
-    /// An interval of the meters: samples come between its start and its stop.
+    /// The start or the stop of an interval of the meters. The samples of the interval come between the two events.
     Interval {
-        /// Whether the samples follow; otherwise they came before.
+        /// Whether the event is the start, after which the samples come. Otherwise it is the stop, after the samples.
         is_start: bool,
         /// The time at which the interval began.
         from: FileTime,
@@ -127,7 +127,7 @@ pub enum Problem<'a> {
     TooManyHistograms,
     /// The callback of an observable instrument failed.
     Callback(Str<'a>),
-    /// Another session, which is not shared, reads the meters of the process: its id.
+    /// Another session, which is not shared, reads the meters of the process. The text is the id of that session.
     OtherSession(Str<'a>),
     /// The shared session has another configuration, which the fields state.
     OtherConfiguration {
@@ -188,7 +188,7 @@ impl fmt::Display for Problem<'_> {
     }
 }
 
-/// A text in one line of limited length.
+/// Displays a text in one line, of at most 512 characters.
 struct OneLine<'a>(Str<'a>);
 
 impl fmt::Display for OneLine<'_> {

@@ -1,4 +1,4 @@
-//! The providers of a session that measures counters and instruments.
+//! `CounterPlan` decides which providers a session of counters enables, from the wishes in a `CounterConfig`.
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use ipc_proto::types::{EventLevel, Provider};
 use super::selection::is_separator;
 use super::{CounterReader, Selection, System};
 
-/// What to ask a runtime for.
+/// The counters and instruments that a client requests from a runtime, with their interval and limits.
 ///
 /// ```
 /// use nettrace_analysis::counters::CounterConfig;
@@ -22,7 +22,7 @@ use super::{CounterReader, Selection, System};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterConfig {
-    /// The counters and instruments; at least one.
+    /// The counters and instruments to read; at least one.
     pub selections: Vec<Selection>,
     /// The time between two samples. Meters allow no less than 100 ms.
     pub interval: Duration,
@@ -34,11 +34,11 @@ pub struct CounterConfig {
     pub exponential_histograms: Option<ExponentialConfig>,
     /// A number that no other client of the runtime has.
     pub client_id: Guid,
-    /// Asks which instruments exist instead of their samples.
+    /// Requests a list of the instruments that exist, instead of samples.
     pub lists_instruments: bool,
 }
 
-/// The limits of dotnet-counters: clients of the shared session must have the same ones.
+/// The limits are those of dotnet-counters, because all clients of the shared session must have the same limits.
 impl Default for CounterConfig {
     fn default() -> Self {
         Self {
@@ -56,9 +56,9 @@ impl Default for CounterConfig {
 /// The histograms with buckets that a runtime reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExponentialConfig {
-    /// The scale at the start, between -11 and 20. It shrinks if there would be too many buckets.
+    /// The scale at the start, between -11 and 20. The runtime decreases the scale if there would be too many buckets.
     pub scale: i32,
-    /// The number of buckets at most; at least 2.
+    /// The most buckets of a histogram: 2 or more.
     pub max_buckets: u32,
     /// Whether each sample has only the measurements of its interval, instead of all since the start.
     pub reports_deltas: bool,
@@ -102,7 +102,7 @@ pub struct CounterPlan {
 pub struct PlannedProvider {
     /// The name of the provider.
     pub name: String,
-    /// Groups of events.
+    /// The keywords, which select groups of events.
     pub keywords: u64,
     /// The arguments.
     pub arguments: String,
@@ -136,7 +136,8 @@ impl CounterPlan {
     /// The shortest interval of meters.
     const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
-    /// Decides what to ask a runtime for by the major version of .NET; by the oldest one if it is unknown.
+    /// Decides what to request from a runtime by its major version of .NET; as from the oldest version if it is
+    /// unknown.
     ///
     /// # Errors
     /// Fails if the configuration selects nothing, if a name has characters that arguments cannot have, or if the
@@ -164,7 +165,7 @@ impl CounterPlan {
                 if !config.lists_instruments && !selection.provider.ends_with('*') && is_new() {
                     providers.push(PlannedProvider {
                         name: selection.provider.clone(),
-                        // Event counters have no keywords, so that no other events come with them.
+                        // Event counters have no keywords, so 0 enables them without other events of the provider.
                         keywords: 0,
                         arguments: format!("EventCounterIntervalSec={}", interval.as_secs_f64()),
                         reason,
@@ -183,7 +184,8 @@ impl CounterPlan {
         }
         let client_id = config.client_id.to_string();
         let is_shared = version.is_some_and(|version| version >= Self::SHARED_SESSION);
-        // Shared sessions have the same kind of histograms, so that other kinds need a session of their own.
+        // All clients of the shared session get the same kind of histograms, so that exponential ones need a session of
+        // their own.
         let is_shared = is_shared && config.exponential_histograms.is_none();
         let session_id = if is_shared { SHARED.to_owned() } else { client_id.clone() };
         if !metrics.is_empty() {
@@ -201,7 +203,7 @@ impl CounterPlan {
         Ok(Self { providers, session_id, client_id, selections: selections.clone() })
     }
 
-    /// Returns the reader of the session's events, which ignores those of others.
+    /// Returns the reader of the session's events, which ignores the events of other sessions.
     #[must_use]
     pub fn reader(&self) -> CounterReader {
         CounterReader::new()
@@ -211,7 +213,7 @@ impl CounterPlan {
     }
 }
 
-/// Returns why to ask for event counters, if so, and whether to ask for meters.
+/// Returns the reason to request event counters (`None` to request none), and whether to request meters.
 fn systems(selection: &Selection, version: Option<u8>) -> (Option<&'static str>, bool) {
     match selection.system {
         Some(System::EventCounter) => return (Some("only event counters were requested"), false),
@@ -224,7 +226,8 @@ fn systems(selection: &Selection, version: Option<u8>) -> (Option<&'static str>,
     let has_meter = version.is_some_and(|version| version >= CounterPlan::RUNTIME_METER);
     match &selection.name {
         _ if !has_meter => (Some("before .NET 9, System.Runtime reports event counters only"), false),
-        // The meter System.Runtime names its instruments by semantic conventions, as dotnet.gc.collections.
+        // The meter System.Runtime names its instruments by semantic conventions, with dots, as in
+        // dotnet.gc.collections.
         Some(name) if name.contains('.') => (None, true),
         Some(_) => (Some("the name is that of an event counter"), false),
         None => (None, true),
@@ -260,7 +263,8 @@ fn arguments(config: &CounterConfig, metrics: &[String], session_id: &str, clien
 pub enum PlanError {
     /// The configuration has no selection.
     NothingSelected,
-    /// A name is empty, or has a character that ends a name in arguments: `,`, `;`, `=`, `"`, `\` or a control character.
+    /// A name is empty, or has a character that ends a name in arguments: `,`, `;`, `=`, `"`, `\` or a control
+    /// character.
     BadName,
     /// The interval is below 100 ms.
     IntervalTooShort,

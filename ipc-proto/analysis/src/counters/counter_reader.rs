@@ -35,10 +35,10 @@ use super::{
 /// ```
 ///
 /// The reader of a session that [`CounterPlan`](super::CounterPlan) has planned comes from its
-/// [`reader`](super::CounterPlan::reader), which ignores what the session did not ask for. The runtime sends a session
-/// also the instruments of others: those of other ids, and those that other clients of the shared session selected.
-/// Event counters have no ids: the runtime has one timer for each provider, with the shortest interval that a session
-/// requested. All sessions get its samples, and [`Sample::interval`] states its interval.
+/// [`reader`](super::CounterPlan::reader), which ignores what the session did not request. The runtime also sends to a
+/// session the instruments of other sessions, which have other ids, and those that other clients of the shared session
+/// selected. Event counters have no ids: the runtime has one timer for each provider, with the shortest interval that a
+/// session requested. All sessions get the samples of that timer, and [`Sample::interval`] states its interval.
 ///
 /// Nothing of a sample is stored, so that the memory does not depend on the number of series. The names of at most 256
 /// meters of at most 256 characters are stored, and the descriptions of at most 32 kinds of events, about 3 KiB each.
@@ -57,7 +57,7 @@ pub struct CounterReader {
     layouts: Layouts,
 }
 
-/// The limits of `CounterReader::meters`.
+/// The limits of `CounterReader::meters`: the number of names, and the UTF-16 units of a name.
 const MAX_METERS: usize = 256;
 const MAX_METER_LEN: usize = 256;
 
@@ -114,7 +114,8 @@ impl Kind {
     }
 }
 
-/// The fields of event counters: those of both shapes. The first one decides whether a counter is selected.
+/// The fields of event counters in both shapes: with a mean, and with an increment. The first one decides whether a
+/// counter is selected.
 static COUNTER_FIELDS: [&str; 14] = [
     "Name",
     "DisplayName",
@@ -158,7 +159,7 @@ static METER_FIELDS: [&str; 22] = [
     "instrumentId",
 ];
 
-/// The number of fields that name a counter, and of those that name a session and an instrument.
+/// How many of the first fields name a counter, and how many name a session and an instrument.
 const COUNTER_NAME: usize = 1;
 const INSTRUMENT_NAME: usize = 3;
 
@@ -192,7 +193,7 @@ impl CounterReader {
         Self { session: Some(session_id.to_string()), client: client_id.to_string(), ..self }
     }
 
-    /// Ignores counters and instruments that are in none of the selections. No selections stand for everything.
+    /// Ignores counters and instruments that are in none of the selections. An empty slice selects everything.
     #[must_use]
     pub fn only(self, selections: &[Selection]) -> Self {
         Self { selections: selections.to_vec(), ..self }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ExponentialHistogram {
-    /// The scale, between -11 and 20. It never grows.
+    /// The scale, between -11 and 20. The runtime can decrease the scale, but never increases it.
     pub scale: i32,
     /// The sum of the measurements.
     pub sum: f64,
@@ -21,8 +21,8 @@ pub struct ExponentialHistogram {
     pub max: f64,
     /// The index of the first bucket.
     ///
-    /// The event does not state it. The last bucket is that of [`max`](Self::max), so the index of the first one follows
-    /// from the number of buckets. `None` if there are no buckets, and if the event contradicts itself.
+    /// The event does not state this index. The last bucket is the one of [`max`](Self::max), so the index of the first
+    /// one follows from the number of buckets. `None` if there are no buckets, and if the event contradicts itself.
     pub first_bucket: Option<i32>,
     /// The numbers of measurements of the first bucket and of those after it.
     pub buckets: Vec<u64>,
@@ -53,7 +53,7 @@ impl ExponentialHistogram {
         let (mantissa, exponent) = if biased == 0 {
             let zeros = fraction.leading_zeros();
             let mantissa = fraction.wrapping_shl(zeros);
-            // The exponent of the highest bit of a subnormal number is -1,023.
+            // The highest bit of the fraction of a subnormal number has the exponent -1,023.
             (mantissa, (-1_011_i32).checked_sub_unsigned(zeros)?)
         } else {
             let mantissa = (fraction | 1_u64.wrapping_shl(FRACTION_BITS)).wrapping_shl(11);
@@ -81,9 +81,9 @@ impl ExponentialHistogram {
         whole.checked_add(logarithm)
     }
 
-    /// Returns the number that `share` of the measurements do not exceed, between 0 and 1: the upper bound of its
-    /// bucket, limited to the smallest and the largest measurement. `None` without measurements, and if the index of the
-    /// first bucket is unknown.
+    /// Returns the quantile of `share`, which is between 0 and 1: the number that this share of the measurements does
+    /// not exceed. The result is the upper bound of a bucket, limited to the smallest and the largest measurement.
+    /// `None` without measurements, and if the index of the first bucket is unknown.
     ///
     /// The result is not below the exact quantile, and above it by less than the width of the bucket.
     #[must_use]

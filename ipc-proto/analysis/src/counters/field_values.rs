@@ -1,4 +1,4 @@
-//! The fields of a payload by name.
+//! The fields of a payload by name, and the numbers in their texts.
 use alloc::vec::Vec;
 
 use nettrace::{FieldType, Fields, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
@@ -12,19 +12,20 @@ pub(super) struct FieldValues<'a, const N: usize> {
     values: [Option<Value<'a>>; N],
 }
 
-/// The number of fields that are read of a payload, with those of objects. Further fields are ignored.
+/// The most fields that are read from a payload, including the fields of objects. Further fields are ignored.
 const MAX_ITEMS: usize = 64;
 
-/// Descriptions of events that were read before. Their names are compared once, not for each event.
+/// Descriptions of events that were read before. The names in a description are compared once, not for each event.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layouts(Vec<Layout>);
 
 impl Layouts {
-    /// The number of stored descriptions at most, and the bytes of all names of one.
+    /// The most stored descriptions, and the most bytes of all names of one description.
     const MAX_LAYOUTS: usize = 32;
     const MAX_NAMES: usize = 2 << 10;
 
-    /// Returns the layout of an event's description. `None` if it has arrays or is too long, and if too many are stored.
+    /// Returns the layout of an event's description. Returns `None` if the description has arrays or is too long, or if
+    /// too many descriptions are stored.
     fn of(&mut self, id: u32, fields: &Fields<'_>, names: FieldNames) -> Option<&Layout> {
         let stored = self.0.iter().position(|layout| layout.metadata_id == id);
         let place = stored.unwrap_or(self.0.len());
@@ -92,7 +93,8 @@ impl Layout {
     }
 }
 
-/// Adds the values of an object, and those of objects in it. `None` if there are arrays, or too much.
+/// Adds the values of an object, and those of objects in it. Returns `None` if there are arrays, too many fields, or
+/// too many bytes of names.
 fn add_scalars(
     fields: &Fields<'_>,
     names: FieldNames,
@@ -133,7 +135,7 @@ impl<'a, const N: usize> FieldValues<'a, N> {
         Self::read_first(layouts, event, metadata, names, N)
     }
 
-    /// Reads fields until the first `first` names are known. Others may be missing.
+    /// Reads fields until the first `first` names are known. The values of other names can be missing.
     pub(super) fn read_first(
         layouts: &mut Layouts,
         event: &TraceEvent<'a>,
@@ -177,7 +179,7 @@ impl<'a, const N: usize> FieldValues<'a, N> {
         self.get(name)?.as_i64()?.try_into().ok()
     }
 
-    /// Returns a number that the payload has as a number.
+    /// Returns a number that the payload has in binary form, not as text.
     pub(super) fn float(&self, name: &'static str) -> Result<f64, Problem<'a>> {
         self.get(name).and_then(|value| value.as_f64()).ok_or(Problem::MissingField { field: name })
     }
@@ -187,8 +189,8 @@ impl<'a, const N: usize> FieldValues<'a, N> {
         self.get(name)?.as_time().map(|time| time.0)
     }
 
-    /// Returns a number that the payload has as a text. Events of earlier versions do not have all fields: that is no
-    /// number, as an empty text is.
+    /// Returns a number that the payload has as text. Returns `None` for an empty text, and for a field that events of
+    /// earlier versions do not have.
     pub(super) fn decimal(&self, name: &'static str) -> Result<Option<f64>, Problem<'a>> {
         let text = match self.get(name) {
             None => return Ok(None),
@@ -229,7 +231,7 @@ impl<'a, const N: usize> FieldValues<'a, N> {
     }
 }
 
-/// The digits of a number with its sign and its exponent; runtimes write at most 24.
+/// The most characters of a number, with its sign and its exponent; runtimes write at most 24.
 const MAX_DIGITS: usize = 64;
 
 /// Returns the number of a text in the invariant culture of .NET.
@@ -238,7 +240,7 @@ pub(super) fn parse(text: Str<'_>) -> Option<f64> {
     if let Some(ascii) = ascii(text, &mut buffer) {
         return ascii.parse().ok();
     }
-    // Symbols of other cultures that can mean nothing else.
+    // Symbols of other cultures that have only one meaning.
     match text {
         _ if text == "∞" => Some(f64::INFINITY),
         _ if text == "-∞" => Some(f64::NEG_INFINITY),

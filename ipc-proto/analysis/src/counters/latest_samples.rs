@@ -1,4 +1,5 @@
-//! The last sample of each series, within a limit of memory.
+//! `LatestSamples`, which stores the last sample of each series within a limit of memory, and `OwnedSample`, a sample
+//! with its own texts.
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use core::fmt::Write;
@@ -9,8 +10,8 @@ use super::{Measurement, Sample, System};
 
 /// The last sample of each series: of each counter, and of each set of tags of each instrument.
 ///
-/// The memory has the limit of [`new`](Self::new), about; a million tag sets of hostile names too. Series beyond that are
-/// not stored, and [`dropped`](Self::dropped) counts their samples.
+/// The memory stays at about the limit of [`new`](Self::new), even with a million tag sets of hostile names. Series
+/// beyond the limit are not stored, and [`dropped`](Self::dropped) counts their samples.
 ///
 /// ```
 /// use nettrace_analysis::counters::LatestSamples;
@@ -20,7 +21,8 @@ use super::{Measurement, Sample, System};
 /// ```
 #[derive(Debug, Clone)]
 pub struct LatestSamples {
-    /// The samples by provider, name, tags and version, each with its end, then system and number.
+    /// The samples by their keys: provider, name, tags and version, each with an end mark, then the system and the
+    /// instrument id.
     series: BTreeMap<String, OwnedSample>,
     key: String,
     size: usize,
@@ -99,7 +101,7 @@ impl OwnedSample {
 
     /// Returns approximately the memory of the sample and its key.
     fn size(&self, key: &str) -> usize {
-        /// A number of a list, and the memory that an entry of the map takes in addition.
+        /// The bytes of a number in a list, and the bytes that an entry of the map takes in addition.
         const NUMBER: usize = 16;
         const ENTRY: usize = 128;
         let texts = [
@@ -123,7 +125,7 @@ impl OwnedSample {
 }
 
 impl LatestSamples {
-    /// The limit that is enough for about 20,000 series: 16 MB.
+    /// The limit that is enough for about 20,000 series: 16 MiB.
     pub const DEFAULT_LIMIT: usize = 16 << 20;
 
     /// Creates a store of about this many bytes at most.
@@ -193,7 +195,8 @@ impl LatestSamples {
     }
 }
 
-/// Appends a text and its end. A NUL in the text, which only hostile traces have, is no end.
+/// Appends a text and its end mark, two NULs. After a NUL in the text, which only hostile traces have, U+0001 follows,
+/// so that no text contains an end mark.
 fn push(key: &mut String, text: Str<'_>) {
     for c in text.chars() {
         key.push(c);

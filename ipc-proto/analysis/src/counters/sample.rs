@@ -15,7 +15,7 @@ pub struct Sample<'a> {
     pub nanoseconds: i64,
     /// The nanoseconds from 1970-01-01 UTC to the event.
     pub unix_nanoseconds: i128,
-    /// The system.
+    /// The system: event counters or meters.
     pub system: System,
     /// The name of the event source or of the meter.
     pub provider: Str<'a>,
@@ -52,7 +52,7 @@ impl<'a> Sample<'a> {
         self.measurement.value()
     }
 
-    /// Returns the change for each second of the interval, for those that count.
+    /// Returns the change for each second of the interval, for counters and instruments that count.
     ///
     /// `None` for means, gauges and histograms, if there was no measurement, and if the length of the interval is
     /// unknown or 0.
@@ -64,8 +64,8 @@ impl<'a> Sample<'a> {
 
 /// The numbers of a [`Sample`].
 ///
-/// All are those of the event, also NaN and infinities. `None` stands for an empty text, which means that there was no
-/// measurement in the interval.
+/// All numbers are as in the event, including NaN and infinities. `None` stands for an empty text, which means that
+/// there was no measurement in the interval.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Measurement {

@@ -1,4 +1,4 @@
-//! Which counters and instruments a reader returns, and its text.
+//! `Selection`, which counters and instruments a reader returns, and the text form of a selection.
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
@@ -8,10 +8,11 @@ use nettrace::Str;
 
 use super::System;
 
-/// Which counters and instruments to read: those of a provider, or one of them.
+/// Which counters and instruments to read: all of a provider, or one of them.
 ///
-/// As text, `PROVIDER` or `PROVIDER/NAME`, after `EventCounters\` or `Meters\` for only one of the systems. A provider
-/// that ends with `*` stands for all with that beginning. Case is ignored, as by the runtime.
+/// The text form is `PROVIDER` or `PROVIDER/NAME`. The prefix `EventCounters\` or `Meters\` selects only one of the
+/// systems. A provider that ends with `*` stands for all providers with that beginning. Case is ignored, as by the
+/// runtime.
 ///
 /// ```
 /// use nettrace_analysis::counters::{Selection, System};
@@ -42,7 +43,7 @@ impl Selection {
             && self.name.as_deref().is_none_or(|wanted| equals(name, wanted))
     }
 
-    /// Returns whether the selection contains counters of this provider, or all of them.
+    /// Returns whether counters of this provider can be in the selection.
     pub(super) fn contains_provider(&self, provider: Str<'_>) -> bool {
         match self.provider.strip_suffix('*') {
             None => equals(provider, &self.provider),
@@ -60,7 +61,7 @@ fn equals(text: Str<'_>, wanted: &str) -> bool {
         && units.next().is_none()
 }
 
-/// Returns whether two units are equal without regard to case.
+/// Returns whether two units are equal without regard to the case of ASCII letters.
 fn same(unit: u16, other: u16) -> bool {
     let lower = |unit: u16| if (0x41..=0x5a).contains(&unit) { unit | 0x20 } else { unit };
     lower(unit) == lower(other)

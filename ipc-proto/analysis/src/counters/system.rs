@@ -1,4 +1,4 @@
-//! EventCounters or meters.
+//! The two systems that measure: event counters and meters.
 /// The system that a sample comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum System {

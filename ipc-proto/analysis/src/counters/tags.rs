@@ -1,9 +1,9 @@
-//! The text of tags, in pairs.
+//! Splits the text of tags into pairs of a name and a value.
 use nettrace::Str;
 
 use super::System;
 
-/// Returns the tags of a text as events have it.
+/// Returns the tags in a text of an event.
 ///
 /// ```
 /// use nettrace_analysis::counters::{System, tags};
@@ -22,10 +22,10 @@ pub const fn tags(system: System, text: Str<'_>) -> Tags<'_> {
 
 /// The tags of a series: names and values.
 ///
-/// Runtimes do not escape commas and equals signs, so a text can have several readings. This iterator has the one
-/// with the most tags: a comma begins a tag if an equals sign follows before the next comma, otherwise it belongs to
-/// the value before it. The name of a tag ends at its first equals sign. Characters before the first equals sign of
-/// the text belong to the first name.
+/// Runtimes do not escape commas and equals signs, so a text can have several readings. This iterator returns the
+/// reading with the most tags: a comma begins a tag if an equals sign follows before the next comma, otherwise it
+/// belongs to the value before it. The name of a tag ends at its first equals sign. Characters before the first equals
+/// sign of the text belong to the first name.
 #[derive(Debug, Clone, Copy)]
 pub struct Tags<'a> {
     rest: Str<'a>,

@@ -1,4 +1,4 @@
-//! See the "Trace Event Format" of Chromium.
+//! Writes a profile in the order of time as trace events of Chromium: see Chromium's "Trace Event Format".
 use alloc::collections::BTreeSet;
 use core::fmt::{self, Write};
 
@@ -7,17 +7,18 @@ use super::json::{write_string, write_text};
 use super::timeline::CallChange;
 
 impl TimeProfile<'_> {
-    /// Writes trace events of Chromium: a pair of "B" and "E" for each call, and names of processes and threads. Perfetto,
-    /// `chrome://tracing` and speedscope open the file.
+    /// Writes trace events of Chromium: a pair of "B" and "E" for each call, and names of processes and threads.
+    /// Perfetto, `chrome://tracing` and speedscope open the file.
     ///
-    /// `process_id` is the process of a trace of a runtime. Traces that have processes of their own have several in the
-    /// file. Times are microseconds since the start of the trace, with three decimals. A call begins a nanosecond after the
-    /// end of the one that it follows: some programs sort events of the same time in another order.
+    /// `process_id` is the process of a trace of a runtime. A trace whose threads state their processes (V6) has
+    /// several processes in the file. Times are microseconds since the start of the trace, with three decimals. A call
+    /// begins a nanosecond after the end of the call that it follows, because some programs sort events of the same
+    /// time in another order.
     ///
     /// Each event repeats a name, of which the file has the first 1,024 characters.
     ///
-    /// Only clocks in nanoseconds have such a file: the points of other clocks have no duration, so that the file shows
-    /// no thread of them.
+    /// Only clocks in nanoseconds have intervals to write. For another clock the file has no thread, because its points
+    /// in time have no duration.
     ///
     /// # Errors
     /// Returns the error of the writer.
@@ -48,7 +49,7 @@ impl TimeProfile<'_> {
             let mut last_end = None;
             self.changes(entries, |time, change| {
                 let (phase, frame, time) = match change {
-                    // An interval is not shorter than a nanosecond.
+                    // An interval has at least one nanosecond, so the call does not begin after its end.
                     CallChange::Open(frame) if last_end == Some(time) => ('B', frame, time.saturating_add(1)),
                     CallChange::Open(frame) => ('B', frame, time),
                     CallChange::Close(frame) => {
@@ -69,7 +70,7 @@ impl TimeProfile<'_> {
 /// Writes the beginning of a name as a string. `…` replaces the rest.
 fn write_name(name: &str, out: &mut dyn Write) -> fmt::Result {
     const MAX: usize = 1_024;
-    // A name of so few bytes has not more characters.
+    // A name of at most `MAX` bytes has at most `MAX` characters.
     let rest = if name.len() <= MAX { None } else { name.char_indices().nth(MAX) };
     let start = rest.and_then(|(place, _)| name.get(..place));
     out.write_char('"')?;

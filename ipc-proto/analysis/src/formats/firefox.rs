@@ -1,4 +1,5 @@
-//! See <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
+//! Converts a profile in the order of time to a processed profile of the Firefox Profiler: see
+//! <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -13,18 +14,20 @@ use super::TimeProfile;
 use super::timeline::TimelineEntry;
 use crate::samples::Unit;
 
-/// The time between two samples of a runtime.
+/// The time between two samples of a runtime in nanoseconds.
 const INTERVAL: u64 = 1_000_000;
 
 impl TimeProfile<'_> {
     /// Returns a profile of the Firefox Profiler, as JSON.
     ///
-    /// A point of the timeline is a sample. An interval is a sample at its start, which weighs its duration; a long one
-    /// has another sample at its end, which weighs nothing, so that the graph of the thread shows it. Frames have the
-    /// category `Running` or `Waiting`.
+    /// A point of the timeline is a sample. An interval is a sample at its start, which weighs its duration; a long
+    /// interval has another sample at its end, which weighs nothing, so that the graph of the thread shows its length.
+    /// Frames have the category `Running` or `Waiting`.
     ///
-    /// `process_id` is the process of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds since
-    /// 1970. Memory: this is the one format that is not written piece by piece. An interval needs some hundred bytes.
+    /// `process_id` is the process of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds
+    /// since
+    /// 1970. Memory: no other format is built as a whole instead of piece by piece. An interval needs some hundred
+    ///       bytes.
     #[cfg_attr(docsrs, doc(cfg(feature = "firefox")))]
     #[must_use]
     pub fn to_firefox(&self, name: &str, process_id: u32, unix_start: i128) -> Value {
@@ -33,8 +36,8 @@ impl TimeProfile<'_> {
         let running = profile.add_category("Running", CategoryColor::Green);
         let waiting = profile.add_category("Waiting", CategoryColor::Gray);
         let mut processes = BTreeMap::new();
-        // What each sample weighs. In its place the profile has a number first, because the weights of the crate are whole
-        // numbers of 32 bits.
+        // The weight of each sample. The crate takes only whole numbers of 32 bits as weights, so a sample first gets
+        // the index of its weight in this list. The weight replaces the index in the JSON below.
         let mut weights = Vec::new();
         let is_time = self.clock.unit() == Unit::Nanoseconds;
         for (thread, entries) in self.threads() {
@@ -88,9 +91,9 @@ impl TimeProfile<'_> {
                 add(&mut profile, last.end(), None, cpu, 0.into());
             }
         }
-        // All keys are strings, and no value is refused.
+        // The conversion cannot fail: all keys are strings, and no value is refused.
         let mut profile = serde_json::to_value(&profile).unwrap_or_default();
-        // The crate writes threads in an order of its own.
+        // The crate writes threads in an order of its own, so each weight is found by its index.
         let threads = profile.get_mut("threads").and_then(Value::as_array_mut);
         let lists = threads.into_iter().flatten().filter_map(|thread| thread.pointer_mut("/samples/weight"));
         for number in lists.filter_map(Value::as_array_mut).flatten() {

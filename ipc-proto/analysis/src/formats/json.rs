@@ -1,4 +1,4 @@
-//! Strings of JSON.
+//! Writes strings of JSON.
 use core::fmt::{self, Write};
 
 /// Writes a string.

@@ -1,4 +1,5 @@
-//! See <https://github.com/google/pprof/blob/main/proto/profile.proto>, which numbers the fields.
+//! Writes a profile in the format of pprof. The numbers of the fields are from
+//! <https://github.com/google/pprof/blob/main/proto/profile.proto>.
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,7 +12,7 @@ use crate::StackId;
 use crate::names::FrameId;
 use crate::samples::{SampledThread, Unit};
 
-/// A part of a profile. The parts of a file follow each other: their lists are joined.
+/// A part of a profile. The parts of a file follow each other, and a reader joins their lists.
 #[derive(Message)]
 struct Part {
     #[prost(message, repeated, tag = "1")]
@@ -38,7 +39,7 @@ struct ValueType {
 
 #[derive(Message)]
 struct ProfileSample {
-    /// The innermost first.
+    /// The locations of the stack, the innermost first.
     #[prost(uint64, repeated, tag = "1")]
     location_id: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
@@ -71,8 +72,8 @@ struct Line {
     function_id: u64,
 }
 
-/// Without the name of the system (3): if that is the name too, pprof takes it for a name of C++, and removes arguments
-/// and generics.
+/// The system name (field 3) is left out. If it equals the name, pprof takes the name for a name of C++, and removes
+/// arguments and generics.
 #[derive(Clone, Copy, Message)]
 struct Function {
     #[prost(uint64, tag = "1")]
@@ -106,7 +107,7 @@ impl Written {
         if let Some(id) = self.frames.get(&frame) {
             return *id;
         }
-        // 0 is no number of a location.
+        // Numbers of locations begin at 1, because 0 stands for no location.
         let id = to_u64(self.frames.len()).saturating_add(1);
         self.frames.insert(frame, id);
         let module = name.split_once('!').map_or("", |(module, _)| module);
@@ -128,8 +129,8 @@ impl Written {
 impl Profile<'_> {
     /// Writes a profile of pprof, without compression: `pprof` reads it, and expects gzip in files named `.pb.gz`.
     ///
-    /// Each sample is a stack of a thread, with labels `thread` (name) and `thread_id`. A function is named as a frame, and
-    /// its file is the module. `unix_start` is the time of the trace in nanoseconds since 1970, as
+    /// Each sample is a stack of a thread, with labels `thread` (name) and `thread_id`. A function is named as a frame,
+    /// and its file is the module. `unix_start` is the time of the trace in nanoseconds since 1970, as
     /// [`TraceClock::unix_start`](nettrace::TraceClock::unix_start) returns it.
     ///
     /// `out` takes the file piece by piece.
@@ -145,7 +146,7 @@ impl Profile<'_> {
         let mut buf = Vec::new();
         let mut put = |part: &mut Part| {
             buf.clear();
-            // There is always room in a vector.
+            // Encoding into a vector cannot fail: it always has room.
             let _ = part.encode(&mut buf);
             part.clear();
             out(&buf)

@@ -7,8 +7,8 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 
 /// What a file shows: the stacks of each thread, with what they weigh by a clock.
 ///
-/// Of a stack, a file has the innermost 256 frames. Runtimes record 100 at most. So the length of a file is proportional
-/// to that of the trace, whatever it contains.
+/// Of a stack, a file has the innermost 256 frames. Runtimes record 100 at most. So the length of a file is
+/// proportional to the length of the trace, whatever the trace contains.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, Progress};
@@ -39,8 +39,8 @@ pub struct Profile<'s> {
 }
 
 impl<'s> Profile<'s> {
-    /// Creates a profile. `weigh` returns how much of a weight of a thread counts: all of it, only the part in which the
-    /// thread ran, or 0 for threads that are left out.
+    /// Creates a profile. `weigh` returns how much of a weight of a thread counts: all of it, only the part in which
+    /// the thread ran, or 0 for threads that are left out.
     #[must_use]
     pub fn new(
         samples: &'s mut Samples,

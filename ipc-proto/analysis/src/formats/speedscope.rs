@@ -13,8 +13,8 @@ impl Profile<'_> {
     /// Writes a file of speedscope: for each thread a profile of the kind "sampled", named `Thread (ID)` or
     /// `Thread (ID) (NAME)`.
     ///
-    /// The order of the stacks is not that of time: use the views "Left Heavy" and "Sandwich", not "Time Order".
-    /// [`TimeProfile::write_speedscope`] writes that order.
+    /// The stacks are not in the order of time: use the views "Left Heavy" and "Sandwich", not "Time Order".
+    /// [`TimeProfile::write_speedscope`] writes stacks in the order of time.
     ///
     /// # Errors
     /// Returns the error of the writer.
@@ -52,8 +52,8 @@ impl TimeProfile<'_> {
     /// Writes a file of speedscope: for each thread a profile of the kind "evented", named `Thread (ID)` or
     /// `Thread (ID) (NAME)`. The values are milliseconds since the start of the trace, with six decimals.
     ///
-    /// Only clocks in nanoseconds have such a file: the points of other clocks have no duration, so that the file shows
-    /// no thread of them.
+    /// Only clocks in nanoseconds have intervals to write. For another clock the file has no thread, because its points
+    /// in time have no duration.
     ///
     /// # Errors
     /// Returns the error of the writer.

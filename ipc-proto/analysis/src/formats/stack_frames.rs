@@ -15,7 +15,7 @@ pub(super) struct StackFrames<'s> {
     frames: Vec<FrameId>,
 }
 
-/// The number of frames of a stack that are written.
+/// The most frames of a stack that are written: the innermost ones.
 const MAX_DEPTH: usize = 256;
 
 impl<'s> StackFrames<'s> {

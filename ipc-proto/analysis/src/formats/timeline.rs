@@ -1,4 +1,5 @@
-//! What the threads of a trace do in the order of time, which the formats with time write.
+//! `Timeline` collects what the threads of a trace do in the order of time. `TimeProfile` is a timeline with the names
+//! of its frames, which the formats with time write.
 use alloc::vec::Vec;
 
 use ipc_proto::wire::to_u32;
@@ -11,13 +12,14 @@ use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
 
 /// What the threads of a trace do, in the order of time.
 ///
-/// For a clock in nanoseconds, a thread is in a stack for some time, and intervals that continue each other are one. For
-/// other clocks, each event has its point in time. If the events of a thread are not in the order of time, the part of an
-/// interval that an earlier one covers is left out, and a point is moved to the one before it.
+/// For a clock in nanoseconds, a thread is in a stack for an interval of time. Intervals of one stack that follow each
+/// other directly become one. For other clocks, each event is a point in time. If the events of a thread are not in the
+/// order of time, the part of an interval that an earlier interval covers is left out, and a point is moved to the time
+/// of the point before it.
 ///
 /// # Memory
 /// At most [`Timeline::LIMIT`] intervals of 24 bytes. Further ones are left out, and [`dropped`](Self::dropped) counts
-/// them: the file then has the beginning of the trace.
+/// them: the file then has only the beginning of the trace.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, Progress};
@@ -42,21 +44,21 @@ use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
 #[derive(Debug, Clone)]
 pub struct Timeline {
     clock: Clock,
-    /// In the order in which they were added; those of a thread are in the order of time.
+    /// The entries in the order in which they were added. The entries of one thread are in the order of time.
     entries: Vec<TimelineEntry>,
     /// The place of the last entry of each thread.
     last: Vec<Option<u32>>,
     dropped: u64,
 }
 
-// Entries have their threads in 16 bits.
+// An entry stores the number of its thread in 16 bits.
 const _: () = assert!(Samples::THREADS <= 1 << 16);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimelineEntry {
-    /// In nanoseconds.
+    /// The start in nanoseconds from the start of the trace.
     pub(super) start: u64,
-    /// The duration, or what a point weighs.
+    /// The duration of an interval in nanoseconds, or the weight of a point.
     pub(super) amount: u64,
     pub(super) stack: StackId,
     thread: u16,
@@ -71,7 +73,7 @@ impl TimelineEntry {
 }
 
 impl Timeline {
-    /// The number of intervals that are stored at most. Viewers do not open the files of more.
+    /// The number of intervals that are stored at most. Viewers do not open files with more intervals.
     pub const LIMIT: usize = 1 << 20;
 
     /// Creates a timeline of a clock.
@@ -80,7 +82,7 @@ impl Timeline {
         Self { clock, entries: Vec::new(), last: Vec::new(), dropped: 0 }
     }
 
-    /// Adds an interval, if it is of the timeline's clock. [`Samples::event_with`] passes them.
+    /// Adds an interval that [`Samples::event_with`] passes. An interval of another clock is ignored.
     pub fn add(&mut self, clock: &Clock, interval: &Interval) {
         let Ok(thread) = u16::try_from(interval.thread.number()) else { return };
         if *clock != self.clock {
@@ -132,10 +134,10 @@ impl Timeline {
 
 /// What a file in the order of time shows: the stacks of each thread one after another. An example is at [`Timeline`].
 ///
-/// Of a stack, a file has the innermost 256 frames, as that of a [`Profile`](super::Profile).
+/// Of a stack, a file has the innermost 256 frames, as the file of a [`Profile`](super::Profile) does.
 ///
-/// With [`Clock::SampledTime`], the file has the times of one that `dotnet-trace convert` writes. The innermost frame of
-/// that clock and of [`Clock::ThreadTime`] states what the thread did, as there: `CPU_TIME` if it ran,
+/// With [`Clock::SampledTime`], the times are those of a file of `dotnet-trace convert`. As in such a file, the
+/// innermost frame states what the thread did, for that clock and for [`Clock::ThreadTime`]: `CPU_TIME` if it ran,
 /// `UNMANAGED_CODE_TIME` if it waited or ran native code.
 #[derive(Debug)]
 pub struct TimeProfile<'s> {
@@ -143,11 +145,11 @@ pub struct TimeProfile<'s> {
     pub(super) clock: Clock,
     /// Sorted by thread.
     entries: Vec<TimelineEntry>,
-    /// The innermost frames while a thread does not run, and while it does.
+    /// The innermost frame while a thread does not run, and the innermost frame while it runs.
     states: Option<[FrameId; 2]>,
 }
 
-/// What changes at a time.
+/// A change of the calls of a thread at one time.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CallChange {
     /// A frame is called.
@@ -157,7 +159,7 @@ pub(super) enum CallChange {
 }
 
 impl<'s> TimeProfile<'s> {
-    /// Creates a profile of a timeline, whose intervals come from these samples.
+    /// Creates a profile of a timeline, whose intervals come from `samples`.
     #[must_use]
     pub fn new(samples: &'s mut Samples, timeline: Timeline) -> Self {
         let Timeline { clock, mut entries, .. } = timeline;
@@ -193,8 +195,8 @@ impl<'s> TimeProfile<'s> {
         path.extend(self.states.map(|[waits, runs]| if entry.runs { runs } else { waits }));
     }
 
-    /// Calls `each` with the time in nanoseconds at which a frame of a thread is called or returns. Times do not decrease,
-    /// and calls are nested.
+    /// Calls `each` with the time in nanoseconds at which a frame of a thread is called or returns. Times do not
+    /// decrease, and calls are nested.
     pub(super) fn changes<E>(
         &self,
         entries: &[TimelineEntry],

@@ -7,20 +7,20 @@ use crate::place::at;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Collection {
-    /// The number that the runtime gives it: the first collection of a process is 1.
+    /// The number of the collection in the runtime: the first collection of a process is 1.
     pub number: u32,
     /// The oldest generation that is collected: 0, 1 or 2.
     pub generation: u32,
     /// Whether it blocks the program.
     pub collection_type: CollectionType,
-    /// The event that triggered it.
+    /// The reason why the runtime started it.
     pub reason: Reason,
     /// The time of GCStart, after the suspension.
     pub start: i64,
     /// The time at which the runtime began to suspend the program.
     pub pause_start: i64,
-    /// The time that the program was paused, in all pauses together, suspension included. As far as the trace has it if
-    /// the collection is not complete.
+    /// The time that the program was paused, in all pauses together, suspension included. If the collection is not
+    /// complete, only the pauses that the trace has.
     pub pause: u64,
     /// The part of the pause that it took to suspend all threads.
     pub suspension: u64,
@@ -67,12 +67,12 @@ impl fmt::Display for CollectionType {
     }
 }
 
-/// The event that triggered a collection.
+/// The reason why the runtime started a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Reason(pub u32);
 
 impl Reason {
-    /// The names of TraceEvent; it prints the last four as numbers.
+    /// The names of the reasons. TraceEvent has the same names, but prints the last four as numbers.
     const NAMES: [&'static str; 18] = [
         "AllocSmall",
         "Induced",

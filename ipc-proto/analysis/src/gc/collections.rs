@@ -11,8 +11,8 @@ use crate::event_fields::{number, runtime_event_id};
 /// Finds the garbage collections of a process in its events, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
 ///
-/// Take collections with [`pop`](Self::pop) after each event. Up to 16,384 then wait for the end of one that began before
-/// them: about 3 MB. The work for each event is constant.
+/// Take collections with [`pop`](Self::pop) after each event. Then at most 16,384 collections wait for the end of one
+/// that began before them, in about 3 MB. The work for each event is constant.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, Progress};
@@ -54,7 +54,7 @@ pub struct Collections {
 #[derive(Debug, Clone, Copy)]
 struct WaitingCollection {
     collection: Collection,
-    /// The program was restarted before GCEnd: the collection is complete with its heap statistics.
+    /// Whether the program was restarted before GCEnd. The collection is then complete when its heap statistics arrive.
     is_restarted: bool,
 }
 
@@ -65,7 +65,7 @@ struct Suspension {
     for_background: Option<u64>,
     for_others: Option<u64>,
     begin: i64,
-    /// The end of the last suspension, also of an earlier collection.
+    /// The end of the last suspension, which can belong to an earlier collection.
     end: Option<i64>,
 }
 
@@ -98,7 +98,7 @@ impl Collections {
         }
     }
 
-    /// Takes an event of the runtime's provider. It does not count for the span.
+    /// Takes an event of the runtime's provider. The time of the event does not extend the span of the statistics.
     pub(crate) fn runtime_event(&mut self, event: &TraceEvent<'_>, id: u32) {
         let now = event.nanoseconds();
         match id {
@@ -245,7 +245,8 @@ impl Collections {
         self.suspension.for_collection = None;
     }
 
-    /// Returns the collection that events are about: the last one, or the background collection around it.
+    /// Returns the collection to which events belong: the last one, or the background collection if the last one is
+    /// complete.
     fn current(&mut self) -> Option<&mut WaitingCollection> {
         if self.waiting.back().is_some_and(|last| !last.collection.is_complete) {
             return self.waiting.back_mut();

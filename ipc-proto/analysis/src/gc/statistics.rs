@@ -16,8 +16,9 @@ pub struct GcStatistics {
 }
 
 impl GcStatistics {
-    /// Returns the share of time in which the program was paused, between 0 and 1. Pauses can overlap: one of a younger
-    /// generation at the start of a background collection is a part of the pause of that.
+    /// Returns the share of time in which the program was paused, between 0 and 1. Pauses can overlap: the pause of a
+    /// younger generation at the start of a background collection is also a part of the pause of the background
+    /// collection.
     #[must_use]
     pub fn paused_share(&self) -> f64 {
         if self.span == 0 { 0.0 } else { (self.all.pauses.total() as f64 / self.span as f64).min(1.0) }

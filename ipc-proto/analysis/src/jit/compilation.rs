@@ -8,8 +8,8 @@ use ipc_proto::wire::low_u8;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Compilation {
-    /// The method with its type and the types of its parameters: `System.String.Concat(class System.String[])`. Empty if
-    /// the trace does not have it.
+    /// The method with its type and the types of its parameters: `System.String.Concat(class System.String[])`. Empty
+    /// if the trace does not state the name.
     pub method: String,
     /// The id of the method's module, as in the events of modules.
     pub module_id: u64,
@@ -38,7 +38,7 @@ impl Tier {
     pub const UNKNOWN: Self = Self(0);
     /// With the fewest optimizations, for debuggers for example.
     pub const MIN_OPT_JITTED: Self = Self(1);
-    /// With optimizations, and without other tiers.
+    /// With optimizations from the first call on: the method has no other tiers.
     pub const OPTIMIZED: Self = Self(2);
     /// Tier 0: quickly, and without optimizations.
     pub const QUICK_JITTED: Self = Self(3);
@@ -51,7 +51,7 @@ impl Tier {
     /// Tier 1, with counters for a better tier 1.
     pub const OPTIMIZED_TIER1_INSTRUMENTED: Self = Self(7);
 
-    /// The names of TraceEvent.
+    /// The names of the tiers, as in TraceEvent.
     const NAMES: [&'static str; 8] = [
         "Unknown",
         "MinOptJitted",

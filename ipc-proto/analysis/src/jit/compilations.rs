@@ -12,9 +12,9 @@ use crate::event_fields::{number, runtime_event_id, text};
 /// Finds the compilations of a process in its events, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
 ///
-/// Take compilations with [`pop`](Self::pop) after each event. Those that began after one that has not ended then wait,
-/// in up to 4 MiB; if more is needed, the first ones are returned as they are. The work for each event is logarithmic in
-/// the number of threads.
+/// Take compilations with [`pop`](Self::pop) after each event. Compilations that began after one that has not ended
+/// wait, in up to 4 MiB. If they need more memory, the first ones are returned without an end. The work for each event
+/// is logarithmic in the number of threads.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, Progress};
@@ -40,7 +40,7 @@ use crate::event_fields::{number, runtime_event_id, text};
 pub struct Compilations {
     /// Compilations that were not returned yet, in the order of their start.
     waiting: VecDeque<WaitingCompilation>,
-    /// The memory of the compilations in `waiting`.
+    /// The memory of the compilations in `waiting`, in bytes.
     waiting_bytes: usize,
     /// The number of compilations that were returned.
     returned: u64,
@@ -58,16 +58,16 @@ struct WaitingCompilation {
 }
 
 impl WaitingCompilation {
-    /// Returns the memory of the compilation, with its index among the open ones of its thread.
+    /// Returns the memory of the compilation in bytes, with its index among the open ones of its thread.
     fn bytes(&self) -> usize {
         self.compilation.method.capacity().saturating_add(FIXED_BYTES)
     }
 }
 
-/// The memory of a compilation without its name.
+/// The memory of a compilation without its name, in bytes.
 const FIXED_BYTES: usize = size_of::<WaitingCompilation>() + 64;
 
-/// The memory of compilations that wait.
+/// The most bytes of memory for compilations that wait.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
 mod id {
@@ -165,7 +165,7 @@ impl Compilations {
     }
 }
 
-/// Returns what the events of a method have in common.
+/// Returns a compilation with the parts that both events of a method (start and load) state.
 fn compilation(event: &TraceEvent<'_>) -> Compilation {
     Compilation {
         method: method(event).unwrap_or_default(),

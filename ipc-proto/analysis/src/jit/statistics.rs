@@ -31,11 +31,11 @@ impl JitStatistics {
 pub struct TierStatistics {
     /// The number of compilations.
     pub count: u64,
-    /// The times of those that have one.
+    /// The times of the compilations that have a time.
     pub durations: Durations,
-    /// The bytes of IL together.
+    /// The bytes of IL of all compilations together.
     pub il_size: u64,
-    /// The bytes of machine code together.
+    /// The bytes of machine code of all compilations together.
     pub native_size: u64,
 }
 

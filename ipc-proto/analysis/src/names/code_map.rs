@@ -15,7 +15,7 @@ use crate::place::{at, at_mut};
 pub(super) struct CodeMap {
     /// The texts of methods.
     arena: String,
-    /// The bytes of `arena` that no method has.
+    /// The number of bytes of `arena` that belong to no method.
     garbage: usize,
     methods: Vec<Method>,
     /// The free indexes of `methods`.
@@ -79,7 +79,8 @@ impl CodeMap {
         if room > Self::LIMIT || self.len() >= ROWS {
             return false;
         }
-        // Only if half of the arena is garbage, so that each byte is moved at most once for a byte that was added.
+        // Compact only if more than half of the arena is garbage: then fewer bytes move than are removed, so that the
+        // work is proportional to the bytes that were added.
         if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 {
             self.compact();
         }
@@ -108,14 +109,14 @@ impl CodeMap {
         Some((start..end, method))
     }
 
-    /// Removes a method without a range.
+    /// Removes a method whose range was removed.
     pub(super) fn free(&mut self, place: u32) {
         let Some(method) = at_mut(&mut self.methods, place) else { return };
         self.garbage = self.garbage.saturating_add(to_usize(core::mem::take(&mut method.len)));
         self.vacant.push(place);
     }
 
-    /// Removes the texts of methods that are gone.
+    /// Removes the texts of methods that were freed.
     fn compact(&mut self) {
         let mut arena = String::with_capacity(self.arena.len().saturating_sub(self.garbage));
         let mut methods = core::mem::take(&mut self.methods);
@@ -150,7 +151,8 @@ impl CodeMap {
 
     /// Returns the method of an address.
     pub(super) fn at(&self, process: u64, ip: u64) -> Option<u32> {
-        // The caller of code that never returns has the end of its own code as its return address.
+        // A call of code that never returns can be the last instruction of a method. Its return address is then the end
+        // of the method, so the byte before it is searched too.
         self.range_at(process, ip).or_else(|| self.range_at(process, ip.wrapping_sub(1)))
     }
 

@@ -1,4 +1,5 @@
-//! Addresses that stacks have, each with an id for the lifetime of the code there, and the names of their frames.
+//! The ids of the addresses in stacks (`AddressId`, for the lifetime of the code there), and the ids and texts of their
+//! frames (`FrameId`).
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -51,14 +52,15 @@ pub(super) struct FrameTable {
     /// The texts of the frames after [`FrameId::UNKNOWN`].
     texts: Vec<Arc<str>>,
     ids: BTreeMap<Arc<str>, FrameId>,
-    /// The number of times that addresses were bound to frames: a larger number means that names have changed.
+    /// The number of times that addresses were bound to methods or removed: another number means that addresses have
+    /// got other ids.
     generation: u32,
 }
 
 impl FrameTable {
     /// How many addresses and labels are stored at most.
     pub(super) const LIMIT: usize = 1 << 20;
-    /// The address of a stack or a label for which there is no room.
+    /// The id of an address or a label for which there is no room.
     const NONE: AddressId = AddressId(u32::MAX);
 
     pub(super) fn address(&self, id: AddressId) -> Option<&Address> {
@@ -98,9 +100,9 @@ impl FrameTable {
         AddressId(to_u32(self.addresses.len().saturating_sub(1)))
     }
 
-    /// Binds the addresses of a range to the method that was there. Returns whether there were some.
+    /// Binds the addresses of a range to the method that was there. Returns whether there were such addresses.
     ///
-    /// A return address may be the end of the code, if nothing else begins there.
+    /// An address that is the end of the range stays open, although it can be a return address of this code.
     pub(super) fn bind(&mut self, process: u64, range: Range<u64>, method: u32) -> bool {
         let mut is_seen = false;
         while let Some((key, id)) = self.open.range((process, range.start)..(process, range.end)).next() {
@@ -130,12 +132,12 @@ impl FrameTable {
         id
     }
 
-    /// Returns the text of a frame; `None` if it is unknown.
+    /// Returns the text of a frame; `None` for [`FrameId::UNKNOWN`].
     pub(super) fn text(&self, frame: FrameId) -> Option<&Arc<str>> {
         at(&self.texts, frame.0.checked_sub(1)?)
     }
 
-    /// Removes all, and returns the methods that addresses were bound to.
+    /// Removes all addresses, labels and frames, and returns the methods to which addresses were bound.
     pub(super) fn forget(&mut self) -> BTreeSet<u32> {
         let generation = self.generation.wrapping_add(1);
         let Self { addresses, .. } = core::mem::replace(self, Self { generation, ..Self::default() });

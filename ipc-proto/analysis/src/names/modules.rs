@@ -42,7 +42,7 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    /// Returns the module of an id, which a later row may name.
+    /// Returns the module of an id. If it has no name yet, a later row can name it.
     pub(super) fn of_id(&mut self, process: u64, id: u64) -> u32 {
         if let Some(module) = self.ids.get(&(process, id)) {
             return *module;
@@ -90,7 +90,7 @@ impl Modules {
             Some(known) if **known == *name => {}
             None => *known = Some(name.into()),
             Some(_) => {
-                // The id is that of another module now.
+                // The id belongs to another module now.
                 let module = self.add(Some(name.into()));
                 self.ids.insert((process, row.module), module);
             }
@@ -120,7 +120,7 @@ impl Modules {
         }
         let file = owned(path);
         let name = module_name(&file);
-        // Mappings of compiled code have no name of a file: the symbols of the code name their modules.
+        // A mapping of compiled code has no name of a file: the symbols of the code name their modules.
         let is_file = !name.is_empty() && !file.starts_with("/memfd:doublemapper");
         let module = if is_file { self.add(Some(name.into())) } else { NO_MODULE };
         let file_offset = number(event, "FileOffset").unwrap_or_default();
@@ -147,7 +147,7 @@ impl Modules {
         (start.0 == process && ip < mapping.end).then_some((mapping.module, offset))
     }
 
-    /// Returns how many rows were ignored.
+    /// Returns how many rows were ignored because there was no room.
     pub(super) const fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -4,7 +4,7 @@ use alloc::string::String;
 use crate::rows::MethodRow;
 use crate::text::{owned, push_text, split_once};
 
-/// Returns a full name without module and arguments. What is unknown stays as it is.
+/// Returns a full name without module and arguments. The name of an unknown method stays as it is.
 ///
 /// ```
 /// use nettrace_analysis::names::short_name;
@@ -27,14 +27,14 @@ pub(super) fn is_method(text: &str) -> bool {
     !text.ends_with("!?")
 }
 
-/// Returns `Type.Method(args)`.
+/// Returns `Type.Method(args)` for the method of a row.
 pub(super) fn method_name(row: &MethodRow<'_>) -> String {
     let mut to = owned(row.type_name);
     if !to.is_empty() {
         to.push('.');
     }
     push_text(&mut to, row.name);
-    // The return type, and what describes the call, come before the arguments.
+    // In a signature, the return type and the calling convention come before the arguments.
     if let (_, Some(arguments)) = split_once(row.signature, b"(") {
         to.push('(');
         push_text(&mut to, arguments);
@@ -42,13 +42,14 @@ pub(super) fn method_name(row: &MethodRow<'_>) -> String {
     to
 }
 
-/// The longest name of a module: that of a file. Every method of a module repeats it.
+/// The longest name of a module in bytes, which is the limit for the name of a file. The frames of all methods of a
+/// module repeat its name.
 const MAX_MODULE: usize = 255;
 
-/// The longest name of a method, with its arguments. Every stack of a file repeats it.
+/// The longest name of a method in bytes, with its arguments. In some formats every stack repeats the name.
 pub(super) const MAX_METHOD: usize = 4096;
 
-/// Returns the beginning of a name of at most so many bytes.
+/// Returns the beginning of a name: as many whole characters as fit into `max` bytes.
 pub(super) fn cut(name: &str, max: usize) -> &str {
     if name.len() <= max {
         return name;
@@ -74,7 +75,8 @@ pub(super) fn module_name(path: &str) -> &str {
 
 /// Splits a name of the form `return-type [module] Type::Method(args)[Tier]` into the module and the method.
 pub(super) fn split_managed(name: &str) -> Option<(&str, &str)> {
-    // In the return type, the name of a module is followed by that of a type: `class [System.Runtime]System.String`.
+    // In a return type, the name of a module is followed by the name of a type, without a space:
+    // `class [System.Runtime]System.String`.
     let mut from = 0;
     let (module, method) = name.match_indices("] ").find_map(|(end, _)| {
         let before = name.get(from..end)?;

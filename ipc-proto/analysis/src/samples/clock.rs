@@ -1,4 +1,4 @@
-//! The clocks of samples, and the units of their weights.
+//! What samples are weighed by (CPU, time, bytes, events), and the unit of each.
 use alloc::string::String;
 
 /// What to weigh: see the [module](super).
@@ -44,7 +44,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns its name: `samples`, `nanoseconds`, `bytes` or `events`.
+    /// Returns the name of the unit: `samples`, `nanoseconds`, `bytes` or `events`.
     ///
     /// ```
     /// use nettrace_analysis::samples::Clock;
@@ -63,7 +63,7 @@ impl Unit {
 }
 
 impl Clock {
-    /// Returns the unit of its weights.
+    /// Returns the unit of the weights of this clock.
     #[must_use]
     pub const fn unit(&self) -> Unit {
         match self {

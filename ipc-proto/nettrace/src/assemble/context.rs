@@ -16,14 +16,15 @@ use crate::parse::thread::{Thread, ThreadEntries};
 use crate::parse::trace::{Pairs, Trace, Version};
 use crate::parse::trace_clock::TraceClock;
 
-/// The bytes that stacks and label lists may take together; descriptions may take as much, and threads.
+/// The most bytes that stacks and label lists take together. Descriptions have the same limit for themselves, and so
+/// have threads.
 const MAX_BYTES: usize = 32 << 20;
 
 /// The state of a stream that its events refer to: descriptions, stacks, threads, label lists, and the clock.
 ///
-/// Stacks and label lists are valid up to the next sequence point. If they would take more than [`MAX_BYTES`], the
-/// older ones are removed, and events that refer to them have none. A description or a thread that would be too much
-/// is not stored.
+/// Stacks and label lists are valid up to the next sequence point. If they would take more than [`MAX_BYTES`], all
+/// stored ones are removed, and events that refer to them have no stack or labels. A description or a thread that
+/// exceeds its limit is not stored.
 #[derive(Debug, Default)]
 pub(crate) struct StreamContext {
     trace: Option<Trace<'static>>,
@@ -44,7 +45,7 @@ pub(crate) struct StreamContext {
 
 /// The indexes of the entries that an event referred to when it was read.
 ///
-/// Ids may be assigned again while an event waits for older ones; indexes stay.
+/// An id can be assigned again while an event waits for older events; an index keeps its entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct References {
     metadata: u32,
@@ -54,10 +55,10 @@ pub(crate) struct References {
 /// Values by id in memory that grows.
 type GrowingMap<V> = IdMap<Vec<Slot<V>>>;
 
-/// The bytes of memory that a cleared map or buffer keeps for its next values.
+/// The most bytes of memory that a map or a buffer retains when it is cleared.
 const KEPT: usize = 1 << 20;
 
-/// The index of no entry.
+/// The index that stands for no entry.
 const NOWHERE: u32 = u32::MAX;
 
 /// A part of [`StreamContext::bytes`].
@@ -69,7 +70,7 @@ struct ByteRange {
 
 /// A label list, with the labels that replace parts of an event or of its description.
 ///
-/// A list is read once, when it is stored: many events may refer to it.
+/// A list is read once, when it is stored, because many events can refer to it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LabelDigest {
     place: ByteRange,
@@ -207,7 +208,7 @@ impl StreamContext {
         let _ = self.label_lists.insert(id, LabelDigest::new(place, list.labels));
     }
 
-    /// Stores a stack or a label list, in the bytes of the `old` one with its number if these are enough.
+    /// Stores a stack or a label list, in the bytes of `old`, which had the same id, if these bytes are enough.
     fn store_bytes(&mut self, old: Option<ByteRange>, bytes: &[u8]) -> ByteRange {
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         if let Some(ByteRange { start, .. }) = old.filter(|old| old.len >= len) {
@@ -218,7 +219,7 @@ impl StreamContext {
                 return place;
             }
         }
-        // Entries without a byte take memory too.
+        // An empty stack or label list adds no bytes, but its table entry takes memory, so entries count.
         let entries = self.stacks.memory().saturating_add(self.label_lists.memory());
         let used = self.bytes.len().saturating_add(entries);
         if used.saturating_add(bytes.len()) > MAX_BYTES {
@@ -244,7 +245,8 @@ impl StreamContext {
         }
     }
 
-    /// Removes the records that are not valid after a sequence point. No stored event may refer to them.
+    /// Removes the records that are not valid after a sequence point. The caller must have no event left that refers to
+    /// them.
     pub(crate) fn pass(&mut self, point: &SequencePoint) {
         self.clear_stacks_and_labels();
         if point.flushes_metadata() {
@@ -262,7 +264,8 @@ impl StreamContext {
         self.metadata.retired_size.saturating_add(self.threads.retired_size)
     }
 
-    /// Drops the descriptions and threads that were replaced or removed. No stored event may refer to them.
+    /// Drops the descriptions and threads that were replaced or removed. The caller must have no event left that refers
+    /// to them.
     #[inline]
     pub(crate) fn drop_retired(&mut self) {
         if self.retired() > 0 {
@@ -346,11 +349,12 @@ impl<T> Arena<T> {
         self.entries.get(usize::try_from(place).ok()?)?.as_ref()
     }
 
-    /// The bytes that a value takes beside those that it owns: the vector doubles when it is full, a map leads to the
-    /// index, the index can be in the list of retired ones, and an allocation has a header.
+    /// The bytes of memory that a value takes besides the bytes that it owns. Its entry counts twice, because the
+    /// vector doubles when it is full. 64 bytes are for its slot in the map, its index in the list of retired ones, and
+    /// the header of an allocation.
     const ENTRY: usize = size_of::<Option<Stored<T>>>().saturating_mul(2).saturating_add(64);
 
-    /// Adds a value that owns `size` bytes, retires the one at `old`, and returns the new index. If there is no room
+    /// Adds a value that owns `size` bytes, retires the value at `old`, and returns the new index. If there is no room
     /// for the value, changes nothing and returns `None`.
     fn replace(&mut self, old: Option<u32>, value: T, size: usize) -> Option<u32> {
         let size = Self::ENTRY.saturating_add(size);

@@ -18,9 +18,9 @@ use crate::parse::trace::Trace;
 /// Reads the events of a trace, each with its description, its stack and its thread, from bytes that arrive in pieces
 /// of any size.
 ///
-/// It does no I/O. Bytes go in with [`push`](Self::push), or with [`space`](Self::space) and
-/// [`received`](Self::received), which copy nothing. `ipc_std::TraceReader` is this type around a blocking reader.
-/// An asynchronous reader is the same loop with an `await`:
+/// An assembler does no I/O. Bytes go in with [`push`](Self::push), or with [`space`](Self::space) and
+/// [`received`](Self::received), which copy nothing. `ipc_std::TraceReader` is this type with a blocking reader. An
+/// asynchronous reader is the same loop with an `await`:
 ///
 /// ```
 /// use nettrace::{End, EventAssembler, Limits, Progress};
@@ -65,9 +65,10 @@ use crate::parse::trace::Trace;
 ///
 /// # Memory
 /// * The window: 256 KiB, or up to twice [`Limits::record`] if a record needs that.
-/// * Stacks and label lists are stored up to the next sequence point, in up to 32 MiB. If there is no room for one, the
-///   older ones are removed, and events that refer to them have none.
-/// * Descriptions take up to 32 MiB, and threads (V6) too. One that does not fit is skipped, and its events have none.
+/// * Stacks and label lists are stored up to the next sequence point, in up to 32 MiB. If there is no room for another
+///   stack or list, all stored ones are removed, and events that refer to them have no stack or labels.
+/// * Descriptions take up to 32 MiB, and threads (V6) up to another 32 MiB. A description or a thread that does not fit
+///   is skipped, and its events have none.
 /// * [`in_order`](Self::in_order) has a limit of its own.
 #[derive(Debug)]
 pub struct EventAssembler {
@@ -89,7 +90,7 @@ pub struct EventAssembler {
 #[derive(Debug)]
 enum Current {
     None,
-    /// An event of the window, without its payload and stack, whose ranges in the window these are.
+    /// An event in the window: its header, and the ranges of its payload and its stack in the window.
     Read {
         header: Event<'static>,
         payload: Range<usize>,
@@ -112,7 +113,7 @@ pub enum Progress {
 }
 
 impl EventAssembler {
-    /// The limit for [`in_order`](Self::in_order) that is enough for what runtimes were seen to write: 16 MiB.
+    /// A limit for [`in_order`](Self::in_order) that is enough for the traces that runtimes were seen to write: 16 MiB.
     pub const ORDER_LIMIT: usize = 16 << 20;
 
     /// Creates an assembler that starts with the first byte of a stream, and returns events in the order of the stream.
@@ -130,13 +131,13 @@ impl EventAssembler {
         }
     }
 
-    /// Returns events in the order of time from now on, those of the same time in the order of the stream. Call it before
-    /// the first [`advance`](Self::advance).
+    /// Returns events in the order of time from now on, and events of the same time in the order of the stream. Call it
+    /// before the first [`advance`](Self::advance).
     ///
     /// Events wait, in up to `limit` bytes ([`ORDER_LIMIT`](Self::ORDER_LIMIT)), until it is certain that no older one
-    /// follows. Descriptions and threads that were replaced while events wait take an eighth of that in addition. If more
-    /// memory were needed, all waiting events are returned first, and [`late`](Self::late) counts the events that should
-    /// have come before one of them.
+    /// follows. Descriptions and threads that were replaced while events wait take up to an eighth of `limit` in
+    /// addition. If more memory were needed, all waiting events are returned first, and [`late`](Self::late) counts the
+    /// events that should have come before one of them.
     #[must_use]
     pub fn in_order(mut self, limit: usize) -> Self {
         self.queue = Some(EventQueue::new(limit));
@@ -150,9 +151,10 @@ impl EventAssembler {
         self
     }
 
-    /// Skips, from now on, the blocks of events that state no time from tick `from` to tick `to`, if their ranges can be
-    /// trusted: see [`TimeFilter`]. The events of the other blocks are returned, so compare the time of each. Those of
-    /// skipped blocks do not count as [lost](Self::lost), nor do events that were lost between them.
+    /// Skips, from now on, each block of events whose stated range has no time from tick `from` to tick `to`, if the
+    /// range can be trusted: see [`TimeFilter`]. The events of the other blocks are returned, so compare the time of
+    /// each. The events of skipped blocks do not count as [lost](Self::lost), nor do events that were lost between
+    /// skipped blocks.
     ///
     /// [`TraceEvent::clock`] of the first event, or of any other, converts times to ticks.
     pub fn skip_outside(&mut self, from: u64, to: u64) {
@@ -163,7 +165,7 @@ impl EventAssembler {
         self.times = Some(times);
     }
 
-    /// Returns what [`skip_outside`](Self::skip_outside) has skipped so far.
+    /// Returns the filter of [`skip_outside`](Self::skip_outside), which counts the blocks that were skipped so far.
     #[must_use]
     pub const fn times(&self) -> Option<&TimeFilter> {
         self.times.as_ref()
@@ -202,13 +204,13 @@ impl EventAssembler {
         self.records.space()
     }
 
-    /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input. A number
-    /// that is larger than the space counts as all of it.
+    /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input. A
+    /// number that is larger than the space counts as the whole space.
     pub fn received(&mut self, n: usize) {
         self.records.received(n);
     }
 
-    /// Appends the next bytes of the stream. No bytes change nothing.
+    /// Appends the next bytes of the stream. An empty slice changes nothing.
     pub fn push(&mut self, bytes: &[u8]) {
         self.current = Current::None;
         self.records.push(bytes);
@@ -233,8 +235,8 @@ impl EventAssembler {
         self.loss.lost()
     }
 
-    /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost) does
-    /// not count. See [`LossCounter`](crate::LossCounter).
+    /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost)
+    /// does not count. See [`LossCounter`](crate::LossCounter).
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
         self.loss.lost_at_start()
@@ -343,7 +345,7 @@ impl EventAssembler {
         }
     }
 
-    /// Stores a record that is not an event. Returns the progress if there is no record.
+    /// Stores a record that is not an event, and returns `None`. Returns the progress if `record` is `More` or `End`.
     fn store(
         context: &mut StreamContext,
         loss: &mut LossCounter<Vec<Slot<Counter>>>,

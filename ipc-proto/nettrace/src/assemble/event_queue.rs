@@ -1,4 +1,4 @@
-//! Copies of events that wait for older ones, in limited memory.
+//! The queue of events that wait until no older event can follow: copies of the events, in limited memory.
 use alloc::vec::Vec;
 
 use ipc_proto::Guid;
@@ -8,13 +8,13 @@ use crate::assemble::context::References;
 use crate::join::order::{Held, Order};
 use crate::parse::event::Event;
 
-/// An event that waits, in half the memory of an [`Event`]: its activities, its payload and its stack are in the buffer of
-/// the queue.
+/// An event that waits, in half the memory of an [`Event`]: its activities, its payload and its stack are in the buffer
+/// of the queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitingEvent {
     capture_thread: u64,
     thread: u64,
-    /// Where its bytes begin in the buffer.
+    /// The offset of the event's bytes in the buffer.
     start: usize,
     payload: u32,
     stack: u32,
@@ -29,11 +29,11 @@ pub(crate) struct WaitingEvent {
     pub(crate) references: References,
 }
 
-/// The bytes of the ids of two activities.
+/// The length of two activity ids in bytes.
 const ACTIVITIES: u32 = 32;
 
 impl WaitingEvent {
-    /// Returns the number of its bytes in the buffer.
+    /// Returns the number of the event's bytes in the buffer.
     #[inline]
     fn len(&self) -> usize {
         let activities = if self.has_activities { ACTIVITIES } else { 0 };
@@ -65,7 +65,7 @@ impl EventQueue {
         self.limit
     }
 
-    /// Returns how many events were popped after a younger one.
+    /// Returns how many events were popped after a younger event.
     pub(crate) const fn late(&self) -> u64 {
         self.order.late()
     }
@@ -126,8 +126,8 @@ impl EventQueue {
         let activities = if has_activities { to_usize(ACTIVITIES) } else { 0 };
         let len = event.payload.len().saturating_add(event.stack.len()).saturating_add(activities);
         if self.is_empty() {
-            // The next events reuse the front of the buffer, which is in the processor's cache; the pages after it may
-            // never be touched.
+            // The next events reuse the front of the buffer, which is in the processor's cache. The pages after it are
+            // touched only if more events wait at a time.
             self.bytes.clear();
         }
         let has_room = self.has_bytes(len) && self.has_slot();
@@ -182,7 +182,7 @@ impl EventQueue {
         Some(place)
     }
 
-    /// Removes the event without room.
+    /// Removes the event that had no room (`next`), and returns its index.
     #[cold]
     #[inline(never)]
     fn pop_next(&mut self) -> Option<usize> {
@@ -196,15 +196,15 @@ impl EventQueue {
     #[inline(always)]
     fn insert(&mut self, timestamp: u64, event: WaitingEvent) {
         let sorted = event.sorted;
-        // The push cannot fail: the queue has room.
+        // The push cannot fail: the caller has made room for the event.
         let _ = self.order.push(timestamp, event);
         if sorted {
             self.order.release(timestamp);
         }
     }
 
-    /// Returns by how many bytes a buffer grows that has `capacity`: enough to grow rarely, little enough for two buffers to
-    /// share the limit.
+    /// Returns by how many bytes a buffer of `capacity` bytes grows. With a smaller number it would grow too often;
+    /// with a larger one the first of the two buffers would take all of the limit.
     fn increment(&self, capacity: usize) -> usize {
         (256 << 10).max(capacity / 2).min(self.limit / 8)
     }
@@ -239,7 +239,7 @@ impl EventQueue {
 
     #[cold]
     fn grow(&mut self, n: usize) -> bool {
-        // Compacting for less than a quarter of the buffer would happen too often.
+        // Compact only if that frees more than a quarter of the buffer: for less, the bytes would move too often.
         if self.used < self.bytes.len().saturating_sub(self.bytes.len() / 4) {
             self.compact();
             if self.bytes.capacity().saturating_sub(self.bytes.len()) >= n {
@@ -266,7 +266,7 @@ impl EventQueue {
     }
 }
 
-/// Returns the ids of two activities; nil ids without bytes.
+/// Returns the ids of two activities; nil ids if `bytes` is empty.
 #[inline]
 fn guids(bytes: &[u8]) -> [Guid; 2] {
     let (first, second) = bytes.split_at_checked(16).unwrap_or_default();

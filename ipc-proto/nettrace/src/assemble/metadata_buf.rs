@@ -29,7 +29,7 @@ use crate::parse::trace::Version;
 pub struct MetadataBuf {
     /// The borrowed parts of the description, one after the other.
     bytes: Box<[u8]>,
-    /// The other parts; and texts and fields that are static.
+    /// The parts that borrow nothing, and the static name and fields that [`describe`](Self::describe) adds.
     plain: Metadata<'static>,
     provider: Part,
     name: Option<Part>,
@@ -44,11 +44,11 @@ pub struct MetadataBuf {
 struct Part {
     start: usize,
     end: usize,
-    /// A text of UTF-16.
+    /// Whether the part is a text of UTF-16.
     is_utf16: bool,
 }
 
-/// A [`Fields`] whose bytes are a part.
+/// A [`Fields`] whose bytes are a part of [`MetadataBuf::bytes`].
 #[derive(Clone, Copy)]
 struct FieldsPart {
     format: Format,
@@ -103,7 +103,7 @@ impl MetadataBuf {
         Metadata::decode(version, record).map(|metadata| Self::copy(&metadata, record.len()))
     }
 
-    /// Copies the texts and fields, which have about this length.
+    /// Copies the texts and fields, which have about `len` bytes.
     fn copy(metadata: &Metadata<'_>, len: usize) -> Self {
         let mut parts = Parts(Vec::with_capacity(len));
         Self {

@@ -1,4 +1,5 @@
-//! The parser with a window of its own, which grows. It joins nothing.
+//! The parser with a window of its own, which grows. It returns single records; `EventAssembler` joins them into
+//! events.
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -10,9 +11,9 @@ use crate::parse::trace::Version;
 
 /// A [`Parser`] that owns its window: bytes go in as they arrive, records come out.
 ///
-/// This is what readers of files and of sockets share, blocking or not: it decides how large the window is, and keeps
-/// unread bytes in it. [`EventAssembler`](crate::EventAssembler) is built on it, and returns events with what they refer
-/// to; this type returns every record as the stream has it.
+/// Readers of files and of sockets, blocking or not, can share this type. It decides how large the window is, keeps
+/// unread bytes in the window, and returns every record as the stream has it. [`EventAssembler`](crate::EventAssembler)
+/// is built on this type, and returns events with the records to which they refer.
 ///
 /// ```
 /// use nettrace::{End, Limits, ParserBuf, Record};
@@ -50,14 +51,14 @@ pub struct ParserBuf {
 /// The length of the window, unless a record needs more.
 const WINDOW: usize = 256 << 10;
 
-/// Unread bytes are copied to the start of the window if at least so many times their number was read before them.
+/// Unread bytes move to the start of the window if at least `RATIO` times as many read bytes precede them.
 const RATIO: usize = 4;
 
 impl ParserBuf {
     /// Creates a parser of a stream from its first byte on.
     ///
-    /// The window starts with 256 KiB. It does not grow beyond twice [`Limits::record`], nor beyond twice the bytes that
-    /// arrived, whatever length a record claims to have.
+    /// The window starts with 256 KiB. It does not grow beyond twice [`Limits::record`], nor beyond twice the bytes
+    /// that arrived, whatever length a record claims to have.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { parser: Parser::new(limits), buf: Vec::new(), start: 0, end: 0, is_closed: false }
@@ -88,7 +89,7 @@ impl ParserBuf {
     }
 
     /// Reports that the first `n` bytes of [`space`](Self::space) were filled. As with [`Read`], 0 bytes are the end of
-    /// the input. A number that is larger than the space counts as all of it.
+    /// the input. A number that is larger than the space counts as the whole space.
     ///
     /// [`Read`]: https://doc.rust-lang.org/std/io/trait.Read.html
     pub fn received(&mut self, n: usize) {
@@ -97,7 +98,7 @@ impl ParserBuf {
         self.end = self.end.saturating_add(n).min(self.buf.len());
     }
 
-    /// Appends the next bytes of the stream, as many as there are. No bytes change nothing.
+    /// Appends all of `bytes`, the next bytes of the stream. An empty slice changes nothing.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let space = self.space();
@@ -123,7 +124,7 @@ impl ParserBuf {
         self.parser.version()
     }
 
-    /// Returns the name of the object that [`Record::Block`] was just returned for, as [`Parser::object_name`] does.
+    /// Returns the name of the object whose [`Record::Block`] was the last record, as [`Parser::object_name`] does.
     #[must_use]
     pub fn object_name(&self) -> Option<&[u8]> {
         self.parser.object_name(self.window())
@@ -150,8 +151,8 @@ impl ParserBuf {
     fn make_room(&mut self) {
         self.start = self.start.saturating_add(self.parser.release()).min(self.end);
         let unread = self.end.saturating_sub(self.start);
-        // A stream that is read as it arrives leaves little: then the memory of a burst is used again, and the rest of
-        // the window is never touched.
+        // Few unread bytes are cheap to move to the front. Then the start of the window is used again, and its end
+        // stays untouched.
         let is_cheap = unread <= self.start / RATIO;
         if self.start > 0 && (is_cheap || self.buf.len().saturating_sub(self.end) < WINDOW / 2) {
             steps::count(unread);

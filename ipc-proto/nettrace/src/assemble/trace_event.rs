@@ -1,4 +1,4 @@
-//! One event with what it refers to, as `EventAssembler` returns it.
+//! One event with the records to which it refers, as `EventAssembler` returns it.
 use core::fmt;
 
 use ipc_proto::Guid;
@@ -52,8 +52,8 @@ impl<'a> TraceEvent<'a> {
     }
 
     /// Returns the event's description: provider, id, name, fields. Labels of the event itself (V6) replace what the
-    /// description states for all events of its kind. With the feature `clr`, the events of the runtime have names and
-    /// fields too, which the stream does not state.
+    /// description states for all events of its kind. With the feature `clr`, the runtime's own events also have names
+    /// and fields, although the stream does not state them.
     ///
     /// Returns `None` if the stream does not describe the event, which is possible after a damaged block.
     #[must_use]
@@ -77,7 +77,7 @@ impl<'a> TraceEvent<'a> {
     }
 
     /// Returns the value of a field by its name, or by a path of names for a field of a nested object:
-    /// `"Payload.Mean"`. See [`Values::field`], which states what is found, and what it costs.
+    /// `"Payload.Mean"`. See [`Values::field`], which states which fields are found and how much is read.
     #[must_use]
     pub fn field(&self, path: &str) -> Option<Value<'a>> {
         self.values().field(path)
@@ -115,7 +115,7 @@ impl<'a> TraceEvent<'a> {
         labels.and_then(|labels| labels.activity_id).unwrap_or(self.header.activity_id)
     }
 
-    /// Returns the id of the activity that started this one; nil if there is none.
+    /// Returns the id of the activity that started this activity; nil if there is none.
     #[must_use]
     pub fn related_activity_id(&self) -> Guid {
         let labels = self.context.label_digest(self.header.label_list);
@@ -145,7 +145,7 @@ impl<'a> TraceEvent<'a> {
 
     /// Returns the nanoseconds from 1970-01-01 UTC to the event, by the clock of the machine that recorded it.
     ///
-    /// The trace states its start to the millisecond, so the times of events of two traces compare no better than that.
+    /// The trace states its start to the millisecond, so times of two traces compare to a millisecond at best.
     #[must_use]
     pub fn unix_nanoseconds(&self) -> i128 {
         self.context.clock().unix_nanoseconds(self.header.timestamp)

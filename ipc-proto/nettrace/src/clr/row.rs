@@ -4,6 +4,6 @@ pub(crate) struct Row {
     pub(crate) id: u16,
     pub(crate) version: u8,
     pub(crate) name: &'static str,
-    /// `u16` count, then fields.
+    /// The description of the fields: a `u16` count, then the fields in the layout of `table.rs`.
     pub(crate) fields: &'static [u8],
 }

@@ -1,7 +1,8 @@
 //! The runtime's own events, a row each: id, version, name, fields.
 //!
-//! Fields are written as in [`Fields`](crate::Fields), V6. `Ptr` is a pointer. `N32` and `N16` are numbers that
-//! count the elements of the arrays after them. `[…]` is such an array, of fields or of one type. A Boolean has 4 bytes.
+//! Fields are written as in [`Fields`](crate::Fields), V6. `Ptr` is a pointer. `N32` and `N16` are numbers that count
+//! the elements of the arrays after them. `[…]` is an array that such a number counts, of fields or of one type. A
+//! Boolean has 4 bytes.
 
 use crate::clr::row::Row;
 use crate::describe::field::code;
@@ -33,7 +34,7 @@ const fn join<const LEN: usize>(mut parts: &[&[u8]]) -> [u8; LEN] {
     joined
 }
 
-/// The bytes before a field's type: its size and the length of its name.
+/// The first bytes of a field: its size (2 bytes) and the length of its name (1 byte). The name and the type follow.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "tables are small, and constants have no other conversion"
@@ -590,8 +591,8 @@ pub(crate) static RUNDOWN: &[Row] = rows! {
     }
 };
 
-/// `Microsoft-DotNETCore-SampleProfiler`. Its stack is the point; the type is 0 for an error, 1 for a thread in code that is
-/// not managed, 2 for one in managed code.
+/// `Microsoft-DotNETCore-SampleProfiler`. A sample is useful for its stack. The type is 0 for an error, 1 for a thread
+/// in code that is not managed, 2 for a thread in managed code.
 pub(crate) static SAMPLE_PROFILER: &[Row] = rows! {
     0 0 ThreadSample { Type U32 }
 };

@@ -7,7 +7,7 @@ use crate::describe::scalar::Scalar;
 use crate::encoding::text::{Str, utf8, utf16_z};
 use crate::error::{DecodeError, DecodeErrorKind};
 
-/// The number of objects and arrays that may be nested; a deeper description is an error.
+/// The number of levels of nested objects and arrays that a description may have; more levels are an error.
 pub(crate) const MAX_DEPTH: usize = 16;
 
 /// The layout of a description.
@@ -17,9 +17,9 @@ pub(crate) enum Format {
     V1,
     /// Size, name, type.
     V2,
-    /// So many fields of V1, then tags, the first of which with fields of V2 adds these.
+    /// `v1` fields of V1, then tags. The first tag with fields of V2 adds those fields.
     Joined { v1: u16 },
-    /// Size, name, type, in smaller numbers.
+    /// Size, name, type, with numbers of fewer bytes than in V2.
     V6,
     /// V6, but a single code unit of UTF-8 is a string, as in the providers `Universal.*`.
     Universal,
@@ -60,7 +60,8 @@ pub enum ArrayKind {
     Counted,
     /// A fixed number of elements, which the description states.
     FixedLength(u16),
-    /// A `u32`: the high half is the length in bytes, the low half the distance from the end of this field to the elements.
+    /// A `u32`: the high half is the length in bytes, the low half the distance from the end of this field to the
+    /// elements.
     RelLoc,
     /// A `u32`: the high half is the length in bytes, the low half the offset of the elements in the payload.
     DataLoc,
@@ -86,7 +87,7 @@ pub enum FieldType<'a> {
 }
 
 impl FieldType<'_> {
-    /// Returns the type of an array of these values after their [count](ArrayKind::Counted), as
+    /// Returns the type of an array: the [count](ArrayKind::Counted), then so many values of `element`, as
     /// [`PayloadWriter::array`](crate::PayloadWriter::array) writes it.
     ///
     /// ```
@@ -130,7 +131,7 @@ impl<'a> Element<'a> {
         Self { format, bytes, offset: 0 }
     }
 
-    /// Returns the type.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn field_type(&self) -> FieldType<'a> {
         // The description was checked when it was decoded, so this default is never used.
@@ -162,8 +163,8 @@ pub struct Field<'a> {
 ///      type: u8 code; Array, RelLoc, DataLoc: + type; FixedLengthArray: + type, u16 count; Object: + u16 count, fields
 /// ```
 ///
-/// See "Metadata blocks" in the NetTrace format, V4/V5 and V6. Erratum: V4/V5 has the parts of a V2 field in another
-/// order than runtimes write them, and without the size.
+/// See "Metadata blocks" in the NetTrace format, V4/V5 and V6. Erratum: the document of V4/V5 states the parts of a V2
+/// field in another order than runtimes write, and no size.
 ///
 /// Nothing is copied: an iterator reads the description, which was checked when the record was decoded.
 ///
@@ -184,7 +185,7 @@ pub struct Field<'a> {
 pub struct Fields<'a> {
     pub(crate) format: Format,
     pub(crate) count: u32,
-    /// The fields, which other bytes may follow.
+    /// The bytes of the fields. Other bytes can follow them.
     pub(crate) bytes: &'a [u8],
     /// The offset of `bytes` in the record.
     pub(crate) offset: usize,
@@ -198,9 +199,9 @@ impl<'a> Fields<'a> {
         Self { format, count, bytes: r.rest(), offset: r.offset() }
     }
 
-    /// Returns these fields of V1 and the fields of the first V2Params, of which there are `v2`.
+    /// Returns the V1 fields of `self`, followed by the `v2` fields of the first tag V2Params.
     ///
-    /// `None` if these are not of V1, or too many.
+    /// Returns `None` if `self` is not of V1, or if the counts are too large.
     #[cold]
     pub(crate) fn joined(&self, v2: u32) -> Option<Self> {
         let v1 = u16::try_from(self.count).ok().filter(|_| self.format == Format::V1)?;
@@ -225,7 +226,7 @@ impl<'a> Fields<'a> {
         FieldIter { format: self.format, left: self.count, r: Reader::at(self.bytes, self.offset) }
     }
 
-    /// Returns the bytes of the fields, without those of other parts of the record.
+    /// Returns the bytes of the fields, without the bytes of other parts of the record.
     pub(crate) fn own_bytes(&self) -> &'a [u8] {
         // On an error, `check` removes fields, so it gets a copy.
         let mut fields = *self;
@@ -233,8 +234,8 @@ impl<'a> Fields<'a> {
         self.bytes.get(..self.bytes.len().saturating_sub(following)).unwrap_or_default()
     }
 
-    /// Checks the whole description, and returns a reader of the bytes after the last field. On an error, only the fields
-    /// before the error remain.
+    /// Checks the whole description, and returns a reader of the bytes after the last field. On an error, only the
+    /// fields before the error remain.
     pub(crate) fn check(&mut self) -> Result<Reader<'a>, DecodeError> {
         let mut left = self.count;
         let result = self.check_up_to(&mut left);
@@ -266,7 +267,8 @@ impl<'a> Fields<'a> {
             let mut fixed_size = level.fixed_size;
             while let FieldType::Array { kind, element } = field_type {
                 match kind {
-                    // An array elsewhere states its length in bytes only, so its elements must have one length.
+                    // An array elsewhere in the payload (RelLoc, DataLoc) states only its length in bytes, so its
+                    // elements must be of fixed size. An array whose length the payload states is not.
                     ArrayKind::RelLoc | ArrayKind::DataLoc | ArrayKind::Counted if fixed_size => {
                         return Err(here);
                     }
@@ -300,7 +302,7 @@ struct OpenObject<'a> {
     iter: FieldIter<'a>,
     /// The number of objects and arrays around this object.
     depth: usize,
-    /// Whether the object is part of an array that is elsewhere in the payload.
+    /// Whether the object is part of an array that is elsewhere in the payload: then its values must be of fixed size.
     fixed_size: bool,
 }
 
@@ -348,7 +350,7 @@ impl<'a> FieldIter<'a> {
         Ok(Field { name, field_type: field_type(format, &mut of)? })
     }
 
-    /// Returns the layout of the next field, if `v1` fields of V1 precede it.
+    /// Returns the layout of the next field. `v1` is the number of V1 fields that are not read yet.
     #[cold]
     fn next_format(&mut self, v1: u16) -> Result<Format, DecodeError> {
         if let Some(v1) = v1.checked_sub(1) {
@@ -402,7 +404,7 @@ pub(crate) fn name_and_type<'a>(
     Ok((name, body))
 }
 
-/// Skips tags to the fields of V2, and returns their number.
+/// Skips tags up to the fields of V2, and returns the number of those fields.
 pub(crate) fn skip_to_v2(r: &mut Reader<'_>) -> Result<u32, DecodeError> {
     loop {
         let size = r.read()?;
@@ -439,12 +441,12 @@ fn skip_object(r: &mut Reader<'_>) -> Result<(), DecodeError> {
         } else {
             return Ok(());
         }
-        // The name of the scalar follows, or that of the object that ended here.
+        // A name follows: of the scalar, or of the object whose last field was read.
         utf16_z(r)?;
     }
 }
 
-/// A type code, by what it stands for.
+/// The meaning of a type code.
 #[derive(Clone, Copy)]
 pub(crate) enum Type {
     Scalar(Scalar),
@@ -484,7 +486,7 @@ impl Type {
     }
 }
 
-/// Reads a type. The bytes after an object or an array are not searched for.
+/// Reads a type. The content of most objects and arrays is not read, so the reader does not end after the type.
 fn field_type<'a>(format: Format, r: &mut Reader<'a>) -> Result<FieldType<'a>, DecodeError> {
     let unknown = DecodeError::at(r, DecodeErrorKind::UnknownType);
     match Type::decode(format, r)? {
@@ -526,7 +528,7 @@ pub(crate) fn compound<'a>(
 
 /// Skips a type of V6.
 fn skip_v6(format: Format, r: &mut Reader<'_>) -> Result<(), DecodeError> {
-    // A fixed-length array has its count after its element.
+    // A fixed-length array has its count (2 bytes) after the type of its elements.
     let mut counts = 0usize;
     loop {
         match type_code(format, r)? {

@@ -20,13 +20,13 @@ use crate::parse::trace::Version;
 /// ```
 ///
 /// In V3 and V4 the record is the payload of a blob whose own metadata id is 0, in V6 a row of a metadata block without
-/// its size: the payload of [`Record::Metadata`](crate::Record::Metadata). See "Metadata event encoding" in the NetTrace
-/// format, V4/V5, and "MetadataBlock" in V6. V5 adds the tags; no version number announces them. A tag's size counts its
-/// body only.
+/// its size: the payload of [`Record::Metadata`](crate::Record::Metadata). See "Metadata event encoding" in the
+/// NetTrace format, V4/V5, and "MetadataBlock" in V6. V5 adds the tags; no version number announces them. A tag's size
+/// counts its body only.
 ///
-/// The tag V2Params describes fields, too, and the format requires that there are no V1 fields then. If there are, a payload
-/// has the values of the V1 fields first, then those of the first V2Params, in the order of the record, and
-/// [`problem`](Self::problem) is [`DecodeErrorKind::DescribedTwice`].
+/// The tag V2Params describes fields too, and the format requires that a record with this tag has no V1 fields. If a
+/// record has both, [`problem`](Self::problem) is [`DecodeErrorKind::DescribedTwice`]. A payload then has the values of
+/// the V1 fields, followed by those of the first V2Params.
 ///
 /// Events of the runtime itself have neither name nor fields: see the feature `clr`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +36,8 @@ pub struct Metadata<'a> {
     pub id: u32,
     /// The provider of the event. Provider, event id and version identify a kind of event.
     pub provider: Str<'a>,
-    /// The event's number at its provider. Self-describing event sources assign it at run time: use the name there.
+    /// The event's number at its provider. Self-describing event sources assign numbers at run time: identify their
+    /// events by the name.
     pub event_id: u32,
     /// The event's name; empty for events of the runtime.
     pub name: Str<'a>,
@@ -57,7 +58,7 @@ pub struct Metadata<'a> {
     pub description: Option<Str<'a>>,
     /// The provider's GUID; V6 only.
     pub provider_guid: Option<Guid>,
-    /// Other pairs of a key and a value; V6 only.
+    /// Pairs of a key and a value that the writer added; V6 only.
     pub attributes: Attributes<'a>,
     /// The first error of the record's fields, tags or optional entries. The part with the error is left out, and the
     /// fields, tags or entries after it; the rest of the record is valid. A reader of a payload gets the values of the
@@ -102,7 +103,7 @@ impl<'a> Metadata<'a> {
     /// Decodes a record of a stream of this version.
     ///
     /// # Errors
-    /// Fails if the record ends before its level, in V6 before its fields. A later error is in
+    /// Fails if the record ends before its level, or in V6 before its fields. An error after that place is in
     /// [`problem`](Self::problem).
     pub fn decode(version: Version, record: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(record);
@@ -169,7 +170,8 @@ impl<'a> Metadata<'a> {
             self.fields = fields;
             return checked.map(|_| ());
         }
-        // The payload begins with the values of the V1 fields, so these can be read even if the V2 fields are invalid.
+        // The payload begins with the values of the V1 fields, so those values can be read even if the V2 fields are
+        // invalid.
         self.fields = before;
         checked?;
         self.fields = before.joined(count).unwrap_or(before);
@@ -235,8 +237,8 @@ impl fmt::Debug for Attributes<'_> {
     }
 }
 
-/// An entry of V6 optional metadata: a `u8` kind, and its content. No entry states its length, so entries after one of an
-/// unknown kind cannot be read.
+/// An entry of V6 optional metadata: a `u8` kind, and its content. No entry states its length, so entries after one of
+/// an unknown kind cannot be read.
 enum Entry<'a> {
     Opcode(u8),
     Keywords(u64),

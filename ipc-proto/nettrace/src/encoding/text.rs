@@ -11,8 +11,8 @@ use crate::error::{DecodeError, DecodeErrorKind};
 /// A string of a trace, in the bytes of the stream.
 ///
 /// Versions 3 to 5 write names and payload strings as UTF-16 with a NUL at the end, version 6 writes its names as UTF-8
-/// after a length. Invalid text (a lone surrogate, a stray byte) is kept, and displayed as U+FFFD. Strings compare by
-/// their code units, in either encoding.
+/// after a length. Invalid text (a lone surrogate, a stray byte) is kept, and displayed as U+FFFD. Strings of both
+/// encodings compare by their UTF-16 code units.
 ///
 /// ```
 /// use nettrace::Str;
@@ -92,7 +92,8 @@ impl Eq for Str<'_> {}
 fn is_same(mut wide: &[u8], mut narrow: &[u8]) -> bool {
     // The bits of four UTF-16 units that are zero if all of them are ASCII.
     const OTHER: u64 = 0xff80_ff80_ff80_ff80;
-    // A text has at most as many UTF-16 units as bytes of UTF-8, so a longer one cannot be equal.
+    // A text has at most as many UTF-16 units as bytes of UTF-8, so a UTF-16 text with more units than `narrow` has
+    // bytes is not equal.
     if wide.len() / 2 > narrow.len() {
         return false;
     }
@@ -136,7 +137,7 @@ impl PartialOrd for Str<'_> {
         Some(self.cmp(other))
     }
 }
-/// Compares by code units.
+/// Compares by UTF-16 code units.
 impl Ord for Str<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.units().cmp(other.units())
@@ -218,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    /// Tests every position of the NUL in every length, with units that are zero in one half.
+    /// Tests every position of the NUL in every length, with filler units of which one byte is zero.
     #[test]
     fn nul() {
         for filler in [[1u8, 0], [0, 1], [0xff, 0xff], [0, 0x80], [0x80, 0]] {
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Compares texts of all lengths around a piece that is compared in one step, with each unit changed in turn.
+    /// Compares texts of 0 to 14 units, with each unit changed in turn. `is_same` compares four units in one step.
     #[test]
     fn utf16_is_compared_with_utf8() {
         let utf16_bytes = |unit: u16| unit.to_le_bytes();

@@ -22,7 +22,7 @@ pub struct Varint32(pub u32);
 
 /// A `u64` in LEB128, at most 10 bytes; otherwise as [`Varint32`].
 ///
-/// Timestamps go backwards by a difference that wraps, so -1 takes all ten.
+/// A timestamp can be smaller than the one before. The difference wraps, so -1 takes all ten bytes.
 ///
 /// ```
 /// use ipc_proto::Encode;
@@ -33,7 +33,8 @@ pub struct Varint32(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Varint64(pub u64);
 
-/// An `i64` whose sign is in bit 0 (0, -1, 1, -2, …), then as [`Varint64`]; V6 only, where the format says `varint`.
+/// An `i64` whose sign is in bit 0 (0, -1, 1, -2, …), then as [`Varint64`]. Only V6 has it, and its documentation calls
+/// it `varint`.
 ///
 /// ```
 /// use nettrace::Zigzag64;
@@ -80,7 +81,7 @@ impl<'a> Decode<'a> for Varint32 {
 
     #[inline]
     fn decode(r: &mut Reader<'a>) -> Result<Self, WireError> {
-        // The upper half is zero: no more than 32 bits were accepted.
+        // `read` accepted at most 32 bits, so the upper half of the value is zero.
         read(r, 32).map(|value| Self(low_u32(value)))
     }
 }

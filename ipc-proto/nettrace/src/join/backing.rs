@@ -1,8 +1,8 @@
-//! Where the slots of `IdMap`, `LossCounter` and `Order` are.
+//! The memory for the slots of `IdMap`, `LossCounter` and `Order`.
 /// The memory of a collection: slots of a slice or an array that the caller owns, or a `Vec`.
 ///
-/// A collection uses slots from the first on, and overwrites what they contain. A `Vec` (feature `alloc`) grows when it is
-/// full. All other memory is fixed, a `Vec` that is only borrowed included.
+/// A collection uses slots from the first on, and overwrites what they contain. A `Vec` (feature `alloc`) grows when it
+/// is full. All other memory is fixed, as is a borrowed `Vec` (`&mut Vec`).
 ///
 /// ```
 /// use nettrace::{IdMap, Slot};

@@ -1,4 +1,4 @@
-//! Values by id: the map that every join uses.
+//! Values by id: `IdMap`, its `Slot`s, and the error `StoreFull` of a map or a store without room.
 use core::fmt;
 
 use ipc_proto::wire::{steps, to_u32, to_u64, to_usize};
@@ -7,12 +7,12 @@ use crate::join::backing::Backing;
 
 /// Values by id, in slots of the caller or in a `Vec`: records that later events refer to.
 ///
-/// No value is dropped to make room for another: [`insert`](Self::insert) fails if there is none, and the memory does not
-/// [grow](Backing::grow). Each slot holds one value.
+/// No value is dropped to make room for another: [`insert`](Self::insert) fails if all slots are full and the memory
+/// does not [grow](Backing::grow). Each slot holds one value.
 ///
-/// Each call takes at most a few hundred steps, whatever the ids are: a stream that is made for it cannot slow it down further.
-/// The first [`remove`](Self::remove) after ids that count up from 1 takes as many for each of them. Most calls read one or
-/// two slots. Creating and clearing a map takes no time.
+/// Each call takes at most a few hundred steps, whatever the ids are, so a hostile stream cannot make a call slower
+/// than that. Only the first [`remove`](Self::remove) after ids that count up from 1 takes so many steps for each of
+/// those ids. Most calls read one or two slots. Creating and clearing a map takes no time.
 ///
 /// ```
 /// use nettrace::{IdMap, Slot, StoreFull};
@@ -27,15 +27,15 @@ use crate::join::backing::Backing;
 /// assert_eq!(IdMap::new([]).insert(7, "seven"), Err(StoreFull));
 /// ```
 ///
-/// The values are in the first slots. Writers number most records 1, 2, 3: as long as ids come in this order, the slot of each
-/// is known. All other values form a digital search tree: the bits of an id, after a multiplication that spreads them,
-/// select a branch at each level. Ids have 64 bits and are different, so no value is below the 65th level. In addition each
-/// slot holds a hint, which is the slot of a value whose id prefers this slot. A hint can be outdated; it is valid if the
-/// slot that it leads to has the id.
+/// The values are in the first slots. Writers number most records 1, 2, 3: as long as ids come in this order, the slot
+/// of each is known. All other values form a digital search tree: the bits of an id, after a multiplication that
+/// spreads them, select a branch at each level. Ids have 64 bits and are different, so no value is below the 65th
+/// level. In addition each slot holds a hint, which is the slot of a value whose id prefers this slot. A hint can be
+/// outdated: it is valid only if the slot to which it leads has the id.
 #[derive(Debug)]
 pub struct IdMap<B> {
     slots: B,
-    /// The number of slots with hints, which is a power of two, less one.
+    /// The number of slots with hints (a power of two) minus one.
     mask: usize,
     /// The number of values.
     len: usize,
@@ -48,11 +48,12 @@ pub struct IdMap<B> {
 pub struct Slot<V> {
     key: u64,
     value: V,
-    /// The slot at which the numbers continue whose next bit is 0; 0 if there are none. The root continues nothing.
+    /// The child in the tree for ids whose next bit is 0. The number 0 means no child, because slot 0 is the root or
+    /// not in the tree.
     low: u32,
-    /// The slot at which the numbers continue whose next bit is 1.
+    /// The child in the tree for ids whose next bit is 1, or 0.
     high: u32,
-    /// The slot of a value whose number prefers this slot. It is unrelated to the value here.
+    /// The slot of a value whose id prefers this slot. The hint is unrelated to the value in this slot.
     hint: u32,
 }
 
@@ -62,7 +63,7 @@ impl<V> Slot<V> {
     }
 }
 
-/// The position of a slot in the tree: the slot above it, and whether it is the high child. `None` for the root.
+/// The position of a slot in the tree: its parent, and whether the slot is the high child. `None` for the root.
 type Link = Option<(usize, bool)>;
 
 /// The levels of the tree: one for each bit, and the root.
@@ -123,7 +124,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
     /// Sets the value of `key`, and returns the previous one.
     ///
     /// # Errors
-    /// [`StoreFull`] if there is no room for another value. Nothing is changed then. A `Vec` grows instead.
+    /// [`StoreFull`] if there is no room for another value. The map then stays unchanged. A `Vec` grows instead.
     pub fn insert(&mut self, key: u64, value: V) -> Result<Option<V>, StoreFull> {
         if let Some(place) = self.known_place(key) {
             let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
@@ -156,7 +157,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         if place >= self.slots.slots().len() {
             self.grow();
         }
-        // Nodes refer to slots by `u32`s, so there can be no more slots.
+        // Slots refer to each other by `u32`, so the index of each slot must fit into a `u32`.
         u32::try_from(place).map_err(|_| StoreFull)?;
         let slot = self.slots.slots_mut().get_mut(place).ok_or(StoreFull)?;
         (slot.key, slot.value, slot.low, slot.high) = (key, value, 0, 0);
@@ -188,7 +189,8 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         let slot = self.slots.slots_mut().get_mut(leaf)?;
         let (of_leaf, mut value) = (slot.key, core::mem::take(&mut slot.value));
         if place != leaf {
-            // A number can be at any level above its own, so that of the leaf can be here.
+            // An id can be at any level of its path, and the removed id is on the path of the leaf. So the leaf can
+            // take its place.
             let slot = self.slots.slots_mut().get_mut(place)?;
             slot.key = of_leaf;
             core::mem::swap(&mut slot.value, &mut value);
@@ -196,7 +198,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         }
         let last = self.len.wrapping_sub(1);
         if leaf != last {
-            // The slot that gets the leaf must not be vacant.
+            // The values fill the first slots without a gap, so the last value moves into the vacant slot.
             let slot = self.slots.slots_mut().get_mut(last)?;
             let (key, low, high) = (slot.key, slot.low, slot.high);
             let moved = core::mem::take(&mut slot.value);
@@ -248,15 +250,15 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         (slot.key == key && place < self.len).then_some(place)
     }
 
-    /// Returns the slot of `key`, if it is one of the first that count up from 1.
+    /// Returns the slot of `key`, if `key` is one of the first ids, which count up from 1.
     #[inline]
     fn counted_place(&self, key: u64) -> Option<usize> {
         let place = usize::try_from(key.wrapping_sub(1)).ok()?;
         (place < self.counted).then_some(place)
     }
 
-    /// Adds all values to the tree, because one of the first is removed. This takes some steps for each value, but happens only
-    /// once until the map is cleared.
+    /// Adds all values to the tree, because one of the counted ids (1, 2, 3, …) is removed. This takes some steps for
+    /// each value, but happens only once until the map is cleared.
     #[cold]
     fn link_all(&mut self) {
         let len = self.len;
@@ -272,7 +274,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         }
     }
 
-    /// Adds slots, if the memory can grow. The numbers then prefer other slots, and get their hints there.
+    /// Adds slots, if the memory can grow. The ids then prefer other slots, so their hints are stored again.
     #[cold]
     fn grow(&mut self) {
         if !self.slots.grow() {
@@ -294,7 +296,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         }
     }
 
-    /// Makes the slot at `link` continue at the slot `place`.
+    /// Makes the slot `place` the child at `link`; 0 removes the child.
     fn link(&mut self, link: Link, place: usize) {
         let Some((above, is_high)) = link else { return };
         if let Some(slot) = self.slots.slots_mut().get_mut(above) {
@@ -324,7 +326,7 @@ impl<V, B: Backing<Slot = Slot<V>>> IdMap<B> {
         (None, link)
     }
 
-    /// As [`search`](Self::search), and then makes a hint lead to `key`.
+    /// Searches as [`search`](Self::search) does, and stores a hint to the slot that was found.
     #[cold]
     #[inline(never)]
     fn search_and_hint(&mut self, key: u64) -> (Option<usize>, Link) {
@@ -361,14 +363,14 @@ impl<V: Default> Default for IdMap<alloc::vec::Vec<Slot<V>>> {
     }
 }
 
-/// Returns the number of slots with hints, less one.
+/// Returns the number of slots with hints minus one.
 fn mask<V>(slots: &[Slot<V>]) -> usize {
     let hints = slots.len().checked_ilog2().map_or(0, |log| 1usize.wrapping_shl(log));
     hints.saturating_sub(1)
 }
 
-/// Returns the preferred slot of a number. Most numbers count up from 1, and prefer neighbouring slots. Larger numbers are
-/// spread, because those of threads may be addresses.
+/// Returns the preferred slot of an id. Most ids count up from 1, and prefer neighbouring slots. Ids from 2^24 on are
+/// spread, because ids of threads can be addresses.
 #[inline]
 fn home(key: u64) -> usize {
     const DENSE: u64 = 1 << 24;
@@ -377,9 +379,10 @@ fn home(key: u64) -> usize {
     usize::try_from(spread).unwrap_or(0)
 }
 
-/// Returns a number whose first bits differ for most numbers, and which is different for each.
+/// Returns the bits that select the path of an id. They are different for each id, and the first bits differ for most
+/// ids.
 #[inline]
 const fn spread(key: u64) -> u64 {
-    // 2^64 by the golden ratio. The factor is odd, so no two products are equal.
+    // 2^64 divided by the golden ratio. The factor is odd, so no two products are equal.
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -6,18 +6,20 @@ use crate::parse::parser::Record;
 use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
 use crate::parse::trace::Version;
 
-/// Counts the events that a runtime dropped because its buffer was full. It has a slot for each capture thread, in
-/// memory of the caller or in a `Vec`, which grows with the number of threads.
+/// Counts the events that a runtime dropped because its buffer was full. The counter has a slot for each capture
+/// thread, in memory of the caller or in a `Vec`, which grows with the number of threads.
 ///
 /// The events of a thread are numbered; a missing number is a lost event. Losses after the last event of a thread are
-/// counted at the next sequence point. Numbers wrap. A number that is 2^31 or more ahead is one that went back, which is
-/// not a loss and is counted apart. In V4, a 1 is a new thread with the id of an old one. V3 does not number its events.
+/// counted at the next sequence point. Numbers wrap. A number that is 2^31 or more ahead is one that went back: not a
+/// loss, but counted by [`went_back`](Self::went_back). In V4, the number 1 means a new thread with the id of an old
+/// one. V3 does not number its events.
 ///
 /// In V4 there are two counts. [`lost`](Self::lost) is the count of Microsoft's reader, which ignores all events before
-/// the first number of a thread. [`lost_at_start`](Self::lost_at_start) is the number of these events. Runtimes number the
-/// events of a thread from 1 in each session, so they were lost too: a session of .NET 9 with a buffer that was too small
-/// lost 77,058 events by the first count, and 12,308 more at the starts of three of its threads. The sum is exact for a
-/// stream that is complete from its first byte, unless a thread has the id of an earlier one.
+/// the first number of a thread. [`lost_at_start`](Self::lost_at_start) is the number of the ignored events. Runtimes
+/// number the events of a thread from 1 in each session, so the ignored events were lost too. For example, a session of
+/// .NET 9 with a buffer that was too small lost 77,058 events by the first count, and 12,308 more at the starts of
+/// three of its threads. The sum is exact for a stream that is complete from its first byte, unless a thread has the id
+/// of an earlier one.
 ///
 /// ```
 /// use nettrace::{Event, LossCounter, Slot};
@@ -35,7 +37,7 @@ pub struct LossCounter<B> {
     version: Version,
     /// Whether the current sequence point flushes the threads.
     flush: bool,
-    /// Events may have been skipped, so the next number of a thread says nothing about losses before it.
+    /// Events may have been skipped, so the first number of a thread shows no losses before it.
     resynced: bool,
     lost: u64,
     lost_at_start: u64,
@@ -69,8 +71,8 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     }
 
     /// Prepares for a gap in the stream, as after [`Parser::skip_block`](crate::Parser::skip_block): the next number of
-    /// each thread is not compared with the numbers before. Events that were lost within the gap, or next to it, are not
-    /// counted.
+    /// each thread is not compared with the numbers before. Events that were lost within the gap, or next to it, are
+    /// not counted.
     ///
     /// ```
     /// use nettrace::{Event, LossCounter, Slot};
@@ -159,7 +161,8 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
         }
     }
 
-    /// Adds a thread whose last number is `sequence`.
+    /// Adds a thread whose last number is `sequence`. `from_zero` is the number of its missing events if the first one
+    /// is 1.
     fn first(&mut self, thread: u64, sequence: u32, from_zero: u32) -> u32 {
         match self.set(thread, Counter { last: sequence, lost: 0 }) {
             Ok(()) if self.resynced => 0,
@@ -226,15 +229,15 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     }
 
     /// Returns how often the number of a thread went back. Runtimes do this in two cases: a sequence point lists an id
-    /// twice, for a thread that ended and for a new one with the same id; and, under load, a sequence point comes before
-    /// its events, which were counted as lost by then.
+    /// twice, for a thread that ended and for a new one with the same id; and, under load, a sequence point precedes
+    /// events whose numbers it includes, so that the counter has already counted those events as lost.
     #[must_use]
     pub const fn went_back(&self) -> u64 {
         self.went_back
     }
 
-    /// Returns how often there was no slot for the thread of an event or of a sequence point. If it is not 0, more events
-    /// may be lost than [`lost`](Self::lost) states.
+    /// Returns how often there was no slot for the thread of an event or of a sequence point. If it is not 0, more
+    /// events may be lost than [`lost`](Self::lost) states.
     #[must_use]
     pub const fn untracked(&self) -> u64 {
         self.untracked

@@ -1,13 +1,13 @@
-//! Events sorted by time, with a bound on what waits.
+//! `Order`, which sorts events by time, and `Held`, its slot for a waiting event.
 use ipc_proto::wire::steps;
 
 use crate::join::backing::Backing;
 
 /// Sorts events by time, in slots of the caller or in a `Vec`, which grows.
 ///
-/// The stream has the events thread by thread, so an event waits until it is certain that no older one follows: after an
-/// event that is [`sorted`](crate::Event::sorted), and at a sequence point. An item is the event itself if the stream
-/// stays in memory, or else the ranges of its parts. Events of the same time keep their order.
+/// The stream has the events thread by thread, so an event waits until it is certain that no older one follows: after
+/// an event that is [`sorted`](crate::Event::sorted), and at a sequence point. An item is the event itself if the
+/// stream stays in memory, or else the ranges of its parts. Events of the same time keep their order.
 ///
 /// ```
 /// use nettrace::{Held, Order};
@@ -23,18 +23,18 @@ use crate::join::backing::Backing;
 /// assert_eq!((order.pop(), order.pop(), order.pop()), (Some("c"), Some("d"), None));
 /// ```
 ///
-/// If [`push`](Self::push) has no room, release and pop all events, and push again. No event is lost, but a later one may
-/// be older than one that was popped. [`late`](Self::late) counts those, and those that are late because a writer marked
-/// an event as sorted that was not.
+/// If [`push`](Self::push) has no room, release and pop all events, and push again. No event is lost, but a later one
+/// may be older than one that was popped. [`late`](Self::late) counts such events. It also counts events that are late
+/// because a writer wrongly marked an event as sorted.
 #[derive(Debug)]
 pub struct Order<B> {
     slots: B,
-    /// The number of filled slots, popped ones included. They are runs in the order of time: the events of a thread, or
-    /// some of them.
+    /// The number of filled slots, popped ones included. The slots form runs, each in the order of time: mostly the
+    /// events of one thread, or some of them.
     filled: usize,
     /// The number of slots that are not popped.
     held: usize,
-    /// The number of runs that are not popped to their end. Their first slots that are not popped are a heap.
+    /// The number of runs that are not popped to their end. The first waiting event of each such run is in a heap.
     runs: usize,
     /// Whether the last run is not popped to its end, so that it may grow.
     growing: bool,
@@ -45,7 +45,7 @@ pub struct Order<B> {
 
 /// Room for one event in an [`Order`].
 ///
-/// The slots contain two lists that have nothing to do with each other but their memory:
+/// The slots contain two lists that share nothing but their memory:
 ///
 /// ```text
 /// slot          0    1    2    3    4
@@ -97,7 +97,7 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
         self.held == 0
     }
 
-    /// Returns how many events were popped after a younger one.
+    /// Returns how many events were popped after a younger event.
     #[must_use]
     pub const fn late(&self) -> u64 {
         self.late
@@ -150,7 +150,7 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
         self.release(u64::MAX);
     }
 
-    /// Removes the oldest event, if it is released. The release ends when there is none.
+    /// Removes the oldest event, if it is released. If no released event is left, the release ends.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let place = self.pop_place()?;
@@ -217,7 +217,8 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
         set_run(slots, at, run);
     }
 
-    /// Moves waiting events to the front, if that frees a quarter of the slots; for less it would happen too often.
+    /// Moves waiting events to the front, if that frees at least a quarter of the slots. If fewer slots were enough,
+    /// the events would move too often.
     #[cold]
     #[inline(never)]
     fn compact(&mut self) {
@@ -226,7 +227,7 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
             return;
         }
         let before = self.filled;
-        // An event waits, and the last one ends its run.
+        // An event waits (`held` is not 0), so the last run after the move is not popped to its end.
         (self.filled, self.runs, self.growing) = (0, 0, true);
         let mut begins = true;
         for from in 0..before {
@@ -251,11 +252,11 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
     }
 }
 
-/// Replaces the root of the heap of so many `runs` by `run`, and moves it down until the heap is in order.
+/// Replaces the root of the heap, which has `runs` entries, by `run`, and moves `run` down until the heap is in order.
 #[inline]
 fn sink<T>(slots: &mut [Held<T>], runs: usize, run: Run) {
     let mut at = 0usize;
-    // No heap is deeper than this, so the loop ends before.
+    // A heap has fewer levels than `usize` has bits, so a `break` always ends the loop.
     for _ in 0..usize::BITS {
         steps::count(1);
         let left = at.wrapping_mul(2).wrapping_add(1);

@@ -4,7 +4,7 @@ use ipc_proto::wire::copy;
 use crate::join::id_map::{IdMap, Slot, StoreFull};
 
 /// Copies of records by id, in memory that the caller owns: stacks and metadata that events refer to, if the stream
-/// does not stay in memory. If it does, an [`IdMap`] of slices needs no copies.
+/// does not stay in memory. For a stream that stays in memory, an [`IdMap`] of slices needs no copies.
 ///
 /// ```
 /// use nettrace::{StoreFull, Slot, Store};
@@ -39,10 +39,11 @@ impl<'s> Store<'s> {
         Self { places: IdMap::new(slots), bytes, used: 0 }
     }
 
-    /// Copies `record`. It replaces a record of the same number, whose memory is not used again.
+    /// Stores a copy of `record`. The copy replaces a record of the same key, whose memory stays unused until
+    /// [`clear`](Self::clear).
     ///
     /// # Errors
-    /// [`StoreFull`] if there is no room for it. Nothing is changed then.
+    /// [`StoreFull`] if there is no room for the record. The store then stays unchanged.
     pub fn insert(&mut self, key: u64, record: &[u8]) -> Result<(), StoreFull> {
         let (start, end) = (self.used, self.used.saturating_add(record.len()));
         let room =
@@ -53,7 +54,7 @@ impl<'s> Store<'s> {
         Ok(())
     }
 
-    /// Returns the record of this number.
+    /// Returns the record of this key.
     #[inline]
     #[must_use]
     pub fn get(&self, key: u64) -> Option<&[u8]> {

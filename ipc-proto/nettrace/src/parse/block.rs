@@ -1,4 +1,4 @@
-//! The header of a block, its kind, and the range of its times.
+//! The position of a block in the stream, its kind, and the range of its times.
 use crate::parse::trace::Version;
 
 /// The kind of a block.
@@ -84,12 +84,12 @@ impl BlockKind {
     }
 }
 
-/// The smallest and the largest timestamp of an event block, as its header states them. Events are not sorted between
-/// these. V4 and V6.
+/// The smallest and the largest timestamp of an event block, as its header states them. The events of the block are not
+/// sorted by time. V4 and V6.
 ///
 /// A reader that seeks a time can skip a block whose range does not overlap with it: see
-/// [`TimeFilter`](crate::TimeFilter), which knows which writers state correct ranges. The parser returns only ranges that
-/// are possible: the first timestamp is not after the last one, which is not 0.
+/// [`TimeFilter`](crate::TimeFilter), which knows which writers state correct ranges. The parser returns only ranges
+/// that are possible: `first` is not after `last`, and `last` is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
     /// The smallest timestamp.
@@ -99,12 +99,12 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// Returns a range that is possible.
+    /// Returns the range; `None` if it is not possible.
     pub(crate) fn new(first: u64, last: u64) -> Option<Self> {
         (first <= last && last != 0).then_some(Self { first, last })
     }
 
-    /// Returns whether there are timestamps of the block from `from` to `to`, both included.
+    /// Returns whether the range contains a timestamp from `from` to `to`, both included.
     #[must_use]
     pub const fn overlaps(&self, from: u64, to: u64) -> bool {
         self.first <= to && from <= self.last

@@ -52,8 +52,8 @@ impl CalendarTime {
     pub const UNIX_EPOCH: Self =
         Self { year: 1970, month: 1, day_of_week: 4, day: 1, hour: 0, minute: 0, second: 0, millisecond: 0 };
 
-    /// Returns the time this long after 1970-01-01 00:00 UTC, rounded down to a millisecond. Returns `None` after the
-    /// year 9999, which .NET cannot represent.
+    /// Returns the time that is `since_epoch` after 1970-01-01 00:00 UTC, rounded down to a millisecond. Returns `None`
+    /// after the year 9999, which .NET cannot represent.
     #[must_use]
     pub fn from_unix(since_epoch: Duration) -> Option<Self> {
         let seconds = since_epoch.as_secs();
@@ -127,7 +127,8 @@ impl CalendarTime {
         let [year, month, day] = [self.year, self.month, self.day].map(i64::from);
         let [hour, minute, second, millisecond] =
             [self.hour, self.minute, self.second, self.millisecond].map(i64::from);
-        // Years start in March here, so that a leap day is the last day of its year. 16 bits cannot overflow.
+        // Years start in March here, so that a leap day is the last day of its year. Each part has 16 bits, so no sum
+        // overflows.
         let (year, month) = if month > 2 {
             (year, month.wrapping_sub(3))
         } else {
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn days_until_the_year_9999_convert_both_ways() {
-        // Every day of 450 years, in which all kinds of years occur, then every 100th day and those at the end.
+        // Every day of 450 years, in which all kinds of years occur, then every 100th day, then the last 400 days.
         let last = 2_932_896;
         let days = (0..=164_400).chain((164_500..last).step_by(100)).chain(last - 400..);
         let mut before = None;

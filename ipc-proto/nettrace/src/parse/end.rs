@@ -1,4 +1,4 @@
-//! How a stream ended: complete, truncated where, or corrupt why.
+//! How a stream ended: complete, truncated (and where), or corrupt (and why).
 use core::fmt;
 
 use crate::error::DecodeErrorKind;
@@ -16,8 +16,8 @@ pub enum End {
         /// The part of the structure that is incomplete.
         reason: Truncation,
     },
-    /// The stream has bytes that are not NetTrace. Of several bad blocks this is the first; the parser has returned the
-    /// records after it too.
+    /// The stream has bytes that are not NetTrace. If several blocks are bad, this is the first one; the parser has
+    /// also returned the records of the later blocks.
     Corrupt {
         /// The offset of the bad block, or of the bytes that are not a block.
         offset: u64,
@@ -90,7 +90,7 @@ pub enum Corruption {
         /// The length of the block.
         len: u32,
     },
-    /// A block whose rest cannot be read. The parser continued after it.
+    /// A block whose rest cannot be read. The parser continued after the block.
     Block(BadBlock),
 }
 

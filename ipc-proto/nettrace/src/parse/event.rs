@@ -9,7 +9,7 @@ use crate::encoding::varint::{Varint32, Varint64};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::parse::trace::Version;
 
-/// An event, as it is in its block: its names and fields are in the metadata record that it refers to.
+/// An event, as it is in its block: the names and fields are in the metadata record to which the event refers.
 ///
 /// ```
 /// use nettrace::Event;
@@ -23,33 +23,33 @@ pub struct Event<'a> {
     pub metadata_id: u32,
     /// The number of this event among those of its capture thread, from 1. A missing number is a lost event. V3: 0.
     pub sequence: u32,
-    /// The thread that recorded the event, in V6 its index. It may differ from [`thread`](Self::thread): a sampler records
-    /// events about all other threads. V3: 0.
+    /// The thread that recorded the event; in V6 the index of the thread. It can differ from [`thread`](Self::thread),
+    /// because a sampler records events about all other threads. V3: 0.
     pub capture_thread: u64,
     /// The processor, or [`UNKNOWN_PROCESSOR`](Self::UNKNOWN_PROCESSOR), which most runtimes write. V3: 0.
     pub processor: u32,
-    /// The thread that the event is about, and whose stack it has; in V6 its index.
+    /// The thread that the event is about, and whose stack the event has; in V6 the index of the thread.
     pub thread: u64,
-    /// The id of its stack, valid since the last sequence point; 0 is none. V3: 0.
+    /// The id of the stack, valid since the last sequence point; 0 is none. V3: 0.
     pub stack_id: u32,
     /// The time in ticks of the trace, see [`TraceClock`](crate::TraceClock).
     pub timestamp: u64,
     /// The id of the activity; V6: nil, see [`label_list`](Self::label_list).
     pub activity_id: Guid,
-    /// The id of the activity that started this one; V6: nil.
+    /// The id of the activity that started this activity; V6: nil.
     pub related_activity_id: Guid,
-    /// V6: the id of its label list, valid since the last sequence point; 0 is none.
+    /// V6: the id of the label list, valid since the last sequence point; 0 is none.
     pub label_list: u32,
     /// Whether no later event of the stream is older than this one.
     pub sorted: bool,
-    /// The packed values of its fields.
+    /// The packed values of the fields.
     pub payload: &'a [u8],
     /// V3: the stack, as instruction pointers of the trace's pointer size, the innermost first.
     pub stack: &'a [u8],
 }
 
 impl Event<'_> {
-    /// The value of [`processor`](Self::processor) if it was not recorded.
+    /// The value of [`processor`](Self::processor) if the processor was not recorded.
     pub const UNKNOWN_PROCESSOR: u32 = u32::MAX;
 
     /// Returns the processor, if it was recorded.
@@ -61,7 +61,7 @@ impl Event<'_> {
         }
     }
 
-    /// Returns the event without payload and stack, which borrows nothing.
+    /// Returns a copy without payload and stack, which therefore borrows nothing.
     #[must_use]
     pub const fn without_payload(&self) -> Event<'static> {
         let Self { metadata_id, sequence, capture_thread, processor, thread, stack_id, timestamp, .. } =
@@ -90,7 +90,7 @@ impl Event<'_> {
 enum Layout {
     /// A header of 56 bytes, then payload and stack.
     V3,
-    /// A header of 80 bytes, V6: 52, then the payload.
+    /// A header of 80 bytes (V6: 52 bytes), then the payload.
     Plain { labels: bool },
     /// A header of the changed parts, then the payload; V6 has label lists where V4 has activity ids.
     Compressed { labels: bool },
@@ -98,14 +98,14 @@ enum Layout {
 
 /// Reads the blobs of one block in order.
 ///
-/// Parts that the compressed layout omits are those of the blob before, so this is the whole state of a reader within a
-/// block. It retains no window.
+/// The compressed layout omits each part of a header that equals the same part of the blob before. So the header of the
+/// last blob is the whole state within a block, and the reader stores no window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlobReader {
     layout: Layout,
-    /// The header of the last blob, or, if `headed`, of this one.
+    /// The header of the last blob or, if `headed`, of the blob whose payload follows.
     header: Header,
-    /// Whether the header was consumed, and the payload was not.
+    /// Whether the header of the next blob was consumed, but not its payload.
     headed: bool,
     /// Bytes of the last blob after its payload; always 0 in the compressed layout.
     #[cfg_attr(not(feature = "alloc"), allow(dead_code, reason = "only owners of a window read it"))]
@@ -119,20 +119,20 @@ struct Header {
     payload_size: u32,
 }
 
-/// The beginning of a window.
+/// The result of reading a blob from the beginning of a window.
 pub(crate) enum Blob<'w> {
     /// A blob, and its length.
     Whole(Event<'w>, usize),
-    /// `used` bytes were consumed, and the rest of the blob needs a window of `needed` bytes, which may be more than the
-    /// block has.
+    /// `used` bytes were consumed, and the rest of the blob needs a window of `needed` bytes. The block can have fewer
+    /// bytes than `needed`.
     More { used: usize, needed: usize },
     /// Not a blob.
     Bad(DecodeErrorKind),
 }
 
-/// The longest compressed header: flags, six `u32`, three `u64`, two activity ids.
+/// The longest compressed header in bytes, which is one of V4: flags, five `u32`, three `u64`, two activity ids.
 const MAX_HEADER: usize = 88;
-/// A window of this length holds any header.
+/// The length in bytes of a window that holds any compressed header.
 const CHUNK: usize = 128;
 
 impl BlobReader {
@@ -151,8 +151,8 @@ impl BlobReader {
         matches!(self.layout, Layout::Compressed { .. }) && !self.headed
     }
 
-    /// Reads the next blob, and returns it with its length. If the window does not hold it, reads its header or nothing,
-    /// and returns the number of bytes that were consumed.
+    /// Reads the next blob, and returns it with its length. If the window does not hold the blob, consumes the header
+    /// or nothing. The error is the number of consumed bytes.
     #[inline(always)]
     pub(crate) fn quick<'w>(&mut self, window: &'w [u8]) -> Result<(Event<'w>, usize), usize> {
         steps::count(1);
@@ -176,7 +176,8 @@ impl BlobReader {
         (at, at.saturating_add(usize::try_from(self.header.payload_size).unwrap_or(usize::MAX)))
     }
 
-    /// Returns the ranges of payload and stack, of these lengths, of the last blob, which ends at `end`.
+    /// Returns the ranges of the payload and of the stack of the last blob, which ends at `end`. `payload` and `stack`
+    /// are the lengths of the two in bytes.
     #[cfg(feature = "alloc")]
     #[inline]
     pub(crate) const fn ranges(
@@ -204,7 +205,7 @@ impl BlobReader {
             let mut header = self.header;
             match header.read(&mut r, labels) {
                 Ok(()) => self.header = header,
-                // The header continues after the window; it is read again from the same state.
+                // The header continues after the window; the next call reads it again from the same state.
                 Err(DecodeErrorKind::UnexpectedEnd) if window.len() < left => {
                     return Blob::More { used: 0, needed: left.min(MAX_HEADER) };
                 }
@@ -219,8 +220,8 @@ impl BlobReader {
         }
     }
 
-    /// Reads a blob that begins with the size of its other bytes. `read` returns the event, and how many bytes follow its
-    /// payload.
+    /// Reads a blob that begins with the size of its other bytes. `read` returns the event, and how many bytes follow
+    /// its payload.
     fn fixed<'w>(
         &mut self,
         window: &'w [u8],
@@ -265,7 +266,7 @@ impl Source for Reader<'_> {
     }
 }
 
-/// The beginning of a window that holds any header, so that no byte needs a check.
+/// The beginning of a window, long enough for any compressed header, so that no byte needs a check.
 struct Chunk<'w> {
     bytes: &'w [u8; CHUNK],
     at: usize,
@@ -279,7 +280,7 @@ impl Chunk<'_> {
         bytes.map_or(u64::MAX, |bytes: &[u8; 8]| u64::from_le_bytes(*bytes))
     }
 
-    /// Reads an integer of at least two bytes that begins with those of `word`.
+    /// Reads an integer of at least two bytes. `word` has the next eight bytes.
     #[inline(always)]
     fn long(&mut self, word: u64) -> Result<u64, DecodeErrorKind> {
         let stops = !word & 0x8080_8080_8080_8080;
@@ -304,8 +305,8 @@ const fn is_short(word: u64) -> bool {
     word & 0x80 == 0
 }
 
-/// Reads an integer of nine or ten bytes, and returns it with its length. It is a function of its own, with parameters
-/// by value, so that `at` can stay in a register.
+/// Reads an integer of nine or ten bytes, and returns it with its length. The function is separate and its parameters
+/// are values, so that `at` of the caller can stay in a register.
 #[cold]
 #[inline(never)]
 fn longest(bytes: &[u8; CHUNK], at: usize) -> Result<(u64, usize), DecodeErrorKind> {
@@ -349,7 +350,7 @@ impl Source for Chunk<'_> {
 }
 
 impl Header {
-    /// Reads a compressed header into the last one, whose parts stay where the new one omits them.
+    /// Reads a compressed header over the header of the last blob. Parts that the new header omits stay unchanged.
     #[inline(always)]
     fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<(), DecodeErrorKind> {
         let event = &mut self.event;
@@ -438,7 +439,7 @@ fn plain<'w>(r: &mut Reader<'w>, labels: bool) -> Result<(Event<'w>, usize), Dec
         activity_id,
         related_activity_id,
         label_list,
-        // Erratum: the documents state that the bit means sorted.
+        // Erratum: the documents state that a set bit 31 means sorted; in streams it means not sorted.
         sorted: id & 0x8000_0000 == 0,
         payload,
         stack: &[],

@@ -17,7 +17,7 @@ pub struct LabelList<'a> {
     pub labels: Labels<'a>,
 }
 
-/// A property of an event. The last four replace those of its metadata.
+/// A property of an event. The last four kinds replace the values in the metadata of the event.
 ///
 /// ```
 /// use ipc_proto::Guid;
@@ -31,16 +31,16 @@ pub struct LabelList<'a> {
 pub enum Label<'a> {
     /// Kind 1: the activity.
     ActivityId(Guid),
-    /// Kind 2: the activity that started this one.
+    /// Kind 2: the activity that started this activity.
     RelatedActivityId(Guid),
-    /// Kind 3: the trace id of W3C, in the order in which it is written.
+    /// Kind 3: the trace id of W3C, with its bytes in the order of the text form.
     TraceId([u8; 16]),
     /// Kind 4: the span id of W3C.
     SpanId(u64),
     /// Kind 5: a key and a text.
     Text(Str<'a>, Str<'a>),
-    /// Kind 6: a key and a number. The format states that it is signed; one_collect writes it unsigned, so that half of
-    /// the number, or a negative one, is read.
+    /// Kind 6: a key and a number. The format states a signed number, and the parser reads one. one_collect writes an
+    /// unsigned number instead: then the value here is half of the number, or negative.
     Number(Str<'a>, i64),
     /// Kind 7: the opcode.
     Opcode(u8),
@@ -82,7 +82,8 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// Reads labels as a stream has them, up to the last one: each is a kind, whose high bit marks the last, and its content.
+    /// Reads labels as a stream has them, up to the last one: each is a kind, whose high bit marks the last, and its
+    /// content.
     ///
     /// # Errors
     /// Fails if a label is incomplete or of an unknown kind.
@@ -96,7 +97,7 @@ impl<'a> Labels<'a> {
         self.bytes
     }
 
-    /// The labels of a list that was read before.
+    /// Returns the labels of a list that [`list`](Self::list) returned before, without another check.
     #[cfg(feature = "alloc")]
     pub(crate) const fn from_checked(bytes: &'a [u8]) -> Self {
         Self { bytes }
@@ -104,8 +105,9 @@ impl<'a> Labels<'a> {
 
     /// Reads labels up to the last one.
     ///
-    /// `checked` is the length of the labels at the front that an earlier call read. A list whose end has not arrived is
-    /// read again from there, so that the work is proportional to the bytes, in pieces of any size.
+    /// `checked` is the length of the labels at the front that an earlier call read. If the end of a list has not
+    /// arrived, the next call continues after those labels. So the work is proportional to the bytes, even if the list
+    /// arrives in small pieces.
     pub(crate) fn list(r: &mut Reader<'a>, checked: &mut usize) -> Result<Self, DecodeError> {
         let start = r.rest();
         r.bytes(*checked)?;

@@ -1,4 +1,5 @@
-//! The parser. `parser.rs` has its state and the loop; the other files each parse one part of a stream.
+//! The parser. `parser/parser.rs` has its state and the loop. Each other file of the folder parses one part of a
+//! stream.
 mod body;
 mod header;
 mod object;

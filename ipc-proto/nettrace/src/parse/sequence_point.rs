@@ -1,6 +1,6 @@
-//! Sequence points, and the numbers of threads that follow them.
-/// A point that no event of the stream crosses: events before it are older than events after it, and ids of stacks and
-/// label lists start again.
+//! Sequence points, and the sequence numbers of threads that follow them.
+/// A point that no event of the stream crosses: events before the point are older than events after the point, and ids
+/// of stacks and label lists start again.
 ///
 /// The numbers of the last events of all threads follow, as [`ThreadSequence`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +37,6 @@ impl SequencePoint {
 pub struct ThreadSequence {
     /// The capture thread, in V6 its index. An id is listed twice if the operating system used it again.
     pub thread: u64,
-    /// The number of its last event.
+    /// The number of the last event of the thread.
     pub sequence: u32,
 }

@@ -1,4 +1,4 @@
-//! Threads of V6.
+//! Threads of V6 and their properties.
 use ipc_proto::wire::Reader;
 
 use crate::encoding::text::{Str, utf8};
@@ -10,14 +10,15 @@ use crate::error::DecodeError;
 /// The index may be used again after the thread is removed, or after a sequence point that flushes threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Thread<'a> {
-    /// The index, as in [`Event::thread`](crate::Event::thread) and [`Event::capture_thread`](crate::Event::capture_thread).
+    /// The index, as in [`Event::thread`](crate::Event::thread) and
+    /// [`Event::capture_thread`](crate::Event::capture_thread).
     pub index: u64,
     /// The properties of the thread.
     pub entries: ThreadEntries<'a>,
 }
 
 impl<'a> Thread<'a> {
-    /// Returns its name; empty if it has none.
+    /// Returns the name of the thread; empty if it has none.
     #[must_use]
     pub fn name(&self) -> Str<'a> {
         { self.entries }
@@ -25,7 +26,7 @@ impl<'a> Thread<'a> {
             .unwrap_or_default()
     }
 
-    /// Returns the id of its process, if that is not the process of the trace.
+    /// Returns the id of the thread's process, if that is not the process of the trace.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {
         let mut entries = self.entries;
@@ -53,7 +54,7 @@ impl<'a> Thread<'a> {
 pub enum ThreadEntry<'a> {
     /// Kind 1: the name.
     Name(Str<'a>),
-    /// Kind 2: the id of its process.
+    /// Kind 2: the id of the thread's process.
     ProcessId(u64),
     /// Kind 3: the operating system's id of the thread.
     ThreadId(u64),

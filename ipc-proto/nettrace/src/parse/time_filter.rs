@@ -4,16 +4,16 @@ use crate::parse::event::Event;
 use crate::parse::parser::Record;
 use crate::parse::trace::Version;
 
-/// The times that a reader wants: it decides which blocks can be skipped, by the ranges that they state.
+/// The range of times that a reader wants. Decides which blocks can be skipped, by the ranges that their headers state.
 ///
 /// Call [`record`](Self::record) with each record. If it returns true, call
 /// [`Parser::skip_block`](crate::Parser::skip_block), and `resync` of a [`LossCounter`](crate::LossCounter) or a
 /// [`Rewrite`](crate::Rewrite). The other blocks also contain events of other times, which
 /// [`keeps`](Self::keeps) excludes.
 ///
-/// Nothing but its events can prove the range of a block. .NET states correct ranges in V4, except in previews of .NET 6;
-/// one_collect, the writer of V6, states wrong ones. So only blocks of V4 are skipped, and none after a block whose events
-/// [contradict](Self::is_contradicted) its range.
+/// Nothing but its events can prove the range of a block. .NET states correct ranges in V4, except in previews of .NET
+/// 6; one_collect, the writer of V6, states wrong ranges. So only blocks of V4 are skipped, and none after a block
+/// whose events [contradict](Self::is_contradicted) its range.
 ///
 /// ```
 /// use nettrace::{Limits, LossCounter, Parser, Record, Slot, TimeFilter};
@@ -64,8 +64,8 @@ pub struct TimeFilter {
 }
 
 impl TimeFilter {
-    /// Creates a filter for the events from tick `from` to tick `to`, both included. It skips no block before it has seen
-    /// the [`Record::Trace`] of a V4 stream.
+    /// Creates a filter for the events from tick `from` to tick `to`, both included. The filter skips no block before
+    /// it has seen the [`Record::Trace`] of a V4 stream.
     #[must_use]
     pub const fn new(from: u64, to: u64) -> Self {
         Self { from, to, version: Version::V3, stated: None, skipped_blocks: 0, contradicted: false }
@@ -77,7 +77,7 @@ impl TimeFilter {
         self.from <= timestamp && timestamp <= self.to
     }
 
-    /// Takes the next record of the stream, and returns whether the rest of its block is to be skipped.
+    /// Takes the next record of the stream, and returns whether the caller should skip the rest of its block.
     #[inline]
     pub fn record(&mut self, record: &Record<'_>) -> bool {
         match record {
@@ -110,8 +110,8 @@ impl TimeFilter {
         self.skipped_blocks
     }
 
-    /// Returns whether a block states a range that one of its events is not in. No block is skipped from there on; those
-    /// that were [skipped](Self::skipped_blocks) before may have contained wanted events.
+    /// Returns whether an event was outside of the range that its block states. After such an event no block is
+    /// skipped. Blocks that were [skipped](Self::skipped_blocks) before may have contained wanted events.
     #[must_use]
     pub const fn is_contradicted(&self) -> bool {
         self.contradicted

@@ -1,4 +1,4 @@
-//! The first record of a stream, and the version of the stream.
+//! The first record of a stream with its pairs of strings, the check of its values, and the version of the stream.
 use core::fmt;
 
 use ipc_proto::wire;
@@ -47,16 +47,17 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a stream states about itself, in its first block.
+/// The facts that a stream states about itself in its first block.
 ///
-/// [`Trace::new`] makes one that every reader accepts; [`check`](Self::check) reports one that a reader may refuse.
+/// [`Trace::new`] returns values that every reader accepts; [`check`](Self::check) reports a value that a reader may
+/// refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace<'a> {
     /// The layout of the stream.
     pub version: Version,
     /// V6: the minor version, which is not checked; otherwise 0.
     pub minor: u32,
-    /// When the session started.
+    /// The time at which the session started.
     pub sync_time: CalendarTime,
     /// The timestamp at [`sync_time`](Self::sync_time).
     pub sync_ticks: u64,
@@ -66,7 +67,7 @@ pub struct Trace<'a> {
     pub pointer_size: u32,
     /// The id of the process.
     pub process_id: Option<u32>,
-    /// The number of its processors.
+    /// The number of processors.
     pub processors: Option<u32>,
     /// Nanoseconds between two samples of the sampling profiler.
     pub sampling_interval: Option<u32>,
@@ -176,8 +177,8 @@ impl<'a> Trace<'a> {
 
     /// Checks the values that readers depend on.
     ///
-    /// A [`Parser`](crate::Parser) and a [`TraceWriter`](crate::TraceWriter) do not call this, so that a recorded
-    /// stream can be read and copied as it is.
+    /// A [`Parser`](crate::Parser) and a [`TraceWriter`](crate::TraceWriter) do not call this method, so that a
+    /// recorded stream can be read and copied unchanged.
     ///
     /// # Errors
     /// Returns the first value that a reader may refuse.
@@ -227,7 +228,7 @@ impl<'a> Trace<'a> {
         Ok(trace)
     }
 
-    /// Decodes the fields that all versions start with.
+    /// Decodes the fields with which the record starts in all versions.
     fn common(version: Version, minor: u32, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
             version,

@@ -3,8 +3,9 @@ use crate::parse::trace::Trace;
 
 /// Converts the ticks of a trace to time, and time to ticks.
 ///
-/// There are two zeros: the start of the trace, to the accuracy of its clock, and 1970-01-01 UTC, to the millisecond
-/// that the trace states for its start. Times of two traces therefore compare to a millisecond at best.
+/// Times count from one of two zeros. The start of the trace is as accurate as its clock. 1970-01-01 UTC is accurate to
+/// a millisecond, because the trace states its start in milliseconds. Times of two traces therefore compare to a
+/// millisecond at best.
 ///
 /// ```
 /// use nettrace::{CalendarTime, Trace, TraceClock, Version};
@@ -20,7 +21,7 @@ use crate::parse::trace::Trace;
 pub struct TraceClock {
     /// Milliseconds from 1970-01-01 UTC to the start of the trace.
     unix_start: i64,
-    /// The timestamp of the start.
+    /// The timestamp of the start of the trace.
     ticks: u64,
     frequency: u64,
 }
@@ -75,7 +76,7 @@ impl Default for TraceClock {
 
 /// Returns `n * by / over`, rounded down.
 ///
-/// Without a division of 128 bits, which takes two kilobytes on bare metal.
+/// Avoids a division of 128 bits, whose code takes two kilobytes on bare metal.
 fn scale(n: i64, by: u64, over: u64) -> i64 {
     let magnitude = n.unsigned_abs();
     let whole = magnitude.checked_div(over).unwrap_or_default();
@@ -89,7 +90,7 @@ fn scale(n: i64, by: u64, over: u64) -> i64 {
     }
 }
 
-/// Returns `n * by / over`, and whether that is exact, for `n` below `over`.
+/// Returns `n * by / over`, and whether the division is exact, for `n` below `over`.
 fn multiply_divide(n: u64, by: u64, over: u64) -> (u64, bool) {
     if let Some(product) = n.checked_mul(by) {
         let quotient = product.checked_div(over).unwrap_or_default();
@@ -131,7 +132,7 @@ mod tests {
         ] {
             assert_eq!(date.unix_milliseconds(), days * DAY, "{date:?}");
         }
-        // A field out of its range, and the largest valid time.
+        // A field out of its range, and the largest number in each field.
         let time = CalendarTime { millisecond: 1000, ..time(1970, 1, 1) };
         assert_eq!(time.unix_milliseconds(), 1000);
         let max = u16::MAX;
@@ -159,7 +160,7 @@ mod tests {
         }
     }
 
-    /// The quotient is that of a division of 128 bits.
+    /// `scale` returns the same quotient as a division of 128 bits.
     #[test]
     fn scaling() {
         let numbers = [0, 1, 2, 3, 7, 99, 1 << 20, 999_999_999, 1 << 40, i64::MAX - 1, i64::MAX];

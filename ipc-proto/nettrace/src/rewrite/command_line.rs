@@ -12,13 +12,13 @@ pub(super) enum CommandLine {
     /// The payloads contain no command line.
     #[default]
     None,
-    /// The command line is the string after these fields.
+    /// The command line is the string after the fields in [`Skips`].
     After(Skips),
-    /// At a position from which it cannot be removed alone.
+    /// The command line cannot be removed alone, so the whole payload is removed.
     Somewhere,
 }
 
-/// The fields before the command line, each as its number of bytes or as a string.
+/// The fields before the command line, each as its number of bytes or as `STRING`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Skips {
     steps: [u8; 16],
@@ -26,12 +26,13 @@ pub(super) struct Skips {
 }
 
 const STRING: u8 = 0xff;
-/// The bytes from `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, which no stream describes.
+/// The number of bytes from `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, whose fields no
+/// stream describes.
 const RUNTIME_INFORMATION: u8 = 25;
 
 impl CommandLine {
-    /// Searches a description: of the event `ProcessInfo`, which every trace contains, of `RuntimeInformationStart`, or
-    /// of any event with a field of that name.
+    /// Finds the command line by the description of an event: `RuntimeInformationStart`, `ProcessInfo`, which every
+    /// trace contains, or any other event with a field named `CommandLine`.
     pub(super) fn of(metadata: &Metadata<'_>) -> Self {
         let runtime = ["Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown"];
         if metadata.event_id == 187 && runtime.iter().any(|name| metadata.provider == **name) {
@@ -121,13 +122,13 @@ fn mentioned(fields: FieldIter<'_>) -> bool {
             field_type = element.field_type();
         }
         if let FieldType::Object(fields) = field_type {
-            // The push cannot fail: no decoded description is nested deeper.
+            // The push cannot fail: a decoded description has at most `MAX_DEPTH` levels.
             let _ = outer.push(core::mem::replace(&mut level, Fields::iter(&fields)));
         }
     }
 }
 
-/// Returns the step over a value, if its size is known.
+/// Returns the step over a value: its number of bytes or `STRING`. Other types of variable size have no step.
 const fn step(scalar: Scalar) -> Option<u8> {
     Some(match scalar {
         Scalar::SByte | Scalar::Byte | Scalar::Utf8CodeUnit | Scalar::Boolean8 => 1,

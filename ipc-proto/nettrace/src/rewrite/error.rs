@@ -1,4 +1,4 @@
-//! The errors and the end of a rewrite.
+//! The errors of a rewrite.
 use core::fmt;
 
 use crate::write::error::WriteError;

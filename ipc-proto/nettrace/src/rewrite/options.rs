@@ -33,12 +33,12 @@ impl RewriteOptions<'_> {
     }
 }
 
-/// Selects all events of a provider, or those with one id.
+/// Selects all events of a provider, or only the events of the provider with one id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSelector<'o> {
     /// The provider's name. As in runtimes, the case of ASCII letters is ignored.
     pub provider: &'o str,
-    /// The event's id.
+    /// The event's id; `None` selects all events of the provider.
     pub event_id: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What a rewrite has counted.
+//! The counts of a rewrite: events, removed command lines, and the parts that the version of the result cannot express.
 /// Counts of the records that [`Rewrite`](crate::Rewrite) has processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

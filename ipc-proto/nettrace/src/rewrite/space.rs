@@ -1,4 +1,4 @@
-//! The memory that the caller lends to a rewrite.
+//! The memory that the caller lends to a rewrite, and the slots in it for metadata records and activity ids.
 use ipc_proto::Guid;
 
 use crate::join::id_map::Slot;
@@ -6,21 +6,21 @@ use crate::parse::label::Label;
 use crate::rewrite::command_line::CommandLine;
 use crate::rewrite::thread_state::ThreadState;
 
-/// The memory of a [`Rewrite`](crate::Rewrite), all of it the caller's.
+/// The memory of a [`Rewrite`](crate::Rewrite), which belongs to the caller.
 #[derive(Debug)]
 pub struct RewriteSpace<'s> {
-    /// The buffer of a [`TraceWriter`](crate::TraceWriter).
-    /// [`TraceWriter::BUFFER`](crate::TraceWriter::BUFFER) is enough for traces of runtimes with up to
-    /// 20,000 threads; its documentation states the need of larger ones. Traces of other writers may contain records as
-    /// long as the [`Limits`](crate::Limits) of the parser allow.
+    /// The buffer of a [`TraceWriter`](crate::TraceWriter). [`TraceWriter::BUFFER`](crate::TraceWriter::BUFFER) is
+    /// enough for traces of runtimes with up to 20,000 threads; its documentation states the bytes for each further
+    /// thread. Traces of other writers may contain records as long as the [`Limits`](crate::Limits) of the parser
+    /// allow.
     pub buffer: &'s mut [u8],
     /// Slots for metadata records: one for each.
     pub metadata: &'s mut [Slot<MetadataState>],
-    /// Slots for threads: one for each. In V6, a thread that has ended is removed, unless its losses are not yet
-    /// reported in V4.
+    /// Slots for threads: one for each. The slot of a V6 thread that has ended becomes free, except in a conversion to
+    /// V4 while losses of the thread are not reported yet.
     pub threads: &'s mut [Slot<ThreadState>],
-    /// From V4 to V6: one slot for each remembered pair of activity ids. From V6 to V4: one slot for each list of labels
-    /// between two sequence points. Otherwise empty.
+    /// From V4 to V6: one slot for each remembered pair of activity ids. From V6 to V4: one slot for each list of
+    /// labels between two sequence points. Otherwise empty.
     pub labels: &'s mut [Slot<Activities>],
 }
 
@@ -50,7 +50,7 @@ impl Activities {
     }
 }
 
-/// Returns a number that differs for most different GUIDs.
+/// Returns a hash of a GUID: most different GUIDs have different hashes.
 pub(super) fn fold(Guid(bytes): Guid) -> u64 {
     let mut hash = 0u64;
     for byte in bytes {

@@ -1,13 +1,13 @@
-//! The numbers of one thread before and after a rewrite.
+//! The sequence numbers of one thread in the source and in the result of a rewrite.
 use crate::parse::event::Event;
 use crate::parse::sequence_point::ThreadSequence;
 use crate::parse::trace::Version;
 
 /// The sequence numbers of a capture thread, in the source and in the result.
 ///
-/// The numbers of events that a filter removes are reused; those of lost events are not, so the gaps in the result count
-/// the same losses as those in the source. A reader of V4 learns nothing from the first number of a thread, so a loss
-/// before that number is reported after it.
+/// The numbers of events that a filter removes are reused. The numbers of lost events are not, so the gaps in the
+/// result show the same losses as the gaps in the source. The first number of a thread shows no loss to a reader of V4,
+/// so a later number shows a loss before the first one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadState {
     last_in: u32,
@@ -20,7 +20,7 @@ pub struct ThreadState {
     introduced: bool,
     /// V6 to V4: the thread id of the operating system.
     thread_id: u64,
-    /// The number of gaps in the source that are taken into account.
+    /// The number of calls of `Rewrite::resync` that are taken into account.
     resyncs: u32,
 }
 
@@ -35,7 +35,8 @@ impl ThreadState {
         Self { introduced: from == Version::V6 && to == Version::V6, thread_id, ..Self::default() }
     }
 
-    /// Continues after a gap in the source, before the thread's next event or row: `last` is its last number there.
+    /// Continues after a gap in the source, before the thread's next event or row: `last` is the thread's last number
+    /// within the gap.
     pub(super) const fn resync(&mut self, resyncs: u32, last: u32) {
         if self.resyncs != resyncs {
             (self.resyncs, self.last_in, self.known) = (resyncs, last, true);
@@ -76,7 +77,7 @@ impl ThreadState {
                 self.last_out = sequence.wrapping_sub(1);
             }
         } else if from == Version::V4 && sequence == 1 && self.last_in != 0 {
-            // A new thread has the id of this one, so the numbers before it are no losses.
+            // A new thread has the id of one that ended, so no event was lost before number 1.
             gap = 0;
             if keep && to == Version::V4 {
                 (self.last_in, self.last_out, self.introduced) = (1, 1, true);
@@ -117,11 +118,12 @@ impl ThreadState {
             return Some(self.settle(gap, to));
         }
         self.hold(gap);
-        // A thread that is not declared in V6 had no event. A thread from V6 begins at 0, which needs no row.
+        // In a V6 result, a thread that is not declared had no event. In a V6 source, a thread begins at 0, which needs
+        // no row.
         if to == Version::V6 || from == Version::V6 {
             return None;
         }
-        // A loss that is pending is reported with a later event.
+        // This row introduces the thread, so that the number of a later event can show the pending loss.
         if self.is_pending() {
             return Some(self.introduce());
         }
@@ -150,7 +152,7 @@ impl ThreadState {
 
     /// Returns the thread's last number in the result, with all losses included.
     pub(super) fn last(&self, to: Version) -> u32 {
-        // The row is only a report, so the thread itself settles its losses later.
+        // A copy is enough: after this number, the result has no other number of the thread.
         let mut copy = *self;
         copy.settle(0, to)
     }
@@ -161,8 +163,9 @@ impl ThreadState {
         self.last_out
     }
 
-    /// Keeps a number that went back if the version stays the same. In another version the numbers continue: in V6 no
-    /// number starts again, and Microsoft's reader takes such a number for two billion lost events.
+    /// Returns `gap` unchanged if the version stays the same. In another version, a number that went back becomes a gap
+    /// of 0, so that the numbers continue. In V6 no number starts again, and Microsoft's reader takes one that went
+    /// back for two billion lost events.
     fn forwards(gap: u32, from: Version, to: Version) -> u32 {
         if from != to && u64::from(gap) > MAX_GAP { 0 } else { gap }
     }

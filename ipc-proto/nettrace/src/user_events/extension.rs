@@ -1,4 +1,4 @@
-//! The extension of a record: its items, read and built.
+//! The extension of a tracepoint record: its items, read and built.
 use core::iter::FusedIterator;
 
 use ipc_proto::wire::{Reader, Writer};
@@ -27,7 +27,7 @@ use crate::write::error::WriteError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Extension<'a>(&'a [u8]);
 
-/// An item about an event. It begins with a label.
+/// An item about an event. Each item begins with a label.
 ///
 /// ```
 /// use ipc_proto::Guid;
@@ -46,7 +46,7 @@ pub enum ExtensionItem<'a> {
     Metadata(InlineMetadata<'a>),
     /// Label 2: the activity. Zero means no activity, and is not written.
     ActivityId(Guid),
-    /// Label 3: the activity that started this one. Zero means no activity, and is not written.
+    /// Label 3: the activity that started this activity. Zero means no activity, and is not written.
     RelatedActivityId(Guid),
 }
 
@@ -67,8 +67,8 @@ impl<'a> Extension<'a> {
     /// Encodes items into `buf`. Runtimes write them in the order of the labels.
     ///
     /// # Errors
-    /// [`WriteError::BufferTooSmall`]. [`WriteError::TooLong`] for metadata of 4 GB. Whether a record can contain the extension
-    /// is checked when the record is written.
+    /// [`WriteError::BufferTooSmall`]. [`WriteError::TooLong`] for metadata of 4 GB. Whether a record can contain the
+    /// extension is checked when the record is written.
     pub fn build(items: &[ExtensionItem<'_>], buf: &'a mut [u8]) -> Result<Self, WriteError> {
         let mut w = Writer::new(buf);
         for item in items {
@@ -117,8 +117,8 @@ impl<'a> IntoIterator for Extension<'a> {
 
 /// An iterator over the items of an [`Extension`].
 ///
-/// It ends after an error: [`DecodeErrorKind::UnknownType`] for an undocumented label, whose length is unknown;
-/// [`DecodeErrorKind::UnexpectedEnd`] for an item that is cut off.
+/// The iterator ends after an error: [`DecodeErrorKind::UnknownType`] for an undocumented label, whose length is
+/// unknown; [`DecodeErrorKind::UnexpectedEnd`] for an item that is cut off.
 #[derive(Debug, Clone)]
 pub struct ExtensionItems<'a>(Reader<'a>);
 
@@ -128,7 +128,7 @@ impl<'a> ExtensionItems<'a> {
         let unknown = DecodeError::at(r, DecodeErrorKind::UnknownType);
         Ok(match r.read::<u8>()? {
             METADATA => {
-                // The length of a slice always fits into `usize`. For a number that does not, `bytes` fails.
+                // The length of a slice always fits into `usize`. For a number that does not fit, `bytes` fails.
                 let len = usize::try_from(r.read::<u32>()?).unwrap_or(usize::MAX);
                 ExtensionItem::Metadata(InlineMetadata::new(r.bytes(len)?))
             }

@@ -6,14 +6,14 @@ use crate::error::{DecodeError, DecodeErrorKind};
 use crate::parse::trace::Version;
 use crate::write::error::WriteError;
 
-/// The description of an event and its payload that is sent with the event: a [`Metadata`] record of V4.
+/// The description of an event, which the runtime sends with the event itself: a [`Metadata`] record of V4.
 ///
 /// ```text
 /// [u32 metadata id], [provider], u32 event id, name, u64 keywords, u32 version, u32 level, [u32 count, fields…, tags…]
 /// ```
 ///
-/// No field states the [layout](InlineLayout): [`decode`](Self::decode) recognises it by the event id. "Metadata event
-/// encoding" in the NetTrace format, V4/V5.
+/// No field states the [layout](InlineLayout): [`decode`](Self::decode) recognises it by the event id. See "Metadata
+/// event encoding" in the NetTrace format, V4/V5.
 ///
 /// ```
 /// use nettrace::Metadata;
@@ -37,8 +37,8 @@ pub enum InlineLayout {
     Provider,
     /// Without a metadata id and without a provider. The first previews of .NET 10 write this layout.
     EventId,
-    /// With a metadata id, as in a NetTrace stream. An earlier text of the specification describes this layout ("matches the
-    /// NetTrace v5 PayloadBytes format"); no known runtime writes it.
+    /// With a metadata id, as in a NetTrace stream. An earlier text of the specification describes this layout
+    /// ("matches the NetTrace v5 PayloadBytes format"); no known runtime writes it.
     MetadataId,
 }
 
@@ -49,12 +49,12 @@ impl<'a> InlineMetadata<'a> {
         Self(bytes)
     }
 
-    /// Encodes the description of an event into `buf`. The id is not written. A provider without a name is not written either,
-    /// as in the previews.
+    /// Encodes the description of an event into `buf`. The metadata id is not written, nor is a provider without a
+    /// name, as in the first previews of .NET 10.
     ///
     /// # Errors
-    /// [`WriteError::BufferTooSmall`]. [`WriteError::Version`] for a field of a kind that only V6 has. Other features of V6 are
-    /// omitted, as [`TraceWriter::describe`](crate::TraceWriter::describe) does.
+    /// [`WriteError::BufferTooSmall`]. [`WriteError::Version`] for a field of a kind that only V6 has. Other features
+    /// of V6 are omitted, as [`TraceWriter::describe`](crate::TraceWriter::describe) does.
     pub fn build(metadata: &Metadata<'_>, buf: &'a mut [u8]) -> Result<Self, WriteError> {
         let mut w = Writer::new(buf);
         metadata.encode_inline(&mut w)?;
@@ -67,15 +67,16 @@ impl<'a> InlineMetadata<'a> {
         self.0
     }
 
-    /// Decodes the description in the layout in which it describes the event of its record.
+    /// Decodes the description in the layout in which its event id is `event_id`, the event id of the record.
     ///
-    /// A layout matches if the event id equals `event_id`, and a metadata id is less than 65,536: runtimes number the kinds of
-    /// events from 1. If several layouts match, those with a named provider and without a [problem](Metadata::problem) take
-    /// precedence. The id of the metadata is 0 in a layout without one.
+    /// A layout matches if its event id equals `event_id`, and its metadata id, if it has one, is less than 65,536:
+    /// runtimes number the kinds of events from 1. If several layouts match, those with a named provider and without a
+    /// [problem](Metadata::problem) take precedence. The id of the metadata is 0 in a layout without one.
     ///
     /// # Errors
-    /// * [`DecodeErrorKind::Ambiguous`] if several layouts match equally well, for example if provider and event have the same
-    ///   name, a letter with the value of the event id. The caller can choose a layout: [`decode_as`](Self::decode_as).
+    /// * [`DecodeErrorKind::Ambiguous`] if several layouts match equally well, for example if provider and event have
+    ///   the same name, a letter with the value of the event id. The caller can choose a layout:
+    ///   [`decode_as`](Self::decode_as).
     /// * [`DecodeErrorKind::OtherEvent`] if no layout matches, although the bytes can be decoded.
     /// * If they cannot be decoded, the error of [`InlineLayout::Provider`].
     ///
@@ -126,7 +127,7 @@ impl<'a> InlineMetadata<'a> {
     /// Decodes the description in this layout.
     ///
     /// # Errors
-    /// If it ends before the level. [`Metadata::problem`] contains a later error.
+    /// If the description ends before the level. [`Metadata::problem`] has an error after that place.
     pub fn decode_as(&self, layout: InlineLayout) -> Result<Metadata<'a>, DecodeError> {
         match layout {
             InlineLayout::Provider => Metadata::decode_inline(self.0, true),

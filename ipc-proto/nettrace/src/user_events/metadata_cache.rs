@@ -1,4 +1,4 @@
-//! A reader's memory of metadata, by session and event.
+//! A reader's memory of metadata by source (a number that the caller chooses) and event id.
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
@@ -13,9 +13,10 @@ use crate::user_events::tracepoint_record::TracepointRecord;
 
 /// A reader's memory of metadata: it joins records with the metadata of earlier records.
 ///
-/// A runtime sends metadata with the first event of a kind only. A record states neither its provider nor its process, so the
-/// caller states a `source` for each: a number for the pair of tracepoint and process, for example. Providers that share a
-/// tracepoint must have different event ids; otherwise the later metadata is used for the events of both.
+/// A runtime sends metadata with the first event of a kind only. A record states neither its provider nor its process,
+/// so the caller states a `source` for each record: a number for the pair of tracepoint and process, for example.
+/// Providers that share a tracepoint must have different event ids; otherwise the later metadata is used for the events
+/// of both.
 ///
 /// ```
 /// use nettrace::Metadata;
@@ -62,7 +63,7 @@ pub struct TracepointEvent<'a> {
     pub metadata: Option<Metadata<'a>>,
     /// The activity; [`Guid::NIL`] without one.
     pub activity_id: Guid,
-    /// The activity that started this one; [`Guid::NIL`] without one.
+    /// The activity that started this activity; [`Guid::NIL`] without one.
     pub related_activity_id: Guid,
     /// The fields that the metadata describes.
     pub payload: &'a [u8],
@@ -74,8 +75,8 @@ impl MetadataCache {
     /// A limit that is enough for the events of some dozens of processes: 16 MiB.
     pub const LIMIT: usize = 16 << 20;
 
-    /// Creates a cache that uses at most about `limit` bytes. Metadata that exceeds it is used only for the record that it
-    /// came with: see [`forgotten`](Self::forgotten).
+    /// Creates a cache that uses at most about `limit` bytes. Metadata that exceeds the limit is used only for the
+    /// record that contains it: see [`forgotten`](Self::forgotten).
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self { kinds: BTreeMap::new(), used: 0, limit, forgotten: 0 }
@@ -83,8 +84,8 @@ impl MetadataCache {
 
     /// Stores the metadata of a record, if it has some, and returns the event with its metadata.
     ///
-    /// Metadata that cannot be decoded, or has no certain [layout](crate::user_events::InlineLayout), is not stored: it is the event's
-    /// [problem](TracepointEvent::problem), and earlier metadata applies.
+    /// Metadata that cannot be decoded, or has no certain [layout](crate::user_events::InlineLayout), is not stored.
+    /// Its error is the event's [problem](TracepointEvent::problem), and earlier metadata applies.
     pub fn read<'a>(&'a mut self, source: u64, record: &TracepointRecord<'a>) -> TracepointEvent<'a> {
         let TracepointRecord { event_id, extension, payload } = *record;
         let mut event = TracepointEvent {
@@ -143,7 +144,7 @@ impl MetadataCache {
     ) -> Result<Option<Metadata<'a>>, DecodeError> {
         let bytes = inline.as_bytes();
         let known = self.kinds.get(&key);
-        // The first versions of .NET 10 send the same metadata with each event, so it is not decoded again.
+        // The first versions of .NET 10 send the same metadata with each event, so equal metadata is not decoded again.
         if known.is_some_and(|kind| *kind.inline == *bytes) {
             return Ok(None);
         }
@@ -165,7 +166,8 @@ impl Kind {
     }
 }
 
-/// Returns the number of bytes that metadata of this length needs: twice its bytes, and its entry.
+/// Returns the number of bytes that metadata of this length needs: twice its bytes, for the raw and the decoded copy,
+/// and its entry.
 const fn cost(len: usize) -> usize {
     size_of::<((u64, u16), Kind)>().saturating_add(len.saturating_mul(2))
 }

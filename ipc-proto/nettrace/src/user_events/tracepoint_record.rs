@@ -22,7 +22,7 @@ use crate::write::error::WriteError;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TracepointRecord<'a> {
-    /// The id of the event at its provider: the low half of it, and no id is larger.
+    /// The id of the event at its provider. The record has the low 16 bits of the id, and no id is larger.
     pub event_id: u16,
     /// The information about the event apart from its payload.
     pub extension: Extension<'a>,
@@ -38,12 +38,12 @@ impl<'a> TracepointRecord<'a> {
     /// The length of the fields before extension and payload, including the write index.
     pub const HEADER_LEN: usize = HEADER_LEN;
 
-    /// Decodes the record that a consumer reads, after the kernel's common fields. Bytes after the record are ignored: perf pads
-    /// records to a multiple of 8.
+    /// Decodes the record that a consumer reads, after the kernel's common fields. Bytes after the record are ignored:
+    /// perf pads records to a multiple of 8.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnknownVersion`]; [`DecodeErrorKind::UnexpectedEnd`] if it is cut off, or a part extends past its
-    /// end.
+    /// [`DecodeErrorKind::UnknownVersion`]; [`DecodeErrorKind::UnexpectedEnd`] if the record is cut off, or a part
+    /// extends past the end of the record.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let r = &mut Reader::new(bytes);
         let unknown = DecodeError::at(r, DecodeErrorKind::UnknownVersion);
@@ -98,7 +98,8 @@ impl<'a> TracepointRecord<'a> {
         write_index.encode(&mut w);
         Self::VERSION.encode(&mut w);
         event_id.encode(&mut w);
-        // Each is relative to the end of its field: the location of the payload is between that of the extension and the extension.
+        // Each offset counts from the end of its own field. So the 4 bytes of the second field precede the extension,
+        // and the extension precedes the payload.
         for part in [4, extension_len, extension_len, payload_len] {
             part.encode(&mut w);
         }

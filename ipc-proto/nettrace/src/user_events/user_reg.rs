@@ -1,4 +1,4 @@
-//! The arguments of the kernel's ioctls for tracepoints.
+//! The arguments of the kernel's ioctls that register a tracepoint (`UserReg`) and end the registration (`UserUnreg`).
 use ipc_proto::wire::Writer;
 
 /// The registration of a tracepoint: `struct user_reg` of the kernel, the argument of the ioctl [`UserReg::IOCTL`].
@@ -9,11 +9,11 @@ use ipc_proto::wire::Writer;
 ///   u32    u8           u8            u16     u64           u64         u32            in the byte order of the system
 /// ```
 ///
-/// The kernel sets the enable bit at the address while a consumer listens to the tracepoint, and replaces the write index.
-/// The memory at the address must stay valid until [`UserUnreg`] or the end of the process: closing the descriptor does not
-/// end the registration of the bit.
+/// The kernel sets the enable bit at the address while a consumer listens to the tracepoint, and replaces the write
+/// index. The memory at the address must stay valid until [`UserUnreg`] or the end of the process: closing the
+/// descriptor does not end the registration of the bit.
 ///
-/// A runtime fills it like this; the ioctl itself needs code that is not safe:
+/// A runtime fills the argument like this. The ioctl itself needs unsafe code:
 ///
 /// ```
 /// use core::sync::atomic::AtomicU32;
@@ -34,15 +34,16 @@ use ipc_proto::wire::Writer;
 /// `linux/user_events.h`, since Linux 6.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UserReg {
-    /// The bit that the kernel sets: 0 to 31, or to 63.
+    /// The bit that the kernel sets: 0 to 31 in 4 bytes, 0 to 63 in 8 bytes.
     pub enable_bit: u8,
-    /// The number of bytes at the address: 4 or 8. The address is a multiple of it.
+    /// The number of bytes at the address: 4 or 8. The address is a multiple of this number.
     pub enable_size: u8,
     /// Flags: 0, because the tracepoints of .NET end with their last user.
     pub flags: u16,
     /// The address of an integer with the bit. A process can use each bit only once.
     pub enable_addr: u64,
-    /// The address of [`TracepointFormat::as_c_str`](ipc_proto::types::TracepointFormat::as_c_str), which is read by the ioctl only.
+    /// The address of [`TracepointFormat::as_c_str`](ipc_proto::types::TracepointFormat::as_c_str), which the kernel
+    /// reads only during the ioctl.
     pub name_args: u64,
 }
 
@@ -128,7 +129,7 @@ const fn size(len: usize) -> [u8; 4] {
     (len as u32).to_ne_bytes()
 }
 
-/// Architectures with other bits for the direction of an ioctl, and a smaller size.
+/// Whether the architecture has other bits for the direction of an ioctl, and fewer bits for the size.
 const OLD: bool = cfg!(any(
     target_arch = "mips",
     target_arch = "mips64",
@@ -144,7 +145,8 @@ const READ: u32 = if OLD { 1 << 30 } else { 1 << 31 };
 /// The kernel reads the argument.
 const WRITE: u32 = if OLD { 1 << 31 } else { 1 << 30 };
 
-/// Returns the number of an ioctl of `user_events`. Its header states the size of a pointer, not that of the structure.
+/// Returns the number of an ioctl of `user_events`. The number contains the size of a pointer, because the kernel's
+/// header declares a pointer to the structure as the argument.
 const fn ioctl(direction: u32, number: u32) -> u32 {
     let pointer = usize::BITS / u8::BITS;
     direction | (pointer << 16) | ((b'*' as u32) << 8) | number

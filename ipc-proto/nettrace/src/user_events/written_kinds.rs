@@ -1,9 +1,9 @@
-//! Which metadata a session has written.
+//! The set of events whose metadata a session has written.
 /// The kinds of events that a session has written: their metadata is not written again.
 ///
-/// A session of a runtime has one. It needs a bit for each kind of event, in a buffer of the caller's. Kinds have numbers
-/// that the runtime assigns. A kind beyond the buffer never counts as written, so its metadata is written with each event,
-/// which readers accept.
+/// A runtime has one set for each session. The set needs a bit for each kind of event, in a buffer of the caller. Kinds
+/// have numbers that the runtime assigns. A kind beyond the buffer never counts as written, so its metadata is written
+/// with each event, which readers accept.
 ///
 /// ```
 /// use nettrace::user_events::WrittenKinds;

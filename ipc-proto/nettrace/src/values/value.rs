@@ -1,4 +1,4 @@
-//! One value, and its conversions to types of Rust.
+//! One value of a payload and its conversions to types of Rust, and `FileTime`, a point in time.
 use core::fmt;
 
 use ipc_proto::Guid;
@@ -39,7 +39,7 @@ pub enum Value<'a> {
     Single(f32),
     /// A 64-bit float.
     Double(f64),
-    /// The 16 bytes of a .NET `Decimal`. Event sources that claim to write one write 8 other bytes.
+    /// The 16 bytes of a .NET `Decimal`. Event sources that describe a `Decimal` write 8 other bytes instead.
     Decimal([u8; 16]),
     /// A point in time.
     DateTime(FileTime),
@@ -95,8 +95,8 @@ impl<'a> Value<'a> {
 
     /// Returns the text.
     ///
-    /// It cannot be a `&str`: most traces have UTF-16, and a `&str` borrows UTF-8. A [`Str`] compares with a `&str`,
-    /// and its `to_string` copies it.
+    /// The text cannot be a `&str`: most traces have UTF-16, and a `&str` borrows UTF-8. A [`Str`] compares with a
+    /// `&str`, and its `to_string` copies it.
     #[must_use]
     pub const fn as_str(&self) -> Option<Str<'a>> {
         match *self {
@@ -210,18 +210,19 @@ impl fmt::Display for FileTime {
         let (days, second) = (seconds.wrapping_div(86_400), seconds.wrapping_rem(86_400));
         let (minute, second) = (second.wrapping_div(60), second.wrapping_rem(60));
         let (hour, minute) = (minute.wrapping_div(60), minute.wrapping_rem(60));
-        // 1601 begins a cycle of 400 years. Years are counted from the March before it, so that a leap day is the last
-        // day of its year: 306 days before the first of January.
+        // The year 1601 begins a cycle of 400 years. Here years begin in March, so that a leap day is the last day of
+        // its year. The first of March is 306 days before the first of January.
         let days = days.wrapping_add(306);
         let (cycle, day) = (days.wrapping_div(146_097), days.wrapping_rem(146_097));
-        // The last day of a cycle of 400 years would belong to a fifth century, and that of 4 years to a fifth year.
+        // The last day of a cycle of 400 years would belong to a fifth century, and the last day of 4 years to a fifth
+        // year.
         let century = day.wrapping_div(36_524).min(3);
         let day = day.wrapping_sub(century.wrapping_mul(36_524));
         let four = day.wrapping_div(1_461);
         let day = day.wrapping_rem(1_461);
         let one = day.wrapping_div(365).min(3);
         let day = day.wrapping_sub(one.wrapping_mul(365));
-        // From March, months have 31, 30, 31, 30, 31 days, twice, then two more.
+        // From March, months have 31, 30, 31, 30, 31 days, twice, then two more months.
         let month = day.wrapping_mul(5).wrapping_add(2).wrapping_div(153);
         let day = day.wrapping_sub(month.wrapping_mul(153).wrapping_add(2).wrapping_div(5)).wrapping_add(1);
         let (month, next) = if month < 10 { (month.wrapping_add(3), 0) } else { (month.wrapping_sub(9), 1) };

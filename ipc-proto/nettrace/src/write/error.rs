@@ -24,7 +24,7 @@ pub enum WriteError {
     },
     /// A text that ends with a NUL has another NUL inside.
     EmbeddedNul,
-    /// The version has no such record, or cannot express its content.
+    /// This version of the format has no such record, or cannot express the content of the record.
     Version(Version),
     /// A thread sequence that does not follow a sequence point.
     Misplaced,

@@ -9,8 +9,9 @@ use crate::write::trace_writer::layout::utf8_len;
 
 /// Writes the payload of an event: values in the order of its fields, into a buffer of the caller.
 ///
-/// The methods have the names of the [`Scalar`](crate::Scalar)s that describe their values. Objects and arrays of fixed
-/// length are their values, one after the other; [`array`](Self::array) has a count before its elements.
+/// The methods have the names of the [`Scalar`](crate::Scalar)s that describe their values. The values of an object or
+/// of an array of fixed length are written one after the other. [`array`](Self::array) writes a count before its
+/// elements.
 ///
 /// Errors are returned at the end, so that the calls form a chain:
 ///
@@ -55,7 +56,8 @@ impl<'b> PayloadWriter<'b> {
     ///
     /// # Errors
     /// [`WriteError::EmbeddedNul`], [`WriteError::TooLong`] or [`WriteError::TooManyElements`] for the first value that
-    /// has no encoding. Otherwise [`WriteError::BufferTooSmall`] with the length of the payload if it does not fit.
+    /// has no encoding. Otherwise [`WriteError::BufferTooSmall`] with the length of the payload if the buffer is too
+    /// small.
     pub fn finish(self) -> Result<&'b [u8], WriteError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -227,7 +229,7 @@ impl<'b> PayloadWriter<'b> {
         self
     }
 
-    /// Stores the number of elements before them.
+    /// Stores the number of elements at the offset `at`, which is before the elements.
     fn count(&mut self, at: usize, count: usize) {
         match u16::try_from(count) {
             Ok(count) => self.w.patch_u16(at, count),

@@ -1,4 +1,5 @@
-//! The writer. `trace_writer.rs` has its buffer and a method for each record; the other files write the parts.
+//! The writer. `trace_writer/trace_writer.rs` has its buffer and a method for each record. The other files of the
+//! folder write blocks and the parts of records.
 mod blob;
 mod block;
 pub(crate) mod layout;

@@ -7,7 +7,7 @@ use nettrace::{Limits, Metadata, Parser, Record};
 pub(crate) enum Blob<'a> {
     /// A record that decodes.
     Metadata(Metadata<'a>),
-    /// V6: all records are void.
+    /// V6: all earlier metadata records are void.
     FlushMetadata,
     /// An event.
     Event {

@@ -63,7 +63,7 @@ fn stacks_in_events() {
     assert!(frames(&[7; 9], 4).eq([0x0707_0707; 2]));
 }
 
-/// Payloads that come after their headers, and look like headers.
+/// Payloads that arrive after their headers, and that look like headers.
 #[test]
 fn long_payloads() {
     let mut stream = Stream::v4();
@@ -155,7 +155,7 @@ fn the_fast_path_finds_the_same_events() {
     }
 }
 
-/// The fast path finds the same faults.
+/// The fast path finds the same faults as the slow one.
 #[test]
 fn faults_on_the_fast_path() {
     let number = |bytes: &[u8]| [&[0x01], bytes, &[0]].concat();

@@ -69,14 +69,14 @@ fn no_stream() {
     stream.object_with(4, "Microsoft.DotNet.Runtime.EventPipeFile", [1, 0], &[0; 32], &[6]);
     let (steps, end) = read(&stream.0);
     assert_eq!((steps, end), (vec![], End::Corrupt { offset: 27, reason: Corruption::Version(1) }));
-    // Version 2 was the last with this name of `Trace`.
+    // Version 2 was the last version in which the object `Trace` had this name.
     for (version, reason) in [(2, Corruption::Version(2)), (3, Corruption::Object)] {
         let mut stream = Stream(Stream::v3().0[..24].to_vec());
         stream.object_with(4, "Microsoft.DotNet.Runtime.EventPipeFile", [version, 0], &[0; 32], &[6]);
         let offset = if version == 2 { 27 } else { 24 };
         assert_eq!(read(&stream.0), (vec![], End::Corrupt { offset, reason }));
     }
-    // A block of V6 before the trace; a block of V4 before it.
+    // Another block before the block `Trace`: in V6, then in V4.
     let mut stream = Stream(Stream::v6().0[..20].to_vec());
     stream.block(2, &[]);
     assert_eq!(read(&stream.0).1, End::Corrupt { offset: 20, reason: Corruption::Object });
@@ -304,7 +304,7 @@ fn v6_blocks() {
     assert_eq!(end, End::Complete);
 }
 
-/// Lists that are kept as they lie in the stream are the same lists.
+/// Lists that are read again from their bytes in the stream are the same lists.
 #[test]
 fn lists_from_bytes() {
     let labels = Labels::from_bytes(b"\x07\x01\x8a\x02\x07").unwrap();
@@ -340,7 +340,7 @@ fn tails() {
         [&b"\x08a\x09ab\x0aabcd\x0babcdefgh\x0d\x03\0\0\0abc\x0e"[..], &[100, 0, 0, 0], &[6; 100], &[6]];
     let mut stream = Stream::v4();
     stream.object_with(5, "StackBlock", [2, 2], &[0; 8], &tail.concat());
-    // The offset of the length of the longest name.
+    // The offset of the length of the last value, which is the longest one.
     let offset = stream.0.len() as u64 - 4 - 100 - 1;
     let len = tail.concat().len() as u32 - 1;
     stream.blobs("EventBlock", &event(0, 1, b""));

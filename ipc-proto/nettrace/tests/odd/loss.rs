@@ -18,7 +18,8 @@ fn lost_by_thread(bytes: &[u8]) -> (Lost, Vec<(u64, u64)>) {
     ((loss.lost(), loss.gaps(), loss.went_back(), loss.untracked()), threads)
 }
 
-/// Events of (thread, number), each by itself, and sequence points.
+/// Returns a stream whose `parts` are by turns the events of a block and the rows of a sequence point, as (thread,
+/// number).
 fn numbered(version: u32, parts: &[&[(u64, u32)]]) -> Vec<u8> {
     let mut stream = if version == V3 { Stream::v3() } else { Stream::v4() };
     for (i, part) in parts.iter().enumerate() {
@@ -68,8 +69,8 @@ fn loss_v4() {
     assert_eq!(lost(&[&many]), (0, 0, 0, 2));
 }
 
-/// Events before the first number of a thread are lost. The first event shows that, or, if all events are lost, a
-/// sequence point.
+/// Events before the first number of a thread are lost. The first event shows this loss; if all events are lost, a
+/// sequence point does.
 #[test]
 fn loss_at_start() {
     let at_start = |bytes: &[u8]| {
@@ -100,7 +101,7 @@ fn loss_v6() {
     stream.block(2, &[blob_header(20, 1), event(1, 5, b"")].concat());
     // The sequence point states 2 for thread 5 and 3 for thread 6, which had no event. It then removes all threads.
     stream.block(4, b"\x09\0\0\0\0\0\0\0\x01\0\0\0\x02\0\0\0\x05\x02\x06\x03");
-    // A new thread with index 5: it has come to 2 when it is removed.
+    // A new thread with index 5: its last number is 2 when it is removed.
     stream.block(6, b"\x01\0\x05");
     stream.block(2, &[blob_header(20, 1), event(0, 5, b"")].concat());
     stream.block(7, b"\x05\x02");

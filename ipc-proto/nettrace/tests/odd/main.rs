@@ -106,7 +106,7 @@ fn blob_header(size: u16, flags: u16) -> Vec<u8> {
     header
 }
 
-/// A compressed event of metadata 1 that carries everything but activity ids.
+/// A compressed event of metadata 1 that states all parts but activity ids.
 fn event(sequence_delta: u8, thread: u8, payload: &[u8]) -> Vec<u8> {
     let mut blob = vec![0x8f, 1, sequence_delta, thread, 3, thread, 0, 1];
     blob.extend(match payload.len() {
@@ -187,7 +187,7 @@ fn after_trace(bytes: &[u8]) -> (Vec<String>, End) {
     (steps, end)
 }
 
-/// Returns how a stream ends that is in memory as a whole, with these limits.
+/// Reads a stream that is in memory as a whole with `limits`, and returns its end.
 fn end_of(bytes: &[u8], limits: Limits) -> End {
     let mut parser = Parser::new(limits);
     loop {

@@ -104,7 +104,7 @@ fn with_between(version: u32, mut between: impl FnMut(usize, &mut Stream)) -> Ve
     stream.0
 }
 
-/// Returns the records of a stream that lies in memory as a whole but those of unknown kinds, and its end.
+/// Returns the records of a stream in memory without the blocks of unknown kinds, and the end.
 fn known(bytes: &[u8]) -> (Vec<Record<'_>>, End) {
     let unknown = |record: &Record<'_>| matches!(record, Record::Block(block) if matches!(block.kind, BlockKind::Unknown(_)));
     picked(bytes, |record| Some(record).filter(|record| !unknown(record)))
@@ -119,8 +119,8 @@ fn contents<'a>(records: &[Record<'a>]) -> Vec<Record<'a>> {
     records.iter().map(content).collect()
 }
 
-/// Checks that the first `at` bytes of a stream have no records but those of the stream, and all of them if the other
-/// bytes follow.
+/// Parses the first `at` bytes of a stream, then the whole stream. Checks that both parts together have the `records`
+/// of the stream.
 fn check_at(records: &[Record<'_>], bytes: &[u8], at: usize, what: &str) {
     let (mut parser, mut found) = (Parser::new(Limits::default()), 0);
     let mut window = &bytes[..at];

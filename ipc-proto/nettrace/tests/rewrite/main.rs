@@ -254,7 +254,7 @@ fn to(version: Version) -> RewriteOptions<'static> {
     options
 }
 
-/// Asserts that both have the same events and losses.
+/// Asserts that both traces have the same events and losses.
 #[track_caller]
 fn same(name: &str, source: &Trace, result: &Trace) {
     assert_eq!(result.about, source.about, "{name}");

@@ -79,7 +79,7 @@ fn filters() {
     }
 }
 
-/// The numbers of the events of one thread, and whether as many are lost as before.
+/// Returns the thread and the sequence number of each event in the result, and checks that the losses stay the same.
 fn numbers(
     events: &[(u64, u32, u32)],
     points: &[(u64, u32)],
@@ -267,14 +267,14 @@ fn damaged_streams_become_complete() {
             assert_eq!(trace.lost, source.lost, "cut at {at}");
             if !source.about.is_empty() {
                 assert_eq!(trace.end, End::Complete, "cut at {at}");
-                // A reader that sorts releases its events.
+                // The result has one more sequence point, at which a reader that sorts releases its events.
                 assert!(points(&result).len() > points(&bytes[..at]).len(), "cut at {at}");
             }
         }
     }
 }
 
-/// With any buffer and tables the result is correct or an error.
+/// With a buffer and tables of any size, the result is correct or an error.
 #[test]
 fn little_room() {
     for (name, bytes) in traces() {

@@ -383,7 +383,7 @@ fn threads_left_out() {
     }
 }
 
-/// The largest gap that differs from a number that went back.
+/// The largest gap that is a loss; one more means that the number went back.
 #[test]
 fn the_most_that_can_be_lost() {
     for (gap, lost) in [(0x7fff_ffff, 0x7fff_ffff), (0x8000_0000, 0)] {

@@ -15,7 +15,7 @@ impl<'b> Stream<'b> {
         Self { writer: TraceWriter::new(trace, buf).unwrap(), bytes: Vec::new() }
     }
 
-    /// Stores the bytes that `give` displaces. [`put`] calls this.
+    /// Stores the bytes that the writer returns for the record of `give`. The macro [`put`] calls this method.
     #[track_caller]
     pub(crate) fn put(
         &mut self,

@@ -22,10 +22,10 @@ impl Mounts {
         Self(std::fs::read("/proc/self/mountinfo").unwrap_or_default())
     }
 
-    /// Returns whether this kernel alone serves an absolute path without links: every file system on it has a type that
-    /// is known to be local. True on systems without `mountinfo`.
+    /// Returns whether this kernel alone serves an absolute path without links: every file system on the path has a
+    /// type that is known to be local. True on systems without `mountinfo`.
     pub fn is_local(&self, path: &Path) -> bool {
-        /// Others, including unknown ones, may be served by another system or by a program.
+        /// The local types. A file system of another type may be served by another system or by a program.
         const LOCAL: [&[u8]; 17] = [
             b"bcachefs",
             b"btrfs",
@@ -81,7 +81,7 @@ pub struct Status {
     pub user_id: u32,
     /// The process that the thread belongs to; for a process its own id.
     pub leader: Option<u32>,
-    /// The process id in its own PID namespace; `None` before Linux 4.1, which does not report it.
+    /// The process id in its own PID namespace; `None` before Linux 4.1, which does not report this id.
     pub local_process_id: Option<u32>,
 }
 
@@ -110,7 +110,7 @@ impl Environ {
         Self(bytes)
     }
 
-    /// Returns the value of a variable; of several with its name, the first.
+    /// Returns the value of the first variable with this name.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let value = self
             .0
@@ -120,7 +120,7 @@ impl Environ {
     }
 
     /// Returns whether no diagnostic port suspends a runtime with this environment, of whatever kind. A variable that
-    /// is not UTF-8 may name such a port.
+    /// is not UTF-8 may name a port that suspends, so the result is false then.
     pub fn never_suspends(&self) -> bool {
         let is_text = |name| self.variable(name).is_none_or(|value| value.to_str().is_some());
         Variable::ALL.iter().all(|variable| is_text(variable.name()) && is_text(variable.old_name()))
@@ -162,7 +162,8 @@ mod tests {
             (b"DOTNET_DiagnosticPorts=/a\0DOTNET_EnableDiagnostics=0", true),
             (b"DOTNET_DefaultDiagnosticPortSuspend=0", true),
             (b"DOTNET_DefaultDiagnosticPortSuspend=1", false),
-            // Only Mono reads decimal numbers, only the others hexadecimal ones.
+            // The value is a number only in hexadecimal. Mono reads decimal numbers, the other kinds read hexadecimal
+            // ones.
             (b"DOTNET_DefaultDiagnosticPortSuspend=a", false),
             (b"DOTNET_DiagnosticPorts=/\xff,nosuspend", false),
         ] {
@@ -179,7 +180,7 @@ mod tests {
         for path in ["tmp", "", "./tmp", "/tmp/../etc", "/a b", "/a b/c"] {
             assert!(!mounts.is_local(Path::new(path)), "{path:?}");
         }
-        // Only digits are escapes.
+        // A backslash starts an escape only before three digits.
         assert_eq!(unescaped(b"\\+12\\12\\040"), b"\\+12\\12 ");
     }
 

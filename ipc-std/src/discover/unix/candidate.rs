@@ -1,4 +1,5 @@
-//! A socket that may belong to a process, and the check that it does.
+//! `Candidate`: a socket that may belong to a process, with its checks; and `ScannedDirectory`: the candidates in a
+//! directory.
 use core::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,7 +81,7 @@ impl Candidate {
     }
 
     /// Returns the reason not to connect to the file: it is not a socket, or its owner is neither the user of the
-    /// process, nor root, nor the user of this tool.
+    /// target process, nor root, nor the user of this process.
     pub(in crate::discover) fn objection(&self, target: Option<Target>) -> Option<Reason> {
         let path = || self.path.clone();
         if !self.entry.is_socket {
@@ -98,12 +99,13 @@ impl Candidate {
         Client::new(connector)
     }
 
-    /// Returns the reason of the search for an error at this socket.
+    /// Converts an error at this socket into a reason of the search.
     pub(in crate::discover) fn reason(&self, error: Error) -> Reason {
         let path = self.path.clone();
         let has_closed = matches!(error, Error::Gone { received: 0, .. });
         let error = match error {
-            // A child process may still have a copy of the descriptor of a listener that has ended.
+            // A listener that has ended may still accept connections: a child process may have a copy of its
+            // descriptor.
             _ if has_closed && sys::is_dead(&path, Instant::now()).unwrap_or(false) => {
                 Error::NoListener { path: path.clone() }
             }
@@ -153,9 +155,9 @@ impl ScannedDirectory {
     }
 }
 
-/// Sorts the likeliest socket first: one with the exact start time, then the newest. As in Microsoft's client, a
-/// router's socket comes before all others if it is not older than the process's own, and is ignored if there is no
-/// such one.
+/// Sorts the likeliest socket first: a socket with the exact start time, then the newest. As in Microsoft's client, a
+/// router's socket comes first if it is not older than the process's own socket. Otherwise, and if the process has no
+/// socket of its own, the router's socket is ignored.
 pub(super) fn sort_by_likelihood(candidates: &mut Vec<Candidate>) {
     candidates.sort_by_key(|candidate| {
         let own = (!candidate.is_exact, !candidate.is_its_own);

@@ -1,4 +1,5 @@
-//! What the searches of one scan share, so that nothing is read twice.
+//! `SearchContext`: what the searches of one scan share, so that no directory is read twice; and `SearchLocation`: a
+//! directory that is scanned until a deadline.
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -26,8 +27,9 @@ pub(super) struct SearchContext {
 ///
 /// A file system whose server has ended blocks every call, and no call has a deadline. Only directories that this
 /// kernel alone serves are scanned directly: without a link in the path, on a file system of a type that is known to be
-/// local. All others are scanned by a worker thread, which is abandoned after the deadline. While an abandoned one is
-/// blocked, its location gets no other: a program that searches again and again has not more and more threads.
+/// local. All other directories are scanned by a worker thread, which is abandoned after the deadline. While an
+/// abandoned worker is blocked, no second worker starts for its location. So a program that searches again and again
+/// does not collect blocked threads.
 enum PendingScan {
     Done(Result<ScannedDirectory, Reason>),
     OnWorker(mpsc::Receiver<Result<ScannedDirectory, Reason>>),
@@ -81,7 +83,8 @@ impl SearchLocation {
                 let timeout = deadline.saturating_duration_since(Instant::now());
                 receiver.recv_timeout(timeout).unwrap_or_else(|_| {
                     let mut abandoned = abandoned();
-                    // A worker that is over has sent its result before it removes its location.
+                    // The lock makes the check final: a worker sends its result before it takes the lock to remove its
+                    // location. So a location that is inserted here will still be removed.
                     receiver.try_recv().unwrap_or_else(|e| {
                         if e == mpsc::TryRecvError::Empty {
                             abandoned.insert(self.path.clone());
@@ -98,7 +101,7 @@ impl SearchLocation {
 impl SearchContext {
     pub(super) fn new(deadline: Deadline) -> Self {
         let left = deadline.end.saturating_duration_since(deadline.begin);
-        // The other half of the time is for the identification of runtimes.
+        // Half of the time is for reading directories, the other half for the identification of runtimes.
         let half = left.checked_div(2).unwrap_or(Duration::ZERO);
         let deadline = deadline.begin.checked_add(half).unwrap_or(deadline.end);
         Self { opened: Arc::default(), mounts: Arc::new(Mounts::own()), deadline }
@@ -125,7 +128,7 @@ impl SearchContext {
         paths.map(|path| self.location(path, process)).collect()
     }
 
-    /// Returns the location at a path of this process.
+    /// Returns the location at a path as this process sees it.
     pub(super) fn location(&self, path: PathBuf, process: ProcessKey) -> SearchLocation {
         let scan = {
             let (context, path) = (self.clone(), path.clone());
@@ -134,7 +137,8 @@ impl SearchContext {
                 Err(e) => Err(unreadable(&path, &e)),
             }
         };
-        // This process's user has made the links in its TMPDIR, so they can be trusted.
+        // `is_local` does not see links. The user of this process has made the links in its TMPDIR, so they can be
+        // trusted.
         match self.mounts.is_local(&path) {
             true => SearchLocation::done(path, scan()),
             false => SearchLocation::on_worker(path, scan),

@@ -28,7 +28,8 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Reason {
     Reason::Unreadable { path: path.to_owned(), denied: Denied::new(path, error) }
 }
 
-/// An open directory, with the path by which it was found. It stays the same if the path changes its meaning.
+/// An open directory, with the path by which it was found. The directory stays the same even if the path leads to
+/// another directory later.
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
     pub(super) path: PathBuf,
@@ -37,7 +38,7 @@ pub(super) struct Directory {
     pub(super) opened: Arc<OpenDirectory>,
 }
 
-/// A directory without its path; several paths may lead to it.
+/// A directory without its path: several paths may lead to the same directory.
 #[derive(Debug)]
 pub(super) struct OpenDirectory {
     descriptor: Arc<OwnedFd>,
@@ -60,7 +61,7 @@ pub(super) type FileIdentity = (u64, u64);
 pub(super) type FileTime = (i64, i64);
 
 impl Directory {
-    /// Opens a directory by a path of this process.
+    /// Opens a directory by its path as this process sees it.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Self::new(sys::open_directory(path)?, path, false)
     }
@@ -71,8 +72,8 @@ impl Directory {
         Ok(Self { path: path.to_owned(), foreign, opened: Arc::new(opened) })
     }
 
-    /// Returns the files with names of diagnostic sockets; lists the directory at the first call. Fails if it cannot be
-    /// listed.
+    /// Returns the files with names of diagnostic sockets; lists the directory at the first call. Fails if the
+    /// directory cannot be listed.
     pub(super) fn entries(&self) -> Result<&[DirectoryEntry], Errno> {
         let entries = self.opened.entries.get_or_init(|| {
             let mut entries = Vec::new();
@@ -114,13 +115,14 @@ impl Directory {
     }
 }
 
-/// Returns the identity of a file, which no other file has while it exists.
+/// Returns the identity of a file, which no other file has while this file exists.
 #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the types differ between systems")]
 pub(super) fn identity(stat: &Stat) -> FileIdentity {
     (stat.st_dev as u64, stat.st_ino as u64)
 }
 
-/// Returns when a file was changed; for a socket, when it was made. A new file can have the identity of a removed one.
+/// Returns when a file was changed; for a socket, when it was made. This time distinguishes a new file from a removed
+/// file with the same identity.
 #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
 pub(super) fn modified(stat: &Stat) -> FileTime {
     (stat.st_mtime as i64, stat.st_mtime_nsec as i64)

@@ -51,8 +51,8 @@ impl EndpointName {
         }
     }
 
-    /// Returns whether the process that made the socket has ended: no process has its id, or one that started at
-    /// another time. A process can exist although its start time is unknown.
+    /// Returns whether the process that made the socket has ended: no process has its id, or the process with its id
+    /// started at another time. `exists` decides if the start time is unknown.
     pub(super) fn is_left_over(self, started: Option<u64>, exists: bool) -> bool {
         started.map_or(!exists, |started| !self.is_of(started))
     }

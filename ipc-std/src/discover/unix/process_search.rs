@@ -19,8 +19,9 @@ pub(in crate::discover) fn search_process(process_id: u32, deadline: Deadline) -
     search
 }
 
-/// Searches for sockets of a process that does not exist in the PID namespace of this process: it may exist in another
-/// one that shares a directory. Sockets of other users are ignored, because any process may listen at them.
+/// Searches for sockets of a process that does not exist in the PID namespace of this process: the process may exist in
+/// another PID namespace that shares a directory. Sockets of other users are ignored, because any process may listen at
+/// them.
 fn search_invisible(search: &mut Search, context: &SearchContext) {
     let key = ProcessKey { local_process_id: search.process_id, started: None, exists: false };
     for location in context.own_locations(key) {
@@ -32,7 +33,7 @@ fn search_invisible(search: &mut Search, context: &SearchContext) {
             continue;
         }
         if search.candidates.is_empty() {
-            // A socket was found, so it is no obstacle that there is no such process.
+            // A socket was found, so the steps that report a missing process are removed.
             search.steps.clear();
         }
         let sockets = candidates.len();
@@ -42,7 +43,7 @@ fn search_invisible(search: &mut Search, context: &SearchContext) {
     sort_by_likelihood(&mut search.candidates);
 }
 
-/// The search for the runtime of one process, of which a worker may still scan the directory.
+/// The search for the runtime of one process. A worker may still scan its directory.
 pub(super) struct ProcessSearch {
     search: Search,
     /// `None` if there is no such process, or if it has ended.
@@ -70,7 +71,8 @@ impl ProcessSearch {
         let mut is_unknown = false;
         let mut own = None;
         let locations = location.into_iter().chain(core::iter::from_fn(|| {
-            // Scanned only if needed, because a temporary directory may have many files.
+            // The directory of this process is scanned only if needed, because a temporary directory may have many
+            // files.
             own.get_or_insert_with(|| context.own_locations(process.key()).into_iter()).next()
         }));
         for location in locations {
@@ -100,7 +102,7 @@ impl ProcessSearch {
             return (search, true);
         }
         let signs = process.signs();
-        // If the process has ended meanwhile, that is the reason to report: all other failures follow from it.
+        // If the process has ended meanwhile, its end is the reason to report: all other failures follow from it.
         let reason = match process.is_alive() {
             true => Reason::NoSocket { searched, signs },
             false => Reason::NoProcess,

@@ -1,4 +1,4 @@
-//! What the system shows of a process: its namespaces, its root, its environment.
+//! `ProcessView`: what the system shows of a process: its namespaces, its root, its environment.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::path::{Path, PathBuf};
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -83,7 +83,7 @@ impl ProcessView {
         let process = self.process.as_ref()?;
         let environment = match process.environment() {
             Ok(environment) => environment,
-            // A process of the kernel has no memory map, and a process that has ended has none either.
+            // A process of the kernel, or one that has ended, has no memory, so it has no environment and no runtime.
             Err(e) if e.raw_os_error() == Some(Errno::SRCH.raw_os_error()) || !self.is_alive() => {
                 search.note(SearchSubject::Environment { tmpdir: None }, None);
                 return None;
@@ -139,8 +139,8 @@ impl ProcessView {
     }
 }
 
-/// Returns the variable by which the runtime makes no socket. The kind of runtime is not known yet: CoreCLR accepts
-/// more spellings of 0 than the others.
+/// Returns the variable by which the runtime makes no socket. The kind of runtime is not known yet, so this function
+/// reads the environment as CoreCLR does: CoreCLR accepts more spellings of 0 than the other kinds.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn diagnostics_off(environment: &Environ) -> Option<Reason> {
     let config = Config::read(Flavour::CoreClr, |name| environment.variable(name)?.to_str());
@@ -166,7 +166,7 @@ impl ProcessView {
         is_running.then_some(Self { process_id, key, user_id })
     }
 
-    /// These systems do not show the environment of another process.
+    /// Systems other than Linux do not show the environment of another process.
     pub(super) fn location(&self, _: &SearchContext, _: &mut Search) -> Option<SearchLocation> {
         None
     }

@@ -27,7 +27,7 @@ pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Rea
         }
     }
     let mut searches: Vec<Search> = Vec::new();
-    // All searches start before the first result is waited for, because they share one deadline.
+    // All searches start before this function waits for the first result, because the searches share one deadline.
     let started: Vec<_> = processes(&context)
         .into_iter()
         .map(|process_id| ProcessSearch::start(process_id, deadline, &context))
@@ -41,7 +41,8 @@ pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Rea
     let keys = |searches: &[Search], which: fn(&&Candidate) -> bool| -> HashSet<_> {
         searches.iter().flat_map(|search| &search.candidates).filter(which).map(Candidate::key).collect()
     };
-    // The socket of one process is not left over from another that has the same id in another PID namespace.
+    // A socket that belongs to one process is not left over from another process with the same id in another PID
+    // namespace.
     let claimed = keys(&searches, |candidate| candidate.is_its_own);
     let mut others = Vec::new();
     searches.retain_mut(|search| {
@@ -51,7 +52,8 @@ pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Rea
             // of another process.
             return true;
         }
-        // Processes that are not visible may have made the other sockets.
+        // Invisible processes may have made the sockets that do not belong to this process. Each gets a search of its
+        // own.
         let (own, other): (Vec<_>, Vec<_>) =
             core::mem::take(&mut search.candidates).into_iter().partition(|candidate| candidate.is_its_own);
         let other = other.into_iter().filter(|candidate| !claimed.contains(&candidate.key()));
@@ -94,7 +96,8 @@ fn search_socket(directory: &Directory, found: DirectoryEntry, deadline: Deadlin
         exists: !directory.foreign && (entry.is_some() || sys::process_exists(process_id)),
     };
     let candidate = Candidate::new(directory, found, key);
-    // If the process is visible it must be the listener; otherwise any process can be.
+    // If the process is visible and the socket may be its own, the process must be the listener. Otherwise any process
+    // can be the listener.
     let target = entry
         .filter(|_| candidate.is_its_own)
         .map(|entry| Target { process_id, user_id: entry.user_id.or_else(|| owner_of(process_id)) });
@@ -102,7 +105,7 @@ fn search_socket(directory: &Directory, found: DirectoryEntry, deadline: Deadlin
 }
 
 impl Search {
-    /// Returns a search for the runtime of one socket with the name of the same process.
+    /// Returns a search for one socket whose name has the process id of this search.
     fn of_socket(&self, candidate: Candidate) -> Self {
         let mut search = Self { target: self.target, ..Self::new(self.process_id, self.deadline) };
         search.note(SearchSubject::Directory { path: candidate.directory().to_owned(), sockets: 1 }, None);
@@ -116,7 +119,7 @@ fn owner_of(process_id: u32) -> Option<u32> {
     rustix::fs::stat(format!("/proc/{process_id}")).ok().map(|stat| stat.st_uid)
 }
 
-/// Returns all processes; on systems that do not list them, those with a socket.
+/// Returns all processes; on systems that do not list processes, only the processes with a socket.
 fn processes(context: &SearchContext) -> Vec<u32> {
     let proc = if cfg!(any(target_os = "linux", target_os = "android")) {
         std::fs::read_dir("/proc").ok()

@@ -1,4 +1,4 @@
-//! Sockets that are proven to be left over.
+//! `stale` and `Stale`: sockets that are proven to be left over.
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -26,16 +26,16 @@ pub struct Stale {
     pub owner: u32,
     /// Whether this user can remove the socket: the owner and root can.
     pub removable: bool,
-    /// The other files that the same process left there: its pipes for debuggers.
+    /// The other files that the same process left in the directory: its pipes for debuggers.
     pub pipes: Vec<PathBuf>,
     name: EndpointName,
     directory: Directory,
     file: (FileIdentity, FileTime),
 }
 
-/// Returns the sockets in a directory that are proven to be left over, by process id.
+/// Returns the sockets in a directory that are proven to be left over, sorted by process id.
 ///
-/// A runtime that crashes or is killed does not remove its socket, and no other program does.
+/// A runtime that crashes or is killed does not remove its socket, and no other program removes it.
 ///
 /// ```no_run
 /// use ipc_std::discover;
@@ -48,8 +48,8 @@ pub struct Stale {
 /// ```
 ///
 /// Only the system on which the runtime ran can prove that no process listens. A file system that other systems share
-/// over a network, or that a program serves, proves nothing. Neither does the layer of a container's file system: a
-/// socket there is another one than the container's own socket of the same name.
+/// over a network, or that a program serves, proves nothing. A layer of a container's file system proves nothing
+/// either: a socket in the layer is another socket than the container's own socket of the same name.
 ///
 /// # Errors
 /// If the directory cannot be listed; the kind is `Unsupported` if its file system proves nothing.
@@ -69,7 +69,8 @@ pub fn stale(directory: &Path) -> io::Result<Vec<Stale>> {
     Ok(stale)
 }
 
-/// Returns the deadline for hang-ups of all sockets together, so that many sockets with listeners do not add up.
+/// Returns the deadline for hang-ups of all sockets together, so that the waits for many sockets with listeners do not
+/// add up.
 fn hang_up_deadline() -> Instant {
     Deadline::after(sys::HANG_UP_TIMEOUT).end
 }
@@ -93,7 +94,7 @@ impl Stale {
         stale.is_proven(hang_ups).ok()?.then(|| Self { pipes: stale.pipes(), ..stale })
     }
 
-    /// Returns whether everything is still proven.
+    /// Returns whether the socket is still proven to be left over.
     fn is_proven(&self, hang_ups: Instant) -> io::Result<bool> {
         let stat = self.directory.stat(&self.name.to_os())?;
         if (identity(&stat), modified(&stat)) != self.file
@@ -103,7 +104,8 @@ impl Stale {
         }
         let started = sys::process_entry(self.process_id).map(|entry| entry.started);
         let is_left_over = self.name.is_left_over(started, sys::process_exists(self.process_id));
-        // A process in another PID namespace can have the id in the name, and can listen at the socket.
+        // The end of the process is not enough: a process in another PID namespace can have the same id, and can
+        // listen.
         Ok(is_left_over && self.is_dead(hang_ups) && !self.is_listed())
     }
 
@@ -117,13 +119,13 @@ impl Stale {
         sys::is_dead(&path, hang_ups).unwrap_or(false)
     }
 
-    /// Returns whether the kernel lists a socket that was bound by this path. The same file seen through another layer
-    /// of a file system is another socket, so connecting fails although a process listens.
+    /// Returns whether the kernel lists a bound socket of this file name. The same file seen through another layer of a
+    /// file system is another socket, so connecting fails although a process listens.
     fn is_listed(&self) -> bool {
-        // Other systems do not have such a list, or do not show it to all users.
+        // Systems other than Linux do not have such a list, or do not show it to all users.
         let Ok(list) = std::fs::read("/proc/net/unix") else { return false };
         let name = self.name.to_os();
-        // The directory may have another path there, but the name contains process id and start time.
+        // The directory may have another path in the list, but the name contains process id and start time.
         list.split(|byte| *byte == b'\n').any(|line| {
             let path = line.iter().position(|byte| *byte == b'/').and_then(|start| line.get(start..));
             path.is_some_and(|path| Path::new(OsStr::from_bytes(path)).file_name() == Some(&*name))
@@ -161,7 +163,7 @@ impl Stale {
         let mut removed = Vec::new();
         for path in [&self.path].into_iter().chain(&self.pipes) {
             let Some(name) = path.file_name() else { continue };
-            // Another file may have the name now, which must not be removed.
+            // Another file may have the name of a pipe now, and must not be removed.
             if *path != self.path && !self.is_pipe(name) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The temporary directory of another process.
+//! `TargetTmpdir`: the temporary directory of another process.
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl TargetTmpdir {
         SearchLocation::on_worker(self.path(), move || self.scan(self.open(Links::Followed), &context))
     }
 
-    /// Returns the path to the directory that is valid for both processes, if there is one.
+    /// Returns the path to the directory that is valid for both processes, if there is one; otherwise `through`.
     fn path(&self) -> PathBuf {
         let is_shared = self.has_same_mounts && self.directory.is_absolute();
         if is_shared { self.directory.clone() } else { self.through.clone() }
@@ -62,7 +62,8 @@ impl TargetTmpdir {
         if !opened.foreign || !self.directory.is_absolute() {
             return Ok(opened);
         }
-        // If the path that the process uses leads to the same directory here, the user recognises that path.
+        // If the path that the process uses leads to the same directory for this process, it is the path to report: the
+        // user recognises it.
         match rustix::fs::stat(&self.directory) {
             Ok(own) if identity(&own) == opened.opened.identity => {
                 Ok(Directory { path: self.directory.clone(), foreign: false, ..opened })

@@ -1,4 +1,4 @@
-//! A pipe that may belong to a process.
+//! `Candidate`: a pipe that may belong to a process.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(in crate::discover) struct Candidate {
 }
 
 impl Candidate {
-    /// Returns the pipe of this name, if it exists. Pipes are not listed, because not every system can.
+    /// Returns the pipe of this name, if it exists. Pipes are not listed, because not every system can list them.
     pub(super) fn new(process_id: u32, router: bool) -> Option<Self> {
         let name = match router {
             true => format!("dotnet-diagnostic-dsrouter-{process_id}"),
@@ -43,7 +43,7 @@ impl Candidate {
         })
     }
 
-    /// Returns why the pipe must not be connected to: never, because its owner shows only after connecting.
+    /// Returns no reason against connecting: the owner of a pipe is known only after connecting.
     pub(in crate::discover) const fn objection(&self, _: Option<Target>) -> Option<Reason> {
         None
     }
@@ -53,7 +53,7 @@ impl Candidate {
         Client::new(SocketConnector::found(process_id, path, None, target))
     }
 
-    /// Returns the reason of the search for an error at this pipe.
+    /// Converts an error at this pipe into a reason of the search.
     pub(in crate::discover) fn reason(&self, error: Error) -> Reason {
         let path = self.path.clone();
         match error {

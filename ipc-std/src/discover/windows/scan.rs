@@ -34,13 +34,13 @@ pub(in crate::discover) fn search_process(process_id: u32, deadline: Deadline) -
     search
 }
 
-/// Searches for all processes with a pipe, and returns why some may be missing. Wine cannot list pipes: this finds none
-/// there, although [`search_process`] does.
+/// Searches for all processes with a pipe, and returns why some may be missing. Wine cannot list pipes: there this
+/// function finds no process, although [`search_process`] does.
 pub(in crate::discover) fn scan_all(deadline: Deadline) -> (Vec<Search>, Vec<Reason>) {
     scan_directory(&directory(), deadline)
 }
 
-/// Searches for the pipes in a directory; only `\\.\pipe\` has any.
+/// Searches for the pipes in a directory; only the directory `\\.\pipe\` has pipes.
 pub(in crate::discover) fn scan_directory(path: &Path, deadline: Deadline) -> (Vec<Search>, Vec<Reason>) {
     let (pipes, obstacles) = match std::fs::read_dir(path) {
         Ok(pipes) => (Some(pipes), Vec::new()),

@@ -1,4 +1,4 @@
-//! Paths of sockets, whose length is limited, and open directories, which stay the same when paths change.
+//! Paths of sockets, which have a limited length; and open directories, which stay the same when a path changes.
 use std::ffi::OsString;
 use std::io;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -25,8 +25,8 @@ const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXE
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const PLACE: OFlags = DIRECTORY;
 
-/// Returns the address of a socket. If the path is too long, the address names the socket below an open directory,
-/// where the system has short paths for descriptors; that directory must stay open until the socket is connected.
+/// Returns the address of a socket. If the path is too long, the address names the socket below an open directory:
+/// Linux has a short path for each descriptor. The directory must stay open until the socket is connected.
 pub(crate) fn address(path: &Path) -> io::Result<(SocketAddrUnix, Option<Pinned>)> {
     let too_long = match SocketAddrUnix::new(path) {
         Ok(address) => return Ok((address, None)),
@@ -48,7 +48,7 @@ pub(crate) fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error())
 }
 
-/// A file below an open directory: it stays the same if the directory is renamed or another is mounted over it.
+/// A file below an open directory. The directory stays the same if it is renamed or another is mounted over it.
 #[derive(Debug, Clone)]
 pub(crate) struct Pinned {
     pub(crate) directory: Arc<OwnedFd>,
@@ -62,7 +62,7 @@ impl Pinned {
     }
 }
 
-/// Opens a directory for listing, or without that permission for opening names in it.
+/// Opens a directory for listing. Without the permission to list it, opens it only for opening names in it.
 pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     open_one_of(|flags| Ok(rustix::fs::open(path, flags, Mode::empty())?))
 }
@@ -72,12 +72,12 @@ pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Followed,
-    /// Links are refused with the error `LOOP`. So are all paths on a system that cannot check for links.
+    /// Links are refused with the error `LOOP`. A system that cannot check for links refuses all paths in this way.
     None,
 }
 
 /// Opens a directory as seen by a process whose root, or working directory, is `anchor`: no link and no `..` leads out
-/// of it.
+/// of `anchor`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) -> io::Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
@@ -86,7 +86,7 @@ pub(crate) fn open_directory_in(anchor: impl AsFd, path: &Path, links: Links) ->
     let no_links = if links == Links::None { ResolveFlags::NO_SYMLINKS } else { ResolveFlags::empty() };
     open_one_of(|flags| {
         match rustix::fs::openat2(&anchor, path, flags, Mode::empty(), ResolveFlags::IN_ROOT | no_links) {
-            // Linux before 5.6 and filters of system calls do not know `openat2`.
+            // Linux before 5.6 and filters of system calls do not know `openat2`. Then links cannot be checked.
             Err(Errno::NOSYS | Errno::PERM) if links == Links::None => Err(Errno::LOOP.into()),
             Err(Errno::NOSYS | Errno::PERM) => Ok(rustix::fs::openat(&anchor, path, flags, Mode::empty())?),
             opened => Ok(opened?),
@@ -123,7 +123,7 @@ pub(crate) fn is_local(directory: impl AsFd) -> io::Result<bool> {
     Ok(!SHARED.contains(&kind))
 }
 
-/// Opens the root or the working directory of a process, by its name below the process directory in `/proc`.
+/// Opens the root (`root`) or the working directory (`cwd`) of a process; `process` is its directory in `/proc`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn open_place(process: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(process, name, PLACE, Mode::empty())?)

@@ -38,13 +38,13 @@ fn arguments(process_id: u32) -> Option<Vec<u8>> {
 #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd"))]
 #[allow(unsafe_code, reason = "sysctl is C")]
 fn sysctl(name: &[i32]) -> Option<Vec<u8>> {
-    /// The most that these systems allow for arguments and environment.
+    /// The largest size of arguments and environment together that these systems allow, in bytes.
     const LONGEST: usize = 1 << 20;
     let mut bytes = vec![0; LONGEST];
     let mut length = bytes.len();
     let (count, place) = (name.len().try_into().ok()?, bytes.as_mut_ptr().cast());
     let mut name = name.to_vec();
-    // SAFETY: the function writes at most `length` bytes, the size of `bytes`, and sets no value.
+    // SAFETY: the function writes at most `length` bytes, the size of `bytes`. The null pointer sets no value.
     let failed =
         unsafe { libc::sysctl(name.as_mut_ptr(), count, place, &raw mut length, core::ptr::null_mut(), 0) };
     bytes.truncate(length);

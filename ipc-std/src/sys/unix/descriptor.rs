@@ -16,13 +16,15 @@ use super::wait::wait;
 /// The space of one descriptor in the control data.
 const SPACE: usize = rustix::cmsg_space!(ScmRights(1));
 
-/// Flags of a call that neither blocks nor raises a signal if the peer has closed the connection.
+/// Flags of a call that neither blocks nor raises a signal if the peer has closed the connection. Apple's systems have
+/// no flag against the signal.
 #[cfg(not(target_vendor = "apple"))]
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 #[cfg(target_vendor = "apple")]
 const SEND: SendFlags = SendFlags::DONTWAIT;
 
-/// Flags of a call that does not block, and whose descriptor child processes do not inherit.
+/// Flags of a call that does not block. On Linux, child processes do not inherit the received descriptor; other systems
+/// have no flag for this, so `receive_descriptor` sets it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const RECEIVE: RecvFlags = RecvFlags::DONTWAIT.union(RecvFlags::CMSG_CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -1,4 +1,4 @@
-//! A flag that wakes a poll.
+//! `Flag`: a flag that wakes a poll.
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;

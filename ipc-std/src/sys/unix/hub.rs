@@ -1,4 +1,4 @@
-//! Several threads that wait for the same sources.
+//! `Hub`: sources that several threads wait for.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
@@ -13,7 +13,7 @@ use super::wait::wait;
 #[derive(Debug)]
 pub(crate) struct Hub {
     sources: Poller,
-    /// The poller of `sources` and `raised`: the descriptor for event loops.
+    /// The poller of `sources` and `raised`. Its descriptor is the one for event loops.
     all: Poller,
     raised: Flag,
     /// The flag that is raised when the waiting thread must check its condition again.

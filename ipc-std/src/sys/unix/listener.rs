@@ -1,4 +1,4 @@
-//! A listening socket with the permissions of a runtime's.
+//! `Listener`: a listening socket with the permissions of a runtime's socket.
 use core::time::Duration;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,28 +15,29 @@ use super::liveness::{HANG_UP_TIMEOUT, is_dead, is_socket};
 use super::socket::{Socket, unix_socket};
 use super::wait::{after, remaining};
 
-/// A listening socket, which only its owner can open from the first moment. Dropping it removes its file.
+/// A listening socket, to which only its owner can connect from the first moment. Dropping the listener removes the
+/// file of the socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and inode of the socket's file, by which a later file at the path is recognised as another one.
+    /// Device and inode of the socket's file, by which a later file at the path is recognised as another file.
     file: Option<(u64, u64)>,
 }
 
 impl Listener {
-    /// Listens at `path`, if there is no file yet.
+    /// Listens at `path`, if there is no file at this path yet.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         Ok(Self { listener: listen_unix(path)?, path: path.to_owned(), file: file_at(path) })
     }
 
-    /// Listens at `path`, and replaces a dead socket there.
+    /// Listens at `path`, and replaces a dead socket at this path.
     pub(crate) fn bind_over_dead(path: &Path) -> io::Result<Self> {
         /// The time to wait for the lock. The owner of the lock needs much less.
         const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
-        // Two processes that replace the same socket take turns, so that the second finds the socket of the first. Any
-        // process that can read the directory can lock it, and without that permission there is no lock. Then the
-        // comparison of the file has to be enough.
+        // Two processes that replace the same socket take turns, so that the second finds the socket of the first. The
+        // lock can be missing: any process that can read the directory can hold it, and a process without that
+        // permission cannot get it. Then the comparison of the file before and after must be enough.
         let directory = path.parent().unwrap_or(path);
         let _lock = lock_directory(directory, after(LOCK_TIMEOUT));
         match Self::bind(path) {
@@ -67,7 +68,8 @@ impl Listener {
         Socket::accepted(stream)
     }
 
-    /// Returns whether a connection that was just accepted has one of the last descriptors.
+    /// Returns whether a connection that was just accepted has one of the last descriptors. The system gives out the
+    /// lowest free number, so a high number means that nearly all are in use.
     pub(crate) fn is_nearly_exhausted_by(socket: &Socket) -> bool {
         /// The number of descriptors that the commands of one or two runtimes need.
         const RESERVE: u64 = 16;
@@ -83,7 +85,8 @@ impl Drop for Listener {
             // A destructor has no caller to report the error to.
             let _ = std::fs::remove_file(&self.path);
         }
-        // A child of this process may have a copy of the descriptor until its `exec`: no client may wait for it.
+        // A child of this process may have a copy of the descriptor until its `exec`. Without the shutdown, a client
+        // could wait at this copy.
         let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
     }
 }
@@ -119,7 +122,7 @@ fn lock_directory(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     loop {
         match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(directory),
-            // A lock cannot be polled.
+            // A lock cannot be polled, so the thread sleeps and tries again.
             Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(2).min(remaining(deadline)?)),
             Err(Errno::INTR) => {}
             Err(e) => return Err(e.into()),
@@ -142,7 +145,7 @@ fn instance_at(path: &Path) -> Option<(u64, u64, i64, i64)> {
 mod tests {
     use super::*;
 
-    /// A child process has such a copy from its `fork` to its `exec`.
+    /// A child process has a copy of the descriptor from its `fork` to its `exec`.
     #[test]
     fn the_copy_of_a_descriptor_does_not_listen() {
         let path = |name| std::env::temp_dir().join(format!("ipc-std-{}-{name}", std::process::id()));

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::socket::Socket;
 
-/// How long [`is_dead`] should wait for a hang-up.
+/// How long [`is_dead`] should wait for a connection to hang up.
 pub(crate) const HANG_UP_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Returns whether there is a socket at `path`, dead or not.
@@ -24,8 +24,8 @@ pub(crate) fn is_refused(path: &Path, error: &io::Error) -> bool {
 /// Returns whether no process listens at the socket at `path`.
 ///
 /// A connection can succeed although the listener was closed: while another thread of its process starts a child, the
-/// child has a copy of the descriptor between `fork` and `exec`. Such a connection hangs up soon, so this waits for
-/// that until `deadline`, and then connects again.
+/// child has a copy of the descriptor between `fork` and `exec`. Such a connection hangs up soon. So the function waits
+/// for the hang-up until `deadline`, and then connects again.
 pub(crate) fn is_dead(path: &Path, deadline: Instant) -> io::Result<bool> {
     loop {
         let waited = match Socket::connect(path, deadline) {
@@ -35,7 +35,7 @@ pub(crate) fn is_dead(path: &Path, deadline: Instant) -> io::Result<bool> {
         };
         match waited {
             Ok(()) => {}
-            // A process listens whose backlog is full.
+            // A process listens: the connection does not hang up, or the backlog is full.
             Err(e) if e.kind() == ErrorKind::TimedOut => return Ok(false),
             Err(e) => return Err(e),
         }

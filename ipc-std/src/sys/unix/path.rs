@@ -12,8 +12,8 @@ pub(crate) fn endpoint(directory: &Path, process_id: u32) -> PathBuf {
     directory.join(name.to_text().as_str())
 }
 
-/// Returns the process that made a socket, if the name proves it. A process in a container has an id that another
-/// process may have here, but that one started at another time.
+/// Returns the process that made a socket, if the name proves it. A process in a container can have the same id as
+/// another process here, but these two processes have different start times.
 pub(crate) fn owner(endpoint: &Path) -> Option<u32> {
     let name: SocketName = endpoint.file_name()?.to_str()?.parse().ok()?;
     let key = disambiguation_key(name.process_id);
@@ -25,7 +25,7 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     std::path::absolute(path)
 }
 
-/// Returns the address of a port with this absolute path, as a runtime reads it; `None` if it is not UTF-8.
+/// Returns the address of a port with this absolute path, as a runtime reads it; `None` if the path is not UTF-8.
 pub(crate) fn port_address(path: &Path) -> Option<&str> {
     path.to_str()
 }

@@ -1,4 +1,4 @@
-//! Descriptors with tokens, watched until one is ready.
+//! `Poller`: descriptors with tokens, watched until one is ready.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::wait::wait;
 #[derive(Debug)]
 pub(crate) struct Poller(OwnedFd);
 
-/// The most events of one call.
+/// The largest number of events that one call returns.
 const BATCH: usize = 64;
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -22,7 +22,8 @@ impl AsFd for Poller {
 }
 
 impl Poller {
-    /// Reports sources again that were ready before. Here a source is reported as long as it is ready.
+    /// Makes the poller report sources again that were ready before. Nothing to do on Unix: a source is reported as long
+    /// as it is ready.
     pub(crate) const fn rearm(&self) {}
 
     /// Waits until a source is ready; fails with `TimedOut` after `deadline`.

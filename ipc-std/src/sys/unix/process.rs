@@ -56,7 +56,7 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     ProcessEntry::from_stat(&std::fs::read(format!("/proc/{process_id}/stat")).ok()?)
 }
 
-/// Converts [`ProcessEntry::started`] into seconds since 1970, with the precision of the system clock's adjustments.
+/// Converts [`ProcessEntry::started`] into seconds since 1970. Adjustments of the system clock shift the result.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn seconds_of(started: u64) -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
@@ -71,7 +71,7 @@ pub(crate) const fn seconds_of(started: u64) -> Option<u64> {
 #[cfg(target_vendor = "apple")]
 #[allow(unsafe_code, reason = "libproc is C")]
 pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
-    /// `SZOMB`
+    /// `SZOMB`: the state of a process that has ended.
     const ENDED: u32 = 5;
     let pid = i32::try_from(process_id).ok()?;
     let size = size_of::<libc::proc_bsdinfo>();
@@ -82,7 +82,7 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     if written != length {
         return None;
     }
-    // SAFETY: all of it was written, and every bit pattern is valid.
+    // SAFETY: all bytes of `info` were written, and every bit pattern is valid.
     let info = unsafe { info.assume_init() };
     Some(ProcessEntry {
         started: info.pbi_start_tvsec,
@@ -93,7 +93,7 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
 
 #[cfg(target_os = "freebsd")]
 pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
-    /// `SZOMB`
+    /// `SZOMB`: the state of a process that has ended.
     const ENDED: core::ffi::c_char = 5;
     let pid = i32::try_from(process_id).ok()?;
     let info: libc::kinfo_proc = sysctl(&[libc::CTL_KERN, libc::KERN_PROC, libc::KERN_PROC_PID, pid])?;
@@ -103,7 +103,7 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
 
 #[cfg(target_os = "netbsd")]
 pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
-    /// `SZOMB`
+    /// `SZOMB`: the state of a process that has ended.
     const ENDED: i8 = 5;
     let pid = i32::try_from(process_id).ok()?;
     let size = i32::try_from(size_of::<libc::kinfo_proc2>()).ok()?;
@@ -113,14 +113,14 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     Some(ProcessEntry { started, has_ended: info.p_stat == ENDED, user_id: Some(info.p_uid) })
 }
 
-/// Reads a structure of the kernel that contains only numbers; `None` if there is none of this size.
+/// Reads a structure of the kernel that contains only numbers; `None` if the kernel's structure has another size.
 #[cfg(any(target_os = "freebsd", target_os = "netbsd"))]
 #[allow(unsafe_code, reason = "sysctl is C")]
 fn sysctl<T>(name: &[i32]) -> Option<T> {
     let mut info = core::mem::MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>();
     let names = name.len().try_into().ok()?;
-    // SAFETY: the function writes at most `length` bytes, the size of `info`, and sets no value.
+    // SAFETY: the function writes at most `length` bytes, the size of `info`. The null pointer sets no value.
     let failed = unsafe {
         libc::sysctl(
             name.as_ptr(),
@@ -131,7 +131,7 @@ fn sysctl<T>(name: &[i32]) -> Option<T> {
             0,
         )
     };
-    // SAFETY: the kernel has written all of it, and every bit pattern is a valid number.
+    // SAFETY: the kernel has written all bytes of `info`, and every bit pattern is a valid number.
     (failed == 0 && length == size_of::<T>()).then(|| unsafe { info.assume_init() })
 }
 
@@ -171,12 +171,12 @@ pub(super) fn credentials(socket: &UnixStream) -> Option<Credentials> {
     } else {
         17
     };
-    // The system reports 0 for a process that is not visible in this PID namespace. rustix has a type for the process
-    // id that cannot be 0, so its function fails then, or has no defined result.
+    // The system reports 0 for a process that is not visible in this PID namespace. The process id of rustix cannot be
+    // 0, so for such a process its function fails or has no defined result.
     let [process_id, user_id, group_id]: [u32; 3] = option(socket, SOL_SOCKET, SO_PEERCRED)?;
     Some(Credentials { process_id, user_id, group_id })
 }
-// The standard library links it, so no dependency is needed.
+// A function of the C library, which the standard library links. So no dependency is needed.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[allow(unsafe_code, reason = "getsockopt is C")]
 unsafe extern "C" {
@@ -218,7 +218,8 @@ fn peer_process(socket: &UnixStream) -> Option<u32> {
     let peer: libc::unpcbid = option(socket, SOL_LOCAL, libc::LOCAL_PEEREID)?;
     u32::try_from(peer.unp_pid).ok()
 }
-/// FreeBSD reports the process id since version 13 only, in a field that was padding before.
+/// FreeBSD reports the process id since version 13 only. In older versions the field is padding without a defined
+/// value.
 #[cfg(target_os = "freebsd")]
 const fn peer_process(_: &UnixStream) -> Option<u32> {
     None
@@ -238,7 +239,7 @@ fn option<T>(socket: &UnixStream, level: i32, option: i32) -> Option<T> {
     let (fd, place) = (socket.as_raw_fd(), value.as_mut_ptr().cast());
     // SAFETY: the function writes at most `length` bytes, the size of `value`.
     let failed = unsafe { getsockopt(fd, level, option, place, &raw mut length) };
-    // SAFETY: it is zero or was written by the kernel, and every bit pattern is a valid number.
+    // SAFETY: `value` is zero or was written by the kernel, and every bit pattern is a valid number.
     (failed == 0).then(|| unsafe { value.assume_init() })
 }
 
@@ -261,8 +262,8 @@ mod tests {
         }
     }
 
-    /// Linux reports the peer of a socket that was never connected as it reports an invisible process, but without a
-    /// user.
+    /// Linux reports process id 0 for the peer of a socket that was never connected, as for an invisible process.
+    /// Unlike an invisible process, this peer has no user.
     #[test]
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn an_invisible_peer_has_process_id_0() {

@@ -1,4 +1,4 @@
-//! A connected socket whose every wait has a deadline.
+//! `Socket`: a connected socket whose every wait has a deadline.
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
@@ -24,9 +24,10 @@ use crate::sys::Credentials;
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: UnixStream,
-    /// Whether bytes were sent since the last read. Then a read without waiting for the response would fail.
+    /// Whether bytes were sent since the last read. The response has not arrived then, so the next read waits before it
+    /// tries.
     awaiting: AtomicBool,
-    /// Whether this is a Unix socket. For other sockets, the system reports a process that does not exist.
+    /// Whether this is a Unix socket. For other sockets, the system reports a peer that does not exist.
     is_unix: bool,
 }
 
@@ -83,7 +84,8 @@ impl Socket {
 
     /// Connects to the socket at `path`.
     ///
-    /// While the backlog is full, it tries again after the pauses of [`BusyBackoff`]: there is nothing to poll.
+    /// While the backlog is full, connecting is tried again after the pauses of [`BusyBackoff`]: a backlog cannot be
+    /// polled.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
         let (address, _directory) = address(path)?;
         let fd = unix_socket()?;

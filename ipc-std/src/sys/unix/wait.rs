@@ -21,7 +21,7 @@ pub(super) fn remaining(deadline: Instant) -> io::Result<Duration> {
 /// Waits until one of the descriptors is ready or hung up; fails with `TimedOut` after `deadline`.
 pub(super) fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> {
     loop {
-        // A time beyond the range of the type, hundreds of years, is no timeout.
+        // A time that does not fit the type (hundreds of years) is a wait without a timeout.
         let timeout = Timespec::try_from(remaining(deadline)?).ok();
         match poll(fds, timeout.as_ref()) {
             Ok(0) | Err(Errno::INTR) => {}

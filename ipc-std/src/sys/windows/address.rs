@@ -17,7 +17,7 @@ pub(crate) const PREFIX: &str = r"\\.\pipe\";
 pub(crate) struct Address(Vec<u16>);
 
 impl Address {
-    /// The longest name.
+    /// The longest name, in UTF-16 units.
     const MAX_LEN: usize = 256;
 
     /// Takes the whole name of a pipe, or the part after `\\.\pipe\`.
@@ -48,7 +48,7 @@ fn bare(path: &OsStr) -> OsString {
     if prefix.eq_ignore_ascii_case(PREFIX) { OsString::from_wide(name) } else { path.to_owned() }
 }
 
-/// A file below an open directory. Pipes have no directories.
+/// On Unix, a file below an open directory. Pipes have no directories, so this type has no values.
 #[derive(Debug, Clone)]
 pub(crate) enum Pinned {}
 
@@ -58,7 +58,7 @@ impl Pinned {
     }
 }
 
-/// The longest path of a pipe.
+/// The longest path of a pipe, in UTF-16 units.
 pub(crate) const LONGEST_PATH: usize = Address::MAX_LEN;
 
 /// Returns whether the error means that a path is too long: Windows reports an invalid name instead.
@@ -66,12 +66,12 @@ pub(crate) const fn is_too_long(_: &io::Error) -> bool {
     false
 }
 
-/// Returns whether an error of connecting proves that no process listens: a pipe does not outlive its listener.
+/// Returns `false`: no error proves that a pipe has no listener, because a pipe does not outlive its listener.
 pub(crate) const fn is_refused(_: &Path, _: &io::Error) -> bool {
     false
 }
 
-/// Returns the path of the pipe at which the runtime of a process listens; `directory` is the prefix of its name.
+/// Returns the path of the pipe at which the runtime of a process listens; `directory` is the prefix of the path.
 pub(crate) fn endpoint(directory: &Path, process_id: u32) -> PathBuf {
     let mut path = directory.as_os_str().to_owned();
     path.push(PipeName { process_id }.to_text().as_str());
@@ -81,7 +81,7 @@ pub(crate) fn endpoint(directory: &Path, process_id: u32) -> PathBuf {
 /// Returns whether there is a pipe at `path`, busy or not.
 pub(crate) fn is_socket(path: &Path) -> bool {
     let Ok(address) = Address::new(path) else { return false };
-    // The shortest timeout; 0 means the default one.
+    // The shortest timeout: 0 would mean the default timeout of the pipe.
     const MILLISECOND: u32 = 1;
     // SAFETY: the name ends with a NUL.
     let accepts = unsafe { WaitNamedPipeW(address.wide().as_ptr(), MILLISECOND) } != 0;
@@ -96,8 +96,8 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     Ok(whole.into())
 }
 
-/// Returns the address of a port with this whole name, as a runtime reads it: the part after `\\.\pipe\`. `None` if it is
-/// not Unicode.
+/// Returns the address of a port with this whole name, as a runtime reads it: the part after `\\.\pipe\`. `None` if the
+/// name is not Unicode.
 pub(crate) fn port_address(path: &Path) -> Option<&str> {
     path.to_str().map(|whole| whole.strip_prefix(PREFIX).unwrap_or(whole))
 }

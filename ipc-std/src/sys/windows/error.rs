@@ -6,7 +6,7 @@ use windows_sys::Win32::Foundation::{
 };
 
 pub(super) fn last_error() -> u32 {
-    // SAFETY: it takes no arguments.
+    // SAFETY: the function takes no arguments.
     unsafe { GetLastError() }
 }
 

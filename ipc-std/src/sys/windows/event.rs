@@ -1,4 +1,4 @@
-//! Events of the system.
+//! `Event`: an event of the system, and waiting for several of them.
 use core::ptr;
 use core::time::Duration;
 use std::io;
@@ -26,12 +26,12 @@ impl Event {
     }
 
     pub(super) fn set(&self) {
-        // SAFETY: the handle is open and refers to an event, so it cannot fail.
+        // SAFETY: the handle is open and refers to an event, so the call cannot fail.
         unsafe { SetEvent(self.raw()) };
     }
 
     pub(super) fn reset(&self) {
-        // SAFETY: the handle is open and refers to an event, so it cannot fail.
+        // SAFETY: the handle is open and refers to an event, so the call cannot fail.
         unsafe { ResetEvent(self.raw()) };
     }
 
@@ -68,7 +68,7 @@ pub(super) fn milliseconds(deadline: Instant) -> io::Result<u32> {
     if left.is_zero() {
         return Err(io::ErrorKind::TimedOut.into());
     }
-    // Rounded up, so that the last part of a millisecond is one wait.
+    // Rounded up: rounded down, the last part of a millisecond would be a loop of waits of 0 ms.
     let left = left.saturating_add(Duration::from_micros(999)).as_millis();
     Ok(u32::try_from(left).unwrap_or(INFINITE).min(INFINITE.saturating_sub(1)))
 }

@@ -1,4 +1,4 @@
-//! A flag that wakes a wait.
+//! `Flag`: a flag that wakes a wait.
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Several threads that wait for the same sources.
+//! `Hub`: sources that several threads wait for.
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use super::poller::Source;
 /// Sources that several threads wait for, and that the caller's own event loop can wait for.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    /// The sources, whose event is the one for event loops; the event stays set while `raised` is true.
+    /// The sources. Their event is the one for event loops, and stays set while `raised` is true.
     sources: Poller,
     raised: AtomicBool,
     /// The event that is set when the waiting thread must check its condition again.
@@ -53,7 +53,7 @@ impl Hub {
         self.raised.store(false, Ordering::SeqCst);
     }
 
-    /// Sets the event again after a check of the sources, which resets it.
+    /// Sets the event for event loops again while `raised` is true: each check of the sources resets the event.
     fn show(&self) {
         if self.raised.load(Ordering::SeqCst) {
             self.sources.event().set();
@@ -68,7 +68,8 @@ impl Hub {
     /// Waits until a source is ready or [`wake`](Self::wake) is called; fails with `TimedOut` after `deadline`. One
     /// thread at a time can wait.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
-        /// The interval for checking the sources while their event is set for another reason.
+        /// The interval for checking the sources while `raised` keeps their event set, so that waiting for it is
+        /// impossible.
         const CHECK: Duration = Duration::from_millis(10);
         loop {
             milliseconds(deadline)?;

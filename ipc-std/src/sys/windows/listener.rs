@@ -1,4 +1,4 @@
-//! A listening pipe for this machine only.
+//! `Listener`: a listening pipe for this machine only.
 use core::ptr;
 use std::io::{self, ErrorKind};
 use std::os::windows::io::{FromRawHandle, OwnedHandle};
@@ -52,11 +52,11 @@ enum State {
 }
 
 impl Instance {
-    /// How many clients can connect before one is accepted.
+    /// How many clients can connect before the first of them is accepted.
     const BACKLOG: usize = 8;
 
     fn new(address: &Address, first: bool) -> io::Result<Self> {
-        /// The size of the buffers that runtimes use.
+        /// The size of the buffers that runtimes use, in bytes.
         const BUFFER: u32 = 16 << 10;
         let first = if first { FILE_FLAG_FIRST_PIPE_INSTANCE } else { 0 };
         // SAFETY: the name ends with a NUL. The default security descriptor allows writing only to the user of the
@@ -87,9 +87,10 @@ impl Instance {
             State::Waiting(operation) if !operation.was_cancelled() => return,
             State::Waiting(_) | State::Unknown => {}
         }
-        // SAFETY: the closure passes nothing else.
+        // SAFETY: the closure passes only its two arguments.
         let started = unsafe { Operation::start(&self.handle, event, |pipe, o| ConnectNamedPipe(pipe, o)) };
-        // Connecting fails if a client has connected already. A client that has also closed the pipe sends nothing.
+        // `ConnectNamedPipe` fails if a client has connected already. This client may have closed the pipe; it sends
+        // nothing then.
         self.state = started.map_or(State::Connected, State::Waiting);
     }
 
@@ -116,7 +117,7 @@ impl Listener {
         Ok(Self { path: absolute(path)?, shared: Arc::new(shared) })
     }
 
-    /// As [`bind`](Self::bind): a pipe does not outlive its listener.
+    /// As [`bind`](Self::bind): a pipe does not outlive its listener, so there is no dead pipe to replace.
     pub(crate) fn bind_over_dead(path: &Path) -> io::Result<Self> {
         Self::bind(path)
     }
@@ -131,7 +132,7 @@ impl Listener {
         let mut instances = self.shared.instances();
         let connected = instances.iter().position(Instance::is_connected);
         let connected = connected.ok_or(ErrorKind::WouldBlock)?;
-        // There must always be an instance: without one another process could take the name.
+        // There must always be an instance: without an instance, another process could take the name.
         if instances.len() == 1 {
             instances.push(Instance::new(&self.shared.address, false)?);
         }
@@ -142,7 +143,7 @@ impl Listener {
         Ok(Socket::over(handle))
     }
 
-    /// Returns `false`: Windows has no limit that a process could reach.
+    /// Returns `false`: Windows has no limit of handles that a process could reach.
     pub(crate) const fn is_nearly_exhausted_by(_: &Socket) -> bool {
         false
     }
@@ -182,7 +183,7 @@ impl Watched for PipeInstances {
     }
     fn disarm(&self) {
         for instance in &mut *self.instances() {
-            // An instance that has a client keeps it, so only the others are disarmed.
+            // An instance stays connected to its client, so only instances without a client are disarmed.
             if !instance.is_connected() {
                 instance.state = State::Unknown;
             }

@@ -1,4 +1,4 @@
-//! Overlapped operations, which are cancelled when they are dropped.
+//! `Operation`: an overlapped operation, which is cancelled when it is dropped.
 use core::cell::UnsafeCell;
 use core::fmt;
 use std::io;
@@ -11,9 +11,9 @@ use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED
 use super::error::{error, is_cancelled, last_error};
 use super::event::Event;
 
-/// An overlapped operation. Dropping it cancels it and waits for its end.
+/// An overlapped operation. Dropping the value cancels the operation and waits for its end.
 ///
-/// The system also cancels it when the thread that started it ends. The caller must start it again then.
+/// The system also cancels an operation when the thread that started it ends. The caller must then start a new one.
 pub(super) struct Operation {
     pipe: Arc<OwnedHandle>,
     /// The event that the system sets when the operation ends.
@@ -22,13 +22,13 @@ pub(super) struct Operation {
     overlapped: Box<UnsafeCell<OVERLAPPED>>,
 }
 
-// SAFETY: only a function of the system reads what the system writes, and any thread can call it.
+// SAFETY: this program never reads `overlapped`. Only functions of the system do, and any thread can call them.
 unsafe impl Send for Operation {}
-// SAFETY: only a function of the system reads what the system writes, and any thread can call it.
+// SAFETY: as for `Send`. Several threads can call these functions at the same time.
 unsafe impl Sync for Operation {}
 
 impl Operation {
-    /// Starts an operation on a pipe. This resets the event; the end of the operation sets it.
+    /// Starts an operation on a pipe. The start resets the event; the end of the operation sets it.
     ///
     /// # Safety
     /// `start` must pass its arguments to the system, and nothing else that does not outlive this operation.
@@ -49,7 +49,7 @@ impl Operation {
         Ok(Self { pipe: Arc::clone(pipe), _event: Arc::clone(event), overlapped })
     }
 
-    /// Returns whether the operation was cancelled, by a thread or because its thread has ended.
+    /// Returns whether the operation was cancelled: by a thread, or because the thread that started it has ended.
     pub(super) fn was_cancelled(&self) -> bool {
         matches!(self.result(), Some(Err(e)) if is_cancelled(&e))
     }
@@ -80,10 +80,10 @@ impl Operation {
                 return result;
             }
             if !core::mem::replace(&mut cancelled, true) {
-                // SAFETY: as in `result`. It fails if the operation has ended.
+                // SAFETY: as in `result`. The call fails if the operation has ended, which the next round finds.
                 unsafe { CancelIoEx(self.pipe.as_raw_handle(), self.overlapped.get()) };
             }
-            // Pipes cancel immediately. The event may be set for another operation, so it is not used here.
+            // A pipe cancels at once, so the loop is short. The event is no help: another operation may have set it.
             std::thread::yield_now();
         }
     }

@@ -1,4 +1,4 @@
-//! Sources with tokens, watched until one is ready.
+//! `Poller`: sources with tokens, watched until one is ready.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::windows::io::{AsHandle, BorrowedHandle};
@@ -9,8 +9,8 @@ use super::event::{Event, milliseconds, wait};
 
 /// Watches sources, each with a token, until one is ready.
 ///
-/// All sources share one event, so there can be any number of them, and an event loop can wait for it. Starting an
-/// operation resets its event, so all sources are checked again before a wait.
+/// All sources share one event, so there can be any number of sources, and an event loop can wait for the event.
+/// Starting an operation resets the event, so all sources are checked again before a wait.
 #[derive(Debug)]
 pub(crate) struct Poller {
     event: Arc<Event>,
@@ -42,7 +42,7 @@ impl Poller {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches a source until [`forget`](Self::forget), or until it is dropped.
+    /// Watches a source until [`forget`](Self::forget), or until the source is dropped.
     pub(crate) fn watch(&self, source: &impl Source, token: u64) -> io::Result<()> {
         let mut sources = self.sources();
         sources.insert(token, Arc::downgrade(&source.watched()));
@@ -65,7 +65,7 @@ impl Poller {
         Ok(())
     }
 
-    /// Reports sources again that were ready before.
+    /// Makes the poller report sources again that were ready before.
     pub(crate) fn rearm(&self) {
         self.check(&mut self.sources());
     }
@@ -82,7 +82,7 @@ impl Poller {
         }
     }
 
-    /// Returns whether a source is ready. If not, the event is set as soon as one is.
+    /// Returns whether a source is ready. If not, the event is set as soon as a source is ready.
     pub(super) fn has_ready(&self) -> bool {
         !self.check(&mut self.sources()).is_empty()
     }
@@ -97,7 +97,8 @@ impl Poller {
             all.extend(watched.map(|watched| (*token, watched)));
             lives
         });
-        // All are armed before any is checked, because each can reset the event of another.
+        // All sources are armed before any is checked, because arming one source can reset the event that another has
+        // set.
         all.iter().for_each(|(_, watched)| watched.arm(&self.event));
         all.retain(|(_, watched)| watched.take_ready());
         if !all.is_empty() {

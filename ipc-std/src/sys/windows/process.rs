@@ -1,4 +1,4 @@
-//! Processes: whether they run, since when, and as whom.
+//! Processes: whether they exist, and their command lines.
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 
 use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessCommandLineInformation};
@@ -11,7 +11,7 @@ use super::error::last_error;
 
 /// Opens a process; fails with the error code of the system.
 fn open(process_id: u32) -> Result<OwnedHandle, u32> {
-    // SAFETY: it takes numbers.
+    // SAFETY: the function takes only numbers.
     let process =
         unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE, 0, process_id) };
     if process.is_null() {
@@ -44,7 +44,7 @@ pub(crate) fn command_line(process_id: u32) -> Option<String> {
             &raw mut written,
         )
     };
-    // The text follows the string, which states its length in bytes.
+    // The text follows `string`, which states the length of the text in bytes.
     let text = info.text.get(..usize::from(info.string.Length / 2)).filter(|_| status >= 0)?;
     Some(String::from_utf16_lossy(text))
 }
@@ -60,7 +60,7 @@ pub(crate) fn process_exists(process_id: u32) -> bool {
         let process = process.as_raw_handle();
         (GetProcessId(process), WaitForSingleObject(process, 0) == WAIT_OBJECT_0)
     };
-    // The system rounds an id down to a multiple of 4.
+    // The system rounds an id down to a multiple of 4, so `open` may have opened another process.
     id == process_id && !ended
 }
 

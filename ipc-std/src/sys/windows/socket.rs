@@ -1,4 +1,4 @@
-//! A connected pipe whose every wait has a deadline.
+//! `Socket`: a connected pipe whose every wait has a deadline.
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -60,9 +60,9 @@ impl Socket {
         Self(Arc::new(Pipe { handle, ended: AtomicBool::new(false), probe: Mutex::new(None) }))
     }
 
-    /// Connects to the pipe at `path`. If all its instances are in use, this waits for one: a runtime makes the next
-    /// only between two commands. Another client can take that instance first, so it tries again after the pauses of
-    /// [`BusyBackoff`] even if there is none.
+    /// Connects to the pipe at `path`. If all its instances are in use, waits for a new one: a runtime makes the next
+    /// instance only between two commands. Another client can take the new instance first, so connecting is tried again
+    /// after the pauses of [`BusyBackoff`] at the latest.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
         let mut backoff = BusyBackoff::new();
         let address = Address::new(path)?;
@@ -72,7 +72,7 @@ impl Socket {
                 opened => return opened,
             }
             let timeout = milliseconds(deadline)?.min(backoff.next());
-            // SAFETY: the name ends with a NUL. The next attempt shows whether it succeeds.
+            // SAFETY: the name ends with a NUL.
             if unsafe { WaitNamedPipeW(address.wide().as_ptr(), timeout) } == 0 {
                 // If waiting fails for another reason than the timeout, it does so immediately, and this pause keeps
                 // the loop from spinning.
@@ -130,7 +130,8 @@ impl Socket {
 
     /// Waits for room and writes at most 16 KiB; fails with `TimedOut` after `deadline`.
     pub(crate) fn write_by(&self, buf: &[u8], deadline: Instant) -> io::Result<usize> {
-        /// The bytes of one write, which are few, because a write that times out does not report how much was sent.
+        /// The limit of one write, in bytes. It is low, because a write that times out does not report how much was
+        /// sent.
         const PIECE: usize = 16 << 10;
         let piece = buf.get(..PIECE).unwrap_or(buf);
         if piece.is_empty() {
@@ -158,10 +159,10 @@ impl Socket {
         }
         EVENT.with(|event| {
             let event = event.as_ref().map_err(|e| io::Error::new(e.kind(), e.to_string()))?;
-            // SAFETY: the operation ends before this returns.
+            // SAFETY: the operation ends before this closure returns, and the buffer of `start` lives longer.
             let operation = unsafe { Operation::start(&self.0.handle, event, start)? };
             let mut waited = Ok(());
-            // `shutdown` cancels operations that were started before it; later ones see `has_ended`.
+            // `shutdown` cancels operations that were started before it; later operations see `has_ended`.
             while operation.result().is_none() && waited.is_ok() && !self.has_ended() {
                 waited = wait(&[event], deadline);
             }
@@ -193,13 +194,13 @@ impl Socket {
         usize::try_from(available).map_err(io::Error::other)
     }
 
-    /// Returns whether the peer has closed the pipe and all its bytes were read.
+    /// Returns whether the peer has closed the pipe and all bytes of the peer were read.
     pub(crate) fn has_hung_up(&self) -> bool {
         self.available().is_err()
     }
 
-    /// Closes both directions; pipes cannot close one. A thread that reads or writes returns immediately. The peer sees
-    /// the end when all of them have dropped the socket.
+    /// Closes both directions, because a pipe cannot close only one. A thread that reads or writes returns immediately.
+    /// The peer sees the end when all threads have dropped the socket.
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         if how != Shutdown::Both {
             return Err(ErrorKind::Unsupported.into());
@@ -297,13 +298,13 @@ impl Watched for Pipe {
         if probe.as_ref().is_some_and(|probe| !probe.was_cancelled()) {
             return;
         }
-        // SAFETY: it reads 0 bytes, so there is no buffer.
+        // SAFETY: the operation reads 0 bytes, so there is no buffer.
         let started = unsafe {
             Operation::start(&self.handle, event, |pipe, overlapped| {
                 ReadFile(pipe, ptr::null_mut(), 0, ptr::null_mut(), overlapped)
             })
         };
-        // If the probe does not start, the next read fails for the same reason.
+        // If the probe does not start, the pipe counts as ready: the next read fails for the same reason.
         *probe = started.ok();
     }
     fn take_ready(&self) -> bool {

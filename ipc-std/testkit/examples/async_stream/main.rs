@@ -1,4 +1,4 @@
-//! The whole client with tokio, over a stream of yours: `transport.rs` has all that belongs to tokio.
+//! The whole client with tokio, over any stream: `transport.rs` makes tokio a transport of the client.
 //!
 //! `cargo run -p ipc-testkit --example async_stream [SOCKET]`; without a socket it starts a fake runtime.
 #![allow(clippy::arithmetic_side_effects, reason = "an example is short")]
@@ -24,7 +24,8 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
     client.call(&set, |_| ()).await?;
     println!("SET_BY={}", client.environment().await?.get("SET_BY").ok_or("it was not set")?);
 
-    // The best command that the runtime knows; blocking needs .NET 11.
+    // The client uses the best command that the runtime knows. Only .NET 11 has the mode BLOCK; others report it as
+    // lost.
     let (level, arguments) = (EventLevel::INFORMATIONAL, "EventCounterIntervalSec=1".into());
     let providers = [Provider { keywords: u64::MAX, level, name: "System.Runtime".into(), arguments }];
     let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };

@@ -21,7 +21,7 @@ pub(crate) struct Agent {
     samples: u64,
 }
 
-/// The loop reads no more often than this: runtimes send the samples of an interval in several pieces.
+/// The pause between two reads: runtimes send the samples of an interval in several pieces.
 const PAUSE: Duration = Duration::from_millis(250);
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -55,7 +55,7 @@ impl Agent {
         }
     }
 
-    /// Reads samples for so long, or until all processes have ended.
+    /// Reads samples for the time `length`, or until all processes have ended.
     pub(crate) fn run(&mut self, length: Duration, finds_all: bool) -> io::Result<()> {
         let began = Instant::now();
         let mut scanned: Option<Instant> = None;
@@ -72,7 +72,8 @@ impl Agent {
             }
             std::thread::sleep(PAUSE);
         }
-        // Dropping a session stops it: first all are requested to stop, so that none waits for another.
+        // Dropping a session stops it and waits. So all sessions are requested to stop first, and none waits for
+        // another.
         self.open.iter().for_each(|stream| stream.session().stop());
         self.open.clear();
         Ok(())

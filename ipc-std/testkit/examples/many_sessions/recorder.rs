@@ -29,7 +29,7 @@ struct Open<'r> {
     has_events: bool,
 }
 
-/// Events that one session may deliver before the next has its turn.
+/// The number of events that one session may deliver before the next session has its turn.
 const TURN: usize = 1000;
 
 /// Records from all runtimes for `length`, then stops all sessions and reads them to the end.
@@ -60,7 +60,7 @@ pub(crate) fn record(
     Ok(recordings)
 }
 
-/// Waits until a session has work, until one is due, or until all are to be stopped.
+/// Waits until a session has work, until a session is due, or until `stop_at`, when all sessions must be stopped.
 fn wait(open: &[Open<'_>], stop_at: Instant) -> io::Result<()> {
     let sessions = || open.iter().map(|session| session.reader.get_ref());
     let stopping = sessions().all(TraceSession::is_stopping);
@@ -99,7 +99,8 @@ impl Open<'_> {
         false
     }
 
-    /// Waits, after the last event, for the runtime to close the stream and to answer the Stop. Returns whether it has.
+    /// Waits, after the last event, for the runtime to close the stream and to answer the Stop. Returns whether both
+    /// have happened, or reading has failed.
     fn is_closed(&mut self) -> bool {
         self.has_events = false;
         self.recording.lost = self.reader.lost();

@@ -11,7 +11,7 @@ pub(crate) fn start(path: PathBuf) -> io::Result<String> {
     let address = listener.local_addr()?;
     thread::spawn(move || {
         for tcp in listener.incoming().flatten() {
-            // A runtime that is gone closes the connection.
+            // If the runtime is gone, `tcp` is dropped, which closes the connection.
             let _ = UnixStream::connect(&path).and_then(|runtime| forward(tcp, runtime));
         }
     });
@@ -27,7 +27,7 @@ fn forward(tcp: TcpStream, runtime: UnixStream) -> io::Result<()> {
     let (mut from_runtime, mut to_tool) = (runtime, tcp);
     thread::spawn(move || {
         let _ = frame(&mut from_runtime, &mut to_tool);
-        // The tool is gone, or everything is sent.
+        // The tool is gone, or everything is sent: close both connections.
         let _ = from_runtime.shutdown(Shutdown::Both);
         to_tool.shutdown(Shutdown::Both)
     });

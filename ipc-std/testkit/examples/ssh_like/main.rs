@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     client.set_environment_variable("SET_BY", Some("ssh_like"))?;
     println!("SET_BY={}", client.environment()?.get("SET_BY").ok_or("it was not set")?);
 
-    // The best command that the runtime knows; blocking needs .NET 11.
+    // The client uses the best command that the runtime knows. Only .NET 11 has the mode BLOCK; others report it as
+    // lost.
     let (level, arguments) = (EventLevel::INFORMATIONAL, "EventCounterIntervalSec=1".into());
     let providers = [Provider { keywords: u64::MAX, level, name: "System.Runtime".into(), arguments }];
     let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };

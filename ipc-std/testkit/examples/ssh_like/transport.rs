@@ -9,7 +9,7 @@ struct Framed {
     remaining: u16,
 }
 
-/// Opens a connection for one command. Closing it from another thread ends a read that waits.
+/// Opens a connection for one command. The closure shuts it down from another thread, which ends a read that waits.
 pub(crate) fn connect(address: &str) -> io::Result<Stream> {
     let tcp = TcpStream::connect(address)?;
     let closer = tcp.try_clone()?;

@@ -1,4 +1,4 @@
-//! Expected answers, received answers, and those of real runtimes.
+//! Expected answers, received answers, and the reactions of real runtimes.
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub enum Seen {
 pub enum ReceivedAnswer {
     /// A whole message of any code.
     Message(Vec<u8>),
-    /// Bytes that are not a message, or not a whole one.
+    /// Bytes that are not a message, or only a part of a message.
     Garbage(Vec<u8>),
     /// The end of the connection.
     Closed,
@@ -66,7 +66,7 @@ fn exactly<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Option<T> {
 
 /// Returns the code of an Error answer, with or without a message.
 fn refusal(message: &Message<'_>) -> Option<HResult> {
-    // The bytes after the code need not be a valid message.
+    // Only the code is decoded: the bytes after the code need not be a valid text.
     (message.code == Code::ERROR).then(|| message.decode().ok())?
 }
 
@@ -77,7 +77,8 @@ trait Numbers {
 }
 
 impl Numbers for Status {
-    /// A client also accepts an answer without a payload, but a server sends one.
+    /// A client also accepts an answer without a payload. A server must send one, so an empty payload is no valid
+    /// answer here.
     fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
         Some(vec![("status", exactly::<HResult>(payload)?.0.into())])
     }
@@ -114,7 +115,7 @@ impl Numbers for ProcessEnvironment {
     }
 }
 
-/// Returns the numbers in an OK answer to a command; `None` if it is not an answer that servers send.
+/// Returns the numbers in an OK answer to a command; `None` if servers send no such answer to this command.
 fn numbers(command: &CommandInfo, message: &Message<'_>) -> Option<Vec<(&'static str, u64)>> {
     macro_rules! numbers {
         ($([
@@ -136,7 +137,7 @@ fn numbers(command: &CommandInfo, message: &Message<'_>) -> Option<Vec<(&'static
 }
 
 impl ReceivedAnswer {
-    /// Returns the message, if it is one.
+    /// Returns the message, if the answer is a message.
     #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {
         let Self::Message(bytes) = self else { return None };
@@ -210,7 +211,7 @@ impl Seen {
             "waits" => Self::Waits,
             "dies" => Self::Dies,
             _ => match text.strip_prefix("OK ") {
-                // `parse` would accept a sign.
+                // A sign is refused here, because `parse` would accept it.
                 Some(len) if len.starts_with('+') => return None,
                 Some(len) => Self::Ok { len: Some(len.parse().ok()?) },
                 None => Self::Refused(parse_hresult(text)?),
@@ -287,7 +288,7 @@ pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// Returns whether a text is digits only: `from_str_radix` also accepts a sign.
+/// Returns whether a text has only digits. This check is needed because `from_str_radix` also accepts a sign.
 fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

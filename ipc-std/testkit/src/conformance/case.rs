@@ -30,12 +30,13 @@ pub struct Case {
     pub name: String,
     /// The bytes to send, in one write: .NET Core 3.1 rejects a message that arrives in two pieces as malformed.
     pub request: Vec<u8>,
-    /// Whether the sending side is shut down afterwards. Otherwise the server would wait for more bytes.
+    /// Whether the sending direction is shut down after the request. Without the shutdown, the server would wait for
+    /// more bytes.
     pub half_close: bool,
     /// The state of the server.
     pub state: State,
     /// The answer of a careful server that knows every command, on Linux. [`for_server`](Self::for_server) adapts it to
-    /// others. `None` if the answer depends on the system; any answer that the command can have is right then.
+    /// other servers. `None` if the answer depends on the system; then any answer that the command can have is right.
     pub expect: Option<ExpectedAnswer>,
     /// The effect if the answer is OK: `dump`, `environment`, `hook`, `perf_map`, `profiler`, `resume` or `session`.
     pub effects: Option<String>,
@@ -43,8 +44,8 @@ pub struct Case {
     pub observed: BTreeMap<String, BTreeSet<Seen>>,
     /// The kinds of runtimes that the request ended, immediately or when they were resumed, or that stopped answering.
     pub kills: BTreeSet<String>,
-    /// The kinds of runtimes that read past the end of the request. The bytes there decide what they answer, and
-    /// whether they end.
+    /// The kinds of runtimes that read past the end of the request. The bytes after the end decide what these runtimes
+    /// answer, and whether they end.
     pub over_reads: BTreeSet<String>,
 }
 
@@ -76,8 +77,8 @@ impl Case {
         cfg!(unix) || !self.half_close
     }
 
-    /// Adapts the expected answer to a server of this version and kind: it refuses a command that it does not know, or
-    /// does not support, before it decodes the payload.
+    /// Adapts the expected answer to a server of this version and kind: such a server refuses a command that it does
+    /// not know, or does not support, before it decodes the payload.
     #[must_use]
     pub fn for_server(self, version: u8, flavour: Flavour) -> Self {
         let whole = matches!(Message::parse(&self.request), Ok(Parsed::Complete { .. }));
@@ -99,7 +100,8 @@ impl Case {
         }
     }
 
-    /// Returns what runtimes of this kind did, including those of single-file programs. Empty if none was tested.
+    /// Returns what runtimes of this kind did, including those of single-file programs. Empty if no such runtime was
+    /// tested.
     #[must_use]
     pub fn seen(&self, kind: &str) -> BTreeSet<Seen> {
         let observed = self.observed.iter().filter(|(name, _)| is_kind(name, kind));
@@ -131,7 +133,8 @@ impl Case {
         macro_rules! starts_sessions {
             (@then Nothing) => { false };
             (@then Counted) => { false };
-            // The answer is followed by a stream, or the request chooses between a stream and `user_events`.
+            // Any other continuation is a session: a stream follows the answer, or the request chooses a stream or
+            // `user_events`.
             (@then $then:ident) => { true };
             ($([
                 $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
@@ -147,10 +150,10 @@ impl Case {
         ipc_proto::for_each_command!(starts_sessions)
     }
 
-    /// Compares the answer to the case with the right one.
+    /// Compares a received answer with the right answer of the case.
     ///
     /// # Errors
-    /// If they differ.
+    /// If the two answers differ.
     pub fn judge(&self, against: Against<'_>, answer: &ReceivedAnswer) -> Result<(), Difference> {
         let right = match against {
             Against::Expected => match &self.expect {
@@ -184,7 +187,7 @@ impl Case {
         Difference { case: self.name.clone(), expected, answered }
     }
 
-    /// Returns what is wrong with the request, and in which field; `None` if that is not the reason for this refusal.
+    /// Returns the fault of the request and its field; `None` if the fault is not the reason for this refusal.
     fn fault(&self, refusal: HResult) -> Option<String> {
         if let Err(error) = Message::inspect(&self.request, None, &mut |_| {}) {
             let field = Message::field_at(&self.request, None, error.offset)?;

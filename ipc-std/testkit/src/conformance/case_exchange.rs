@@ -6,8 +6,8 @@ use super::case::Case;
 
 /// The exchange of a case: sends the request and receives the answer, over any transport.
 ///
-/// It is not a [`Call`](ipc_proto::Call), which sends only valid requests and does not return invalid answers. If the
-/// transport fails by a timeout, [`finish`](Self::finish) has the answer too.
+/// A [`Call`](ipc_proto::Call) cannot do this: it sends only valid requests and does not return invalid answers. After
+/// a timeout of the transport, [`finish`](Self::finish) returns what was received until then.
 ///
 /// ```
 /// use ipc_proto::{Exchange, Step};
@@ -31,7 +31,7 @@ pub struct CaseExchange<'c> {
     request: &'c [u8],
     half_close: bool,
     phase: Phase,
-    /// The received bytes, and the space for those that are needed next.
+    /// The received bytes, and the space for the bytes that are needed next.
     buffer: Vec<u8>,
     received: usize,
 }
@@ -92,7 +92,7 @@ impl<'c> CaseExchange<'c> {
         }
     }
 
-    /// Makes space for the bytes that are needed next; ends the exchange if there are none.
+    /// Makes space for the bytes that are needed next; ends the exchange if no bytes are needed.
     fn make_space(&mut self) {
         match Message::parse(self.buffer.get(..self.received).unwrap_or_default()) {
             Ok(Parsed::Partial { needed }) => self.buffer.resize(needed, 0),
@@ -121,7 +121,7 @@ impl Exchange for CaseExchange<'_> {
             return Err(ProtocolError::Overrun { advanced: n, lent });
         }
         match self.phase {
-            // What the server sent before it closed can still be read.
+            // The server has closed the connection. Bytes that it sent before can still be read.
             Phase::Sending if n == 0 => self.receive(),
             Phase::Sending => self.sent(n),
             Phase::Receiving if n == 0 => self.phase = Phase::Closed,

@@ -8,8 +8,8 @@ pub enum Against<'a> {
     /// The expected answer of a careful server.
     Expected,
     /// The answers of real runtimes of this kind: `net10`, `net9`, `net8`, `net9-aot`, `net8-aot` or `net31`, including
-    /// those of single-file programs. Any answer is right where it is
-    /// [unpredictable](crate::conformance::Case::is_unpredictable_for).
+    /// those of single-file programs. If the answer is [unpredictable](crate::conformance::Case::is_unpredictable_for),
+    /// any answer is right.
     Observed(&'a str),
 }
 

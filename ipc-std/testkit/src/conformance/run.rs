@@ -13,11 +13,11 @@ use super::difference::{Against, Difference};
 /// Tries a case on a server that should give the [expected](Case::expect) answer.
 ///
 /// `connect` opens the connection of the request, and another to stop a session that the request started. Both streams
-/// have the deadlines that `connect` gives them. A transport that cannot close one direction (a pipe, a transport with a
-/// thread) cannot carry the cases with a [half-close](Case::half_close): these are left out.
+/// have the deadlines that `connect` gives them. A transport that cannot close one direction (a pipe, a transport with
+/// a thread) cannot carry a case with a [half-close](Case::half_close): `run` leaves out such a case and returns `Ok`.
 ///
 /// # Errors
-/// If the answer is another, or the connection fails.
+/// If the server gives another answer, or the connection fails.
 pub fn run(case: &Case, connect: impl Fn() -> io::Result<Stream>) -> Result<(), Difference> {
     match send(case, None, connect) {
         Ok(answer) => case.judge(Against::Expected, &answer),
@@ -28,12 +28,11 @@ pub fn run(case: &Case, connect: impl Fn() -> io::Result<Stream>) -> Result<(), 
 
 /// Sends the request of a case and receives the answer.
 ///
-/// If the request starts a session, this stops it: it sends StopTracing on another connection, and reads the first one
-/// to its end. It does not just close the first one: a runtime notices that only when it has something to write, and
-/// .NET Core 3.1 can end then.
+/// If the request starts a session, this function stops the session: it sends StopTracing on a second connection, and
+/// reads the first connection to its end. Closing the first connection is not enough: a runtime notices the close only
+/// when it has something to write, and .NET Core 3.1 can end then.
 ///
-/// # Errors
-/// If `connect` fails, or the stream fails in another way than by ending too early or too late, which is a
+/// If `connect` or the stream fails. A stream that ends too early, or not before its deadline, is not an error but a
 /// [`ReceivedAnswer`].
 pub fn send(
     case: &Case,
@@ -45,7 +44,7 @@ pub fn send(
     if let (Some(session_id), true) = (answer.session_id(), case.starts_sessions()) {
         let mut stream = connection.into_stream();
         std::thread::scope(|scope| {
-            // If one of the two copies fails, the session ends with its connection.
+            // Errors do not matter: if copying or stopping fails, the session ends with its connection.
             scope.spawn(|| io::copy(&mut stream, &mut io::sink()));
             if let Ok(stream) = connect() {
                 let mut stop = Connection::new(stream).with_observer(observer.cloned());
@@ -68,7 +67,7 @@ fn exchange(connection: &mut Connection<Stream>, case: &Case) -> io::Result<Rece
                     Ok(()) | Err(_) => exchange.receive(),
                 }
             }
-            // The server can answer before it has received all bytes.
+            // The request was not sent in time. The server can answer before it has received all bytes.
             Err(DriveError::Send(e)) if e.kind() == ErrorKind::TimedOut => exchange.receive(),
             Err(DriveError::Receive(e)) if e.kind() == ErrorKind::TimedOut => return Ok(exchange.finish()),
             Err(DriveError::Send(e) | DriveError::Receive(e)) => return Err(e),

@@ -110,7 +110,7 @@ impl FakeCore {
         deadline: Option<Instant>,
         mut done: impl FnMut(&mut State) -> bool,
     ) -> Option<bool> {
-        /// The interval of checks for a closed connection, which signals no change.
+        /// The interval at which the connection is checked, because a closed connection does not signal `changed`.
         const CHECK: Duration = Duration::from_millis(50);
         let mut state = self.state();
         loop {

@@ -1,4 +1,4 @@
-//! What the fake runtime remembers of a request.
+//! `LoggedRequest`: a request that the fake runtime has received; and `RequestLog`: the newest of these requests.
 use std::collections::VecDeque;
 
 use ipc_proto::{Code, Message, Parsed};
@@ -12,7 +12,7 @@ pub struct LoggedRequest {
 }
 
 impl LoggedRequest {
-    /// Returns the message; `None` if the bytes are not one.
+    /// Returns the message; `None` if the bytes are not a message.
     #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {
         match Message::parse(&self.bytes) {
@@ -27,13 +27,13 @@ impl LoggedRequest {
         self.message().map(|message| message.code)
     }
 
-    /// Returns about how much memory it needs.
+    /// Returns the approximate memory of the request, in bytes.
     fn size(&self) -> usize {
         self.bytes.len().saturating_add(64)
     }
 }
 
-/// The newest requests, up to a size.
+/// The newest requests, which together need at most [`LIMIT`](Self::LIMIT) bytes.
 #[derive(Debug, Default)]
 pub(super) struct RequestLog {
     requests: VecDeque<LoggedRequest>,

@@ -17,30 +17,30 @@ pub enum Response {
     /// OK with the id of a new session, followed by this stream.
     ///
     /// All bytes but the last are sent immediately, or when a suspended runtime resumes. The last byte is sent when the
-    /// session is stopped. If it is stopped while the runtime is suspended, no byte is sent.
+    /// session is stopped. If the session is stopped while the runtime is suspended, no byte is sent.
     Trace(Vec<u8>),
     /// OK with the id of a new session, followed by the events of this recording, as if they happened now. The
     /// recording is NetTrace of any version, from `dotnet-ipc trace` or from a
     /// [`TraceWriter`](nettrace::TraceWriter).
     ///
     /// The replay begins with the session, or when a suspended runtime resumes. The distances between events are those
-    /// of the recording. After the last event the replay begins again, at least 100 ms after its first event. The
-    /// stream is one of a runtime, in V4:
+    /// of the recording. After the last event the replay begins again, at least 100 ms after the first event of the
+    /// round. The stream is like that of a runtime, in V4:
     ///
-    /// * It is sent in pieces, ten a second. A slow reader delays it.
-    /// * It has only the events that the providers, keywords, levels and filters of the session include, with stacks if
-    ///   the session has them.
+    /// * The stream is sent in pieces, ten a second. A slow reader delays it.
+    /// * The stream has only the events that the providers, keywords, levels and filters of the session include, with
+    ///   stacks if the session has them.
     /// * The sequence numbers of a capture thread continue from round to round. Events that are not sent do not count.
     ///   A gap in the numbers of the recording counts as lost events in each round.
     /// * A sequence point ends each round; stacks are written again after it.
     /// * The process, the time and the event `ProcessInfo` are those of the [`Profile`](crate::Profile). Recorded
     ///   events of the provider `Microsoft-Windows-DotNETRuntimeRundown` are sent at the end, if the session has a
     ///   rundown.
-    /// * Of V6, only what V4 can carry is sent, as [`Rewrite`](nettrace::Rewrite) does it: no labels but
+    /// * Of a V6 recording, only what V4 can carry is sent, as by [`Rewrite`](nettrace::Rewrite): no labels but
     ///   activity ids, and no description of a thread but its number.
-    /// * When the session is stopped, the stream ends with a sequence point and the end mark. If it is stopped while
-    ///   the runtime is suspended, no byte is sent. When the `FakeRuntime` is dropped, the stream is cut off, as if the
-    ///   process was killed.
+    /// * When the session is stopped, the stream ends with a sequence point and the end mark. If the session is stopped
+    ///   while the runtime is suspended, no byte is sent. When the `FakeRuntime` is dropped, the stream is cut off, as
+    ///   if the process was killed.
     ///
     /// This recording loses one event of three in each round:
     ///
@@ -83,14 +83,14 @@ pub enum Response {
     /// received.
     ///
     /// Events are selected and repeated as by [`Replay`](Self::Replay), but without rundown, stacks and `ProcessInfo`.
-    /// The tracepoint of an event is that of its set, or the default one of its provider. An empty recording writes
-    /// nothing; see `FakeRuntime::user_events_data` then.
+    /// The tracepoint of an event is the tracepoint of its set, or the default one of its provider. An empty recording
+    /// writes nothing; a test can then write to `FakeRuntime::user_events_data` itself.
     ///
     /// * If the descriptor is that of `user_events_data`, the tracepoints are registered with the kernel, and events
     ///   are written while a consumer listens.
     /// * Any other file receives the [records](nettrace::user_events::TracepointRecord) with the write indexes 0, 1, …
     ///   in the order of the tracepoints in the request. The socket of a datagram pair keeps the records apart. A
-    ///   record that the file does not accept at once is dropped.
+    ///   record that the file does not accept immediately is dropped.
     ///
     /// The session ends when it is stopped, or when the client closes the connection.
     UserEvents(Vec<u8>),

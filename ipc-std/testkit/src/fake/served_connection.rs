@@ -11,7 +11,7 @@ use super::fault::Fault;
 /// A served connection, on which the injected fault takes effect.
 pub(super) struct ServedConnection<'r, S> {
     pub(super) stream: S,
-    /// The connection, if it is a socket of this package; it shows when the peer closes it.
+    /// The same connection as a socket of this package, if it is one. It shows when the client closes the connection.
     pub(super) peer: Option<&'r Stream>,
     pub(super) port: usize,
     pub(super) turn: &'r mut Option<Turn>,

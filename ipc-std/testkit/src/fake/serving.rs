@@ -37,7 +37,8 @@ impl FakeCore {
         self.serve(&mut open, Some(&peer), port, &mut turn);
     }
 
-    /// Serves a connection of a port. The `peer` shows when it closes the connection.
+    /// Serves a connection of a port. `peer` is the same connection as a `Stream`, which shows when the client closes
+    /// it.
     pub(super) fn serve(
         &self,
         stream: impl Read + Write,

@@ -22,8 +22,8 @@ use crate::replay::{Recording, Replay};
 const FLUSH: Duration = Duration::from_millis(100);
 
 impl FakeCore {
-    /// Answers with the id of a new session, and sends its stream once the runtime runs. No byte is sent if the session
-    /// is stopped before.
+    /// Answers with the id of a new session, and sends its stream once the runtime is not suspended. No byte is sent if
+    /// the session is stopped before.
     pub(super) fn send_session<S: Read + Write>(
         &self,
         session: FakeSession,
@@ -60,7 +60,7 @@ impl FakeCore {
         sent
     }
 
-    /// Sends all bytes of a stream but the last, and that one when the session is stopped.
+    /// Sends all bytes of a stream but the last, and the last byte when the session is stopped.
     pub(super) fn send_trace<S: Read + Write>(
         &self,
         bytes: &[u8],
@@ -76,8 +76,8 @@ impl FakeCore {
         Ok(())
     }
 
-    /// Sends the events of a recording as if they happened now, until the session is stopped. If the request starts no
-    /// session, there are none.
+    /// Sends the events of a recording as if they happened now, until the session is stopped. A request that starts no
+    /// session gets a stream without events.
     pub(super) fn replay<S: Read + Write>(
         &self,
         recording: &[u8],

@@ -15,7 +15,7 @@ use crate::sys::Tracepoint;
 
 /// The tracepoints of a session.
 pub(super) struct Tracepoints {
-    /// In the order of registration: of each provider the default one, then those of its sets.
+    /// In the order of registration: of each provider the default tracepoint, then the tracepoints of its sets.
     registered: Vec<Tracepoint>,
 }
 
@@ -63,7 +63,7 @@ impl Tracepoints {
 }
 
 impl<'r, 'b> TracepointReplay<'r, 'b> {
-    /// Returns the bits that a recording needs.
+    /// Returns the space for [`WrittenKinds`]: one bit for each kind of event in the recording.
     pub(super) fn bits(recording: &Recording<'_>) -> Vec<u8> {
         vec![0; recording.kinds.len().div_ceil(8)]
     }
@@ -111,7 +111,7 @@ impl<'r, 'b> TracepointReplay<'r, 'b> {
             ExtensionItem::RelatedActivityId(event.related_activity_id),
         ];
         if !self.written.contains(*kind) {
-            // A payload that does not fit into this space is too long for a record.
+            // Metadata that does not fit into this space is too long for a record.
             space.resize(usize::from(u16::MAX), 0);
             items.insert(0, ExtensionItem::Metadata(InlineMetadata::build(metadata, &mut space).ok()?));
         }

@@ -1,4 +1,4 @@
-//! A recorded trace, cut for a replay.
+//! `Recording`: a recorded trace, prepared for a replay.
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub struct Recording<'a> {
     pub(crate) events: Vec<Recorded<'a>>,
     /// The events of the rundown, in the order of time.
     pub(crate) rundown: Vec<Recorded<'a>>,
-    /// The number of events that each capture thread lost after its last one.
+    /// The number of events that each capture thread lost after its last event.
     pub(crate) lost: BTreeMap<u64, u32>,
     /// Nanoseconds from the first event to the last.
     pub(crate) length: u64,
@@ -72,7 +72,7 @@ impl<'a> Recording<'a> {
                 _ => {}
             }
         }
-        // A table needs a power of two, of which an eighth stays free.
+        // The number of slots must be a power of two, and an eighth of the slots stays free.
         let slots = |count: usize| count.saturating_add(count / 7).saturating_add(2).next_power_of_two();
         let space = RewriteSpace {
             buffer,
@@ -145,7 +145,7 @@ impl<'a> Recording<'a> {
         recording
     }
 
-    /// Returns the capture thread, for which V3 has no field.
+    /// Returns the capture thread of an event. V3 has no field for it, so there it is the thread of the event.
     fn capture_thread(&self, event: &Event<'_>) -> u64 {
         if self.trace.version == Version::V3 { event.thread } else { event.capture_thread }
     }

@@ -6,7 +6,7 @@ use super::recording::{Recorded, Recording};
 pub(crate) struct Rounds {
     /// The start of this round.
     start: u64,
-    /// The number of its events that are processed.
+    /// The number of events of this round that were returned.
     done: usize,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Due<'r> {
     pub(crate) events: &'r [Recorded<'r>],
     /// The start of the round of these events.
     pub(crate) start: u64,
-    /// The end of the round, if these are its last events. There can be more to send then.
+    /// The end of the round, if these are its last events. Events of the next round can then be due, too.
     pub(crate) end: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ impl Rounds {
         Self { start: now, done: 0 }
     }
 
-    /// Returns the next events up to now, of one round.
+    /// Returns the next events of one round, up to the time `now`.
     pub(crate) fn due<'r>(&mut self, recording: &'r Recording<'r>, now: u64) -> Due<'r> {
         let since = now.saturating_sub(self.start);
         let left = recording.events.get(self.done..).unwrap_or_default();

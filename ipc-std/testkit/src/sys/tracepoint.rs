@@ -25,15 +25,15 @@ pub(crate) struct Tracepoint {
 }
 
 impl Tracepoint {
-    /// Registers a tracepoint through the descriptor of `user_events_data`. Any other file is written to as it is: the
-    /// tracepoint has this write index then, and is enabled.
+    /// Registers a tracepoint through the descriptor of `user_events_data`. For any other file nothing is registered:
+    /// the tracepoint has the write index `index`, and is always enabled.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn register(data: Arc<OwnedFd>, format: &TracepointFormat, index: u32) -> io::Result<Self> {
         match Registration::new(&data, format) {
             Ok((registration, write_index)) => {
                 Ok(Self { data, write_index, registration: Some(registration) })
             }
-            // Any other file has no ioctl of this number, and is written to as it is.
+            // Any other file has no ioctl of this number. Records are written to it without a registration.
             Err(Errno::NOTTY) => Ok(Self { data, write_index: index, registration: None }),
             Err(e) => Err(e.into()),
         }
@@ -130,7 +130,7 @@ impl Drop for Registration {
 mod tests {
     use super::*;
 
-    /// The numbers that the core computes are those of this system's macros.
+    /// `nettrace` computes the same numbers of the ioctls as the macros of this system.
     #[test]
     fn numbers_of_the_ioctls() {
         use rustix::ioctl::opcode;

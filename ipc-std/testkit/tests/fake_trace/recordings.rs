@@ -96,7 +96,7 @@ pub(crate) fn alternating(version: Version) -> Vec<u8> {
     recording(version, &[("App", 1, 0, 4), ("App", 2, 0, 4)], &events, &[])
 }
 
-/// Returns a V6 recording of a thread with one event of an activity, which loses three events and ends.
+/// Returns a V6 recording of one thread. The thread sends one event of an activity, loses three events, and ends.
 pub(crate) fn with_activity() -> Vec<u8> {
     let (mut out, mut buf) = (Vec::new(), vec![0; TraceWriter::BUFFER]);
     let mut writer = TraceWriter::new(&Trace::new(Version::V6), &mut buf).unwrap();

@@ -81,8 +81,8 @@ fn a_recording_can_have_any_version() {
 
 #[test]
 fn a_gap_counts_as_lost_events_in_every_round() {
-    // Thread 7 lost two events before its second one, and four after it. The session includes no events of thread 9, so
-    // that none of them is lost.
+    // Thread 7 lost two events before its second event, and four after this event. The session includes no events of
+    // thread 9, so none of them counts as lost.
     let events = [(0, 7, 11, 0), (1, 9, 1, 1), (0, 7, 14, 2), (1, 9, 5, 3)];
     let kinds = [("App", 1, 0, 4), ("Other", 1, 0, 4)];
     let recording = recording(Version::V4, &kinds, &events, &[(7, 18), (9, 5)]);
@@ -109,8 +109,8 @@ fn a_gap_counts_as_lost_events_in_every_round() {
 
 #[test]
 fn events_that_are_not_sent_do_not_affect_the_order() {
-    // The session includes only one event of thread 7, which is younger than that of thread 9. Thread 7 loses two
-    // events before its second one, and two before its last.
+    // The session includes only one event of thread 7, which is younger than the event of thread 9. Thread 7 loses two
+    // events before its second event, and two before its last event.
     let events = [(0, 5, 1, 0), (1, 7, 1, 1), (1, 7, 4, 2), (0, 9, 1, 3), (0, 7, 5, 4), (1, 7, 8, 5)];
     let recording = recording(Version::V4, &[("App", 1, 0, 4), ("Other", 1, 0, 4)], &events, &[]);
     // `parse` checks the order of every stream.

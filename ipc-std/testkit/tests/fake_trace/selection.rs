@@ -17,7 +17,8 @@ fn ids(enable: bool, event_ids: &[u32]) -> EventFilter<'_> {
     EventFilter { enable, event_ids: Array::from(event_ids) }
 }
 
-/// Returns a recording of the events 1 to 4, of which 4 passes every filter, and one event of another provider.
+/// Returns a recording of the events 1 to 4 of `App`, and one event of another provider. Event 4 passes every keyword
+/// and level.
 fn filterable() -> Vec<u8> {
     let kinds =
         [("App", 1, 0x1, 4), ("App", 2, 0x2, 4), ("App", 3, 0x3, 5), ("App", 4, 0, 0), ("Other", 1, 0, 0)];

@@ -70,7 +70,7 @@ pub(crate) fn parse(stream: &[u8]) -> ReadTrace {
                     time.month <= 12 && time.day <= 31 && time.millisecond < 1000 && time.day_of_week < 7,
                     "{time:?}"
                 );
-                // This comparison is sufficient to detect a wrong day.
+                // Every fourth year counts as a leap year, which is right until 2099. A wrong day is detected.
                 let days =
                     [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334][usize::from(time.month) - 1];
                 let leap = u64::from(time.year % 4 == 0 && time.month > 2);

@@ -14,12 +14,12 @@ use crate::parse::stack::Stack;
 use crate::parse::thread::Thread;
 use crate::parse::trace::{Trace, Version};
 
-/// Bytes of a block of events to prefetch at a time. With more, the end of a block would evict its start from the
-/// cache.
+/// The number of bytes of a block of events to load into the cache at a time. If the number were larger, the last bytes
+/// would evict the first ones before the parser reads them.
 const AHEAD: usize = 8 << 10;
 
 impl Parser {
-    /// Returns the next record of a block's body; `rest` is the part of it in the window.
+    /// Returns the next record of a block's body; `rest` is the unread part of the body in the window.
     pub(super) fn record<'w>(&mut self, rest: &'w [u8]) -> Result<Option<Record<'w>>, Stop> {
         if self.skip > 0 {
             let n = self.skip.min(rest.len());
@@ -242,8 +242,8 @@ impl Parser {
     }
 }
 
-/// Loads bytes into the cache. The position of a record depends on the record before it, so each access would wait for
-/// memory on its own.
+/// Loads bytes into the cache. The position of a record depends on the record before it, so without the prefetch each
+/// record would wait for memory on its own.
 fn prefetch(block: &[u8]) {
     steps::count(block.len() / 64);
     let lines = block.chunks(64).filter_map(|line| line.first());

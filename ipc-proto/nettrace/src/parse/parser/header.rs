@@ -75,13 +75,13 @@ impl Parser {
         let TypeObject { version, minimum, name, len: type_len } =
             TypeObject::parse(rest.get(3..).unwrap_or_default()).map_err(|stop| stop.after(3))?;
         let kind = BlockKind::from_name(name);
-        // In V1 and V2, the object `Trace` has another name.
+        // In V1 and V2, the object `Trace` has another name: such a stream fails below with its version.
         if first && kind != BlockKind::Trace && (version > 2 || self.version != Version::V3) {
             return Err(Stop::Fatal(0, Corruption::Object));
         }
         let supported = match kind {
             BlockKind::Trace => self.version.number(),
-            // The reader uses nothing of an unknown object, so it accepts any version.
+            // The parser uses nothing of an unknown object, so it accepts any version of the object.
             BlockKind::Unknown(_) => u32::MAX,
             _ => 2,
         };
@@ -151,7 +151,7 @@ impl Parser {
     }
 }
 
-/// Checks that `rest`, at `offset`, starts with `prefix`.
+/// Checks that `rest` starts with `prefix`. `rest` begins `offset` bytes after the next byte to parse.
 fn expect(rest: &[u8], offset: usize, prefix: &[u8]) -> Result<(), Stop> {
     if rest.starts_with(prefix) {
         return Ok(());

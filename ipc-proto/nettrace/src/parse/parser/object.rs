@@ -10,8 +10,8 @@ impl Parser {
         if self.version == Version::V3 { tag::BEGIN_OBJECT } else { tag::BEGIN_PRIVATE_OBJECT }
     }
 
-    /// Skips one tagged value, or the end of the object. Such values follow the body of an object, and are the whole content of
-    /// an object of an unknown name.
+    /// Skips one tagged value, or the end of the object. Tagged values follow the body of an object, and are the whole
+    /// content of an object of an unknown name.
     pub(super) fn object_tail(&mut self, window: &[u8]) -> Result<(), Stop> {
         let rest = self.seek(window, self.tail.offset())?;
         if self.tail.step(rest)? {
@@ -21,7 +21,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Skips to an offset of the stream. Returns the rest of the window from there, which is not empty.
+    /// Skips to an offset of the stream. Returns the rest of the window from that offset, which is not empty.
     fn seek<'w>(&mut self, window: &'w [u8], offset: u64) -> Result<&'w [u8], Stop> {
         let rest = self.rest_of_window(window);
         let ahead = usize::try_from(offset.saturating_sub(self.offset())).unwrap_or(usize::MAX);

@@ -19,9 +19,9 @@ use crate::parse::trace::{Trace, Version};
 /// Limits on the lengths that a stream can claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest body of a block, and the most bytes of tagged values in an object. More end the stream as corrupt.
-    /// Runtimes stay below 100 KiB, one_collect near 1 MiB; the layout of V6 allows 16 MiB. The parser needs no memory
-    /// for it.
+    /// The longest body of a block, and the most tagged values of an object, in bytes. More bytes end the stream as
+    /// corrupt. Runtimes stay below 100 KiB, one_collect near 1 MiB; the layout of V6 allows 16 MiB. The parser does
+    /// not store a block, so a high limit takes no memory.
     pub block: u32,
     /// The longest record (event, stack, …) that the window must hold, in bytes. A longer one makes its block bad.
     /// Runtimes drop events of more than 64 KiB.
@@ -37,15 +37,17 @@ impl Default for Limits {
 /// A record of a stream, as [`Parser::next`] returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'w> {
-    /// The parser needs more bytes. A window of `needed` bytes, not counting those that [`Parser::release`] returns, is
-    /// enough; fewer can be enough too.
+    /// The parser needs more bytes. A window of `needed` bytes, not counting the bytes that [`Parser::release`]
+    /// returns, is enough for the record. Only a label list, which states no length, can need `More` again. A shorter
+    /// window can be enough.
     More {
         /// The length in bytes that the window must be able to hold.
         needed: usize,
     },
     /// The start of a block. Its records follow.
     Block(Block),
-    /// The times of the events of the block that starts; V4 and V6. It is missing if the block states an impossible range.
+    /// The times of the events of the block that starts; V4 and V6. The record is missing if the block states an
+    /// impossible range.
     TimeRange(TimeRange),
     /// The facts that the stream states about itself: the record of the first block.
     Trace(Trace<'w>),
@@ -150,7 +152,7 @@ pub(super) enum Body {
     Header {
         metadata: bool,
     },
-    /// After that header and the bytes to skip.
+    /// After the header of a block of blobs and the bytes to skip.
     Blobs {
         metadata: bool,
     },
@@ -158,7 +160,7 @@ pub(super) enum Body {
     /// V3: events and metadata records in one block.
     Mixed,
     Metadata,
-    /// V6.
+    /// The header of a block of rows; V6.
     RowsHeader,
     Rows,
     StacksHeader,
@@ -176,7 +178,7 @@ pub(super) enum Body {
     LabelLists {
         id: u32,
         count: u32,
-        /// The length of the complete labels of the next list, whose last label the window does not hold.
+        /// The bytes of the next list that were checked already, because the window did not hold the whole list.
         checked: usize,
     },
     /// Bytes that the parser skips.
@@ -216,8 +218,8 @@ impl Parser {
         }
     }
 
-    /// Returns the next record if it is an event that the fast path can read, as nearly all are. On `None` call
-    /// [`next`](Self::next).
+    /// Returns the next record if it is an event that the fast path can read, as it can nearly all events. On `None`
+    /// call [`next`](Self::next).
     ///
     /// This method saves nanoseconds per event in a loop. On bare metal it always returns `None`, which saves two
     /// kilobytes of code.
@@ -256,8 +258,8 @@ impl Parser {
         }
     }
 
-    /// Returns the number of parsed bytes at the front of the window. The caller must remove them: the next window
-    /// starts after them.
+    /// Returns the number of parsed bytes at the front of the window. The caller must remove these bytes: the next
+    /// window starts after them.
     #[must_use = "the window does not begin where it did"]
     pub fn release(&mut self) -> usize {
         self.start = self.offset();
@@ -266,8 +268,8 @@ impl Parser {
         core::mem::take(&mut self.at)
     }
 
-    /// Returns the ranges in the window of payload and stack, of these lengths, of the event that [`next`](Self::next)
-    /// returned last.
+    /// Returns the ranges of the payload and of the stack in the window, for the event that [`next`](Self::next)
+    /// returned last. `payload` and `stack` are the lengths of the two in bytes.
     #[cfg(feature = "alloc")]
     #[inline]
     pub(crate) const fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
@@ -329,7 +331,7 @@ impl Parser {
             return None;
         }
         let start = usize::try_from(self.block.offset.checked_sub(self.start)?).ok()?;
-        // The name follows three tags and two versions.
+        // The length and the name follow three tags and two versions (11 bytes).
         let (len, rest) = window.get(start..)?.get(11..)?.split_first_chunk::<4>()?;
         rest.get(..usize::try_from(u32::from_le_bytes(*len)).ok()?)
     }
@@ -338,7 +340,7 @@ impl Parser {
         window.get(self.at..).unwrap_or_default()
     }
 
-    /// Returns the unparsed bytes of the block that the window holds.
+    /// Returns the unparsed bytes of the block's body, as far as the window holds them.
     pub(super) fn rest<'w>(&self, window: &'w [u8]) -> &'w [u8] {
         window.get(self.at..self.end).unwrap_or_else(|| self.rest_of_window(window))
     }
@@ -372,7 +374,7 @@ impl Parser {
         }
     }
 
-    /// Turns a result into a record, if it has one, and ends the stream if it is corrupt.
+    /// Turns a result into the record to return; `None` if the loop must continue. Ends the stream if it is corrupt.
     fn settle<'w>(&mut self, result: Result<Option<Record<'w>>, Stop>) -> Option<Record<'w>> {
         match result {
             Ok(record) => record,

@@ -4,9 +4,9 @@ use ipc_proto::wire::WireError;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::parse::end::Corruption;
 
-/// The reason why there is no record.
+/// The reason why the parser cannot return the next record.
 pub(super) enum Stop {
-    /// The window must hold this many bytes.
+    /// The window must hold this many bytes from the next byte to parse.
     More(usize),
     /// The rest of this block is bad.
     Bad(DecodeErrorKind),
@@ -15,7 +15,7 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    /// Returns the reason for a part of the stream that starts `n` bytes before the current one.
+    /// Returns the same reason with its byte counts from a place `n` bytes earlier in the stream.
     pub(super) fn after(self, n: usize) -> Self {
         match self {
             Self::More(needed) => Self::More(needed.saturating_add(n)),

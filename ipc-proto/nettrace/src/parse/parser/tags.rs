@@ -1,4 +1,4 @@
-//! Tagged data of objects.
+//! The tagged values of objects, and type objects, which have the name and the version of an object.
 use ipc_proto::wire::{Reader, to_u64};
 
 use crate::parse::end::Corruption;
@@ -22,7 +22,7 @@ pub(super) mod tag {
     pub(super) const BLOB: u8 = 14;
 }
 
-/// The longest name of an object, in bytes; the longest known name has 38.
+/// The longest name of an object, in bytes; the longest known name has 38 bytes.
 const MAX_NAME: usize = 64;
 
 /// The content of a type object after its tags.
@@ -74,8 +74,8 @@ impl Tags {
         self.at
     }
 
-    /// Reads one tag and its value. `rest` starts with it; the value need not be in `rest`. Returns whether it is the end tag
-    /// of the object.
+    /// Reads one tag and its value. `rest` starts with the tag; the value need not be in `rest`. Returns whether the
+    /// tag is the end tag of the object.
     pub(super) fn step(&mut self, rest: &[u8]) -> Result<bool, Stop> {
         let Some(&tag) = rest.first() else { return Err(Stop::More(1)) };
         let value = rest.get(1..).unwrap_or_default();
@@ -116,12 +116,13 @@ impl Tags {
         Ok(false)
     }
 
-    /// Reads the bytes after the begin tag of a nested object: none, or, if it begins with its type, the whole type.
-    /// Returns their length.
+    /// Returns the number of bytes to skip after a begin tag. If a type object begins, this is the whole type object.
+    /// Otherwise it is 0, and the tag opens a nested object.
     fn begin(&mut self, value: &[u8]) -> Result<u64, Stop> {
         match value.split_first() {
             None => return Err(Stop::More(2)),
-            // A type, unless its version is more than a byte: an object that begins with a null reference.
+            // A null reference begins a type object, or is the first value of another object. It begins a type object
+            // if the version that follows is less than 256 and the rest is valid.
             Some((&tag::NULL_REFERENCE, content))
                 if content.iter().skip(1).take(3).all(|byte| *byte == 0) =>
             {
@@ -138,7 +139,7 @@ impl Tags {
     }
 }
 
-/// Checks that `rest`, at `offset`, starts with these tags.
+/// Checks that `rest` starts with `tags`. `rest` begins `offset` bytes after the next byte to parse.
 pub(super) fn expect_tags(rest: &[u8], offset: usize, tags: &[u8]) -> Result<(), Stop> {
     for (i, tag) in tags.iter().enumerate() {
         let at = offset.wrapping_add(i);

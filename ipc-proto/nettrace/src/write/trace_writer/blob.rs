@@ -1,13 +1,13 @@
-//! Blobs of events and metadata, compressed against the one before.
+//! Blobs of events and metadata: each header is written as the difference to the header before.
 use ipc_proto::{Encode, wire};
 
 use crate::encoding::varint::{Varint32, Varint64};
 use crate::parse::event::Event;
 
-/// The longest compressed header: flags, six `u32`, three `u64`, two activity ids.
+/// The longest compressed header in bytes, which is one of V4: flags, five `u32`, three `u64`, two activity ids.
 pub(super) const MAX_HEADER: usize = 88;
 
-/// Writes the blobs of one block, each as the difference to the blob before.
+/// Writes the blobs of one block, each header as the difference to the header before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlobWriter {
     /// Whether blobs have label lists, as in V6, instead of activity ids.
@@ -15,7 +15,7 @@ pub(super) struct BlobWriter {
     /// The last event, without payload.
     last: Event<'static>,
     payload_size: u32,
-    /// The smallest and the largest timestamp.
+    /// The smallest and the largest timestamp; none before the first blob.
     times: Option<(u64, u64)>,
 }
 
@@ -32,8 +32,8 @@ impl BlobWriter {
         self.times.is_none()
     }
 
-    /// Returns whether Microsoft's reader would take the event for one of the last capture thread: the reader considers
-    /// another thread only if an event is sorted, and at the beginning of a block.
+    /// Returns whether Microsoft's reader would assign the event to the capture thread of the event before. The reader
+    /// accepts another capture thread only from a sorted event and at the beginning of a block.
     pub(super) const fn confused_by(&self, event: &Event<'_>) -> bool {
         !self.is_empty() && !event.sorted && event.capture_thread != self.last.capture_thread
     }
@@ -58,7 +58,7 @@ impl BlobWriter {
         BLOCK_HEADER.saturating_add(header.len()).saturating_add(payload)
     }
 
-    /// Writes the header of the next blob. Its payload follows, then [`add`](Self::add).
+    /// Writes the header of the next blob. The caller then writes the payload and calls [`add`](Self::add).
     pub(super) fn write_header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
         let mut bytes = [0; MAX_HEADER];
         let mut header = wire::Writer::new(&mut bytes);
@@ -68,7 +68,7 @@ impl BlobWriter {
         }
     }
 
-    /// Adds a blob that has been written.
+    /// Stores the header of a written blob: the next header is written as the difference to this one.
     pub(super) fn add(&mut self, event: &Event<'_>, payload_size: u32) {
         let (min, max) = self.times.unwrap_or((event.timestamp, event.timestamp));
         self.times = Some((min.min(event.timestamp), max.max(event.timestamp)));
@@ -76,7 +76,7 @@ impl BlobWriter {
         self.payload_size = payload_size;
     }
 
-    /// Writes the flags, and the parts that have changed according to the flags, which are chosen as the runtime does.
+    /// Writes the flags, then each part that differs from the last event. A runtime sets the flags by the same rules.
     fn header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
         let last = &self.last;
         let mut flags = 0u8;

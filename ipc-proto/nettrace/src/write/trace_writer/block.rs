@@ -17,12 +17,12 @@ use crate::write::trace_writer::trace_writer::{
     BLOCK, END, OBJECT_HEADER, Open, ROW, TraceWriter, V4_BLOCK, V6_BLOCK,
 };
 
-/// Writes a record; the state of the block is needed for metadata records of V4.
+/// Writes a record. A metadata record of V4 is a blob, so it needs the [`BlobWriter`] of its block.
 type Encoder<'r> = &'r dyn Fn(&mut wire::Writer<'_>, &BlobWriter);
 
 impl TraceWriter<'_> {
-    /// Returns the longest body that a block can have after another record. A block with `others` stays as short as a
-    /// runtime's.
+    /// Returns the longest body of a block in bytes. A block of several records (`others`) is at most as long as a
+    /// runtime's. A block of one record can be as long as its length field can express.
     const fn limit(&self, others: bool) -> usize {
         match (others, self.version) {
             (true, _) => BLOCK,
@@ -35,8 +35,8 @@ impl TraceWriter<'_> {
         self.buf.len() / 2
     }
 
-    /// Makes room for a record that does not fit: lends all bytes to the caller. It will be the only record of a block
-    /// with a body of `body` bytes, and takes `len` bytes of its half.
+    /// Makes room for a record that does not fit: lends all bytes to the caller. The record will be the only one of its
+    /// block. The body of the block has `body` bytes, and the whole block takes `len` bytes of its half.
     ///
     /// On an error, nothing has changed.
     pub(super) fn make_room(&mut self, body: usize, len: usize) -> Result<(), WriteError> {
@@ -50,19 +50,20 @@ impl TraceWriter<'_> {
         self.turn(len)
     }
 
-    /// Ends the unfinished blocks, lends their bytes to the caller, and continues in the other half with `len` bytes.
+    /// Ends the unfinished blocks, lends their bytes to the caller, and continues in the other half. An error adds
+    /// `len`, the bytes of the next record, to the length that it reports.
     ///
     /// Fails, and changes nothing, if the bytes of the other half are lent. This happens only if a [`Rewrite`] makes
     /// several records of one.
     ///
-    /// [`Rewrite`]: crate::nettrace::Rewrite
+    /// [`Rewrite`]: crate::Rewrite
     pub(crate) fn turn(&mut self, len: usize) -> Result<(), WriteError> {
         if self.len == 0 && self.events.is_empty() {
             return Ok(());
         }
         let half = self.half();
         if !self.lent.is_empty() {
-            // A half with room for all of this would not have been left.
+            // A half with room for the lent bytes, these records and the next record would need no second turn.
             let events =
                 if self.events.is_empty() { 0 } else { OBJECT_HEADER.saturating_add(self.events_len) };
             let needed =
@@ -86,7 +87,7 @@ impl TraceWriter<'_> {
             return self.base..self.base.saturating_add(len);
         }
         let events = self.close_events();
-        // The records are directly before the events.
+        // The records move directly before the events, so that one range contains both.
         let room = self.buf.get_mut(self.base..events.start).unwrap_or_default();
         let gap = room.len().saturating_sub(len);
         if len <= room.len() {
@@ -117,7 +118,7 @@ impl TraceWriter<'_> {
         self.events.add(event, size);
         if is_first {
             self.events_at = place;
-            // One byte is for the tag after the last record.
+            // One byte stays free for the end tag of the open block (V4).
             self.room_end = place.saturating_sub(1);
         }
         self.events_len = len;
@@ -145,7 +146,7 @@ impl TraceWriter<'_> {
         let first = OBJECT_HEADER.saturating_add(blob::BLOCK_HEADER).saturating_add(blob::MAX_HEADER);
         let first = first.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
         let middle = self.base.saturating_add(self.half() / 2);
-        // One byte is for the tag after the last record.
+        // One byte stays free for the end tag of the open block (V4).
         let records = self.base.saturating_add(self.len).saturating_add((self.len > 0).into());
         middle.min(self.end.saturating_sub(first)).max(records)
     }
@@ -175,7 +176,8 @@ impl TraceWriter<'_> {
         range
     }
 
-    /// Writes a record that is not an event, into the open block if its kind and id fit, otherwise into a new one.
+    /// Writes a record that is not an event, into the open block if the kind and the id fit, otherwise into a new
+    /// block.
     pub(super) fn define(&mut self, kind: BlockKind, id: u32, record: Encoder<'_>) -> Result<(), WriteError> {
         if self.add(kind, id, record)? {
             return Ok(());
@@ -188,7 +190,7 @@ impl TraceWriter<'_> {
         self.add(kind, id, record).map(|_| ())
     }
 
-    /// Adds a record to its block, and returns whether it fits.
+    /// Adds a record to the open block or to a new block, and returns whether the record fits.
     fn add(&mut self, kind: BlockKind, id: u32, record: Encoder<'_>) -> Result<bool, WriteError> {
         let numbered = matches!(kind, BlockKind::Stack | BlockKind::LabelList);
         let fits = |open: &Open| open.kind == kind && (!numbered || open.next_id == id);
@@ -207,7 +209,7 @@ impl TraceWriter<'_> {
                 w.bytes(&v6_header(kind, 0));
             } else {
                 object_header(&mut w, kind, self.offset.wrapping_add(to_u64(self.len)), 0);
-                // The size follows the name and a tag.
+                // The size follows the type: 16 bytes and the name of the kind.
                 size = start.saturating_add(kind.name(Version::V4).len()).saturating_add(16);
             }
             let body = start.saturating_add(w.len());
@@ -232,7 +234,7 @@ impl TraceWriter<'_> {
             return Ok(true);
         }
         if kind == BlockKind::SequencePoint {
-            // The block does not continue in the other half, so it must fit into one.
+            // A sequence point and its threads are one block, which cannot continue in the other half.
             let needed = used.saturating_add(END).saturating_mul(2);
             return Err(WriteError::BufferTooSmall { needed });
         }
@@ -250,7 +252,7 @@ impl TraceWriter<'_> {
                 None
             }
             BlockKind::Stack | BlockKind::LabelList => Some((4, open.count)),
-            // The first record is the sequence point itself.
+            // The first record is the sequence point itself; the count is the number of thread rows after it.
             BlockKind::SequencePoint => Some((if v6 { 12 } else { 8 }, open.count.saturating_sub(1))),
             _ => None,
         };
@@ -277,7 +279,7 @@ impl TraceWriter<'_> {
     }
 }
 
-/// Writes the part of a body before its records; [`TraceWriter::close`] overwrites it.
+/// Writes the part of a body before its records. [`TraceWriter::close`] fills in the count or the header of blobs.
 fn begin_body(kind: BlockKind, version: Version, id: u32, w: &mut wire::Writer<'_>) {
     match (kind, version) {
         (BlockKind::Metadata, Version::V6) => w.bytes(&[0; 2]),

@@ -1,4 +1,4 @@
-//! The bytes around records: headers of objects and blocks, texts, pairs.
+//! The headers of objects and blocks, and the parts of records: texts, pairs, thread entries, labels.
 use ipc_proto::wire::{low_u8, to_u32, to_u64};
 use ipc_proto::{Encode, wire};
 
@@ -13,7 +13,8 @@ use crate::parse::trace::{Trace, Version};
 
 /// The length of a block's size and kind, which precede the body in V6.
 pub(super) const V6_HEADER: usize = 4;
-/// The version of blocks that runtimes write, and the oldest version of readers that they name.
+/// Runtimes write this number twice in each block: as its version, and as the oldest version of a reader that can read
+/// it.
 const BLOCK_VERSION: u32 = 2;
 pub(super) const NULL_REFERENCE: u8 = 1;
 const BEGIN_PRIVATE_OBJECT: u8 = 5;
@@ -31,7 +32,8 @@ pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u3
     w.bytes(&[END_OBJECT]);
 }
 
-/// Writes the type and the size of a block at this offset of the stream, with the padding that aligns the body.
+/// Writes the type and the size of a block at this offset of the stream, with the padding that aligns the body to 4
+/// bytes.
 pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u64, len: usize) {
     object_type(w, kind, BLOCK_VERSION);
     to_u32(len).encode(w);
@@ -76,7 +78,8 @@ pub(super) fn common(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
     trace.pointer_size.encode(w);
 }
 
-/// V6: encodes the pairs unchanged, and adds pairs for the fields of V4 that have none.
+/// V6: writes the pairs of the trace unchanged, then a pair for each known field of V4 whose key is not among the
+/// pairs.
 pub(super) fn pairs(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
     let at = w.len();
     let mut count = 0u32;
@@ -118,7 +121,7 @@ fn decimal(mut value: u32, w: &mut wire::Writer<'_>) {
     utf8(Str::Utf8(digits.get(start..).unwrap_or_default()), w);
 }
 
-/// Writes a row of V6: a thread, and the number of its last event.
+/// Writes a row of V6: a thread, and the sequence number of its last event.
 pub(super) fn counted(row: &ThreadSequence, w: &mut wire::Writer<'_>) {
     Varint64(row.thread).encode(w);
     Varint32(row.sequence).encode(w);

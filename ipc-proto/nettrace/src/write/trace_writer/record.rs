@@ -1,4 +1,4 @@
-//! Metadata records and fields, in each form.
+//! Writes metadata records and descriptions of fields in each form, and builds [`Fields`] for events of the caller.
 use ipc_proto::wire::{low_u8, low_u16, to_u32};
 use ipc_proto::{Encode, wire};
 
@@ -11,7 +11,7 @@ use crate::parse::trace::Version;
 use crate::write::error::WriteError;
 use crate::write::trace_writer::layout::utf8;
 
-/// The ways to write a description.
+/// The forms of a description of fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     V1,
@@ -60,7 +60,7 @@ fn after_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
     metadata.keywords.encode(w);
     metadata.version.encode(w);
     metadata.level.encode(w);
-    // As in the runtime, a tag describes fields with arrays; all other fields are where V1 has them.
+    // As in a runtime, fields with arrays (V2) are in a tag at the end. Fields without arrays are at their place in V1.
     let plain = encode_fields(Form::V1, &metadata.fields, &mut wire::Writer::new(&mut []));
     if plain {
         encode_fields(Form::V1, &metadata.fields, w);
@@ -82,7 +82,7 @@ fn after_provider(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
 }
 
 impl Metadata<'_> {
-    /// Writes the record as V4 has it, but without its id, and without a provider that has no name.
+    /// Writes the record as V4 has it, but without its id. A provider without a name is left out.
     pub(crate) fn encode_inline(&self, w: &mut wire::Writer<'_>) -> Result<(), WriteError> {
         if !expressible(Version::V4, self) {
             return Err(WriteError::Version(Version::V4));
@@ -109,7 +109,7 @@ impl Encode for V6Row<'_> {
     }
 }
 
-/// Writes the optional metadata of V6, which has only the values that are stated.
+/// Writes the optional metadata of V6. Absent values are left out, as are keywords, level and version of zero.
 fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
     if let Some(opcode) = metadata.opcode {
         w.bytes(&[1, opcode]);
@@ -135,7 +135,7 @@ fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
         w.bytes(&[7]);
         guid.encode(w);
     }
-    // V4 has four bytes for each of these values, of which readers keep the low one.
+    // V6 has one byte for level and for version. V4 has four bytes for each, of which readers use only the low one.
     for (kind, value) in [(8, low_u8(metadata.level.into())), (9, low_u8(metadata.version.into()))] {
         if value != 0 {
             w.bytes(&[kind, value]);
@@ -146,23 +146,23 @@ fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
 /// A list of fields that is being written.
 struct OpenList<'a> {
     fields: FieldIter<'a>,
-    /// The offset of the size of the field whose type this object is.
+    /// The offset of the size of the parent field: the field that has these fields as its type.
     size: usize,
-    /// V1: the name of that field, which follows its type.
+    /// V1: the name of the parent field, which follows its type.
     name: Str<'a>,
-    /// How many of the lengths belong to fields around that field.
+    /// The number of array lengths that belong to fields outside the parent field.
     lengths: usize,
-    /// Whether an array contains that field.
+    /// Whether the parent field is an array or inside of one.
     in_array: bool,
 }
 
-/// Writes a count and fields; returns false if this form cannot express them.
+/// Writes a count and fields; returns false if this form cannot express the fields.
 fn encode_fields(form: Form, fields: &Fields<'_>, w: &mut wire::Writer<'_>) -> bool {
     count(form, fields.len(), w);
     encode_list(form, &mut fields.iter(), w)
 }
 
-/// Writes fields without their count.
+/// Writes fields without their count; returns false if this form cannot express the fields.
 fn encode_list<'a>(
     form: Form,
     fields: &mut dyn Iterator<Item = Field<'a>>,
@@ -172,8 +172,8 @@ fn encode_list<'a>(
     // At the outermost level, `fields` is read instead of this list.
     let none = Fields::EMPTY.iter();
     let mut level = OpenList { fields: none, size: 0, name: Str::EMPTY, lengths: 0, in_array: false };
-    // V6: the lengths that follow the type of the elements of nested arrays of fixed length. Objects and arrays together
-    // are nested no deeper.
+    // V6: the lengths of nested arrays of fixed length, which follow the type of the elements. Objects and arrays
+    // together are nested at most `MAX_DEPTH` levels.
     let mut lengths = heapless::Vec::<u16, MAX_DEPTH>::new();
     loop {
         let next = if outer.is_empty() { fields.next() } else { level.fields.next() };
@@ -218,10 +218,12 @@ fn encode_list<'a>(
         }
         match field_type {
             FieldType::Scalar(scalar) if form.is_v6() => {
-                // For the providers `Universal.*`, the code of a single code unit has another meaning, outside of arrays.
+                // For the providers `Universal.*`, the code of a single code unit has another meaning, outside of
+                // arrays.
                 match (scalar, form == Form::Universal && !in_array) {
                     (Scalar::Utf8CodeUnit, true) => return false,
-                    // A string in UTF-8 has the same values as an array of code units.
+                    // Only `Universal.*` has a type for a text in UTF-8. Elsewhere the text is described as an array of
+                    // code units, which has the same bytes in a payload.
                     (Scalar::Utf8String, false) => type_code(form, code::ARRAY, w),
                     _ => {}
                 }
@@ -253,8 +255,8 @@ fn encode_list<'a>(
     }
 }
 
-/// Returns the type of a scalar before V6, if it has one: whether the type is an array, and the code of the value or of
-/// an element. The bytes are the same.
+/// Returns the type that describes a scalar in V1 and V2, if they have one: whether the type is an array, and the code
+/// of the value or of an element. The payload has the same bytes as in V6.
 fn before_v6(scalar: Scalar) -> Option<(bool, u8)> {
     match scalar {
         Scalar::VarInt | Scalar::VarUInt => None,
@@ -277,7 +279,8 @@ fn end_field(form: Form, size: usize, name: Str<'_>, lengths: &[u16], w: &mut wi
     }
 }
 
-/// Writes a count. In V6 it has 16 bits: a row with more fields is too long in any case.
+/// Writes a count, which has 16 bits in V6. A row with more than 65,535 fields is longer than a row can be, so it is
+/// refused in any case.
 fn count(form: Form, count: usize, w: &mut wire::Writer<'_>) {
     if form.is_v6() {
         low_u16(count).encode(w);
@@ -308,13 +311,13 @@ fn utf16_z(text: Str<'_>, w: &mut wire::Writer<'_>) {
 }
 
 impl<'b> Fields<'b> {
-    /// Describes payloads, in `buf`: for events made up here rather than read. The types of the fields are [`Scalar`]s
-    /// or [`FieldType`]s.
+    /// Builds a description of payloads in `buf`, for events that the caller creates rather than reads. The types of
+    /// the fields are [`Scalar`]s or [`FieldType`]s.
     ///
     /// # Errors
-    /// [`WriteError::BufferTooSmall`], with the length that would have been enough. [`WriteError::TooLong`] if a name is
-    /// too long. [`WriteError::Version`] if V6 cannot express a type, or has one code for two of them:
-    /// [`Scalar::Utf8String`] and a single [`Scalar::Utf8CodeUnit`].
+    /// [`WriteError::BufferTooSmall`], with the length that would have been enough. [`WriteError::TooLong`] if a name
+    /// is too long. [`WriteError::Version`] if V6 cannot express a type. Also if the fields contain both
+    /// [`Scalar::Utf8String`] and a single [`Scalar::Utf8CodeUnit`], for which V6 has one code.
     ///
     /// ```
     /// use nettrace::{FieldType, Fields, Scalar};
@@ -352,7 +355,7 @@ impl<'b> Fields<'b> {
         let needed = w.len();
         let bytes = w.finish().map_err(|_| WriteError::BufferTooSmall { needed })?;
         let mut built = Self::new(format, to_u32(fields.len()), &wire::Reader::new(bytes));
-        // The caller can combine any types, and no other check of the combination exists.
+        // The caller can combine any types, and only this check refuses a combination that has no description.
         built.check().map_err(|_| inexpressible)?;
         Ok(built)
     }

@@ -4,8 +4,8 @@ use core::ops::Deref;
 /// Bytes of a stream that the caller of a [`TraceWriter`](crate::TraceWriter) or a [`Rewrite`](crate::Rewrite)
 /// must output before it writes the next record.
 ///
-/// Most records displace no bytes. Many sinks accept an empty slice; a caller for whom it costs something can check for
-/// it:
+/// Most calls return no bytes, because the writer collects records in its buffer. Many sinks accept an empty slice. A
+/// caller for which an empty write is expensive can check for one:
 ///
 /// ```
 /// # use nettrace::{Event, TraceWriter, WriteError};

@@ -27,14 +27,14 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// in blocks before it. The caller must write a record before the first event that refers to it. Blocks are output when
 /// they are full, on [`flush`](Self::flush), and where the order of records requires it.
 ///
-/// Each method takes its record and returns the [`TraceBytes`] that the caller must output then: mostly none.
-/// An error leaves the record out, and the stream remains valid.
+/// Each method takes its record and returns the [`TraceBytes`] that the caller must output before the next record. Most
+/// calls return no bytes. An error leaves the record out, and the stream remains valid.
 ///
 /// ```text
 /// out.write_all(&writer.event(&event)?)?;        // or .await
 /// ```
 ///
-/// V4 has the same bytes as a runtime's: from the records of a runtime's block the writer makes the same block.
+/// In V4, the writer writes the same bytes as a runtime: from the records of a runtime's block it makes the same block.
 ///
 /// The example `write_trace` writes 1,000 events; Microsoft's reader accepts the result in both versions:
 ///
@@ -66,23 +66,24 @@ pub struct TraceWriter<'b> {
     /// The length of the records other than events in this half, and the offset at which they must end.
     pub(super) len: usize,
     pub(super) room_end: usize,
-    /// The unfinished block at the end of these records.
+    /// The unfinished block after the other records (not of events).
     pub(super) open: Option<Open>,
     /// The state of the open block, if it has metadata records of V4.
     pub(super) blobs: BlobWriter,
-    /// The block of events, where it starts at the latest, and the length of its body.
+    /// The block of events, the earliest offset at which it can start, and the length of its body. The length of its
+    /// header is known only when the block ends.
     pub(super) events: BlobWriter,
     pub(super) events_at: usize,
     pub(super) events_len: usize,
-    /// The bytes that the caller must output now.
+    /// The range of the buffer that the caller must output before the next record.
     pub(super) lent: Range<usize>,
     /// The stream offset of the first byte of this half.
     pub(super) offset: u64,
-    /// The last timestamp seen.
+    /// The timestamp of the last record that has one: the timestamp of metadata from a description.
     pub(super) now: u64,
 }
 
-/// An unfinished block.
+/// An unfinished block of records other than events.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
     pub(super) kind: BlockKind,
@@ -96,14 +97,14 @@ pub(super) struct Open {
     pub(super) next_id: u32,
 }
 
-/// The longest body of a block with several records: a runtime's buffer of 100 KiB, which it never fills completely,
-/// and the header of a block of blobs.
+/// The longest body of a block with several records, in bytes: the 102,399 bytes that a runtime uses of its buffer of
+/// 100 KiB, and the 20 bytes of the header of a block of blobs.
 pub(super) const BLOCK: usize = 102_419;
-/// The longest body of a block of V4.
+/// The longest body of a block of V4 in bytes: 32 bits state its length.
 pub(super) const V4_BLOCK: usize = 0xffff_ffff;
-/// The longest body of a block of V6, which has 24 bits for it.
+/// The longest body of a block of V6 in bytes: 24 bits state its length.
 pub(super) const V6_BLOCK: usize = 0xff_ffff;
-/// The longest row of V6 with its size, which has 16 bits.
+/// The longest row of V6 in bytes: its size takes 2 bytes and states at most 65,535.
 pub(super) const ROW: usize = 0x1_0001;
 /// The most bytes before the body of a block of events: an object's type, size and padding.
 pub(super) const OBJECT_HEADER: usize = 33;
@@ -111,15 +112,16 @@ pub(super) const OBJECT_HEADER: usize = 33;
 pub(super) const END: usize = 5;
 
 impl<'b> TraceWriter<'b> {
-    /// A length of buffer that is enough for the streams of runtimes, which drop events of more than 64 KiB.
+    /// A length of the buffer in bytes that is enough for the streams of runtimes, which drop events of more than 64
+    /// KiB.
     ///
     /// The caller outputs one half while the other receives records, so a record of `n` bytes needs at most
-    /// `2 * n + 400`. A sequence point with its threads counts as one record; in V4 it has 12 bytes for each thread, and
-    /// this length is enough for 20,000 threads. In a shorter buffer the blocks are shorter.
+    /// `2 * n + 400`. A sequence point with its threads counts as one record. In V4 that record has 12 bytes for each
+    /// thread, so `BUFFER` is enough for 20,000 threads. In a shorter buffer the blocks are shorter.
     pub const BUFFER: usize = 0x8_0000;
 
-    /// Starts a stream. Its version is that of `trace`, which is the first record. [`Trace::check`] reports values that
-    /// readers refuse; this function does not call it.
+    /// Starts a stream with `trace` as its first record. The stream has the version of `trace`. [`Trace::check`]
+    /// reports values that readers refuse; this function does not call `check`.
     ///
     /// # Errors
     /// [`WriteError::Version`] for V3, which can only be read. [`WriteError::BufferTooSmall`] if the buffer has no room
@@ -175,8 +177,8 @@ impl<'b> TraceWriter<'b> {
         TraceBytes(buf.get(lent).unwrap_or_default())
     }
 
-    /// Writes a metadata record from a stream of the same version, as [`Record::Metadata`](crate::Record::Metadata) has
-    /// it. [`describe`](Self::describe) writes one from a [`Metadata`].
+    /// Writes the metadata record of a [`Record::Metadata`](crate::Record::Metadata) from a stream of the same version.
+    /// [`describe`](Self::describe) writes the record of a [`Metadata`].
     ///
     /// # Errors
     /// If the buffer is too small or the row too long.
@@ -189,8 +191,8 @@ impl<'b> TraceWriter<'b> {
     /// Writes a description of events in the layout of this version.
     ///
     /// The versions differ: V4 has no message template, description, provider GUID and attributes, and stores UTF-8 and
-    /// one-byte booleans as bytes. V6 stores the low byte of level and version. Bytes that the decoder did not
-    /// understand are lost.
+    /// one-byte booleans as bytes. V6 stores the low byte of level and version. Bytes of a record that its decoder did
+    /// not understand are not in a [`Metadata`], so they are lost.
     ///
     /// # Errors
     /// If the buffer is too small or the row too long. [`WriteError::Version`] if the version cannot express the type
@@ -213,9 +215,9 @@ impl<'b> TraceWriter<'b> {
 
     /// Writes an event without its [`stack`](Event::stack), which only V3 has.
     ///
-    /// Its capture thread should differ from that of the event before only if it is [sorted](Event::sorted). Otherwise
-    /// the writer starts another block, as Microsoft's reader would not see the change. In V6, readers refuse an event
-    /// whose threads were not [written](Self::thread) before.
+    /// The capture thread should differ from the capture thread of the event before only if the new event is
+    /// [sorted](Event::sorted). Otherwise the writer starts another block, because Microsoft's reader would not see the
+    /// change. In V6, readers refuse an event whose threads were not [written](Self::thread) before.
     ///
     /// # Errors
     /// If the buffer is too small.
@@ -273,7 +275,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     /// Writes a list of labels. V6 only. Ids start again after a sequence point. The format has no list without labels,
-    /// so the writer ignores one.
+    /// so the writer ignores an empty list.
     ///
     /// # Errors
     /// [`WriteError::Version`] in V4. If the buffer is too small.
@@ -292,7 +294,7 @@ impl<'b> TraceWriter<'b> {
         self.lent = 0..0;
     }
 
-    /// Returns the bytes that the records since [`lend_nothing`](Self::lend_nothing) have displaced.
+    /// Returns the bytes that the caller must output because of the records since [`lend_nothing`](Self::lend_nothing).
     pub(crate) fn lent(&self) -> TraceBytes<'_> {
         TraceBytes(self.buf.get(self.lent.clone()).unwrap_or_default())
     }
@@ -390,7 +392,7 @@ impl<'b> TraceWriter<'b> {
         self.turn(0)?;
         self.now = point.timestamp;
         let v6 = self.version == Version::V6;
-        // A sequence point is the only one in its block, and the block does not count it.
+        // A block has one sequence point. The count after it is the number of threads, which `close` fills in.
         self.define(BlockKind::SequencePoint, 0, &|w, _| {
             point.timestamp.encode(w);
             if v6 {
