@@ -2,9 +2,9 @@
 //!
 //! `cargo run -p ipc-proto --example embedded`
 //!
-//! A serial line has no connections: commands follow one another on it, and silence separates them. If no byte arrives
-//! for some time, reading fails with an error of kind `TimedOut`, as in drivers with a timeout. A receiver then
-//! discards what it has read, half a message or garbage, and waits for the next message.
+//! A serial line has no connections: commands follow one another on the line, and silence separates them. If no byte
+//! arrives for some time, reading fails with an error of kind `TimedOut`, as in drivers with a timeout. A receiver then
+//! discards the bytes that it has read, half a message or noise, and waits for the next message.
 #![no_std]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -13,7 +13,7 @@
     reason = "an example is short"
 )]
 
-/// What both ends have: the loop that drives every exchange.
+/// The code of both ends: the loop that drives every exchange, and the wait for silence.
 mod link {
     use embedded_io::{Error, ErrorKind, Read, Write};
     use ipc_proto::{EncodeError, Exchange, ProtocolError, Step};
@@ -37,7 +37,7 @@ mod link {
         }
     }
 
-    /// A line has no end: an end means that it is disconnected.
+    /// Reads some bytes. A line has no end of its data, so 0 bytes mean that the line is disconnected.
     fn read(line: &mut impl Read, space: &mut [u8]) -> Result<usize, Failure> {
         match line.read(space) {
             Ok(0) => Err(Failure::Line(ErrorKind::NotConnected)),
@@ -76,7 +76,7 @@ mod device {
         pub(crate) fn run(&mut self, line: &mut (impl Read + Write)) -> Failure {
             loop {
                 match self.serve(line) {
-                    // No request, or half a request.
+                    // The request is answered; or no request, or only half of one, arrived before the timeout.
                     Ok(()) | Err(Failure::Line(ErrorKind::TimedOut)) => {}
                     Err(failure) => return failure,
                 }
@@ -84,7 +84,7 @@ mod device {
         }
 
         fn serve(&mut self, line: &mut (impl Read + Write)) -> Result<(), Failure> {
-            // Its commands have no payload. What does not fit is refused, not cut off.
+            // The two commands have no payload. A request or an answer that does not fit is refused, not cut off.
             let (mut receive, mut send) = ([0; 32], [0; 256]);
             let mut serve = Serve::new(&mut receive, &mut send).map_err(Failure::Encode)?;
             drive(&mut serve, line)?;
@@ -98,9 +98,9 @@ mod device {
                 Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND),
                 Err(error) => {
                     if let RequestError::Decode(_) = error {
-                        await_silence(line)?; // its end is unknown
+                        await_silence(line)?; // the end of the malformed request is unknown
                     }
-                    Ok(()) // the reply refuses it already
+                    Ok(()) // the reply is a refusal already
                 }
             }
             .map_err(Failure::Encode)?;
@@ -109,7 +109,7 @@ mod device {
     }
 }
 
-/// The other end: a tool, which may be as small.
+/// The other end: a tool, which can also be a device with little memory.
 mod tool {
     use embedded_io::{Read, Write};
     use ipc_proto::{Answer, Call, Command};
@@ -127,7 +127,7 @@ mod tool {
     }
 }
 
-/// A serial line for this example: 16 bytes at a time, and a clock that advances only when both ends wait.
+/// A serial line for this example. It moves 16 bytes at a time, and its clock advances only when both ends wait.
 mod line {
     extern crate std;
     use core::time::Duration;
@@ -140,20 +140,20 @@ mod line {
     pub(crate) struct End {
         shared: Arc<(Mutex<Line>, Condvar)>,
         me: usize,
-        /// In milliseconds.
+        /// The longest wait of a read, in milliseconds.
         timeout: u64,
     }
 
     #[derive(Default)]
     struct Line {
         now: u64,
-        /// For each end: the bytes to read, the deadline of its wait, and whether it is gone.
+        /// For each end: the bytes that it can read, the deadline of its wait, and whether the end was dropped.
         bytes: [VecDeque<u8>; 2],
         waits: [Option<u64>; 2],
         gone: [bool; 2],
     }
 
-    /// Both ends of a line, each of which reads nothing for so long at most.
+    /// Returns both ends of a line. `timeouts` are the longest waits of their reads, in milliseconds.
     pub(crate) fn connect(timeouts: [u64; 2]) -> [End; 2] {
         let shared = Arc::new((Mutex::default(), Condvar::new()));
         [0, 1].map(|me| End { shared: Arc::clone(&shared), me, timeout: timeouts[me] })
@@ -246,10 +246,10 @@ fn main() {
         let answer = tool::call(&GetProcessEnvironment {}, &mut line, &mut buf).expect("it answers");
         assert_eq!(answer, Answer::Refused(HResult::UNKNOWN_COMMAND.into()));
 
-        // The device takes noise for half a header. It discards that after a silence, which the tool waits for.
+        // The device reads noise as half a header. It discards the noise after a silence; the tool waits as long.
         line.write_all(b"noise").expect("it takes it");
         link::await_silence(&mut line).expect("noise has no answer");
-        // Without the silence, the noise corrupts the next command. That one is refused, and the following one is not.
+        // Without a silence, the noise corrupts the next command. The device refuses it, and answers the following one.
         line.write_all(b"noise").expect("it takes it");
         let answer = tool::call(&ResumeRuntime {}, &mut line, &mut buf).expect("it answers");
         assert_eq!(answer, Answer::Refused(HResult::BAD_ENCODING.into()));

@@ -2,12 +2,13 @@
 //!
 //! `cargo run -p ipc-proto --example embedded_async`
 //!
-//! The device has a driver with poll functions, as one whose queues an interrupt fills and empties, and drives its
-//! exchanges with `poll_exchange`. The other end has any `embedded_io_async::{Read, Write}`, whose `async fn`s need a
-//! loop with two `.await`s.
+//! The device has a driver with poll functions, like a driver whose queues an interrupt fills and empties. It drives
+//! its exchanges with `poll_exchange`. The other end has any `embedded_io_async::{Read, Write}`, whose `async fn`s need
+//! a loop with two `.await`s.
 //!
-//! Waits are limited by a timer that drops the future, as `embassy_time::with_timeout` does. Nothing is lost by that:
-//! neither end moves bytes outside of a poll, and the exchange keeps its state. So the same exchange continues later. How a line is synchronized after noise is the same as in the example `embedded`.
+//! A timer limits each wait: it drops the future, as `embassy_time::with_timeout` does. No byte is lost, because
+//! neither end moves bytes outside of a poll, and the exchange keeps its state. So a new future continues the same
+//! exchange. The example `embedded` shows how a line is synchronized after noise.
 #![no_std]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -31,7 +32,7 @@ mod link {
         Encode(EncodeError),
     }
 
-    /// A driver of a line. Each function transfers what it can, or returns `Pending` and wakes the task later.
+    /// A driver of a line. Each function transfers some bytes, or returns `Pending` and wakes the task later.
     pub(crate) trait Driver {
         fn poll_read(
             &mut self,
@@ -92,13 +93,13 @@ mod device {
     impl Device<'_> {
         /// Serves one command, and resets a watchdog every 10 milliseconds while it waits.
         pub(crate) async fn serve(&mut self, driver: &mut impl Driver, clock: &Clock) -> Result<(), Failure> {
-            // Its commands have no payload. What does not fit is refused, not cut off.
+            // The two commands have no payload. A request or an answer that does not fit is refused, not cut off.
             let (mut receive, mut send) = ([0; 32], [0; 256]);
             let mut serve = Serve::new(&mut receive, &mut send).map_err(Failure::Encode)?;
             loop {
                 match clock.with_timeout(10, drive_polled(&mut serve, driver)).await {
                     Some(driven) => break driven?,
-                    None => self.resets += 1, // then the same exchange continues
+                    None => self.resets += 1, // the loop continues with the same exchange
                 }
             }
             let (request, mut reply) = serve.finish();
@@ -109,7 +110,7 @@ mod device {
                     reply.answer(&resume, &Status::OK)
                 }
                 Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND),
-                Err(_) => Ok(()), // the reply refuses it already
+                Err(_) => Ok(()), // the reply is a refusal already
             }
             .map_err(Failure::Encode)?;
             drive_polled(&mut reply, driver).await
@@ -117,7 +118,7 @@ mod device {
     }
 }
 
-/// The other end: a tool, which may be as small.
+/// The other end: a tool, which can also be a device with little memory.
 mod tool {
     use embedded_io_async::{Read, Write};
     use ipc_proto::{Answer, Call, Command};
@@ -150,14 +151,14 @@ mod clock {
 
     #[derive(Default)]
     pub(crate) struct Clock {
-        /// In milliseconds.
+        /// The time in milliseconds.
         pub(crate) now: Cell<u64>,
         /// Whether a task has moved bytes since the clock was last checked.
         pub(crate) busy: Cell<bool>,
     }
 
     impl Clock {
-        /// Drops the future after so many milliseconds.
+        /// Runs the future, or drops it after this number of milliseconds and returns `None`.
         pub(crate) async fn with_timeout<T>(
             &self,
             milliseconds: u64,
@@ -215,7 +216,7 @@ mod line {
 
     const FIFO: usize = 16;
 
-    /// For each end: the bytes to read.
+    /// For each end: the bytes that it can read.
     #[derive(Default)]
     pub(crate) struct Line([RefCell<VecDeque<u8>>; 2]);
 
@@ -232,7 +233,7 @@ mod line {
     }
 
     impl Driver for End<'_> {
-        // The clock polls all tasks again and again, so nothing wakes them.
+        // `Clock::run` polls both tasks again and again, so these functions need not wake a task.
         fn poll_read(&mut self, _: &mut Context<'_>, space: &mut [u8]) -> Poll<Result<usize, ErrorKind>> {
             let mut bytes = self.line.0[self.me].borrow_mut();
             let n = space.len().min(bytes.len());
@@ -304,7 +305,7 @@ fn main() {
         let answer = tool::call(&GetProcessInfo {}, &mut near, &clock, &mut buf).await.expect("it answers");
         assert_eq!(answer, Some(Answer::Ok(info)));
 
-        // Half a request, and the rest 105 milliseconds later.
+        // The tool sends half a request, and the rest 105 milliseconds later.
         let mut call = Call::new(&ResumeRuntime {}, &mut buf).expect("it fits");
         let Step::Send(bytes) = call.step() else { unreachable!() };
         let n = near.write(&bytes[..10]).await.expect("it takes it");
@@ -314,7 +315,7 @@ fn main() {
         assert_eq!(call.finish(), Ok(Answer::Ok(Status::OK)));
     };
     clock.run(serve, ask);
-    // The watchdog was reset in the middle of the request, too.
+    // 10 resets need 100 ms: the watchdog was also reset in the middle of the request.
     assert!(device.resets >= 10 && !device.suspended, "{}", device.resets);
     std::println!("{} on {} was asked, and resumed", info.command_line, info.arch);
 }

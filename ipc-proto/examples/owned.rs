@@ -2,8 +2,8 @@
 //!
 //! `cargo run -p ipc-proto --example owned`
 //!
-//! An exchange borrows its buffers, so a struct cannot own the buffers and the exchange. It owns the buffers and the
-//! suspended exchange, and resumes it whenever its connection is ready: this is what an event loop does.
+//! An exchange borrows its buffers, so a struct cannot own the buffers and the exchange. Here, a connection owns the
+//! buffers and the suspended exchange. It resumes the exchange whenever the connection is ready, as in an event loop.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -19,7 +19,7 @@ use ipc_proto::{
     SuspendedCall, SuspendedReply, SuspendedServe,
 };
 
-/// A connection in memory: what each side has sent and the other has not received yet.
+/// A connection in memory: the bytes that one end has sent and the other end has not received yet.
 #[derive(Default)]
 struct Pipe {
     to_server: VecDeque<u8>,
@@ -50,7 +50,7 @@ fn drive(
     }
 }
 
-/// The client's side of a connection.
+/// The client's end of a connection.
 struct Client {
     buf: Vec<u8>,
     call: SuspendedCall<GetProcessInfo>,
@@ -63,7 +63,7 @@ impl Client {
         Ok(Self { buf, call })
     }
 
-    /// Continues; returns the process id once the answer has arrived.
+    /// Continues the call; returns the process id if the answer has arrived.
     fn ready(&mut self, pipe: &mut Pipe) -> Result<Option<u64>, Box<dyn Error>> {
         let mut call = self.call.resume(&mut self.buf)?;
         match drive(&mut call, &mut pipe.to_client, &mut pipe.to_server) {
@@ -77,7 +77,7 @@ impl Client {
             }
             Err(ProtocolError::BufferTooSmall { needed }) => {
                 self.call = call.suspend();
-                self.buf.resize(needed, 0); // which keeps the bytes that have arrived
+                self.buf.resize(needed, 0); // `resize` keeps the bytes that have arrived
                 self.ready(pipe)
             }
             Err(error) => Err(error.into()),
@@ -85,7 +85,7 @@ impl Client {
     }
 }
 
-/// The server's side of a connection.
+/// The server's end of a connection.
 struct Server {
     receive: Vec<u8>,
     send: Vec<u8>,
@@ -104,7 +104,7 @@ impl Server {
         Ok(Self { receive, send, state })
     }
 
-    /// Continues; returns whether the answer has been sent.
+    /// Continues with the request or the reply; returns whether the reply has been sent.
     fn ready(&mut self, process_id: u64, pipe: &mut Pipe) -> Result<bool, Box<dyn Error>> {
         if let ServerState::Serving(serve) = self.state {
             let mut serve = serve.resume(&mut self.receive, &mut self.send)?;

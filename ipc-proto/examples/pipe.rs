@@ -2,9 +2,9 @@
 //!
 //! `cargo run -p ipc-proto --example pipe`
 //!
-//! Nothing in `ipc-proto` knows what time it is. An exchange takes as long as its caller lets it; where time is part of
-//! the protocol, a machine returns how long to wait, or receives the time. So a test decides, and every run is the
-//! same.
+//! No code in `ipc-proto` reads a clock. The caller limits the time of an exchange. Where time is part of the protocol,
+//! a machine returns how long to wait, or receives the time from its caller. So a test sets the time, and every run is
+//! the same.
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "an example is to be read")]
 use core::error::Error;
 use std::collections::VecDeque;
@@ -57,7 +57,7 @@ fn drive(
     }
 }
 
-/// A client and a runtime: the answer does not depend on the pieces.
+/// A client calls a runtime over a pipe. The answer does not depend on the length of the pieces.
 fn a_command(piece: usize) -> Result<(), Box<dyn Error>> {
     let Pipe { to_runtime, to_tool } = &mut Pipe::default();
     let (mut buf, mut receive, mut send) = ([0; 256], [0; 256], [0; 256]);
@@ -71,7 +71,7 @@ fn a_command(piece: usize) -> Result<(), Box<dyn Error>> {
     match request {
         Ok(Request::GetProcessInfo(get)) => reply.answer(&get, &INFO)?,
         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
-        Err(_) => {} // the reply refuses it already
+        Err(_) => {} // the reply is a refusal already
     }
     drive(&mut reply, to_runtime, to_tool, piece)?;
 
@@ -96,7 +96,7 @@ fn a_slow_runtime() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A monitor that is started a second after the runtime is found at the next try.
+/// A monitor starts one second after the runtime. The runtime finds the monitor at its next attempt.
 fn a_late_monitor() -> Result<(), Box<dyn Error>> {
     let (mut now, started, mut tries) = (0, 1_000, Vec::new());
     let advertise = Advertise { runtime_cookie: INFO.runtime_cookie, process_id: 42, future: 0 };
@@ -128,10 +128,10 @@ fn a_late_monitor() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A session is stopped after ten seconds, and given another minute. The runtime writes a byte each second, and ends
-/// the trace after `length` of them, or not.
+/// A session is stopped after ten seconds, with a limit of another minute. The runtime writes a byte each second, and
+/// ends the trace after `length` bytes, unless the limit ends the session first.
 fn a_session(length: u64) -> Result<SessionEnd, Box<dyn Error>> {
-    let Pipe { to_runtime, to_tool } = &mut Pipe::default(); // of the Stop
+    let Pipe { to_runtime, to_tool } = &mut Pipe::default(); // the Stop connection
     let mut session = Session::new(7);
     let mut now = 0;
     loop {

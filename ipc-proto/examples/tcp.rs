@@ -1,8 +1,8 @@
 //! TCP, as `dotnet-dsrouter` and runtimes on phones use it: the runtime connects, sends its advertise frame, and serves
 //! one command on each connection that it makes.
 //!
-//! `cargo run -p ipc-proto --example tcp [ADDRESS]`; with an address, for example `0.0.0.0:9000`, it is only the
-//! monitor, and waits for a runtime that has the address in `DOTNET_DiagnosticPorts`.
+//! `cargo run -p ipc-proto --example tcp [ADDRESS]`; with an address, for example `0.0.0.0:9000`, the example is only
+//! the monitor, and waits for a runtime that has the address in `DOTNET_DiagnosticPorts`.
 #![allow(clippy::arithmetic_side_effects, reason = "an example must be easy to read")]
 use core::error::Error;
 use core::net::SocketAddr;
@@ -23,7 +23,7 @@ use ipc_proto::{
     ResumeRuntime, Serve, Step,
 };
 
-/// The limit of a command, including the wait for the runtime to connect.
+/// The time limit of a command, including the wait for the runtime to connect.
 const CALL: Duration = Duration::from_secs(30);
 
 /// A connection with a deadline.
@@ -34,7 +34,7 @@ struct Tcp {
 
 impl Tcp {
     fn new(socket: TcpStream, limit: Duration) -> io::Result<Self> {
-        socket.set_nodelay(true)?; // an answer does not wait for the next one
+        socket.set_nodelay(true)?; // otherwise, TCP can delay a small message
         Ok(Self { socket, until: Instant::now() + limit })
     }
 
@@ -67,7 +67,7 @@ impl Tcp {
     }
 }
 
-/// A reset counts as a close: the bytes that the peer sent before are valid.
+/// Returns 0 for a reset, as for a close: the bytes that the peer sent before the reset are valid.
 fn or_closed(done: io::Result<usize>) -> io::Result<usize> {
     match done {
         Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(0),
@@ -86,7 +86,7 @@ impl Monitor {
     fn new(listener: TcpListener) -> Self {
         let (sender, accepted) = channel();
         thread::spawn(move || {
-            // Until the monitor is dropped.
+            // The thread ends at the first connection after the monitor was dropped: `send` fails.
             listener.incoming().flatten().try_for_each(|socket| sender.send(socket))
         });
         Self { accepted, port: MonitorPort::new(Vec::new()), epoch: Instant::now() }
@@ -110,7 +110,7 @@ impl Monitor {
         }
     }
 
-    /// Receives the frame of a new connection. A stale connection of the same runtime is closed.
+    /// Receives the frame of a new connection. Dropping the change closes an older connection of the same runtime.
     fn receive(&mut self, tcp: Tcp) -> Result<Option<MonitorChange<Tcp, ()>>, Box<dyn Error>> {
         let now = self.now();
         let accepted = self.port.accept(tcp, (), now).or_else(|MonitorFull { connection, peer }| {
@@ -127,7 +127,7 @@ impl Monitor {
         Ok(None)
     }
 
-    /// Sends a command on the runtime's idle connection, or on the next that it makes.
+    /// Sends a command on the runtime's idle connection, or on the runtime's next connection.
     fn call<'b, C: Command>(
         &mut self,
         runtime: &Guid,
@@ -148,7 +148,7 @@ impl Monitor {
     }
 }
 
-/// A runtime that waits to be resumed.
+/// Runs a runtime that is suspended until it receives a `ResumeRuntime`.
 fn runtime(monitor: SocketAddr, info: &ProcessInfo2<'_>) -> Result<(), Box<dyn Error>> {
     let ProcessInfo2 { runtime_cookie, process_id, .. } = *info;
     let mut port = ConnectPort::new(&Advertise { runtime_cookie, process_id, future: 0 });
@@ -171,11 +171,11 @@ fn runtime(monitor: SocketAddr, info: &ProcessInfo2<'_>) -> Result<(), Box<dyn E
             (ConnectStep::Send(frame), Some(tcp)) => {
                 tcp.write(frame).map_or(ConnectEvent::Failed, ConnectEvent::Sent)
             }
-            // A runtime waits without a limit; this one waits for half a minute, and then connects again.
+            // A .NET runtime waits for a command without a limit. This one waits 30 s, and then connects again.
             (ConnectStep::Serve, Some(tcp)) => {
                 tcp.until = Instant::now() + CALL;
                 let event = serve(tcp, info, &mut suspension).unwrap_or_else(|e| {
-                    eprintln!("runtime: {e}"); // it continues
+                    eprintln!("runtime: {e}"); // the runtime connects again
                     ConnectEvent::Answered
                 });
                 connection = None;
@@ -207,7 +207,7 @@ fn serve(
             reply.answer(&resume, &Status::OK)?;
         }
         Ok(_) => reply.refuse(HResult::UNKNOWN_COMMAND)?,
-        Err(_) => {} // the reply refuses it already
+        Err(_) => {} // the reply is a refusal already
     }
     tcp.drive(&mut reply)?;
     Ok(ConnectEvent::Answered)
@@ -243,7 +243,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let resumed = monitor.call(&runtime, &ResumeRuntime {}, &mut buf)?;
     assert_eq!((resumed, monitor.port.runtimes().count()), (Answer::Ok(Status::OK), 1));
     if let Some(ours) = ours {
-        ours.join().map_err(|_| "the runtime panicked")??; // it runs
+        ours.join().map_err(|_| "the runtime panicked")??; // the thread ends when the runtime is resumed
     }
     Ok(())
 }

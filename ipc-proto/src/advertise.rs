@@ -10,8 +10,8 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 ///   8 bytes         Guid             u64          u16, 0
 /// ```
 ///
-/// It is not a message: it has no header and no response. The monitor can then send one command, which the runtime serves
-/// as any other. Then the runtime connects again and sends the frame again. Section "Advertise Protocol".
+/// The frame is not a message: it has no header and no response. After the frame, the monitor can send one command.
+/// After that command, the runtime connects again with a new frame. Section "Advertise Protocol" of the specification.
 ///
 /// ```
 /// use ipc_proto::{Advertise, Guid, Parsed};
@@ -26,8 +26,8 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, Guid, Parsed};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Advertise {
-    /// The runtime's identity, which is random for each process: the same as in
-    /// [`ProcessInfo`](crate::types::ProcessInfo).
+    /// The runtime's identity, which is random for each process. The `runtime_cookie` of a
+    /// [`ProcessInfo`](crate::types::ProcessInfo) has the same value.
     pub runtime_cookie: Guid,
     /// The process id in the runtime's own PID namespace: in a container, it differs from the id on the host.
     pub process_id: u64,
@@ -40,8 +40,8 @@ impl Advertise {
     pub const LEN: usize = 34;
     /// The first bytes of the frame.
     pub const MAGIC: [u8; 8] = *b"ADVR_V1\0";
-    /// The time in milliseconds after which a runtime stops sending the frame. It then drops the connection, and tries
-    /// again after the next back-off.
+    /// The time limit for sending the frame, in milliseconds. A runtime that exceeds the limit drops the connection,
+    /// and connects again after the next back-off.
     pub const SEND_DEADLINE_MS: u32 = 100;
 
     /// Parses the frame at the front of `bytes`.

@@ -1,17 +1,17 @@
-/// The pauses between two attempts of a client while a runtime is busy.
+/// The pauses between two attempts of a client to connect while a runtime is busy.
 ///
 /// ```text
 /// 1, 2, 4, 8, 16, 32, 50, 50 … milliseconds
 /// ```
 ///
-/// A runtime accepts a connection only between two commands. While its backlog is full, or all instances of its pipe are
-/// in use, connecting fails immediately, and nothing reports when it would succeed. The first pauses are short, so that
-/// a short command delays the client little.
+/// A runtime accepts a connection only between two commands. While its backlog is full, or all instances of its pipe
+/// are in use, connecting fails immediately, and no event reports when connecting would succeed. So a client must
+/// retry. The first pauses are short, so that a short command of another client delays this client little.
 ///
-/// It is the rule of a client. A runtime that finds no monitor waits longer: see [`port::Backoff`](crate::port::Backoff).
+/// A runtime that finds no monitor has longer pauses than a client: see [`port::Backoff`](crate::port::Backoff).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusyBackoff {
-    /// The next pause.
+    /// The next pause, in milliseconds.
     pause: u32,
 }
 
@@ -21,13 +21,13 @@ impl BusyBackoff {
     /// The longest pause, in milliseconds.
     pub const LONGEST_MS: u32 = 50;
 
-    /// Creates a back-off before the first attempt.
+    /// Creates the back-off of a client that has made no attempt yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { pause: Self::FIRST_MS }
     }
 
-    /// Returns the pause after an attempt, in milliseconds. Each is twice the one before, up to the longest.
+    /// Returns the pause after an attempt, in milliseconds: twice the previous pause, up to the longest pause.
     pub const fn next(&mut self) -> u32 {
         let pause = self.pause;
         self.pause = match pause.saturating_mul(2) {

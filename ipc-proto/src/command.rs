@@ -1,4 +1,4 @@
-//! Commands: the trait that each implements, and the table of all.
+//! Commands: their trait, the table of all commands, the types of their fields, and the rules for their values.
 #[macro_use]
 mod define;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! The names of the sockets and pipes at which runtimes listen.
+//! The names of the sockets and pipes at which runtimes and `dotnet-dsrouter` listen.
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
@@ -10,10 +10,10 @@ use crate::sentences::sentences;
 /// dotnet-diagnostic-{process id}-{disambiguation key}-socket
 /// ```
 ///
-/// The socket is in the runtime's `$TMPDIR`, or in `/tmp`. The key distinguishes a process from an earlier one with the
-/// same id: on Linux it is field 22 of `/proc/PID/stat`, the start time in clock ticks since boot; on macOS, FreeBSD and
-/// NetBSD the start time in seconds; 0 if the runtime could not determine it. Section "Transport" of the specification
-/// (erratum: FreeBSD has seconds too).
+/// The socket is in the runtime's `$TMPDIR`, or in `/tmp`. The key distinguishes a process from an earlier process with
+/// the same id. On Linux the key is field 22 of `/proc/PID/stat`, the start time in clock ticks since boot. On macOS,
+/// FreeBSD and NetBSD it is the start time in seconds; 0 if the runtime could not determine the time. Section
+/// "Transport" of the specification (erratum: for FreeBSD, too, the key is in seconds).
 ///
 /// ```
 /// use ipc_proto::SocketName;
@@ -28,7 +28,7 @@ use crate::sentences::sentences;
 pub struct SocketName {
     /// The process id in its own PID namespace.
     pub process_id: u32,
-    /// The start time of the process, in the unit of its system.
+    /// The start time of the process, in the unit of its operating system; 0 if unknown.
     pub disambiguation_key: u64,
 }
 
@@ -37,11 +37,11 @@ const SUFFIX: &str = "-socket";
 
 const ROUTER_PREFIX: &str = "dotnet-diagnostic-dsrouter-";
 
-/// The longest prefix, the two longest numbers, a dash and the suffix.
+/// The length of the longest prefix, the two longest numbers, a dash and the suffix.
 const MAX_LEN: usize = ROUTER_PREFIX.len() + 10 + 1 + 20 + SUFFIX.len();
 
 impl SocketName {
-    /// Returns the name as text. It does not allocate.
+    /// Returns the name as text, without an allocation.
     #[must_use]
     pub fn to_text(&self) -> SocketNameText {
         let Self { process_id, disambiguation_key } = self;
@@ -60,8 +60,8 @@ impl fmt::Display for SocketName {
 /// dotnet-diagnostic-dsrouter-{process id}-{seconds}-socket
 /// ```
 ///
-/// The process is the router's. The router is a .NET program, and so also has a [`SocketName`] of its own. The
-/// specification does not mention this name: Microsoft's client searches for it.
+/// The id is that of the router's process. The router is a .NET program, and so also has a [`SocketName`] of its own.
+/// The specification does not mention the router's name, but Microsoft's client searches for this name.
 ///
 /// ```
 /// use ipc_proto::RouterSocketName;
@@ -81,7 +81,7 @@ pub struct RouterSocketName {
 }
 
 impl RouterSocketName {
-    /// Returns the name as text. It does not allocate.
+    /// Returns the name as text, without an allocation.
     #[must_use]
     pub fn to_text(&self) -> SocketNameText {
         let Self { process_id, start_seconds } = self;
@@ -94,7 +94,7 @@ impl fmt::Display for RouterSocketName {
     }
 }
 
-/// The text of a name of at most `N` bytes, on the stack.
+/// The text of a name of at most `N` bytes, stored in the value itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NameText<const N: usize>(heapless::String<N>);
 
@@ -106,7 +106,7 @@ pub type PipeNameText = NameText<PIPE_MAX_LEN>;
 impl<const N: usize> NameText<N> {
     fn of(name: fmt::Arguments<'_>) -> Self {
         let mut text = heapless::String::new();
-        // The name fits: N is the length of the longest one.
+        // The name fits: N is the length of the longest name.
         let _ = text.write_fmt(name);
         Self(text)
     }
@@ -124,7 +124,7 @@ impl<const N: usize> AsRef<str> for NameText<N> {
 }
 
 sentences! {
-    /// The text is not the name of a runtime's socket.
+    /// The text is not the name of a socket of a runtime or of a router.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct ParseSocketNameError =
         "not the name of a runtime's socket, dotnet-diagnostic-PID-KEY-socket, or of dsrouter's";
@@ -164,11 +164,11 @@ pub struct PipeName {
     pub process_id: u32,
 }
 
-/// The prefix and the longest number.
+/// The length of the prefix and the longest number.
 const PIPE_MAX_LEN: usize = PREFIX.len() + 10;
 
 impl PipeName {
-    /// Returns the name as text. It does not allocate.
+    /// Returns the name as text, without an allocation.
     #[must_use]
     pub fn to_text(&self) -> PipeNameText {
         NameText::of(format_args!("{PREFIX}{}", self.process_id))
@@ -220,7 +220,7 @@ fn number<N: FromStr>(s: &str) -> Option<N> {
     s.parse().ok().filter(|_| plain)
 }
 
-/// Splits a text at the first separator, which is ASCII. The compiler cannot prove that `str::split_once` never panics.
+/// Splits a text at the first separator, an ASCII byte. The compiler cannot prove that `str::split_once` never panics.
 pub(crate) fn split_once(text: &str, separator: u8) -> Option<(&str, &str)> {
     let at = text.bytes().position(|byte| byte == separator)?;
     Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))

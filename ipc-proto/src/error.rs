@@ -1,4 +1,4 @@
-//! Errors: one per layer, each wraps the error of the layer below. They contain no strings; `Display` writes the sentence.
+//! Errors of decoding ([`DecodeError`]), encoding ([`EncodeError`]) and exchanges ([`ProtocolError`]).
 use core::fmt;
 
 use crate::wire::{BufferTooSmall, WireError, WireErrorKind};
@@ -17,7 +17,7 @@ pub struct DecodeError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// A field extends past the end of the region that contains it.
+    /// A field extends past the end of the bytes that contain it.
     UnexpectedEnd,
     /// The first bytes are not `DOTNET_IPC_V1` and a NUL.
     BadMagic,
@@ -29,7 +29,7 @@ pub enum DecodeErrorKind {
     Unterminated,
     /// A count is too large for the remaining bytes.
     CountTooLarge,
-    /// Bytes follow where none are allowed.
+    /// Bytes follow a value that must be the last one.
     TrailingBytes,
     /// The message is longer than the buffer for it.
     TooLong,
@@ -71,7 +71,7 @@ impl From<WireError> for DecodeError {
     }
 }
 
-/// Returns the code with which a runtime refuses malformed bytes. No other code decides that.
+/// Returns the code with which a runtime refuses malformed bytes.
 impl From<DecodeError> for HResult {
     fn from(e: DecodeError) -> Self {
         match e.kind {
@@ -81,28 +81,28 @@ impl From<DecodeError> for HResult {
     }
 }
 
-/// An error of encoding a value, or of an answer.
+/// An error of encoding a value, or of setting the answer of a [`Reply`](crate::Reply).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The buffer must have at least this length.
+    /// The buffer is too small for the encoded value.
     BufferTooSmall {
         /// The required length.
         needed: usize,
     },
-    /// A message holds at most 65,535 bytes with its header; its size field is a `u16`.
+    /// The message would be too long: its size field is a `u16`, so a message has at most 65,535 bytes with its header.
     MessageTooLong {
         /// The length that the message would have.
         len: usize,
     },
-    /// The answer belongs to another command than the one received.
+    /// The answer does not belong to the command of the request.
     WrongCommand {
         /// The code of the request.
         request: Code,
-        /// The code of the command whose answer was given.
+        /// The code of the command that the answer belongs to.
         answer: Code,
     },
-    /// Another answer is being sent already.
+    /// A part of another answer has been sent already.
     AlreadySending,
 }
 
@@ -129,7 +129,7 @@ impl From<BufferTooSmall> for EncodeError {
 
 /// The reason why an exchange ended without its answer.
 ///
-/// A refusal is not an error but an answer.
+/// A refusal by the runtime is not such an error, but an [`Answer`](crate::Answer).
 ///
 /// ```
 /// use ipc_proto::{Exchange, ProtocolError, ReceiveAdvertise};
@@ -140,19 +140,19 @@ impl From<BufferTooSmall> for EncodeError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// The peer sent bytes that do not decode; offsets count from the start of its message.
+    /// The peer sent bytes that do not decode; the offset counts from the start of the peer's message.
     Decode(DecodeError),
-    /// The peer closed before its message was complete.
+    /// The peer closed the connection before the message was complete.
     Closed {
         /// The number of bytes of the message that had arrived.
         received: usize,
     },
-    /// The peer's message is longer than the buffer. [`SuspendedCall`](crate::SuspendedCall) continues in a larger one.
+    /// The peer's message is longer than the buffer: use [`SuspendedCall`](crate::SuspendedCall) with a larger buffer.
     BufferTooSmall {
         /// The required length.
         needed: usize,
     },
-    /// A message arrived that is not an answer.
+    /// A message arrived that is neither an OK answer nor an Error answer.
     Unexpected(Code),
     /// A continuation announces more bytes than the caller allows.
     TooLong {
@@ -161,8 +161,8 @@ pub enum ProtocolError {
         /// The allowed number of bytes.
         limit: u64,
     },
-    /// The caller of [`Exchange::advance`](crate::Exchange::advance) reported more bytes than the step had lent. This is a
-    /// fault of the caller, not of the peer: for example, a negative result of a system call was passed as a large number.
+    /// The caller of [`Exchange::advance`](crate::Exchange::advance) reported more bytes than the step had lent. This
+    /// is a fault of the caller, not of the peer: for example, the caller passed a negative result as a large number.
     Overrun {
         /// The reported number of bytes.
         advanced: usize,

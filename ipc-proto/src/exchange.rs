@@ -6,8 +6,8 @@
 //!            step() ──► Done            the exchange is over   ┘
 //! ```
 //!
-//! An exchange lends exactly the space that it needs. It cannot take a byte that is not its own, so what follows it on the
-//! connection, for example a NetTrace stream, remains for the caller to read.
+//! An exchange lends space for exactly the bytes that it needs. So the bytes after the exchange, for example a NetTrace
+//! stream, stay on the connection until the caller reads them.
 //!
 //! | exchange | role | ends with |
 //! |---|---|---|
@@ -18,8 +18,8 @@
 //! | [`Reply`] | server: the answer | nothing; a stream can follow |
 //! | [`SendEnvironment`] | server: the environment after its answer to `GetProcessEnvironment` | nothing |
 //!
-//! A [`Session`] has two connections and steps of its own. The same loop drives every other exchange, over any transport; for
-//! `async fn`s it has two `.await`s, and for a transport that is polled it is [`poll_exchange`]. See [`Exchange`].
+//! A [`Session`] has two connections and steps of its own. One loop drives every other exchange: see [`Exchange`]. In
+//! an `async fn` the loop has two `.await`s; for a transport that is polled, [`poll_exchange`] is the loop.
 mod advertise;
 mod answer;
 mod call;

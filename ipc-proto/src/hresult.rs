@@ -1,10 +1,10 @@
-//! Result codes on the wire.
+//! [`HResult`], the result code of an Error answer, and the names and meanings of the known codes.
 use core::fmt;
 
 /// A result code: the `i32` of an Error answer.
 ///
-/// The specification lists ten under "Error" as `DS_IPC_E_…`. Runtimes also send other HRESULTs, which the code for
-/// profilers, dumps and startup hooks returns.
+/// The specification lists ten codes under "Error" as `DS_IPC_E_…`. Runtimes also send other HRESULTs, which their code
+/// for profilers, dumps and startup hooks returns.
 ///
 /// ```
 /// use ipc_proto::HResult;
@@ -39,13 +39,13 @@ macro_rules! hresults {
             /// Every code with a name.
             pub const NAMED: &'static [Self] = &[$(Self::$constant),*];
 
-            /// Returns the name of the code, if it has one here.
+            /// Returns the name of the code, if the code is in [`NAMED`](Self::NAMED).
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 { $($value => Some($name),)* _ => None }
             }
 
-            /// Returns the meaning of the code for the user, if it has a name here.
+            /// Returns the meaning of the code for the user, if the code is in [`NAMED`](Self::NAMED).
             #[must_use]
             pub const fn hint(self) -> Option<&'static str> {
                 match self.0 { $($value => Some($hint),)* _ => None }
@@ -74,8 +74,8 @@ hresults! {
     INSUFFICIENT_BUFFER = 0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER", "a buffer of the runtime is too small";
     /// .NET sends this code: error 203 of the operating system as an HRESULT.
     ENVVAR_NOT_FOUND = 0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND", "the runtime has no such environment variable";
-    /// Erratum: the specification and the runtime's own header list this code for the same meaning. No known runtime sends
-    /// it; they send [`ENVVAR_NOT_FOUND`](Self::ENVVAR_NOT_FOUND).
+    /// Erratum: the specification and the runtime's own header list this code, but no known runtime sends it. Runtimes
+    /// send [`ENVVAR_NOT_FOUND`](Self::ENVVAR_NOT_FOUND).
     SPECIFIED_ENVVAR_NOT_FOUND = 0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND",
         "the runtime has no such environment variable";
     MOD_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND",
@@ -83,13 +83,13 @@ hresults! {
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE", "a profiler is already loaded";
 }
 
-/// Writes `0x80131385`.
+/// Writes the code in the form `0x80131385`.
 impl fmt::Display for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:08x}", self.0)
     }
 }
-/// Writes `0x80131385 DS_IPC_E_UNKNOWN_COMMAND`.
+/// Writes the code and its name in the form `0x80131385 DS_IPC_E_UNKNOWN_COMMAND`.
 impl fmt::Debug for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;

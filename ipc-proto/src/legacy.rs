@@ -1,11 +1,11 @@
-//! Earlier protocols: the first public draft of this one, and the protocol that the draft calls "old".
+//! Earlier protocols: the first public draft of today's protocol, and the protocol that the draft calls "old".
 //!
-//! No released runtime uses either. [`recognise`] identifies such bytes in an old recording.
+//! No released runtime uses either protocol. [`recognise`] identifies their messages in an old recording.
 //!
 //! # The draft of 2019
 //!
-//! The header and StopTracing are the same as today. Command set 1 was named Miscellaneous and had no commands. The
-//! differences are
+//! The header and StopTracing are the same as today. Command set 1 was named Miscellaneous and had no commands. These
+//! parts differ from today's protocol:
 //!
 //! * the names of the socket and of the pipe, [`DraftSocketName`] and [`DraftPipeName`];
 //! * [`DraftCollectTracing`], which has a path instead of today's format;
@@ -23,8 +23,8 @@
 //!
 //! There is no magic and no size. The answer is a `u64`: the id of the session, or 0 for an error. See [`OldRequest`].
 //!
-//! The draft is the first version of the specification. The earlier protocol is at its end, under "Current Implementation
-//! (OLD)".
+//! The draft is the first version of the specification. The draft describes the earlier protocol at its end, under
+//! "Current Implementation (OLD)".
 //!
 //! ```
 //! use ipc_proto::legacy::{DraftCollectTracing, Legacy, OldMessageType, recognise};
@@ -86,7 +86,7 @@ pub struct DraftSocketName(pub SocketName);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DraftPipeName(pub PipeName);
 
-/// The prefixes of names in the draft and today. The rest is the same.
+/// The prefixes of names in the draft and today. The rest of a name is the same.
 const THEN: &str = "dotnetcore-";
 const NOW: &str = "dotnet-";
 
@@ -113,7 +113,7 @@ draft_name!(DraftPipeName, ParsePipeNameError);
 /// Parses a name of the draft as the name of today with the same parts.
 fn now<N: FromStr>(s: &str) -> Option<N> {
     let rest = s.strip_prefix(THEN)?;
-    // Longer than any name: text that does not fit is not a name.
+    // 64 bytes are more than the longest name, so text that does not fit is not a name.
     let mut name = heapless::String::<64>::new();
     write!(name, "{NOW}{rest}").ok()?;
     name.parse().ok()
@@ -127,9 +127,9 @@ fn now<N: FromStr>(s: &str) -> Option<N> {
 ///   u32                  Text          Array
 /// ```
 ///
-/// Erratum: its example counts characters as bytes, so it gives the message 78 bytes; it has 110.
+/// Erratum: the draft's example counts characters as bytes and gives the message 78 bytes; the message has 110.
 ///
-/// It can be sent and answered like any [`Command`]:
+/// The command can be sent and answered like any [`Command`]:
 ///
 /// ```
 /// use ipc_proto::{Array, Command, Text, encode, legacy::{DraftCollectTracing, DraftProvider}, types::EventLevel};
@@ -154,14 +154,14 @@ fn now<N: FromStr>(s: &str) -> Option<N> {
 pub struct DraftCollectTracing<'a> {
     /// Size of the runtime's buffer in MB.
     pub circular_buffer_mb: u32,
-    /// Not used; the draft requires null.
+    /// Runtimes do not use the path; the draft requires null.
     pub output_path: Text<'a>,
     /// The providers to enable.
     pub providers: Array<'a, DraftProvider<'a>>,
 }
 
 impl Encode for DraftCollectTracing<'_> {
-    /// A provider without filter data is encoded with null if another provider follows: it could not be decoded otherwise.
+    /// Encodes missing filter data as null before another provider, whose bytes would decode as the filter data.
     fn encode(&self, w: &mut Writer<'_>) {
         self.circular_buffer_mb.encode(w);
         self.output_path.encode(w);
@@ -201,8 +201,8 @@ impl Command for DraftCollectTracing<'_> {
 ///   u64        u32     Text    Text, or nothing at the end of the payload
 /// ```
 ///
-/// Erratum: the draft calls `filter_data` optional, and its example omits it. Its absence cannot be detected if bytes follow,
-/// so it decodes as absent only at the end of the payload.
+/// Erratum: the draft calls `filter_data` optional, and omits it in an example. If bytes follow, the absence cannot be
+/// detected. So `filter_data` decodes as absent only at the end of the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct DraftProvider<'a> {
@@ -249,7 +249,7 @@ impl<'a> Decode<'a> for DraftProvider<'a> {
 wire_enum! {
     /// The payload of an Error answer in the draft, instead of an [`HResult`].
     ///
-    /// Erratum: the draft's table gives such an answer 28 bytes; it has 24.
+    /// Erratum: the draft's table gives an Error answer 28 bytes; it has 24.
     pub struct DraftErrorCode(u32) {
         /// Success.
         OK = 0,
@@ -348,9 +348,9 @@ pub enum Legacy<'a> {
 
 /// Identifies a message of the draft or from before it that is not a message of today's protocol.
 ///
-/// It returns `None` where both protocols have the same bytes: for StopTracing, every OK answer, and a CollectTracing without a
-/// path whose providers all have filter data, even if every runtime refuses it. It also returns `None` for an Error of
-/// `0xffffffff`, which NativeAOT sends today.
+/// It returns `None` for messages that have the same bytes in the draft and today: StopTracing, every OK answer, and a
+/// CollectTracing without a path whose providers all have filter data, even if its values are invalid. It also returns
+/// `None` for an Error of `0xffffffff`, which NativeAOT sends today.
 ///
 /// ```
 /// use ipc_proto::legacy::{DraftErrorCode, Legacy, recognise};
@@ -368,7 +368,7 @@ pub fn recognise(bytes: &[u8]) -> Option<Legacy<'_>> {
     let Parsed::Complete { value: message, used } = parsed else { return None };
     match message.code {
         _ if used < bytes.len() => None,
-        // A request that today's rules refuse still has today's layout.
+        // Only the layout counts: a request with values that today's runtimes refuse still has today's layout.
         DraftCollectTracing::CODE if all_of::<crate::CollectTracing<'_>>(&message).is_some() => None,
         DraftCollectTracing::CODE => all_of(&message).map(Legacy::CollectTracing),
         Code::ERROR => {
@@ -379,7 +379,7 @@ pub fn recognise(bytes: &[u8]) -> Option<Legacy<'_>> {
     }
 }
 
-/// Decodes the whole payload as a `T`.
+/// Decodes the whole payload as a `T`; `None` if bytes remain.
 fn all_of<'a, T: Decode<'a>>(message: &Message<'a>) -> Option<T> {
     let (value, rest) = decode_prefix(message.payload).ok()?;
     rest.is_empty().then_some(value)

@@ -1,4 +1,4 @@
-//! Framing: the 20-byte header, and the payload of an Error answer.
+//! Framing: [`Message`] with its 20-byte header, [`encode`], and [`ServerError`], the payload of an Error answer.
 //!
 //! ```text
 //!  0                      14     16   17   18        20                    size
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Section "Diagnostic IPC Message" of the specification. `size` includes the header, so a payload has at most 65,515
-//! bytes. The specification writes codes as `0x0203`: set, then id, in wire order, not a little-endian number. What
-//! follows a message on its connection (a NetTrace stream, the environment) is not part of `size`.
+//! bytes. The specification writes codes as `0x0203`: set, then id, in wire order, not a little-endian number. Bytes
+//! that follow a message on its connection (a NetTrace stream, the environment) do not count in `size`.
 use core::fmt;
 
 use crate::wire::{Path, Reader, Text, Visitor, WireError, WireErrorKind, Writer};
@@ -31,19 +31,19 @@ use crate::{Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, HRe
 pub enum Parsed<T> {
     /// The bytes are only the beginning of a frame.
     Partial {
-        /// The number of bytes needed in total, as far as it is known yet.
+        /// The length of the whole frame in bytes, as far as it is known yet.
         needed: usize,
     },
     /// A whole frame.
     Complete {
         /// The frame.
         value: T,
-        /// The number of bytes that it occupies.
+        /// The length of the frame in bytes.
         used: usize,
     },
 }
 
-/// The header, with an unchecked magic: a runtime checks it only after it has received the payload.
+/// The header, with an unchecked magic: a runtime checks the magic only after it has received the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     magic: [u8; 14],
@@ -57,7 +57,7 @@ impl Header {
         let magic = r.array()?;
         let size = read_size(r).map_err(header_error)?;
         let code = Code(u16::from_be_bytes(r.array()?));
-        r.array::<2>()?; // reserved: ignored by everyone
+        r.array::<2>()?; // reserved: runtimes ignore these bytes
         Ok(Self { magic, size, code })
     }
 
@@ -72,14 +72,14 @@ impl Header {
     }
 }
 
-/// Reads the size of a message. Every `u16` from the length of the header on is valid.
+/// Reads the size of a message. A size is valid if it is at least the length of the header.
 pub(crate) fn read_size(r: &mut Reader<'_>) -> Result<u16, WireError> {
     let invalid = r.error(WireErrorKind::BadValue);
     let size: u16 = r.read()?;
     if usize::from(size) < Message::HEADER_LEN { Err(invalid) } else { Ok(size) }
 }
 
-/// Converts an error of the fields of a header. Only its size can have a value that is not allowed.
+/// Converts an error of the fields of a header. `BadValue` means a bad size: only the size has forbidden values.
 pub(crate) fn header_error(e: WireError) -> DecodeError {
     match e.kind {
         WireErrorKind::BadValue => DecodeError { kind: DecodeErrorKind::BadSize, offset: e.offset },
@@ -87,7 +87,7 @@ pub(crate) fn header_error(e: WireError) -> DecodeError {
     }
 }
 
-/// Checks as much of the magic as `bytes` contain.
+/// Checks the magic, or its first bytes if `bytes` is shorter than the magic.
 pub(crate) fn check_magic(bytes: &[u8]) -> Result<(), DecodeError> {
     match Message::MAGIC.iter().zip(bytes).position(|(a, b)| a != b) {
         Some(offset) => Err(DecodeError { kind: DecodeErrorKind::BadMagic, offset }),
@@ -106,9 +106,9 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The length of the header.
+    /// The length of the header in bytes.
     pub const HEADER_LEN: usize = 20;
-    /// The length of the longest message: its size is a `u16`.
+    /// The length of the longest message in bytes: the size field is a `u16`.
     pub const MAX_LEN: usize = 65_535;
     /// The first bytes of every message.
     pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
@@ -133,7 +133,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Decodes the payload as a `T`. Bytes after it are ignored.
+    /// Decodes the payload as a `T`. Bytes after the `T` are ignored.
     ///
     /// # Errors
     /// If the payload is malformed. Offsets count from the start of the message.
@@ -203,7 +203,7 @@ pub fn encode_to_vec(
 ///   u32       Text, from GenerateCoreDump3 only
 /// ```
 ///
-/// Erratum: the specification's table gives such an answer 28 bytes; it has 24.
+/// Erratum: the specification's table gives an Error answer 28 bytes; it has 24.
 ///
 /// ```
 /// use ipc_proto::{HResult, ServerError, wire::decode};
@@ -218,7 +218,7 @@ pub fn encode_to_vec(
 pub struct ServerError<'a> {
     /// The reason as a code.
     pub hresult: HResult,
-    /// The reason as text; `GenerateCoreDump3` sends it. After other commands, bytes that follow the code are ignored.
+    /// The reason as text, after `GenerateCoreDump3` only. After other commands, bytes after the code are ignored.
     pub message: Option<Text<'a>>,
 }
 

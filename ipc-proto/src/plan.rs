@@ -1,4 +1,4 @@
-//! Plans: a wish, the command that carries it, and the next older command for a runtime that does not know that one.
+//! Plans: a wish, a command that fulfils the wish, and an older command for a runtime that does not know the first.
 //!
 //! ```text
 //!  TraceConfig, DumpConfig or InfoConfig
@@ -12,14 +12,14 @@
 //!
 //! | wish | first command | answer |
 //! |---|---|---|
-//! | [`TraceConfig`] | the oldest that carries everything, as Microsoft's client chooses it | [`SessionId`](crate::types::SessionId) |
-//! | [`DumpConfig`] | the newest | [`Status`](crate::types::Status) |
-//! | [`InfoConfig`] | the newest | [`ProcessInfo3`](crate::types::ProcessInfo3) |
-//! | a [`Single`] command | that command, which has no older one | its response |
+//! | [`TraceConfig`] | the oldest with all requested features, as in Microsoft's client | [`SessionId`](crate::types::SessionId) |
+//! | [`DumpConfig`] | the newest that the runtime can know | [`Status`](crate::types::Status) |
+//! | [`InfoConfig`] | the newest that the runtime can know | [`ProcessInfo3`](crate::types::ProcessInfo3) |
+//! | a [`Single`] command | the command itself, without an older one | the response of the command |
 //!
-//! The rest of the module states what is known of runtimes: whether one has a command ([`obstacle`], [`refusal`]), why
-//! it refused one ([`explain`]), and which requests can end a process ([`hazard`]). Nothing is sent and nothing is
-//! allocated.
+//! The rest of the module states facts about runtimes: whether a runtime has a command ([`obstacle`], [`refusal`]), why
+//! a runtime refused a command ([`explain`]), and which requests can end a process ([`hazard`]). The module sends and
+//! allocates nothing.
 mod dump;
 mod explain;
 mod fallback;

@@ -1,14 +1,14 @@
 //! The reverse connection, in which the runtime connects to a monitor: its logic, without clock and without socket.
 //!
-//! A runtime whose `DOTNET_DiagnosticPorts` names an address connects to it, sends its [`Advertise`](crate::Advertise)
-//! frame, waits for one command, and connects again. Section "Diagnostic Ports" of the specification.
+//! A runtime whose `DOTNET_DiagnosticPorts` names an address connects to that address, sends its
+//! [`Advertise`](crate::Advertise) frame, waits for one command, and connects again. Section "Diagnostic Ports".
 //!
 //! | role | type | decides |
 //! |---|---|---|
-//! | runtime | [`Config`] | which ports the runtime's environment names, and which parts of it are probably mistakes |
+//! | runtime | [`Config`] | which ports the runtime's environment names, and which variables are probably mistakes |
 //! | runtime | [`ConnectPort`] | what to do next at one port; with [`Backoff`], how long to wait before the next attempt |
 //! | runtime | [`Suspension`] | which ports still suspend the runtime |
-//! | monitor | [`Port`], [`PortList`] | the value of `DOTNET_DiagnosticPorts` that names the monitor's address, also beside other ports |
+//! | monitor | [`Port`], [`PortList`] | the value of `DOTNET_DiagnosticPorts` that names the monitor's address, alone or with other ports |
 //! | monitor | [`MonitorPort`] | which runtimes are at the port, which connection of each is live, and when a runtime has left |
 //! | tool | [`ToolPort`] | the address in the user's `--diagnostic-port` |
 mod backoff;

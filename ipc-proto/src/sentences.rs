@@ -1,6 +1,6 @@
 //! Types that display as a fixed sentence.
 
-/// Declares an enum with the sentence that each variant displays as, or a struct that displays as one.
+/// Declares an enum whose variants each display as a fixed sentence, or a struct that displays as a fixed sentence.
 macro_rules! sentences {
     ($(#[$meta:meta])* pub enum $name:ident {
         $($(#[$variant_meta:meta])* $variant:ident = $sentence:literal,)*

@@ -10,8 +10,8 @@
 //! | [`Array`] | `u32` count, then the elements | 4 + … |
 //! | [`Guid`] | `u32`, `u16`, `u16` little-endian, then 8 bytes in text order | 16 |
 //!
-//! Section "Encoding" of the specification. Its phrase "GUID little-endian" could mean one 128-bit little-endian number; the
-//! wire has .NET's mixed layout.
+//! Section "Encoding" of the specification. Its phrase "GUID little-endian" could mean one 128-bit little-endian
+//! number, but runtimes send .NET's mixed layout.
 mod array;
 mod convert;
 mod decode;
@@ -91,7 +91,7 @@ macro_rules! wire_struct {
 }
 pub(crate) use wire_struct;
 
-/// Declares an integer newtype with named values. A value without a name survives a round trip.
+/// Declares an integer newtype with named values. Values without a name can be decoded and encoded, too.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* pub struct $name:ident($int:ty) {
         $($(#[$value_meta:meta])* $variant:ident = $value:literal),* $(,)?
@@ -103,7 +103,7 @@ macro_rules! wire_enum {
         impl $name {
             $($(#[$value_meta])* pub const $variant: Self = Self($value);)*
 
-            /// Returns the name of the value, if it has one here.
+            /// Returns the name of the value, if the value is one of the constants.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {

@@ -1,5 +1,5 @@
-//! The public types can be sent to another thread, shared with it, and moved after they were pinned. The compiler derives
-//! that from private fields, so that a new field could take it away.
+//! The public types are `Send`, `Sync` and `Unpin`. The compiler derives these traits from private fields, so that a
+//! new field could remove one of them.
 use core::error::Error;
 use std::net::TcpStream;
 

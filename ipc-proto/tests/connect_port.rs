@@ -20,7 +20,7 @@ const ADVERTISE: Advertise = Advertise {
     process_id: 4242,
     future: 0,
 };
-/// The example of the specification.
+/// The bytes of [`ADVERTISE`]: the example of the specification.
 const FRAME: [u8; 34] = [
     0x41, 0x44, 0x56, 0x52, 0x5f, 0x56, 0x31, 0x00, 0x67, 0x45, 0x3e, 0x12, 0x9b, 0xe8, 0xd3, 0x12, 0xa4,
     0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00, 0x92, 0x10, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -39,7 +39,7 @@ fn events() -> impl Strategy<Value = ConnectEvent> {
     ]
 }
 
-/// A model of the port.
+/// A model of the port: the state of its connection.
 #[derive(Debug, PartialEq)]
 enum World {
     Disconnected,
@@ -133,7 +133,7 @@ fn frame_is_that_of_the_specification() {
     for cut in 0..34 {
         assert_eq!(Advertise::parse(&FRAME[..cut]), Ok(Parsed::Partial { needed: 34 }));
     }
-    // Monitors ignore the field for the future.
+    // Monitors ignore the field `future`.
     let mut newer = FRAME;
     newer[32] = 7;
     let Ok(Parsed::Complete { value, .. }) = Advertise::parse(&newer) else { panic!("it is whole") };
@@ -175,9 +175,9 @@ fn runtime_sends_its_frame_and_then_serves() {
     assert!(matches!(serve.finish().0, Ok(Request::ResumeRuntime(_))));
 }
 
-/// A connection of a pipe, TLS or a WebSocket: nothing but blocking `read` and `write`.
+/// A connection that has only blocking `read` and `write`, as of a pipe, TLS or a WebSocket.
 struct Blocking {
-    /// What the monitor sends before it closes the connection.
+    /// The bytes that the monitor sends before it closes the connection.
     incoming: &'static [u8],
     outgoing: Vec<u8>,
 }
@@ -194,7 +194,7 @@ impl Blocking {
         }
     }
 
-    /// Serves a command. Returns whether there was one.
+    /// Serves a command. Returns whether a command arrived.
     fn serve(&mut self) -> bool {
         let (mut receive, mut send) = ([0; 20], [0; 24]);
         let mut serve = Serve::new(&mut receive, &mut send).unwrap();
@@ -214,7 +214,7 @@ impl Blocking {
 #[test]
 fn transport_that_only_reads_and_writes_is_enough() {
     const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
-    // What the monitor sends on each connection; `None` if no monitor listens.
+    // The bytes that the monitor sends on each connection; `None` if no monitor listens.
     let mut monitors = [Some(&[][..]), None, Some(RESUME), Some(&RESUME[..7]), None].into_iter();
     let mut port = ConnectPort::new(&ADVERTISE);
     let (mut log, mut connection): (Vec<String>, Option<Blocking>) = (Vec::new(), None);
@@ -247,7 +247,7 @@ fn transport_that_only_reads_and_writes_is_enough() {
         };
         port.advance(event);
     }
-    // The attempt after a hang-up, and that after a command, is immediate.
+    // The attempts after a hang-up and after a command are immediate: the log has no wait before them.
     let expected = [
         "reply of 0 bytes: []",
         "wait 12",
@@ -258,7 +258,7 @@ fn transport_that_only_reads_and_writes_is_enough() {
     assert_eq!(log, expected);
 }
 
-/// The arithmetic of the runtime's sources: floats, truncated.
+/// Returns the next wait as the runtime's source code computes it: with a float that is truncated.
 fn next_of_the_runtime(timeout: u32) -> u32 {
     match timeout {
         u32::MAX => 10,

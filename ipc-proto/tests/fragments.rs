@@ -7,7 +7,7 @@ use ipc_proto::types::{EventFilter, TracepointConfig, TracepointSet};
 use ipc_proto::wire::{Writer, decode_prefix};
 use ipc_proto::{Array, Decode, Encode, Text};
 
-/// Checks that the file contains exactly this value, and names its type.
+/// Checks that the file contains exactly this value, and that a comment of the file names the type `kind`.
 fn holds<'a, T: Decode<'a> + Encode + PartialEq + Debug>(vector: &'a Vector, kind: &str, value: &T) {
     let file = vector.path.display();
     assert!(vector.text.lines().any(|line| line == format!("# Type: {kind}")), "{file}");

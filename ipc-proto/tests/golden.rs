@@ -16,7 +16,7 @@ use ipc_proto::{
     InvalidValue, Message, Parsed, Request, RequestError, Serve, ServerError, Text, Violation, encode,
 };
 
-/// Compares decoded text with the file beside the vector, or writes that file.
+/// Compares decoded text with the text file beside the vector; with `BLESS`, writes the text file.
 fn expect(vector: &Vector, decoded: &str) {
     let path = vector.path.with_extension("txt");
     if env::var_os("BLESS").is_some() {
@@ -26,7 +26,7 @@ fn expect(vector: &Vector, decoded: &str) {
     assert_eq!(decoded, expected, "{}; BLESS=1 rewrites it", path.display());
 }
 
-/// Returns the parts of the name: command or other subject, and kind.
+/// Returns the parts of the file's name: command or other subject, and kind.
 fn name(vector: &Vector) -> (&str, &str) {
     let stem = vector.path.file_stem().unwrap().to_str().unwrap();
     (stem.split('.').next().unwrap(), stem.rsplit('.').next().unwrap())
@@ -38,7 +38,7 @@ fn row(vector: &Vector) -> &'static CommandInfo {
     Request::ALL.iter().find(|row| row.name == command).unwrap_or_else(|| panic!("{command} is in no row"))
 }
 
-/// Returns the message at the front of the bytes.
+/// Returns the message at the front of the bytes, if it is complete and well-formed.
 fn whole(bytes: &[u8]) -> Option<Message<'_>> {
     match Message::parse(bytes) {
         Ok(Parsed::Complete { value, .. }) => Some(value),
@@ -112,7 +112,7 @@ fn messages() {
                     encoded(Code::OK, &environment)[Message::HEADER_LEN..].to_vec(),
                 )
             }
-            // Not a message.
+            // An advertise frame is not a message.
             "frame" => {
                 let advertise: Advertise = decode(bytes).unwrap();
                 (format!("{advertise:#?}\n"), encoded(Code::OK, &advertise)[Message::HEADER_LEN..].to_vec())
@@ -121,13 +121,13 @@ fn messages() {
         };
         expect(&vector, &decoded);
         match vector.path.file_name().unwrap().to_str().unwrap() {
-            // Ends with a field of a later version.
+            // The payload ends with a field of a later version, which encoding omits.
             "GetProcessInfo3.version2.response.hex" => {
                 let (_, unknown) = decode_prefix::<ProcessInfo3<'_>>(message().payload).unwrap();
                 assert_eq!(decode::<Text<'_>>(unknown).unwrap(), "later");
                 assert_eq!([&again[Message::HEADER_LEN..], unknown].concat(), message().payload);
             }
-            // An OK without payload decodes as the status that is encoded with one.
+            // An OK without a payload decodes as a status, which is encoded with a payload.
             "ResumeRuntime.no-payload.response.hex" => {
                 assert_eq!((bytes.len(), again), (20, encoded(Code::OK, &Status::OK)));
             }
@@ -173,7 +173,7 @@ fn continuations_are_as_long_as_announced() {
     }
 }
 
-/// Serves the bytes and a closed connection: returns the request and the default refusal.
+/// Passes the bytes and then the end of the connection to a server. Returns the request and the default refusal.
 fn serve<'b>(vector: &Vector, buf: &'b mut [u8]) -> (Result<Request<'b>, RequestError<'b>>, HResult) {
     let (receive, send) = buf.split_at_mut(4096);
     let mut serve = Serve::new(receive, send).unwrap();
@@ -215,7 +215,7 @@ fn malformed() {
     }
 }
 
-/// Decoding checks the layout only; the rules refuse the values.
+/// Decoding accepts these requests, because it checks the layout only. The rules refuse their values.
 #[test]
 fn refused() {
     let mut broken = Vec::new();

@@ -1,4 +1,4 @@
-//! Messages part by part: the parts cover the message without gaps, and errors are those of decoding.
+//! Messages part by part: the parts cover the message without gaps, and inspecting has the same errors as decoding.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -19,7 +19,7 @@ use ipc_proto::{
 };
 use proptest::prelude::*;
 
-/// Returns name and value of every part, the end of the last part, and the result. The parts have no gaps.
+/// Returns name and value of every part, the end of the last part, and the result. Checks that the parts have no gaps.
 fn inspect(bytes: &[u8], answer_to: Option<Code>) -> (Vec<(String, String)>, usize, Result<(), DecodeError>) {
     let (mut seen, mut end) = (Vec::new(), 0);
     let result = Message::inspect(bytes, answer_to, &mut |part| {
@@ -105,7 +105,7 @@ fn fields_have_names_and_values() {
     assert!(newer.last().unwrap().starts_with("rest = Bytes([6, 0, 0, 0, 108"), "{newer:?}");
 }
 
-/// The parts before an error are visited.
+/// The parts before an error have been visited.
 #[test]
 fn an_error_hides_nothing_before_it() {
     let shown = |command: u16, payload: &[u8]| {
@@ -138,7 +138,7 @@ fn problems(inspect: impl FnOnce(&mut dyn FnMut(&Part<'_>)) -> Result<(), Decode
     found
 }
 
-/// Runtimes accept a reserved number other than 0. Only the number is reported.
+/// Runtimes accept a reserved number other than 0. So the number is a problem of the part, but not an error.
 #[test]
 fn a_reserved_number_other_than_0_is_a_problem() {
     let of = |bytes: &[u8]| problems(|visitor| Message::inspect(bytes, None, visitor));
@@ -186,7 +186,7 @@ fn the_message_of_a_refusal_begins_with_a_count() {
     assert_eq!(shown(28, &[0; 4]), ["reserved", "hresult", "message.count", "message"]);
 }
 
-/// Offsets count from where the reader began, not from the frame.
+/// Offsets count from the start of the reader, not from the start of the frame.
 #[test]
 fn an_advertise_frame_after_other_bytes() {
     fn at_frame(bytes: &[u8]) -> wire::Reader<'_> {
@@ -217,7 +217,7 @@ fn parts_of_parts() {
     assert_eq!(Path::Root.to_string(), "");
 }
 
-/// Returns the result of decoding, which must be that of inspecting.
+/// Returns the result of decoding, which inspecting must also have.
 fn decoded(bytes: &[u8], answer_to: Option<Code>) -> Result<(), DecodeError> {
     let message = match Message::parse(bytes)? {
         Parsed::Complete { value, .. } => value,
@@ -258,7 +258,7 @@ ipc_proto::for_each_command!(response);
 proptest! {
     #![proptest_config(cases(1))]
 
-    /// A good message, with one byte changed or its end cut off, taken for any answer.
+    /// A well-formed message, with one byte changed or its end cut off, inspected as the answer to any command.
     #[test]
     fn results_are_those_of_decoding(
         file: prop::sample::Index,

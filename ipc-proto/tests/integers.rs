@@ -1,4 +1,4 @@
-//! The codec reads and writes integers in one way: through byteorder, or by `Encode` and `Decode`, which are built on it.
+//! The codec reads and writes integers in one way: through byteorder, or by `Encode` and `Decode`, which use byteorder.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;

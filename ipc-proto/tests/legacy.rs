@@ -1,4 +1,5 @@
-//! The vectors of `testdata/legacy/`: each is recognised where it means nothing today, decodes, and encodes to itself.
+//! The vectors of `testdata/legacy/`: each decodes, and encodes to the same bytes. Vectors that are not messages of
+//! today's protocol are recognised.
 #![cfg(feature = "legacy")]
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -29,7 +30,7 @@ fn whole(bytes: &[u8]) -> Message<'_> {
     }
 }
 
-/// Encodes over other bytes, so that one left out does not pass for a 0.
+/// Encodes over non-zero bytes, so that a skipped byte does not look like a 0.
 fn raw(value: &impl Encode) -> Vec<u8> {
     let mut buf = [0xa5; 1024];
     let mut w = Writer::new(&mut buf);
@@ -41,7 +42,7 @@ fn message(code: Code, value: &impl Encode) -> Vec<u8> {
     encode(code, value, &mut [0xa5; 1024]).unwrap().to_vec()
 }
 
-/// The draft's CollectTracing in the file is this, and this is what the file has.
+/// Checks that the file contains exactly this CollectTracing of the draft.
 fn collect_tracing(name: &str, start: &DraftCollectTracing<'_>) {
     let vector = vector(name);
     assert_eq!(recognise(&vector.bytes), Some(Legacy::CollectTracing(*start)), "{name}");
@@ -77,7 +78,7 @@ fn the_drafts_collect_tracing() {
     collect_tracing("draft.CollectTracing.last-without-filter-data.request", &start);
 }
 
-/// Without a path the two protocols have the same bytes, so it is today's.
+/// Without a path, a CollectTracing has the same bytes in the draft and today, so it counts as today's.
 #[test]
 fn the_drafts_collect_tracing_that_is_todays_too() {
     let vector = vector("draft.CollectTracing.filter-data.request");
@@ -89,7 +90,7 @@ fn the_drafts_collect_tracing_that_is_todays_too() {
     assert_eq!(message(Code(0x0202), &start), vector.bytes);
 }
 
-/// Values that every runtime refuses are refused as today's.
+/// A request in today's layout counts as today's, even if every runtime refuses its values.
 #[test]
 fn refused_requests_of_today_are_not_the_drafts() {
     use ipc_proto::types::Provider as Today;
@@ -102,7 +103,7 @@ fn refused_requests_of_today_are_not_the_drafts() {
     }
 }
 
-/// It could not be read back otherwise.
+/// Without filter data, the bytes of the next provider would decode as the filter data.
 #[test]
 fn filter_data_is_written_unless_the_payload_ends() {
     let providers = [EXAMPLE, EXAMPLE];
@@ -137,7 +138,7 @@ fn the_drafts_errors() {
     assert_eq!(recognise(&refused), Some(Legacy::Error(DraftErrorCode::BAD_ENCODING)));
     assert_eq!(message(Code::ERROR, &DraftErrorCode::BAD_ENCODING), refused);
     assert_eq!(recognise(&[&refused[..], &[0]].concat()), None, "bytes follow");
-    // Real runtimes of today send this too.
+    // NativeAOT sends this code today.
     let unknown = vector("draft.error.unknown.refusal").bytes;
     assert_eq!(recognise(&unknown), None);
     assert_eq!(whole(&unknown).decode(), Ok(DraftErrorCode::UNKNOWN_ERROR));
@@ -240,7 +241,7 @@ fn no_name_of_today_is_a_name_of_the_draft() {
 proptest! {
     #![proptest_config(cases(4))]
 
-    /// Recognised bytes are encoded unchanged, and a decoded value decodes again from its encoding.
+    /// Recognised bytes of a request from before the draft are encoded unchanged.
     #[test]
     fn any_bytes(mut bytes in vec(any::<u8>(), 0..60), kind in 0u8..4) {
         if let (Some(first), true) = (bytes.first_chunk_mut(), kind < 3) {
@@ -261,7 +262,8 @@ proptest! {
         let count = u32::try_from(fields.len()).unwrap();
         let providers: Vec<u8> = fields.iter().flat_map(provider).collect();
         let bytes = [raw(&7u32), raw(&Text::from(path.as_str())), raw(&count), providers].concat();
-        // One without filter data in the middle reads as something else, or as nothing.
+        // A provider without filter data before another provider decodes as something else, or not at all. But
+        // each value that was decoded decodes again from its encoding.
         if let Ok(start) = decode::<DraftCollectTracing<'_>>(&bytes) {
             let again = raw(&start);
             assert_eq!(decode::<DraftCollectTracing<'_>>(&again), Ok(start));

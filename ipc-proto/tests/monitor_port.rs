@@ -1,5 +1,5 @@
-//! [`MonitorPort`]: the life of connections and runtimes, by an explicit clock. The `monitor` property compares it with
-//! a model.
+//! [`MonitorPort`]: the life of connections and runtimes, at given times. The property `monitor` of `ipc-fuzz` compares
+//! a port with a model.
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 
 use ipc_proto::port::{
@@ -22,7 +22,7 @@ fn frame(cookie: Guid) -> Vec<u8> {
     [&b"ADVR_V1\0"[..], &cookie.0, &[42, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat()
 }
 
-/// Passes these bytes to the port until the connection is complete.
+/// Passes these bytes to the port up to the first change, and returns the change.
 fn send(port: &mut Port, token: u64, mut bytes: &[u8], now: u64) -> Option<Change> {
     while let Some((_, space)) = port.receive(token) {
         let n = space.len().min(bytes.len());
@@ -39,7 +39,7 @@ fn send(port: &mut Port, token: u64, mut bytes: &[u8], now: u64) -> Option<Chang
     None
 }
 
-/// A connection of this runtime, at time `now`.
+/// Accepts a connection of the runtime with this cookie at time `now`, and passes its frame to the port.
 fn arrive(port: &mut Port, cookie: Guid, connection: &'static str, now: u64) -> Change {
     let token = port.accept(connection, 'p', now).unwrap().token;
     send(port, token, &frame(cookie), now).unwrap()
@@ -119,7 +119,7 @@ fn idle_runtime_that_closes_has_a_second_to_connect_again() {
     }
     assert_eq!(port.on_due(1500, |_| false), LEFT);
     assert_eq!(arrive(&mut port, A, "2", 1501), arrived(A, true, None));
-    // Within the time, it does not leave.
+    // A runtime that connects again within a second does not leave.
     let (token, _) = port.idle(&A).unwrap();
     assert!(matches!(port.advance(token, 1, 2000), Some(Change::Disconnected { unsolicited: true, .. })));
     assert_eq!(arrive(&mut port, A, "3", 2999), arrived(A, false, None));

@@ -1,4 +1,4 @@
-//! The core allocates nothing: an allocator counts.
+//! The crate without the feature `alloc` allocates nothing: a counting allocator checks it.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -30,7 +30,7 @@ use ipc_proto::{
     poll_exchange,
 };
 
-/// Names in every form that a text can come in.
+/// Returns providers with names in every form of a text.
 fn providers() -> [Provider<'static>; 8] {
     const UNITS: [u16; 3] = [b'A' as u16, 0xd800, 0x20ac];
     let name = |i| match i % 3 {
@@ -77,7 +77,7 @@ fn codec() {
     assert_eq!(allocations(work), 0);
 }
 
-/// Carries what the one sends to the other.
+/// Passes the bytes that `from` sends to `to`.
 fn carry(from: &mut impl Exchange, to: &mut impl Exchange) {
     while let Step::Send(bytes) = from.step() {
         let mut wire = bytes;
@@ -111,7 +111,7 @@ fn exchange() {
     assert_eq!(allocations(work), 0);
 }
 
-/// Encodes each step of a plan, and passes it to `read` as a server receives it.
+/// Encodes each step of a plan. Passes the step, and the request that a server receives, to `read`.
 fn each_step<S: PlanStep + Clone>(first: S, buf: &mut [u8], read: &mut dyn FnMut(&S, Request<'_>)) {
     for step in first.steps() {
         assert_eq!(step.check(), Ok(()));
@@ -161,7 +161,7 @@ fn plans() {
     assert_eq!((steps, lost), (4 + 5 + 3 + 3, 6 + 10));
 }
 
-/// The machine against a server of .NET 7, which knows the second of three commands, and is busy at first.
+/// A [`Fallback`] with a server of .NET 7, which is busy at first, and does not know the newest of three commands.
 #[test]
 fn fallback() {
     let [mut buf, mut receive, mut send] = [[0; 512]; 3];

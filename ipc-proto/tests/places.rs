@@ -1,4 +1,4 @@
-//! The places of errors: of values that runtimes refuse, and of bytes that do not decode.
+//! The paths of the fields with errors: of values that runtimes refuse, and of bytes that do not decode.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -19,7 +19,7 @@ use ipc_proto::{
     SetEnvironmentVariable, Text, Violation,
 };
 
-/// Returns the place and the rule of a refused command.
+/// Returns the path of the value for which a command is refused, and the rule that the value breaks.
 fn refused(command: &impl Command) -> (String, Violation) {
     let invalid = command.check().unwrap_err();
     assert_eq!(invalid.to_string(), format!("{}: {}", invalid.place, invalid.violation));
@@ -71,7 +71,7 @@ fn values_that_are_no_lists() {
     assert_refused(&hook, "startup_hook_path", Violation::StartupHookPath);
 }
 
-/// The specification has no name for the union in these commands, so that its fields are those of the command.
+/// The specification has no name for the union in these commands, so the fields of the union are fields of the command.
 #[test]
 fn values_of_a_session() {
     let unknown = SessionConfig::Unknown { session_type: 2, rest: &[] };
@@ -108,7 +108,7 @@ fn values_of_one_provider_of_many() {
         };
         check(StreamingProvider { level: EventLevel(6), ..PROVIDER }, "level", Violation::ProviderLevel);
         check(StreamingProvider { name: Text::NULL, ..PROVIDER }, "name", Violation::ProviderName);
-        // The 200 ids before and after it occur once.
+        // One of 200 ids equals an earlier id.
         for (first, second) in [(0, 1), (63, 64), (5, 130), (198, 199)] {
             let mut ids: Vec<u32> = (1000..1200).collect();
             ids[second] = ids[first];
@@ -119,7 +119,7 @@ fn values_of_one_provider_of_many() {
     }
 }
 
-/// A runtime reads the tracepoints of all providers before it registers those of the first one.
+/// A runtime reads the tracepoints of all providers before it registers the tracepoints of the first provider.
 #[test]
 fn values_of_tracepoints() {
     const SET: TracepointSet<'_> =
@@ -161,7 +161,7 @@ fn values_of_tracepoints() {
     check(Text::NULL, &[SET, SET, unnamed], ".sets[2].tracepoint_name", Violation::TracepointSetName);
     let too_long = TracepointSet { tracepoint_name: long, ..SET };
     check(Text::NULL, &[SET, too_long], ".sets[1].tracepoint_name", Violation::TracepointNameLength);
-    // One id in two sets, after an empty one; and twice in the last one.
+    // First, an id in two sets, with an empty set between them; then, an id twice in the last set.
     let (one, other, twice) = ([1, 2, 3], [4, 2, 5], [6, 7, 8, 6]);
     let sets =
         [&one[..], &[], &other, &twice].map(|ids| TracepointSet { event_ids: Array::from(ids), ..SET });
@@ -221,14 +221,14 @@ fn every_byte_of_a_message_is_in_a_field() {
             let file = vector.path.display();
             assert_eq!(field_at(bytes, answer_to, offset).as_ref(), Some(field), "{file} {offset}");
         }
-        // The byte after it is in none, whether it exists or not.
+        // The byte after the message is in no field, whether the byte exists or not.
         assert_eq!(field_at(bytes, answer_to, bytes.len()), None);
         assert_eq!(field_at(&[bytes, b"more"].concat(), answer_to, bytes.len() + 1), None);
     }
 }
 
-/// A message that is cut off has its error in the field that the whole message has there; or in the list that contains it,
-/// because a list is longer than the bytes.
+/// The error of a truncated message is in the field that the whole message has at the same offset; or in the list that
+/// contains this field, because the count of the list is too large for the remaining bytes.
 #[test]
 fn cut_off_messages() {
     for (vector, answer_to) in messages() {
@@ -238,7 +238,7 @@ fn cut_off_messages() {
             assert_eq!((error.kind, error.offset), (DecodeErrorKind::UnexpectedEnd, len));
             let field = field_at(cut, answer_to, len).unwrap();
             let whole = field_at(&vector.bytes, answer_to, len).unwrap();
-            // These fields are missing in some answers.
+            // Some answers omit the status or the error message. Their bytes then count as `rest`.
             let optional = field == "rest" && ["status", "message.count"].contains(&&*whole);
             let contains =
                 whole.strip_prefix(&*field).is_some_and(|rest| rest.is_empty() || rest.starts_with('['));
@@ -247,7 +247,7 @@ fn cut_off_messages() {
     }
 }
 
-/// The magic does not matter for the place of another error: a server checks it last.
+/// The field of another error does not depend on the magic, because a server checks the magic last.
 #[test]
 fn other_magics() {
     for (mut vector, answer_to) in messages() {
@@ -265,7 +265,7 @@ fn other_magics() {
 
 #[test]
 fn errors_of_answers() {
-    // ProcessInfo3, whose operating system has no final NUL.
+    // A ProcessInfo3 whose field `os` has no final NUL.
     let mut answer = b"DOTNET_IPC_V1\0\0\0\xff\0\0\0".to_vec();
     answer.extend([0; 4 + 8 + 16 + 4]);
     answer.extend([1, 0, 0, 0, b'L', 0]);

@@ -1,4 +1,4 @@
-//! Plans, over every combination of wishes and versions.
+//! Plans, for every combination of wishes and versions; the hazards and obstacles of requests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 use ipc_proto::plan::{
@@ -23,7 +23,7 @@ const PLAIN: [Provider<'_>; 2] = [
     Provider { keywords: 2, level: EventLevel::ERROR, name: Text::new("B"), arguments: Text::new("k=v") },
 ];
 
-/// Returns every combination of features, with the command that Microsoft's client sends for it.
+/// Returns every combination of features, each with the command that Microsoft's client sends for the combination.
 fn all_configs<'a>(filtered: &'a [StreamingProvider<'a>]) -> Vec<(TraceConfig<'a>, u16)> {
     let mut all = Vec::new();
     for rundown_keyword in [0, DEFAULT_RUNDOWN, 0x10] {
@@ -99,7 +99,7 @@ fn a_trace_steps_down_until_no_wish_needs_a_newer_command() {
 #[test]
 fn the_default_configuration_needs_one_command() {
     assert_eq!(steps(&TraceConfig::new(&PLAIN), &Runtime::default()).len(), 1);
-    // Filters that let everything pass are none.
+    // Filters that let all events pass need no newer command.
     let all = PLAIN.map(StreamingProvider::from);
     assert_eq!(steps(&TraceConfig::new(&all), &Runtime::default())[0].code(), Code(0x0203));
 }
@@ -115,7 +115,7 @@ fn a_plan_for_a_known_version_omits_newer_commands() {
             assert!(!steps.is_empty() && steps.iter().all(|step| may(step.code())));
             assert_eq!(steps, whole[whole.len() - steps.len()..], "the same plan without its first steps");
         }
-        // No version is without a last step: the runtime itself refuses it.
+        // A version that has none of the commands still gets the last step, which the runtime itself refuses.
         assert_eq!(steps(&config, &version(2)).len(), 1);
     }
 }
@@ -136,8 +136,8 @@ fn a_trace_has_the_rules_of_its_commands() {
     assert_eq!(check(TraceConfig::new(&filtered)), Err(Violation::DuplicateEventId));
 }
 
-/// A client that checks a step finds the rule that the server finds, at the same place: not a rule of filters that the step
-/// does not send, and the first of two.
+/// The check of a step reports the same rule and path as the check of the request that the server receives. Filters
+/// that the step does not send break no rule. If two rules are broken, both checks report the same one.
 #[test]
 fn a_step_breaks_the_rules_that_its_request_breaks() {
     let mut filtered = filtered();
@@ -244,12 +244,12 @@ fn unknown_facts_count_as_the_worse_case() {
     let suspended = Runtime { suspended: Some(true), ..coreclr };
     assert_eq!(plan::hazard(&perf_map, &suspended, None), Some(Hazard::PerfMapWhileSuspended));
     assert_eq!(plan::hazard(&perf_map, &Runtime { version: Some(10), ..suspended }, None), None);
-    // .NET 8 refuses a missing hook, unless it is suspended: it loads the hook at startup.
+    // A running .NET 8 refuses a missing hook. A suspended .NET 8 accepts the hook, and loads it at startup.
     let running_8 = Runtime { version: Some(8), ..coreclr };
     assert_eq!(plan::hazard(&hook, &running_8, Some(false)), None);
     let suspended_8 = Runtime { version: Some(8), ..suspended };
     assert_eq!(plan::hazard(&hook, &suspended_8, Some(false)), Some(Hazard::StartupHook));
-    // A refused request does not end the process.
+    // Version 3 refuses these requests, and a refused request does not end the process.
     for request in [perf_map, unset, hook] {
         assert_eq!(plan::hazard(&request, &version(3), None), None);
     }
@@ -293,7 +293,7 @@ fn refusals_that_depend_on_the_code_only() {
         (unknown, Runtime::default(), unknown_command),
         (hook, coreclr(9), None),
         (hook, coreclr(7), unknown_command),
-        (hook, native, None), // a runtime reads the path first
+        (hook, native, None), // a runtime reads the path before it refuses
         (attach, native, not_supported),
         (attach, coreclr(9), None),
         (dump, native, None),

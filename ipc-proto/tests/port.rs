@@ -123,7 +123,7 @@ fn each_kind_of_runtime_reads_its_variables() {
     const A: Outcome<'_> = (true, false, &["connect /a suspend"]);
     const B: Outcome<'_> = (true, false, &["connect /b suspend"]);
     const L: Outcome<'_> = (true, false, &["listen /a suspend"]);
-    // The outcomes for CoreCLR, Mono, NativeAOT.
+    // Variables with their values; the outcomes for CoreCLR, Mono, NativeAOT.
     type Row<'a> = (&'a [(&'a str, &'a str)], [Outcome<'a>; 3]);
     let table: &[Row<'_>] = &[
         (&[], [PLAIN, PLAIN, PLAIN]),
@@ -313,7 +313,7 @@ fn mistakes_in_a_list_are_found() {
     }
 }
 
-/// The specification's example: runtimes do not expand `~`.
+/// The path is an example of the specification, but runtimes do not expand `~`.
 #[test]
 fn path_in_the_home_directory_is_relative() {
     let ports = [("DOTNET_DiagnosticPorts", "~/mydiagport.sock,nosuspend")];
@@ -396,7 +396,7 @@ fn mistakes_in_the_variables_are_found() {
     }
 }
 
-/// On phones, where Mono runs, an address is a host and its port. Elsewhere, any address is a path.
+/// Mono runs on phones, where an address is a host and its TCP port. For other runtimes, every address is a path.
 #[test]
 fn host_and_port_are_not_a_relative_path() {
     let relative = "is relative to the program's working directory";
@@ -411,7 +411,7 @@ fn host_and_port_are_not_a_relative_path() {
     }
 }
 
-/// So that the work grows with the length of the list, and not with its square.
+/// The limit of 32 keeps the work proportional to the length of the list, and not to its square.
 #[test]
 fn each_port_is_compared_with_the_32_ports_before_it() {
     let same = |between: usize| {
@@ -424,7 +424,7 @@ fn each_port_is_compared_with_the_32_ports_before_it() {
     assert_eq!([32, 33, 1000].map(same), [0, 0, 0]);
 }
 
-/// A port is quoted for each of its tags.
+/// Each finding about a tag quotes its port. If all of the port were quoted, 10,000 tags would make a very long text.
 #[test]
 fn long_texts_are_cut() {
     let list = format!("/{}{}", "a".repeat(100), ",\u{7f}\u{e4}".repeat(10_000));
@@ -560,14 +560,14 @@ fn tool_port_has_at_most_two_parts() {
     }
 }
 
-/// Lists of ports out of separators, tags and addresses.
+/// Generates lists of ports out of separators, tags and addresses.
 fn words() -> impl Strategy<Value = String> {
     let words =
         [";", ",", ",", "connect", "listen", "suspend", "nosuspend", "NoSuspend", " ", "/a", "/b", "c", "ſ"];
     vec(select(words.to_vec()), 0..16).prop_map(|words| words.concat())
 }
 
-/// C's `strtok`: any number of separators count as one.
+/// Splits as C's `strtok` does: several separators in a row count as one.
 fn strtok(text: &str, separator: char) -> Vec<String> {
     let mut tokens = vec![String::new()];
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Values of `DOTNET_DiagnosticPorts`: what is written is parsed as the same ports.
+//! Values of `DOTNET_DiagnosticPorts`: a written list is parsed as the same ports.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cases;
@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Ports with any address that a list can contain.
+/// Generates ports: any address that a list can contain, whether the port listens, whether it suspends.
 fn ports() -> impl Strategy<Value = Vec<(String, bool, bool)>> {
     let address = prop_oneof![
         select(vec!["/a", "/b", " /a", "suspend", "LISTEN", "127.0.0.1:9000", "ä"]).prop_map(String::from),
@@ -18,13 +18,13 @@ fn ports() -> impl Strategy<Value = Vec<(String, bool, bool)>> {
     vec((address, any::<bool>(), any::<bool>()), 0..5)
 }
 
-/// Values with separators, tags and addresses.
+/// Generates values with separators, tags and addresses, or with any characters.
 fn value() -> impl Strategy<Value = String> {
     let words = vec![";", ";", ",", "listen", "NoSuspend", "later", "/a", "/b", " ", "ä"];
     prop_oneof![vec(select(words), 0..16).prop_map(|words| words.concat()), "[^\0]*"]
 }
 
-/// Returns the ports of a value in the order of the text, with their texts: a naive reading.
+/// Returns the text and the address of each port of a value, in the order of the text: a naive parser.
 fn naive(value: &str) -> Vec<(&str, Option<&str>)> {
     let parts = value.split(';').filter(|part| !part.is_empty());
     parts.map(|part| (part, part.split(',').find(|token| !token.is_empty()))).collect()

@@ -1,4 +1,4 @@
-//! The properties of `ipc-fuzz` with random input: any bytes, and messages with a good header.
+//! The properties of `ipc-fuzz` with random input: any bytes, and messages with a valid header.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -17,7 +17,7 @@ use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
 use proptest::{collection::vec, sample::select};
 
-/// Any bytes, or a message of any command or answer with any payload, and bytes after it.
+/// Generates any bytes, or a message of any command or answer with any payload, followed by other bytes.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let answers = [Code::OK, Code::ERROR];
     let codes: Vec<Code> = Request::ALL.iter().map(|row| row.code).chain(answers).collect();
@@ -34,7 +34,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![vec(any::<u8>(), 0..400), small_fields(), message]
 }
 
-/// Small numbers and short texts, as payloads are made of; anything else decodes to an error nearly always.
+/// Generates small numbers and short texts, as in real payloads. Other bytes nearly always fail to decode.
 fn small_fields() -> impl Strategy<Value = Vec<u8>> {
     let number = (0u32..4).prop_map(|n| n.to_le_bytes().to_vec());
     let text = vec(any::<u16>(), 0..6).prop_map(|units| {

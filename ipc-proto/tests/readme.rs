@@ -30,8 +30,8 @@ fn the_table_of_commands_is_the_table() {
     }
 }
 
-/// Each row of the errata has three cells: the text of the specification, the behaviour of runtimes, and that of this
-/// crate.
+/// Each row of the errata has three cells: the text of the specification, the behaviour of runtimes, and the behaviour
+/// of this crate.
 #[test]
 fn the_errata_are_complete() {
     let readme = include_str!("../README.md");

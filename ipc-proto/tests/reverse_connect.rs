@@ -20,14 +20,14 @@ use ipc_proto::{
     Serve, encode,
 };
 
-/// Sizes of pieces, from one byte to 32.
+/// Inputs of [`sizes`] for pieces of 1 byte, of 32 bytes, and of different lengths.
 const PIECES: [&[u8]; 3] = [&[0], &[31], &[3, 12, 0, 26]];
 
-/// A line. It finds texts by their names.
+/// A line of a file: its names and texts, one after the other.
 struct Line<'t>(Vec<&'t str>);
 
 impl<'t> Line<'t> {
-    /// These files contain only names and plain texts.
+    /// Splits a line at its quotes: the files contain only names and texts without escapes.
     fn new(line: &'t str) -> Self {
         Self(line.split('"').skip(1).step_by(2).collect())
     }
@@ -54,7 +54,7 @@ fn whole(bytes: &[u8]) -> Message<'_> {
     }
 }
 
-/// Encodes over non-zero bytes, so that a skipped byte does not pass for a 0.
+/// Encodes over non-zero bytes, so that a skipped byte does not look like a 0.
 fn encoded(code: Code, payload: &impl Encode) -> Vec<u8> {
     let mut buf = [0xa5; 4096];
     encode(code, payload, &mut buf).unwrap().to_vec()
@@ -122,7 +122,7 @@ fn conversation(name: &str, pieces: &[u8]) {
         feed(&mut serve, &mut &bytes[..], &mut sizes(pieces.iter())).unwrap();
         let (request, _) = serve.finish();
         if what == "startup-prof-trunc" {
-            // Real runtimes differ in their response.
+            // The request is truncated, and real runtimes differ in their responses to it.
             assert!(request.is_err());
             continue;
         }
@@ -152,7 +152,7 @@ fn conversation(name: &str, pieces: &[u8]) {
         }
     }
     assert!(commands > 10);
-    // One connection waits for a command and is closed; the runtime makes another.
+    // Two connections carry no command: one is closed while the runtime waits, after which the runtime makes another.
     assert_eq!(connections, commands + 2);
 }
 

@@ -1,4 +1,4 @@
-//! The edge cases of a [`Session`]. The property of the same name in `ipc-fuzz` covers the rest.
+//! The edge cases of a [`Session`]. The property `session` of `ipc-fuzz` covers the other cases.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -111,7 +111,7 @@ fn the_stream_decides_about_the_end_whatever_the_answer() {
     refused.stream_advance(b"\x06\x01");
     refused.stream_advance(b"");
     assert_eq!(refused.end(), Some(SessionEnd::Complete));
-    refused.stop(400); // after the end
+    refused.stop(400); // has no effect after the end
     assert!(matches!(refused.stop_answer(), Some(Ok(Answer::Refused(e))) if e.hresult == HResult::FAIL));
 
     let mut huge = stopping();
@@ -183,7 +183,7 @@ fn a_busy_runtime_is_tried_again_with_growing_pauses() {
         pauses.push(next - now);
         session.tick(next - 1);
         assert!(matches!(session.stop_step(), StopStep::Nothing), "the attempt is not due yet");
-        session.stop_advance(StopEvent::Connected); // does not fit
+        session.stop_advance(StopEvent::Connected); // ignored during a pause
         now = next;
         session.tick(now);
     }

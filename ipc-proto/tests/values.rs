@@ -1,4 +1,4 @@
-//! Values by themselves: what equals what, what owns what, what they are made of.
+//! Texts, arrays, codes, names and errors: their equality, order, forms and parts.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -17,7 +17,7 @@ use ipc_proto::{
     Request, RequestError, RouterSocketName, SocketName, Text, Violation,
 };
 
-/// The bytes of a value.
+/// Returns the wire form of a value.
 fn raw(value: &impl Encode) -> Vec<u8> {
     let mut buf = [0xa5; 256];
     let mut w = Writer::new(&mut buf);
@@ -148,7 +148,7 @@ fn longest_names_fit_their_buffers() {
     assert_eq!(router.as_ref(), "dotnet-diagnostic-dsrouter-4294967295-18446744073709551615-socket");
     let pipe = PipeName { process_id }.to_text();
     assert_eq!(pipe.as_ref(), "dotnet-diagnostic-4294967295");
-    // On the stack, with a length beside them.
+    // The texts are stored in the values themselves, each with a length.
     let two_words = 2 * size_of::<usize>();
     assert!(size_of_val(&router) < router.as_str().len() + two_words);
     assert!(size_of_val(&pipe) < pipe.as_str().len() + two_words);
@@ -174,7 +174,7 @@ mod arbitrary {
     use ipc_proto::Decode;
     use ipc_proto::wire::{Reader, WireError};
 
-    /// Returns the value for `first`, many `b'a'` and a length of `last`.
+    /// Returns what `make` makes of each input: any first byte, 40 times `b'a'`, and 8 or 16 as a length at the end.
     fn made<T>(make: impl Fn(&[u8]) -> T) -> Vec<T> {
         let firsts = (0..=255).flat_map(|first| [8, 16].map(|last| (first, last)));
         firsts.map(|(first, last)| make(&[&[first][..], &[b'a'; 40], &[last]].concat())).collect()
@@ -202,7 +202,7 @@ mod arbitrary {
         assert!(arrays.iter().any(|values| values.len() > 1 && values[1] == 0x6161_6161));
     }
 
-    /// A value that claims a byte and reads none.
+    /// A value whose `MIN_LEN` is 1 byte, but that reads no byte.
     #[derive(Debug, Clone, Copy)]
     struct Nothing;
 

@@ -5,7 +5,7 @@ use ipc_proto::{ProtocolError, ReceiveEnvironment, SuspendedEnvironment};
 use crate::exchange::{Exchange, Kind, Placed};
 use crate::memory;
 use crate::message::complete;
-use crate::status::{Outcome, Status, report};
+use crate::status::{Failure, Outcome, Status, report};
 use crate::text::Text;
 
 impl Kind for SuspendedEnvironment {
@@ -39,9 +39,11 @@ pub unsafe extern "C" fn dipc_environment_init(
     detail: *mut usize,
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    let outcome = unsafe { memory::slice(answer, len) }.and_then(|answer| -> Outcome {
-        let announced: ProcessEnvironment = complete(answer)?.0.decode()?;
-        // SAFETY: the caller vouches for the pointers; `answer`, which can be in the same memory, is not used any more.
+    let announced = unsafe { memory::slice(answer, len) }
+        .and_then(|answer| -> Result<ProcessEnvironment, _> { Ok(complete(answer)?.0.decode()?) });
+    // `buf` can be the memory of `answer`, whose reference has ended with the function above.
+    let outcome = announced.and_then(|announced| -> Outcome {
+        // SAFETY: the caller vouches for the pointers.
         let bytes = unsafe { memory::slice_mut(buf, size) }?;
         let environment = ReceiveEnvironment::new(&announced, limit, bytes)?.suspend();
         // SAFETY: the caller vouches for the pointers.
@@ -62,12 +64,15 @@ pub unsafe extern "C" fn dipc_environment_next(
     detail: *mut usize,
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    let outcome = unsafe { Placed::<SuspendedEnvironment>::of(exchange) }.and_then(|placed| {
-        placed.run(|running| -> Outcome {
+    let outcome = unsafe { Placed::<SuspendedEnvironment>::of(exchange) }.and_then(|placed| -> Outcome {
+        let (data, len, form) = placed.run(|running| -> Result<_, Failure> {
             let Some(next) = running.next_entry()? else { return Err(Status::NotFound.into()) };
-            // SAFETY: the caller vouches for `entry`, which then points into the buffer.
-            unsafe { memory::store(entry.cast(), Text::decoded(next)) }.map(|()| 0)
-        })?
+            let Text { data, len, form, .. } = Text::decoded(next);
+            Ok((data, len, form))
+        })??;
+        let next = Text::new(placed.in_buffer(data).cast(), len, form);
+        // SAFETY: the caller vouches for `entry`, which then points into the buffer.
+        unsafe { memory::store(entry, next) }.map(|()| 0)
     });
     // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }

@@ -107,7 +107,9 @@ impl<K: Kind> Of<K> {
 
     unsafe fn step(exchange: *mut Exchange) -> Result<Step, Failure> {
         // SAFETY: the caller vouches for the exchange.
-        unsafe { Placed::<K>::of(exchange) }?.run(|running| running.step().into())
+        let placed = unsafe { Placed::<K>::of(exchange) }?;
+        let step: Step = placed.run(|running| running.step().into())?;
+        Ok(Step { data: placed.in_buffer(step.data), ..step })
     }
 
     unsafe fn advance(exchange: *mut Exchange, n: usize) -> Result<(), Failure> {
@@ -175,6 +177,12 @@ impl<K: Kind> Placed<K> {
         let result = with(&mut running);
         self.state = state.suspend(running);
         Ok(result)
+    }
+
+    /// Converts a pointer into the buffer that comes from `run` to one that the caller can use: the reference that it was
+    /// derived from has ended with `run`.
+    pub(crate) fn in_buffer<T>(&self, pointer: *const T) -> *mut u8 {
+        self.head.buf.with_addr(pointer.addr())
     }
 
     /// Returns the state without the buffer.

@@ -4,8 +4,9 @@
 //! All functions follow one scheme: they check the pointers, turn them into slices and references, and call `ipc_proto`.
 //! Nothing here knows the protocol.
 //!
-//! The panic handler calls an undefined function. So the library links only if the optimiser can remove every panic.
-#![no_std]
+//! The panic handler calls an undefined function. So the library links only if the optimiser can remove every panic. The
+//! tests in `tests` have the handler of std.
+#![cfg_attr(not(test), no_std)]
 #![allow(
     clippy::missing_safety_doc,
     reason = "the header states the rules for pointers once, for all functions"
@@ -30,6 +31,8 @@ pub mod serve;
 pub mod session;
 pub mod status;
 pub mod status_text;
+#[cfg(test)]
+mod tests;
 pub mod text;
 pub mod trace;
 pub mod writer;
@@ -45,10 +48,12 @@ pub extern "C" fn dipc_version() -> u32 {
     DIPC_VERSION
 }
 
+#[cfg(not(test))]
 unsafe extern "C" {
     fn dotnet_ipc_can_panic() -> !;
 }
 
+#[cfg(not(test))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // SAFETY: a linked library never calls this.

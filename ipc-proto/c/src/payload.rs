@@ -105,9 +105,7 @@ unsafe fn decode(
             _ => return Err(Status::InvalidArgument.into()),
         };
         let decoded = describe(ProtoMetadata::decode(version, record)?);
-        let mut fields = FieldList { opaque: [0; 8] };
-        // SAFETY: `fields` is a local variable.
-        unsafe { place(&raw mut fields, decoded.fields) }?;
+        let fields = decoded.fields;
         let decoded = Metadata {
             id: decoded.id,
             event_id: decoded.event_id,
@@ -118,10 +116,15 @@ unsafe fn decode(
             level: decoded.level,
             opcode: decoded.opcode.map_or(-1, i32::from),
             problem: decoded.problem.map_or(Status::Ok, |problem| problem.kind.into()),
-            fields,
+            fields: FieldList { opaque: [0; 8] },
         };
         // SAFETY: the caller vouches for the pointers.
-        unsafe { memory::store::<Metadata<'_>>(metadata.cast(), decoded) }.map(|()| 0)
+        unsafe { memory::store::<Metadata<'_>>(metadata.cast(), decoded) }?;
+        // The content has pointers and padding, which a copy of a `FieldList`, an array of integers, would lose.
+        // SAFETY: the description was stored here.
+        let list = unsafe { &raw mut (*metadata).fields };
+        // SAFETY: as above.
+        unsafe { place(list, fields) }.map(|()| 0)
     });
     // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, detail) }

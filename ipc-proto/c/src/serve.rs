@@ -125,7 +125,7 @@ pub unsafe extern "C" fn dipc_serve_finish(
     detail: *mut usize,
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    let outcome = unsafe { Placed::<Serving>::of(serve) }.and_then(|placed| -> Outcome {
+    let finished = unsafe { Placed::<Serving>::of(serve) }.and_then(|placed| {
         memory::check(request, 1)?;
         memory::check(reply, 1)?;
         let Serving { send, send_size, .. } = placed.state();
@@ -143,6 +143,10 @@ pub unsafe extern "C" fn dipc_serve_finish(
         let finished = Request { code: code.0, then, bytes: placed.bytes()?.as_ptr(), len };
         // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(request, finished) }?;
+        Ok((reply_state, send, send_size, outcome))
+    });
+    // `reply` can be `serve`, whose reference has ended with the function above.
+    let outcome = finished.and_then(|(reply_state, send, send_size, outcome)| {
         // SAFETY: the caller vouches for the pointers; `dipc_serve_init` has checked the buffer.
         unsafe { Placed::place(reply, reply_state, send, send_size) }?;
         outcome

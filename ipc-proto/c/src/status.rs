@@ -19,6 +19,7 @@ macro_rules! statuses {
         /// Some results have a number: functions with a parameter `detail` store it there, unless `detail` is null.
         #[repr(i32)]
         #[derive(Clone, Copy, PartialEq, Eq)]
+        #[cfg_attr(test, derive(Debug))]
         pub enum Status {
             $($(#[$meta])* $name = $value,)*
             $($(#[$both_meta])* $both = $both_value,)*

@@ -49,7 +49,7 @@ pub(crate) enum Checked<'a> {
 impl<'a> Text<'a> {
     pub(crate) const NULL: Self = Self::new(ptr::null(), 0, DIPC_TEXT_NULL);
 
-    const fn new(data: *const c_void, len: usize, form: u32) -> Self {
+    pub(crate) const fn new(data: *const c_void, len: usize, form: u32) -> Self {
         Self { data, len, form, owner: PhantomData }
     }
 

@@ -1,4 +1,4 @@
-//! The functions of all commands, in both roles.
+//! The functions of all commands, for clients and servers, and the functions of [`Request`].
 use ipc_proto::*;
 
 use crate::wire::value;

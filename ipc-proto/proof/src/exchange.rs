@@ -1,4 +1,4 @@
-//! The functions of exchanges.
+//! The functions of exchanges, of [`Session`] and of [`BusyBackoff`].
 use core::error::Error;
 use core::fmt::Display;
 use core::task::{Context, Poll};

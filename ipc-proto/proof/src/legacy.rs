@@ -1,4 +1,4 @@
-//! The functions for the drafts of the protocol.
+//! The functions for the earlier protocols: the draft, and the protocol before the draft.
 use core::fmt::Display;
 use core::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! The functions of plans: the steps of each wish, the machine that carries them out, and what is known of runtimes.
+//! The functions of plans: the steps of each wish, the machine that carries out a plan, and the facts about runtimes.
 use core::error::Error;
 use core::fmt::Display;
 

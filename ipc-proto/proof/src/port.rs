@@ -64,7 +64,7 @@ fn on_due(
     port.on_due(now, has_ended)
 }
 
-/// Storage that can grow. The caller owns it, so its panics are not part of the proof.
+/// A storage that can grow. The storage is code of the caller, so panics of a real storage are not part of the proof.
 struct Slots(usize);
 
 impl Extend<Slot> for Slots {

@@ -1,4 +1,4 @@
-//! The rules that runtimes apply to the values of a request: one function for each rule that a row of the table names.
+//! The rules that runtimes apply to the values of a request: a function for each rule that a row of `table.rs` names.
 use super::field_path::{FieldPath, Position};
 use super::invalid_value::InvalidValue;
 use super::tracepoint_format::TracepointFormat;
@@ -15,13 +15,13 @@ fn require(condition: bool, violation: Violation) -> Result<(), Violation> {
     if condition { Ok(()) } else { Err(violation) }
 }
 
-/// Applies rules, which set the position of each value, and adds the path of the value to a broken one.
+/// Applies `rules`, which set the position of each value that they check. Adds the path of the value to a violation.
 pub(crate) fn check(rules: impl FnOnce(&mut Position) -> Result<(), Violation>) -> Result<(), InvalidValue> {
     let mut at = Position::default();
     rules(&mut at).map_err(|violation| InvalidValue { violation, place: FieldPath::known(violation, at) })
 }
 
-/// Requires a text that is not empty for a runtime, which reads it up to the first NUL.
+/// Requires a text with a unit before the first NUL: a runtime reads these texts only up to their first NUL.
 fn named(text: Text<'_>, violation: Violation) -> Result<(), Violation> {
     require(text.units().next().is_some_and(|unit| unit != 0), violation)
 }
@@ -46,7 +46,7 @@ pub(super) fn startup_hook_path(path: Text<'_>, _: &mut Position) -> Result<(), 
     require(!path.is_empty(), Violation::StartupHookPath)
 }
 
-/// Applies the rules of a session that can neither filter nor block.
+/// Applies the rules of CollectTracing to CollectTracing4: sessions without filters of event ids and without blocking.
 pub(super) fn session(
     buffer_mb: u32,
     format: Format,
@@ -57,7 +57,7 @@ pub(super) fn session(
     streaming(buffer_mb, format, SessionBufferMode::DROP, list.len(), providers, at)
 }
 
-/// Applies the rules of a session that streams, with this number of providers.
+/// Applies the rules of a session that streams. `len` is the number of providers in `list`.
 pub(crate) fn streaming<'a>(
     buffer_mb: u32,
     format: Format,
@@ -96,7 +96,7 @@ pub(super) fn session_config6(config: SessionConfig6<'_>, at: &mut Position) -> 
     }
 }
 
-/// Applies a rule to each provider.
+/// Applies a rule to each provider, with `at` at that provider.
 fn each<T>(
     providers: impl IntoIterator<Item = T>,
     at: &mut Position,
@@ -110,7 +110,7 @@ fn each<T>(
     Ok(())
 }
 
-/// Applies a rule to each set of tracepoints of a provider.
+/// Applies a rule to each set of tracepoints of a provider, with `at` at that set.
 fn each_set<'a>(
     sets: Array<'a, TracepointSet<'a>>,
     at: &mut Position,
@@ -148,14 +148,14 @@ fn filter(filter: &EventFilter<'_>, at: &mut Position) -> Result<(), Violation> 
     distinct(Ids::new(filter.event_ids, Array::EMPTY.iter()), at)
 }
 
-/// Applies the rules of a runtime that reads the tracepoints of a provider.
+/// Applies the rules that a runtime checks while it reads the tracepoints of a provider.
 fn parse_tracepoints(config: &TracepointConfig<'_>, at: &mut Position) -> Result<(), Violation> {
     let has_tracepoint = !config.default_tracepoint_name.is_null() || !config.sets.is_empty();
     require(has_tracepoint, Violation::NoTracepoint)?;
     each_set(config.sets, at, |set| named(set.tracepoint_name, Violation::TracepointSetName))
 }
 
-/// Applies the rules of a runtime that registers the tracepoints: it does so after it has read all providers.
+/// Applies the rules that a runtime checks when it registers tracepoints, after it has read those of all providers.
 fn register_tracepoints(config: &TracepointConfig<'_>, at: &mut Position) -> Result<(), Violation> {
     if let Some(name) = config.default_tracepoint_name.non_null() {
         named(name, Violation::DefaultTracepointName)?;
@@ -171,15 +171,15 @@ fn tracepoint_length(name: Text<'_>) -> Result<(), Violation> {
     require(TracepointFormat::len_with(name) <= TracepointFormat::MAX_LEN, Violation::TracepointNameLength)
 }
 
-/// Checks that no id occurs twice, or sets the position to the first one that equals an earlier one.
+/// Checks that no id occurs twice. If one does, sets the position to an occurrence that equals an earlier id.
 fn distinct(ids: Ids<'_>, at: &mut Position) -> Result<(), Violation> {
     let Some(Ids { set, taken, .. }) = repeated(ids) else { return Ok(()) };
     (at.set, at.event_id) = (set, taken.saturating_sub(1));
     Err(Violation::DuplicateEventId)
 }
 
-/// Returns the ids after one that equals an earlier one; `None` if no id occurs twice. A message can contain 16,000 ids, and
-/// there is no memory to sort them: 64 at a time are copied, and compared with one another and with all that follow.
+/// Returns the ids after one that equals an earlier id; `None` if no id occurs twice. A message can contain 16,000 ids,
+/// and there is no memory to sort them. 64 ids at a time are copied, and compared with each id after them.
 fn repeated(mut ids: Ids<'_>) -> Option<Ids<'_>> {
     loop {
         let (mut copied, mut len, mut after_them) = ([0; 64], 0usize, None);
@@ -197,7 +197,7 @@ fn repeated(mut ids: Ids<'_>) -> Option<Ids<'_>> {
     }
 }
 
-/// The ids of a list, then those of sets. One type for filters and sets, so that the search is compiled once.
+/// The ids of a list, then the ids of each set. Filters and sets share this type, so that `repeated` is compiled once.
 #[derive(Clone)]
 struct Ids<'a> {
     ids: Iter<'a, u32>,

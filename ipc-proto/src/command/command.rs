@@ -1,12 +1,12 @@
-//! The trait of commands, what follows the answer to one, and a row of their table.
+//! [`Command`], the trait of commands; [`Continuation`], what follows an OK answer; [`CommandInfo`], a table row.
 use crate::{Code, Decode, Encode, EncodeError, InvalidValue, encode};
 
 /// A command: a request that a client sends and a runtime answers.
 ///
 /// The fields of a command are its payload; [`encode`](crate::encode) writes the header before them.
 ///
-/// A type of yours that implements `Command` works with [`Call`](crate::Call) and [`Reply`](crate::Reply) like those of
-/// the table:
+/// A type of yours that implements `Command` works with [`Call`](crate::Call) and [`Reply`](crate::Reply) like the
+/// commands of the table:
 ///
 /// ```
 /// use ipc_proto::types::Status;
@@ -50,10 +50,10 @@ pub trait Command: Encode {
     /// Returns what follows the OK answer on the same connection.
     fn continuation(&self) -> Continuation;
 
-    /// Checks the values. A client can call this before it sends the command; [`Serve`](crate::Serve) always does.
+    /// Checks the values of the fields. A client can call `check` before it sends the command; [`Serve`](crate::Serve)
+    /// checks every request of the table. The default implementation accepts all values.
     ///
-    /// Conditions that depend on the runtime, for example whether it is suspended, are not checked. By default, a command
-    /// breaks no rule.
+    /// Conditions that depend on the runtime, for example whether it is suspended, are not checked.
     ///
     /// # Errors
     /// The first value that breaks a rule, in the order in which runtimes check them, with its path and the rule.
@@ -118,12 +118,12 @@ pub fn encode_command<'b, C: Command>(command: &C, buf: &'b mut [u8]) -> Result<
 pub enum Continuation {
     /// Nothing: the runtime closes the connection.
     Nothing,
-    /// As many bytes as the answer announces; see [`ReceiveEnvironment`](crate::ReceiveEnvironment).
+    /// The number of bytes that the answer announces; see [`ReceiveEnvironment`](crate::ReceiveEnvironment).
     Counted,
     /// A NetTrace stream, up to the end of the connection.
     Stream,
-    /// No bytes, but the connection stays open during the session; and the client passes a descriptor before the answer.
-    /// An [`Exchange`](crate::Exchange) moves only bytes, so its driver passes the descriptor:
+    /// No bytes, but the connection stays open during the session, and the client passes a file descriptor before the
+    /// answer. An [`Exchange`](crate::Exchange) moves only bytes, so the driver of the exchange passes the descriptor:
     ///
     /// ```text
     /// client                                              runtime
@@ -135,10 +135,10 @@ pub enum Continuation {
     /// ```
     ///
     /// The `sendmsg` must be separate from the request: the runtime reads the request by plain reads, which lose a
-    /// descriptor. No size counts its byte. A runtime that receives no descriptor answers
-    /// [`BAD_ENCODING`](crate::HResult::BAD_ENCODING); one that cannot register tracepoints answers
-    /// [`FAIL`](crate::HResult::FAIL), and so does a driver that cannot receive descriptors. Section
-    /// "passing_file_descriptor" of the specification. `nettrace::user_events` reads what the tracepoints then contain.
+    /// descriptor. The byte of the `sendmsg` is in no size field. A runtime that receives no descriptor answers
+    /// [`BAD_ENCODING`](crate::HResult::BAD_ENCODING). A runtime that cannot register tracepoints answers
+    /// [`FAIL`](crate::HResult::FAIL); so must a server whose driver cannot receive descriptors. Section
+    /// "passing_file_descriptor" of the specification. `nettrace::user_events` reads the records of the tracepoints.
     UserEvents,
 }
 

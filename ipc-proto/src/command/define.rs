@@ -1,18 +1,18 @@
-/// Turns each row of the table into a struct with its codec and its `Command` implementation, and all rows together into
-/// [`Request`](crate::Request) and `for_each_command!`.
+/// Turns each row of the table into a struct with its codec and its `Command` implementation, and all rows together
+/// into [`Request`](crate::Request) and `for_each_command!`.
 ///
-/// The table begins with the token `$`, which gets the name `$dollar`. `for_each_command!` has a variable of its own, and a
-/// `$` before its name would make it a variable of this macro:
+/// `for_each_command!` needs a macro variable of its own. If this macro wrote `$callback`, the compiler would look for
+/// a variable of `commands!`. So the table begins with the token `$`, which this macro names `$dollar`:
 ///
 /// ```text
 /// ($dollar callback:ident) => { $dollar callback! { $([$code …])* } };     here
 /// ($callback:ident) => { $callback! { [0x0101 …] [0x0102 …] … } };         what the compiler reads after the expansion
 /// ```
 macro_rules! commands {
-    // What follows the answer: the same for every request, or decided by a field.
+    // What follows the OK answer: the same for every request of a command, or decided by a field of the request.
     (@then $self:ident $then:ident) => { $crate::Continuation::$then };
     (@then $self:ident Decided by $field:ident) => { $self.$field.continuation() };
-    // The rules for the values of a command.
+    // The rules for the values of a command: none, or a function of `check.rs` with some of the fields.
     (@rules $self:ident $place:ident) => {{ let _ = ($self, $place); Ok(()) }};
     (@rules $self:ident $place:ident $rule:ident($($checked:ident),*)) => {
         $crate::command::check::$rule($($self.$checked,)* $place)
@@ -120,8 +120,9 @@ macro_rules! commands {
                 })
             }
         }
-        /// The response to any command, as a client receives it in an OK answer. [`Message::response`]($crate::Message::response)
-        /// and [`UntypedCall::finish_response`]($crate::UntypedCall::finish_response) return it.
+        /// The response to any command, as a client receives it in an OK answer:
+        /// [`Message::response`](crate::Message::response) and
+        /// [`UntypedCall::finish_response`](crate::UntypedCall::finish_response) return a `Response`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Response<'r> {
@@ -141,7 +142,7 @@ macro_rules! commands {
                 })
             }
         }
-        /// The payload of the OK answer.
+        /// Writes the payload of the OK answer, without a header.
         impl $crate::Encode for Response<'_> {
             fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
                 match self {
@@ -151,21 +152,23 @@ macro_rules! commands {
             }
         }
 
-        /// What decoding can return: an unknown command does not have the code of a known one.
+        /// Makes only requests that decoding can return: an unknown command does not have the code of a known one.
         #[cfg(feature = "arbitrary")]
         impl<'a> arbitrary::Arbitrary<'a> for Request<'a> {
             fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
                 let index = u.int_in_range(0..=Self::ALL.len())?;
-                match Self::ALL.get(index).map(|row| row.code.0) {
-                    $(Some($code) => Ok(Self::$name(u.arbitrary()?)),)*
-                    _ => Ok(Self::Unknown(u.arbitrary()?)).and_then(|request| match $crate::CommandInfo::find(request.code()) {
-                        None => Ok(request),
-                        Some(_) => Err(arbitrary::Error::IncorrectFormat),
-                    }),
+                let known = Self::ALL.get(index).map(|row| row.code.0);
+                $(if known == Some($code) {
+                    return Ok(Self::$name(u.arbitrary()?));
+                })*
+                let message: $crate::Message<'a> = u.arbitrary()?;
+                match $crate::CommandInfo::find(message.code) {
+                    None => Ok(Self::Unknown(message)),
+                    Some(_) => Err(arbitrary::Error::IncorrectFormat),
                 }
             }
         }
-        /// The payload of the command.
+        /// Writes the payload of the command, without a header.
         impl $crate::Encode for Request<'_> {
             fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
                 match self {
@@ -176,7 +179,7 @@ macro_rules! commands {
         }
 
         impl $crate::CommandInfo {
-            /// Returns the row of this code.
+            /// Returns the row of the table with this code, if there is one.
             #[must_use]
             pub fn find(code: $crate::Code) -> Option<&'static Self> {
                 Request::ALL.iter().find(|row| row.code == code)
@@ -204,11 +207,11 @@ macro_rules! commands {
             }
         }
 
-        /// Passes every row of the table to the macro `callback`, without the documentation.
+        /// Passes every row of the table to the macro `callback`, without the doc comments of the row.
         ///
         /// Each row is in brackets, so that a callback which needs the names only can be
-        /// `($([$code:literal $name:ident $($rest:tt)*])*) => { … }`. Types of requests have the lifetime `'a`, types of
-        /// responses `'r`; an expansion that uses the types must declare them.
+        /// `($([$code:literal $name:ident $($rest:tt)*])*) => { … }`. Types of requests have the lifetime `'a`, types
+        /// of responses `'r`; an expansion that uses the types must declare them.
         #[doc(hidden)]
         #[macro_export]
         macro_rules! for_each_command {

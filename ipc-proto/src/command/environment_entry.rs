@@ -9,9 +9,9 @@ use crate::Text;
 /// ```
 ///
 /// The name ends at the first `=` that is not the first character: Windows has variables such as `=C:`, the current
-/// directory of a drive. An environment can also contain entries without a name; these are not variables.
+/// directory of a drive. An environment can also contain entries without a name; such entries are not variables.
 ///
-/// Both texts borrow from the entry, in whatever form it has: bytes of a message, UTF-8 or UTF-16.
+/// Name and value borrow from the entry, and have its form: bytes of a message, UTF-8 or UTF-16.
 ///
 /// ```
 /// use ipc_proto::types::EnvironmentEntry;
@@ -32,7 +32,7 @@ pub struct EnvironmentEntry<'a> {
 
 impl<'a> EnvironmentEntry<'a> {
     /// Splits an entry of [`ReceiveEnvironment`](crate::ReceiveEnvironment) or
-    /// [`EnvironmentEntries`](super::types::EnvironmentEntries); `None` if it has no name.
+    /// [`EnvironmentEntries`](super::types::EnvironmentEntries); `None` if the entry has no name.
     #[must_use]
     pub fn parse(entry: Text<'a>) -> Option<Self> {
         let (name, value) = entry.split_after_first(b'=')?;

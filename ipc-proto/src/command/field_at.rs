@@ -1,4 +1,4 @@
-//! Finds the field that contains a byte of a message.
+//! [`Message::field_at`]: finds the field that contains a byte of a message.
 use core::fmt;
 
 use super::inspect::inspect_payload;
@@ -8,7 +8,7 @@ use crate::{Code, Message};
 
 /// The field at an offset of a message, which displays as its path: `providers[3].name`. See [`Message::field_at`].
 ///
-/// It borrows the message, and decodes it each time that it is displayed.
+/// A `FieldAt` borrows the message, and decodes the message again each time that the path is displayed.
 #[derive(Clone, Copy)]
 pub struct FieldAt<'m> {
     bytes: &'m [u8],
@@ -17,11 +17,11 @@ pub struct FieldAt<'m> {
 }
 
 impl Message<'_> {
-    /// Returns the innermost field at an offset of the message at the front of `bytes`: the one that contains this byte, or
-    /// the one that does not decode. So it names the field of a [`DecodeError`](crate::DecodeError). `None` if the byte is in no field.
+    /// Returns the innermost field at an offset of the message at the front of `bytes`, `None` if no field is there.
+    /// The offset of a [`DecodeError`](crate::DecodeError) gives the field that does not decode.
     ///
-    /// `answer_to` is as in [`inspect`](Self::inspect). The bytes of a count belong to `LIST.count`; a count that is too
-    /// large is an error of `LIST`.
+    /// `answer_to` is as in [`inspect`](Self::inspect). The bytes of the count of a list belong to `LIST.count`. The
+    /// error of a count that is too large belongs to `LIST`.
     ///
     /// ```
     /// use ipc_proto::{Code, DecodeErrorKind, Message};
@@ -48,13 +48,13 @@ impl Message<'_> {
 }
 
 impl FieldAt<'_> {
-    /// Passes the path of the field to `found`, if there is one.
+    /// Passes the path of the field to `found`, if the offset is in a field.
     fn find(&self, found: &mut dyn FnMut(&Path<'_>)) {
         let Self { bytes, answer_to, offset } = *self;
         if offset > bytes.len() {
             return;
         }
-        // A server checks the magic last, so that the error of another field does not depend on it.
+        // A wrong magic is allowed: a server checks the magic last, so the error can be in any other field.
         if let Some((_, name)) = HEADER.iter().find(|(end, _)| offset < *end) {
             return found(&Path::Field(&Path::Root, name));
         }
@@ -68,7 +68,7 @@ impl FieldAt<'_> {
     }
 }
 
-/// The fields of the header, each with its end.
+/// The fields of the header, each with the offset of its end.
 const HEADER: [(usize, &str); 5] =
     [(14, "magic"), (16, "size"), (17, "command_set"), (18, "command_id"), (Message::HEADER_LEN, "reserved")];
 
@@ -85,10 +85,10 @@ impl fmt::Debug for FieldAt<'_> {
     }
 }
 
-/// Searches the field at an offset.
+/// A visitor that searches for the field at an offset.
 struct Search<'f> {
     offset: usize,
-    /// `None` after its call.
+    /// The function that receives the path; `None` after its call, because only the first match counts.
     found: Option<&'f mut dyn FnMut(&Path<'_>)>,
 }
 
@@ -100,7 +100,7 @@ impl Visitor for Search<'_> {
         }
     }
 
-    /// All bytes after the last part count as those of the field that does not decode.
+    /// An offset after the last visited part belongs to the field that does not decode.
     fn failed(&mut self, path: &Path<'_>, _: WireError) {
         if let Some(found) = self.found.take() {
             found(path);

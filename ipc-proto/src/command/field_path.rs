@@ -17,25 +17,25 @@ use super::violation::Violation;
 #[derive(Clone, Copy)]
 pub struct FieldPath(FieldPathRepr);
 
-/// The names of the fields that rules check are in [`Position::names`] only: a program that writes no paths omits them.
+/// `Known` stores no names; [`Position::names`] returns them. So a program that displays no path contains no names.
 #[derive(Clone, Copy)]
 enum FieldPathRepr {
     Known(Violation, Position),
     Other { names: &'static [&'static str], indexes: [u16; FieldPath::MAX_INDEXES], len: u8 },
 }
 
-/// The index in each list of the element that the rules are being applied to.
+/// The value that the rules currently check: its index in each list that contains it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Position {
     pub(super) provider: u16,
-    /// The set of tracepoints, if the value is in one.
+    /// The index of the set of tracepoints, if the value is in a set.
     pub(super) set: u16,
     pub(super) is_in_set: bool,
     pub(super) event_id: u16,
 }
 
 impl Position {
-    /// Returns the names of the value at this position that breaks the rule, and the number of its indexes.
+    /// Returns the names in the path of the value that breaks the rule, and the number of indexes in that path.
     const fn names(&self, violation: Violation) -> (&'static [&'static str], usize) {
         match (violation, self.is_in_set) {
             (Violation::BufferSize, _) => (&["buffer_mb"], 0),
@@ -72,13 +72,13 @@ impl Position {
 }
 
 impl FieldPath {
-    /// The depth of lists in lists that a path can express. The protocol has three.
+    /// The largest number of indexes in a path. The protocol has lists in lists in lists.
     pub const MAX_INDEXES: usize = 3;
 
-    /// Creates a path of these names, each followed by the index with the same number, if there is one.
+    /// Creates a path: the first name, the first index, the second name, and so on. Indexes can be fewer than names.
     ///
-    /// Indexes beyond [`MAX_INDEXES`](Self::MAX_INDEXES) are dropped. One that does not fit into 16 bits becomes 65,535: no
-    /// message has so many elements.
+    /// Indexes beyond [`MAX_INDEXES`](Self::MAX_INDEXES) are dropped. An index that does not fit into 16 bits becomes
+    /// 65,535: no message has so many elements.
     #[must_use]
     pub fn new(names: &'static [&'static str], indexes: &[usize]) -> Self {
         let (mut stored, mut len) = ([0; Self::MAX_INDEXES], 0u8);
@@ -89,12 +89,12 @@ impl FieldPath {
         Self(FieldPathRepr::Other { names, indexes: stored, len })
     }
 
-    /// Returns the path of the value at this position that breaks the rule.
+    /// Returns the path of the value at the position `at`, which breaks the rule `violation`.
     pub(super) const fn known(violation: Violation, at: Position) -> Self {
         Self(FieldPathRepr::Known(violation, at))
     }
 
-    /// Returns each name with the index that follows it.
+    /// Returns each name with the index that follows the name, if there is one.
     fn parts(&self) -> impl Iterator<Item = (&'static str, Option<u16>)> + Clone {
         let (names, indexes, len) = match self.0 {
             FieldPathRepr::Known(violation, at) => {

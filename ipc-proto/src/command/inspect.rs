@@ -1,4 +1,4 @@
-//! The parts of a message, with names and values.
+//! [`Message::inspect`]: visits the parts of a message, with names and values.
 use super::table::{GenerateCoreDump3, Request};
 use super::{Command, CommandInfo};
 use crate::message::{check_magic, header_error, read_size};
@@ -6,18 +6,18 @@ use crate::wire::{Part, PartValue, Path, Reader, Visitor, WireError, WireErrorKi
 use crate::{Code, Decode, DecodeError, HResult, Message, ServerError};
 
 impl Message<'_> {
-    /// Passes every part of the message at the front of `bytes` to `visitor`: the header, the fields, and as `rest` the
-    /// bytes after the known fields, in order and without a gap.
+    /// Passes every part of the message at the front of `bytes` to `visitor`, in order and without a gap: the header,
+    /// the known fields of the payload, and the bytes after these fields as `rest`.
     ///
-    /// `answer_to` is the command that an OK or Error answer belongs to. Without it the payload of an OK answer is one
-    /// part, `payload`; so is the payload of a command that is not in the table.
+    /// `answer_to` is the command that an OK or Error answer belongs to. Without `answer_to`, the payload of an OK
+    /// answer is one part named `payload`. The payload of a command that is not in the table is one part, too.
     ///
-    /// A field `reserved` other than 0 is no error, because runtimes ignore it: [`PartValue::problem`] reports it.
+    /// A `reserved` other than 0 is no error, because runtimes ignore it: [`PartValue::problem`] reports the value.
     ///
     /// # Errors
-    /// The errors of [`parse`](Self::parse), of [`request`](Self::request), and of decoding an answer. A message that is cut
-    /// off is [`UnexpectedEnd`](crate::DecodeErrorKind::UnexpectedEnd) at the end of `bytes`. The parts before the error have been visited;
-    /// [`field_at`](Self::field_at) returns the field with the error.
+    /// The errors of [`parse`](Self::parse), of [`request`](Self::request), and of decoding an answer. A truncated
+    /// message fails with [`UnexpectedEnd`](crate::DecodeErrorKind::UnexpectedEnd) at the end of `bytes`. `visitor` has
+    /// received the parts before an error; [`field_at`](Self::field_at) returns the field with the error.
     ///
     /// ```
     /// use ipc_proto::Message;
@@ -44,7 +44,7 @@ impl Message<'_> {
     }
 }
 
-/// Inspects the payload of the message at the front of `bytes`, which has this size and this code.
+/// Inspects the payload of the message at the front of `bytes`. `size` and `code` come from the header of the message.
 pub(super) fn inspect_payload(
     bytes: &[u8],
     size: usize,
@@ -79,7 +79,7 @@ pub(super) fn inspect_payload(
     Err(cut_off.into())
 }
 
-/// Inspects the header, and returns size and code.
+/// Inspects the header, and returns the size and the code of the message.
 fn inspect_header(r: &mut Reader<'_>, visitor: &mut dyn Visitor) -> Result<(u16, Code), WireError> {
     let field = |name| Path::Field(&Path::Root, name);
     r.show(field("magic"), visitor, Reader::array::<14>, |_, magic| PartValue::Bytes(magic))?;

@@ -4,7 +4,7 @@ use super::field_path::FieldPath;
 use super::violation::Violation;
 use crate::HResult;
 
-/// A value of a request that runtimes refuse: the rule that it breaks, and its path.
+/// A value for which runtimes refuse a request: the rule that the value breaks, and the path of the value.
 ///
 /// ```
 /// use ipc_proto::types::{EventLevel, Format, Provider};
@@ -21,7 +21,7 @@ use crate::HResult;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InvalidValue {
-    /// The rule.
+    /// The rule that the value breaks.
     pub violation: Violation,
     /// The path of the value, or of the list with too few or too many elements.
     pub place: FieldPath,

@@ -1,11 +1,11 @@
-//! The answers that describe a process.
+//! The answers that describe a process: [`ProcessInfo`], [`ProcessInfo2`] and [`ProcessInfo3`].
 use crate::wire::wire_struct;
 use crate::{Guid, Text};
 
 wire_struct! {
     /// The description of a process.
     ///
-    /// Erratum: the specification's struct puts the cookie last; its list, and the wire, have it second.
+    /// Erratum: the struct in the specification has the cookie last. Its list of fields, and runtimes, have it second.
     pub struct ProcessInfo<'a> {
         /// The process id, in the PID namespace of the process.
         process_id: u64,
@@ -45,8 +45,8 @@ wire_struct! {
     ///
     /// A later version of this answer can append fields; it does not change the known ones.
     /// [`decode_prefix`](crate::wire::decode_prefix) returns the bytes after the known fields,
-    /// [`Message::inspect`](crate::Message::inspect) visits them, and [`Call::finish`](crate::Call::finish) ignores them.
-    /// [`InfoStep`](crate::plan::InfoStep) answers with it.
+    /// [`Message::inspect`](crate::Message::inspect) visits them, and [`Call::finish`](crate::Call::finish) ignores
+    /// them. [`InfoStep`](crate::plan::InfoStep) converts the older answers to this type.
     pub struct ProcessInfo3<'a> {
         /// The version of this answer, 1 or later.
         version: u32,

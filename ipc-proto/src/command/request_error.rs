@@ -6,13 +6,13 @@ use super::table::Request;
 use super::violation::Violation;
 use crate::{DecodeError, HResult};
 
-/// Why a runtime refuses a message before it carries out a command.
+/// The reason why a runtime refuses a message before the runtime carries out a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError<'a> {
     /// The bytes are not a request.
     Decode(DecodeError),
-    /// The bytes are a request with a value that runtimes refuse. A server that accepts the value can answer all the same.
+    /// The request has a value that runtimes refuse. A server that accepts the value can still answer OK.
     Violation {
         /// The request.
         request: Request<'a>,

@@ -1,11 +1,11 @@
 //! The table of all commands, one row each.
 //!
 //! ARCHITECTURE.md has the recipe for a new command. The rows are in the order of the codes. If runtimes refuse some
-//! values of a command, its row ends with `, checked rule(fields)`; the rule is a function in `check.rs`. A layout that is
-//! not a list of fields, or a new response, is a type in `types.rs`.
+//! values of a command, its row ends with `, checked rule(fields)`; the rule is a function in `check.rs`. A layout that
+//! is not a list of fields, or a new response, is a type in `types.rs`.
 //!
-//! Everything else, from the fuzz targets and the proof to the images for bare metal, goes through the rows by
-//! `for_each_command!`, which `define.rs` makes of them.
+//! All other code that handles every command uses `for_each_command!`, which `define.rs` generates from the rows: the
+//! fuzz targets, the proof, the images for bare metal.
 use super::types::{
     ClientData, DumpFlags, DumpType, Format, PerfMapType, ProcessEnvironment, ProcessInfo, ProcessInfo2,
     ProcessInfo3, Provider, SessionConfig, SessionConfig6, SessionId, Status,
@@ -14,9 +14,9 @@ use crate::{Array, Guid, Text};
 
 commands! {
     $
-    /// Writes a dump of the process. The path is resolved by the target process: its working directory, its container.
+    /// Writes a dump of the process. The target process resolves the path, in its own working directory and container.
     ///
-    /// Erratum: only the specification calls it CreateCoreDump.
+    /// Erratum: only the specification calls this command CreateCoreDump.
     0x0101 GenerateCoreDump<'a> / CreateCoreDump since 3 {
         /// The path of the dump. The runtime expands `%p` and similar placeholders, and chooses the path if it is null.
         dump_name: Text<'a>,
@@ -26,7 +26,7 @@ commands! {
         diagnostics: u32,
     } -> Status, then Nothing, checked dump_type(dump_type);
 
-    /// Writes a dump, with flags. The specification does not contain it.
+    /// Writes a dump, with flags. The specification does not contain this command.
     0x0102 GenerateCoreDump2<'a> / CreateCoreDump2 since 6 {
         /// The path of the dump, as in [`GenerateCoreDump`].
         dump_name: Text<'a>,
@@ -36,8 +36,8 @@ commands! {
         flags: DumpFlags,
     } -> Status, then Nothing, checked dump_type(dump_type);
 
-    /// Writes a dump; a refusal contains an error message: see [`ServerError::message`](crate::ServerError::message). The
-    /// specification does not contain it.
+    /// Writes a dump; a refusal contains an error message: see [`ServerError::message`](crate::ServerError::message).
+    /// The specification does not contain this command.
     0x0103 GenerateCoreDump3<'a> / CreateCoreDump3 since 7 {
         /// The path of the dump, as in [`GenerateCoreDump`].
         dump_name: Text<'a>,
@@ -47,8 +47,8 @@ commands! {
         flags: DumpFlags,
     } -> Status, then Nothing, checked dump_type(dump_type);
 
-    /// Stops a session. Send it on a connection of its own and continue to read the session's stream: the runtime
-    /// answers only after it has written the whole stream.
+    /// Stops a session. Send StopTracing on a connection of its own and continue to read the session's stream: the
+    /// runtime answers only after it has written the whole stream.
     ///
     /// A runtime answers OK to the id of an unknown session or of one that has ended.
     0x0201 StopTracing / StopTracing since 3 {
@@ -78,8 +78,8 @@ commands! {
         providers: Array<'a, Provider<'a>>,
     } -> SessionId, then Stream, checked session(buffer_mb, format, providers);
 
-    /// Starts a session with or without a rundown, and with or without stacks. Erratum: the specification prints its code
-    /// as 0x0203.
+    /// Starts a session with or without a rundown, and with or without stacks. Erratum: the specification prints the
+    /// code of this command as 0x0203.
     0x0204 CollectTracing3<'a> / CollectTracing3 since 9 {
         /// Size of the runtime's buffer in MB; not 0.
         buffer_mb: u32,
@@ -107,14 +107,14 @@ commands! {
         providers: Array<'a, Provider<'a>>,
     } -> SessionId, then Stream, checked session(buffer_mb, format, providers);
 
-    /// Starts a session whose providers filter events by id. It can write to `user_events` instead of a stream.
+    /// Starts a session that writes a stream or `user_events`, and whose providers filter events by id.
     0x0206 CollectTracing5<'a> / CollectTracing5 since 10 {
         /// A stream, or `user_events`.
         session: SessionConfig<'a>,
     } -> SessionId, then Decided by session, checked session_config(session);
 
-    /// Starts a session that can block the program when the buffer is full, where others lose events. Older texts of the
-    /// specification do not contain it.
+    /// Starts a session that can block the program when the buffer is full; sessions of older commands lose events
+    /// then. Older texts of the specification do not contain this command.
     0x0207 CollectTracing6<'a> / CollectTracing6 since 11 {
         /// A stream, or `user_events`.
         session: SessionConfig6<'a>,
@@ -129,11 +129,11 @@ commands! {
         profiler_guid: Guid,
         /// The path of the profiler's library, in the target's file system.
         profiler_path: Text<'a>,
-        /// Data for the profiler. It ends the payload.
+        /// Data for the profiler, up to the end of the payload.
         client_data: ClientData<'a>,
     } -> Status, then Nothing, checked profiler_path(profiler_path);
 
-    /// Sets the profiler that a suspended runtime loads when it starts. Only the specification's list contains it.
+    /// Sets the profiler that a suspended runtime loads when it starts. The specification only lists this command.
     0x0302 StartupProfiler<'a> / StartupProfiler since 6 {
         /// The profiler's CLSID.
         profiler_guid: Guid,
@@ -144,14 +144,14 @@ commands! {
     /// Describes the process.
     0x0400 GetProcessInfo / ProcessInfo since 5 {} -> ProcessInfo<'r>, then Nothing;
 
-    /// Resumes a runtime that is suspended at startup; has no effect on others. It counts for the port that the
-    /// connection belongs to. Erratum: the specification says that the answer has no payload; it has 4 bytes.
+    /// Resumes a runtime that is suspended at startup, once each port that suspends it has received this command. Has
+    /// no effect on a running runtime. Erratum: the specification gives the answer no payload; it has 4 bytes.
     0x0401 ResumeRuntime / ResumeRuntime since 5 {} -> Status, then Nothing;
 
     /// Reads the current environment, including the changes made by SetEnvironmentVariable.
     0x0402 GetProcessEnvironment / ProcessEnvironment since 5 {} -> ProcessEnvironment, then Counted;
 
-    /// Sets or removes an environment variable. A runtime refuses to remove one that is not set:
+    /// Sets or removes an environment variable. A runtime refuses to remove a variable that is not set, with
     /// [`ENVVAR_NOT_FOUND`](crate::HResult::ENVVAR_NOT_FOUND).
     0x0403 SetEnvironmentVariable<'a> / SetEnvironmentVariable since 6 {
         /// The name of the variable.
@@ -160,7 +160,7 @@ commands! {
         value: Text<'a>,
     } -> Status, then Nothing, checked variable_name(name);
 
-    /// Describes the process, its entry point and the runtime's version. Erratum: the specification dates it .NET 7.
+    /// Describes the process, its entry point and the runtime's version. Erratum: the specification says .NET 7.
     0x0404 GetProcessInfo2 / ProcessInfo2 since 6 {} -> ProcessInfo2<'r>, then Nothing;
 
     /// Starts to write files for `perf`, on Linux.
@@ -169,7 +169,7 @@ commands! {
         perf_map_type: PerfMapType,
     } -> Status, then Nothing, checked perf_map_type(perf_map_type);
 
-    /// Stops writing files for `perf`. Erratum: the specification prints its code as 0x0405.
+    /// Stops writing files for `perf`. Erratum: the specification prints the code of this command as 0x0405.
     0x0406 DisablePerfMap / DisablePerfMap since 8 {} -> Status, then Nothing;
 
     /// Runs a startup hook: immediately, or when a suspended runtime starts.

@@ -1,4 +1,4 @@
-//! The text that registers a tracepoint with the kernel.
+//! [`TracepointFormat`], the text that registers a tracepoint with the kernel, and the error of an invalid text.
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use core::str::FromStr;
@@ -12,7 +12,7 @@ use crate::endpoint::split_once;
 /// {name} u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload
 /// ```
 ///
-/// It contains the text with its NUL: half a kilobyte. "Tracepoint Format V1" in the specification.
+/// A value takes half a kilobyte: it contains the text and its NUL. "Tracepoint Format V1" in the specification.
 ///
 /// ```
 /// use ipc_proto::types::{TracepointFormat, TracepointFormatError};
@@ -31,15 +31,15 @@ impl TracepointFormat {
     /// The fields of every tracepoint.
     pub const FIELDS: &'static str =
         "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
-    /// The longest format that the kernel accepts, with the space after the name and the NUL.
+    /// The longest format that the kernel accepts, in bytes, with the space after the name and the NUL.
     pub const MAX_LEN: usize = 512;
 
-    /// Creates the format of the tracepoint with this name. A text of a
-    /// [`TracepointConfig`](crate::types::TracepointConfig) ends at its first NUL.
+    /// Creates the format of the tracepoint with this name. The name ends at its first NUL, as runtimes read the names
+    /// in a [`TracepointConfig`](crate::types::TracepointConfig).
     ///
     /// # Errors
-    /// [`BadName`](TracepointFormatError::BadName) for an empty name, or one with a space, a colon or a control character: the
-    /// kernel would parse another name. [`TooLong`](TracepointFormatError::TooLong).
+    /// [`BadName`](TracepointFormatError::BadName) for an empty name, or a name with a space, a colon or a control
+    /// character: the kernel would read a different name. [`TooLong`](TracepointFormatError::TooLong).
     pub fn new<'n>(name: impl Into<Text<'n>>) -> Result<Self, TracepointFormatError> {
         let name = name.into();
         let len = Self::len_with(name);
@@ -85,7 +85,7 @@ impl TracepointFormat {
     }
 }
 
-/// Returns the part of a name that a runtime reads.
+/// Returns the characters of a name before its first NUL: a runtime reads no others.
 fn chars(name: Text<'_>) -> impl Iterator<Item = char> {
     name.chars().take_while(|c| *c != '\0')
 }

@@ -1,4 +1,4 @@
-//! The types of the fields and responses of commands.
+//! The types of the fields and of the responses of commands.
 pub use super::environment_entry::EnvironmentEntry;
 pub use super::process_info::{ProcessInfo, ProcessInfo2, ProcessInfo3};
 pub use super::tracepoint_format::{TracepointFormat, TracepointFormatError};
@@ -17,7 +17,7 @@ wire_struct! {
     ///   u64        u32     Text    Text
     /// ```
     ///
-    /// [`StreamingProvider::includes`] states which events are sent; a provider without a filter has [`EventFilter::ALL`].
+    /// [`StreamingProvider::includes`] selects the sent events; the filter of a `Provider` is [`EventFilter::ALL`].
     pub struct Provider<'a> {
         /// Groups of events, one bit each; the provider defines them.
         keywords: u64,
@@ -31,20 +31,20 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// A filter of the events of a provider by their ids: `event_filter` in the specification. It applies after keywords
-    /// and level.
+    /// A filter of the events of a provider by their ids: `event_filter` in the specification. The filter applies after
+    /// keywords and level.
     ///
     /// | `enable` | ids | sent events |
     /// |---|---|---|
     /// | false | none | all: [`EventFilter::ALL`] |
-    /// | false | some | all except those |
+    /// | false | some | all except the events with these ids |
     /// | true | none | none |
-    /// | true | some | those |
+    /// | true | some | the events with these ids |
     ///
-    /// Erratum: "(length = 0)" suggests that it can be omitted; it has at least 5 bytes. A runtime refuses an id that occurs
-    /// twice, or ends.
+    /// Erratum: the specification's "(length = 0)" suggests an optional filter; it has at least 5 bytes. A runtime
+    /// refuses an id that occurs twice. The first .NET 10 instead ignores the provider, or ends for `user_events`.
     pub struct EventFilter<'a> {
-        /// Whether the ids select the events to send, or those not to send.
+        /// `true`: the ids select the events to send. `false`: the ids select the events not to send.
         enable: bool,
         /// The ids.
         event_ids: Array<'a, u32>,
@@ -57,21 +57,21 @@ impl EventFilter<'_> {
 
     /// Returns whether the filter lets the events with this id pass.
     ///
-    /// It searches all ids: a runtime does that once for each kind of event.
+    /// `includes` searches all ids. A runtime does so once for each kind of event, not for each event.
     #[must_use]
     pub fn includes(&self, event_id: u32) -> bool {
         self.event_ids.iter().any(|id| id == event_id) == self.enable
     }
 }
 
-/// Declares the rule that selects the events of a provider.
+/// Implements `includes`, the rule that selects the events of a provider.
 macro_rules! includes {
     ($name:ident) => {
         impl $name<'_> {
             /// Returns whether the provider sends an event: by its keywords, then its level, then the filter.
             ///
-            /// An event passes if it has no keyword or has one in common with the provider, and if its level is not
-            /// above the provider's; [`EventLevel::LOG_ALWAYS`] of either passes always.
+            /// The event must have no keyword, or one in common with the provider. The level of the event must be at
+            /// most the provider's, unless the level of the provider is [`EventLevel::LOG_ALWAYS`].
             #[must_use]
             pub fn includes(&self, keywords: u64, level: EventLevel, event_id: u32) -> bool {
                 (keywords == 0 || keywords & self.keywords != 0)
@@ -126,12 +126,12 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// The tracepoints for the events of a provider: `tracepoint_config` in the specification. At least one field must not be
-    /// null or empty.
+    /// The tracepoints for the events of a provider: `tracepoint_config` in the specification. A runtime refuses a
+    /// config with neither a default tracepoint nor a set.
     ///
     /// Erratum: both examples in the specification count "MyTracepoint" as 14 units; it has 13 with its NUL.
     pub struct TracepointConfig<'a> {
-        /// The tracepoint for events that are in no set; if it is null, those events are not written.
+        /// The tracepoint for events that are in no set; if the name is null, such events are not written.
         default_tracepoint_name: Text<'a>,
         /// The tracepoints for sets of events.
         sets: Array<'a, TracepointSet<'a>>,
@@ -139,8 +139,8 @@ wire_struct! {
 }
 
 impl<'a> TracepointConfig<'a> {
-    /// Returns the names of the tracepoints in the order in which a runtime registers them: the default one, if it is not
-    /// null, then those of the sets.
+    /// Returns the names of the tracepoints in the order in which a runtime registers them: the default tracepoint, if
+    /// its name is not null, then the tracepoints of the sets.
     ///
     /// ```
     /// use ipc_proto::Array;
@@ -158,9 +158,9 @@ impl<'a> TracepointConfig<'a> {
             .chain(self.sets.iter().map(|set| set.tracepoint_name))
     }
 
-    /// Returns the tracepoint of an event: that of the set with its id, else the default one. `None`: it is not written.
+    /// Returns the tracepoint of an event: of the set with its id, else the default. `None`: the event is not written.
     ///
-    /// It searches all sets: a runtime does that once for each kind of event.
+    /// `tracepoint_name` searches all sets. A runtime does so once for each kind of event, not for each event.
     #[must_use]
     pub fn tracepoint_name(&self, event_id: u32) -> Option<Text<'a>> {
         let set = self.sets.iter().find(|set| set.event_ids.iter().any(|id| id == event_id));
@@ -206,7 +206,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// A session that streams, with a buffer mode.
+    /// A session that streams, with a behaviour for a full buffer.
     pub struct StreamingSession6<'a> {
         /// Size of the runtime's buffer in MB; not 0.
         buffer_mb: u32,
@@ -278,7 +278,7 @@ macro_rules! session_config {
                 }
             }
         }
-        /// One of the three variants. The type of `Unknown` is not a known one.
+        /// One of the three variants. The type of `Unknown` is never 0 or 1, the types of the other variants.
         #[cfg(feature = "arbitrary")]
         impl<'a> arbitrary::Arbitrary<'a> for $name<'a> {
             fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
@@ -301,7 +301,7 @@ macro_rules! session_config {
             }
 
             fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
-                // The specification has no name for the union.
+                // The specification has no name for the union, so its fields are fields of the parent.
                 let path = path.parent();
                 match r.show(Path::Field(path, "session_type"), visitor, u32::decode, u32::shown)? {
                     0 => $streaming::inspect(r, path, visitor),
@@ -313,11 +313,11 @@ macro_rules! session_config {
     };
 }
 session_config! {
-    /// The kind of session. A `u32` before it selects the variant: `session_type` in the specification.
+    /// The kind of session. A `u32` before the fields selects the variant: `session_type` in the specification.
     SessionConfig, StreamingSession
 }
 session_config! {
-    /// As [`SessionConfig`], but a stream has a buffer mode.
+    /// The kind of session, as [`SessionConfig`], but a session that streams has a [`SessionBufferMode`].
     SessionConfig6, StreamingSession6
 }
 
@@ -370,7 +370,7 @@ wire_enum! {
         NONE = 0,
         /// The dump writer logs to the target's console.
         LOGGING_ENABLED = 1,
-        /// The dump writer logs more.
+        /// The dump writer logs more than with `LOGGING_ENABLED`.
         VERBOSE_LOGGING_ENABLED = 2,
         /// The dump writer also writes a crash report.
         CRASH_REPORT_ENABLED = 4,
@@ -382,9 +382,9 @@ wire_enum! {
 wire_enum! {
     /// The files to write for `perf`.
     pub struct PerfMapType(u32) {
-        /// No files; runtimes refuse it.
+        /// No files; runtimes refuse this value.
         DISABLED = 0,
-        /// Both files.
+        /// Both `jit-PID.dump` and `perf-PID.map`.
         ALL = 1,
         /// `jit-PID.dump`.
         JIT_DUMP = 2,
@@ -430,7 +430,7 @@ impl<'a> Decode<'a> for ClientData<'a> {
 /// The response of commands that return no data.
 ///
 /// Runtimes send an `i32` 0. The specification also allows an OK answer without payload, which decodes as success.
-/// Erratum: its tables give such answers 28 bytes; they have 24.
+/// Erratum: the specification's tables give such answers 28 bytes; they have 24.
 ///
 /// ```
 /// use ipc_proto::{Code, Message, types::Status};
@@ -466,7 +466,7 @@ impl<'a> Decode<'a> for Status {
 wire_struct! {
     /// The id of a session, 8 bytes, for [`StopTracing`](crate::StopTracing).
     ///
-    /// It has no other meaning. A later session can have the same id.
+    /// The id has no other use. A later session can have the same id.
     ///
     /// ```
     /// use ipc_proto::{StopTracing, types::SessionId};
@@ -493,7 +493,7 @@ wire_struct! {
     /// # Ok::<(), ipc_proto::ProtocolError>(())
     /// ```
     pub struct ProcessEnvironment {
-        /// The number of bytes after the message: the `u32` count of the environment and its strings. Can exceed 65,535.
+        /// The number of bytes after the message: the `u32` count of entries, then the entries. Can exceed 65,535.
         incoming_bytes: u32,
         /// Reserved; 0.
         future: u16,

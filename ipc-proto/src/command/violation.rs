@@ -1,13 +1,13 @@
-//! The rules for the values of requests.
+//! [`Violation`]: the names of the rules for the values of requests. `check.rs` applies the rules.
 use crate::HResult;
 use crate::sentences::sentences;
 
-/// Declares the rules: name, the runtime's answer, the sentence.
+/// Declares the rules: the name, the code of the runtime's refusal, the sentence.
 macro_rules! violations {
     ($($name:ident, $hresult:ident, $sentence:literal;)*) => {
         sentences! {
-            /// A rule that runtimes apply to the values of a request, beyond its layout.
-            /// [`InvalidValue`](crate::InvalidValue) adds which value breaks it.
+            /// A rule that runtimes apply to the values of a request, in addition to its layout.
+            /// [`InvalidValue`](crate::InvalidValue) adds the path of the value that breaks the rule.
             #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
             #[non_exhaustive]
             pub enum Violation {
@@ -19,7 +19,7 @@ macro_rules! violations {
             /// Every rule.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Returns the code with which a runtime refuses the request.
+            /// Returns the code with which a runtime refuses a request that breaks the rule.
             #[must_use]
             pub const fn hresult(self) -> HResult {
                 match self { $(Self::$name => HResult::$hresult,)* }

@@ -3,8 +3,8 @@ use crate::{Advertise, Parsed, ProtocolError};
 
 /// The monitor's role: receives the frame that a runtime sends first on a connection to the monitor.
 ///
-/// Wait for at most [`DEADLINE_MS`](Self::DEADLINE_MS): any process can connect to a monitor and send nothing. A connection
-/// that does not begin with the magic of the frame fails at the first wrong byte.
+/// Wait at most [`DEADLINE_MS`](Self::DEADLINE_MS), because any process can connect to a monitor and send nothing. A
+/// connection that does not begin with the magic of the frame fails at the first wrong byte.
 ///
 /// After the frame, the connection can carry one [`Call`](crate::Call).
 ///
@@ -24,7 +24,7 @@ pub struct ReceiveAdvertise {
 }
 
 impl ReceiveAdvertise {
-    /// The time after which Microsoft's monitor drops a connection without a frame, in milliseconds.
+    /// The time in milliseconds after which Microsoft's monitor drops a connection without a frame.
     pub const DEADLINE_MS: u32 = 250;
 
     /// Creates an exchange that waits for a frame.

@@ -13,7 +13,7 @@ pub enum Answer<'b, R> {
 }
 
 impl<'a> ServerError<'a> {
-    /// Returns whether a refusal of this command has a message.
+    /// Returns whether a refusal of this command contains an error message.
     #[must_use]
     pub const fn has_message(command: Code) -> bool {
         matches!(command, GenerateCoreDump3::CODE)
@@ -22,7 +22,7 @@ impl<'a> ServerError<'a> {
     /// Decodes a refusal of the command with this code.
     pub(super) fn of(command: Code, refusal: &Message<'a>) -> Result<Self, DecodeError> {
         let code: HResult = refusal.decode()?;
-        // A malformed message in a refusal does not make its code invalid.
+        // The code of a refusal is valid even if the error message after the code is malformed.
         let error = if Self::has_message(command) { refusal.decode().ok() } else { None };
         Ok(error.unwrap_or_else(|| code.into()))
     }

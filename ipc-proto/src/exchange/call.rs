@@ -1,4 +1,4 @@
-//! The client's role in a command and its answer.
+//! The client's role: [`Call`] sends a command and receives its [`Answer`]. A [`SuspendedCall`] borrows no buffer.
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -12,10 +12,10 @@ use crate::{
 
 /// The client's role: sends one command and receives the answer to it. A connection carries one call.
 ///
-/// The magic, the code and the size of the answer are checked as soon as their bytes have arrived: real runtimes were seen
-/// to answer with uninitialised memory.
+/// A call checks the magic, the code and the size of the answer as soon as their bytes have arrived. So it fails early
+/// if the answer is uninitialised memory, which real runtimes were seen to send.
 ///
-/// [`finish`](Self::finish) returns the response of the command `C`. An [`UntypedCall`] carries one chosen at run time.
+/// [`finish`](Self::finish) returns the response of the command `C`. An [`UntypedCall`] can carry any command.
 ///
 /// ```
 /// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, HResult, ServerError, Step};
@@ -51,12 +51,12 @@ pub struct Call<'b, C> {
     command: PhantomData<fn(C)>,
 }
 
-/// Marks an [`UntypedCall`].
+/// The type argument that makes a [`Call`] an [`UntypedCall`].
 #[derive(Debug, Clone, Copy)]
 pub enum Untyped {}
 
-/// A call whose command is chosen at run time; [`finish_response`](Call::finish_response) returns the response
-/// of any, and the caller of [`finish_as`](Call::finish_as) names its type.
+/// A call whose command is chosen at run time. [`finish_response`](Call::finish_response) returns the response of any
+/// command; the caller of [`finish_as`](Call::finish_as) names the type of the response.
 ///
 /// Code that drives an `UntypedCall` is compiled once for all commands.
 ///
@@ -77,10 +77,10 @@ pub enum Untyped {}
 /// ```
 pub type UntypedCall<'b> = Call<'b, Untyped>;
 
-/// A [`Call`] without its buffer, for a connection that owns the buffer, or to continue in a larger one.
+/// A [`Call`] without its buffer, for a connection that owns the buffer, or to continue in a larger buffer.
 ///
-/// A struct cannot own a buffer and a call that borrows from it. It can own the buffer and a suspended call, and
-/// [resume](Self::resume) the call whenever the connection is ready. The example `owned` is such a connection.
+/// A struct cannot own both a buffer and a call that borrows the buffer. A struct can own the buffer and a suspended
+/// call, and [resume](Self::resume) the call whenever the connection is ready, as in the example `owned`.
 ///
 /// ```
 /// use ipc_proto::{Call, Exchange, GetProcessInfo2, Step, SuspendedCall};
@@ -103,7 +103,7 @@ pub struct SuspendedCall<C> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress {
     command: Code,
-    /// Bytes of the answer that have arrived.
+    /// The number of bytes of the answer that have arrived.
     pub(crate) received: usize,
     state: State,
 }
@@ -119,7 +119,7 @@ enum State {
 impl<'b, C: Command> Call<'b, C> {
     /// Encodes `command` into `buf`, which will also receive the answer.
     ///
-    /// 64 KiB are always enough, 4 KiB nearly always.
+    /// A buffer of 64 KiB is always large enough, one of 4 KiB nearly always.
     ///
     /// # Errors
     /// If the command does not fit into `buf`, or into any message.
@@ -130,7 +130,7 @@ impl<'b, C: Command> Call<'b, C> {
     /// Returns the answer.
     ///
     /// # Errors
-    /// The error that ended the exchange; or that the answer is not a response to this command.
+    /// The error that ended the exchange, or the decode error of an answer that is not a response to this command.
     pub fn finish(self) -> Result<Answer<'b, C::Response<'b>>, ProtocolError> {
         self.progress.finish(self.buf)
     }
@@ -177,7 +177,7 @@ impl<'b> UntypedCall<'b> {
     /// Returns the answer, with the payload of an OK answer decoded as an `R`.
     ///
     /// # Errors
-    /// The error that ended the exchange; or that the answer does not contain an `R`.
+    /// The error that ended the exchange, or the decode error of an answer that does not contain an `R`.
     pub fn finish_as<R: Decode<'b>>(self) -> Result<Answer<'b, R>, ProtocolError> {
         self.progress.finish(self.buf)
     }
@@ -204,8 +204,8 @@ impl<'b, C> Call<'b, C> {
 }
 
 impl<C> SuspendedCall<C> {
-    /// Continues the call in `buf`, which must begin with the bytes of the buffer that [`Call::suspend`] released. After
-    /// [`ProtocolError::BufferTooSmall`] it must be larger: the answer to a command that was carried out is not lost.
+    /// Continues the call in `buf`, which must begin with the bytes of the buffer that [`Call::suspend`] released.
+    /// After [`ProtocolError::BufferTooSmall`], pass a larger `buf` to receive the rest of the answer.
     ///
     /// # Errors
     /// [`ProtocolError::BufferTooSmall`] if `buf` is smaller than the message. The call can then be resumed again.
@@ -237,13 +237,13 @@ impl<C> fmt::Debug for SuspendedCall<C> {
 }
 
 impl Progress {
-    /// Encodes a command into `buf`. The payload is `dyn` so that this is compiled once for all commands.
+    /// Encodes a command into `buf`. The payload is `dyn`, so that this function is compiled once for all commands.
     pub(crate) fn new(command: Code, payload: &dyn Encode, buf: &mut [u8]) -> Result<Self, EncodeError> {
         let len = encode(command, payload, buf)?.len();
         Ok(Self { command, received: 0, state: State::Sending { sent: 0, len } })
     }
 
-    /// Continues with a message that is in `buf` already.
+    /// Starts a call whose message of `len` bytes is in `buf` already.
     fn encoded(len: usize, buf: &[u8]) -> Result<Self, DecodeError> {
         let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: len.min(buf.len()) };
         match Message::parse(buf.get(..len).ok_or(cut_off)?)? {
@@ -257,7 +257,7 @@ impl Progress {
         }
     }
 
-    /// Returns the length of the message that is sent or received, as far as it is known yet.
+    /// Returns the length of the message that is sent or received, as far as the length is known yet.
     pub(crate) const fn needed(&self) -> usize {
         match self.state {
             State::Sending { len, .. } => len,
@@ -296,7 +296,7 @@ impl Progress {
         }
     }
 
-    /// Checks the received part of the answer, and returns the length of the whole, as far as it is known yet.
+    /// Checks the received part of the answer. Returns the length of the whole answer, as far as it is known yet.
     fn check(&self, buf: &[u8]) -> Result<usize, ProtocolError> {
         let bytes = buf.get(..self.received).unwrap_or_default();
         let needed = match Message::parse(bytes)? {
@@ -376,7 +376,7 @@ impl<C> Exchange for Call<'_, C> {
         self.progress.step(self.buf)
     }
 
-    /// A peer that closes while the command is being sent may already have refused it: the answer is received then.
+    /// If the peer closes while the command is being sent, the call receives the answer: it may be a refusal already.
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
         self.progress.advance(n, self.buf)
     }

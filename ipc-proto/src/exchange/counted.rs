@@ -1,4 +1,4 @@
-//! The environment of a process, which follows an answer and can be longer than any buffer.
+//! The environment of a process, which follows an answer. It is received and sent in pieces: it can exceed any buffer.
 use super::{Exchange, Step};
 use crate::types::{EnvironmentEntries, ProcessEnvironment};
 use crate::wire::{Iter, Reader, Writer, to_u32, to_usize};
@@ -12,8 +12,8 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolE
 ///   u32     Text    Text
 /// ```
 ///
-/// It is received in pieces of the size of the buffer, which must be large enough for the longest entry: drive the exchange,
-/// take the [entries](Self::next_entry) that have arrived, and continue until it [is finished](Self::is_finished).
+/// It arrives in pieces, into a buffer that must be large enough for the longest entry. Drive the exchange, take the
+/// [entries](Self::next_entry) that have arrived, and repeat until the exchange [is finished](Self::is_finished).
 ///
 /// ```
 /// use ipc_proto::{Exchange, ProtocolError, ReceiveEnvironment, types::ProcessEnvironment};
@@ -42,7 +42,7 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolE
 #[derive(Debug)]
 pub struct ReceiveEnvironment<'b> {
     buf: &'b mut [u8],
-    /// The bytes of `buf` that have arrived and are not read yet.
+    /// `buf[start..end]` has arrived and is not read yet.
     start: usize,
     end: usize,
     /// The number of bytes that have not arrived yet.
@@ -57,7 +57,8 @@ impl<'b> ReceiveEnvironment<'b> {
     /// Creates an exchange that receives the announced bytes.
     ///
     /// # Errors
-    /// [`ProtocolError::TooLong`] for more than `limit`; [`ProtocolError::BufferTooSmall`] if `buf` cannot hold the count.
+    /// [`ProtocolError::TooLong`] for more than `limit` bytes; [`ProtocolError::BufferTooSmall`] if `buf` has less than
+    /// 4 bytes.
     pub fn new(announced: &ProcessEnvironment, limit: u32, buf: &'b mut [u8]) -> Result<Self, ProtocolError> {
         let len = announced.incoming_bytes;
         if len > limit {
@@ -69,13 +70,12 @@ impl<'b> ReceiveEnvironment<'b> {
         Ok(Self { buf, start: 0, end: 0, left: to_usize(len), offset: 0, entries: None })
     }
 
-    /// Returns the next entry, usually `NAME=value`; `None` if it has not arrived yet, or there are no more.
-    /// [`EnvironmentEntry::parse`](crate::types::EnvironmentEntry::parse) splits it.
+    /// Returns the next entry, usually `NAME=value`; `None` if the entry has not arrived yet, or all entries were
+    /// returned. [`EnvironmentEntry::parse`](crate::types::EnvironmentEntry::parse) splits an entry.
     ///
     /// # Errors
-    /// [`ProtocolError::BufferTooSmall`] for an entry that is longer than the buffer: [suspend](Self::suspend) the exchange and
-    /// resume it in a larger one. [`ProtocolError::Decode`] for malformed bytes; offsets count from the start of the
-    /// continuation.
+    /// [`ProtocolError::BufferTooSmall`] for an entry longer than the buffer: [suspend](Self::suspend) the exchange and
+    /// resume it with a larger buffer. [`ProtocolError::Decode`] for malformed bytes; offset 0 is the count of entries.
     pub fn next_entry(&mut self) -> Result<Option<Text<'_>>, ProtocolError> {
         if self.entries.is_none() {
             let Some(count) = self.peek_u32()? else { return Ok(None) };
@@ -108,7 +108,7 @@ impl<'b> ReceiveEnvironment<'b> {
         SuspendedEnvironment { start, end, left, offset, entries }
     }
 
-    /// Returns whether every entry has been taken.
+    /// Returns whether [`next_entry`](Self::next_entry) has returned all entries.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.entries == Some(0) && self.left == 0 && self.start == self.end
@@ -130,7 +130,7 @@ impl<'b> ReceiveEnvironment<'b> {
         self.offset = self.offset.saturating_add(n);
     }
 
-    /// Returns whether the next `n` bytes have arrived; makes room for them otherwise.
+    /// Returns whether the next `n` bytes have arrived. If not, moves the unread bytes to the front to make room.
     fn has(&mut self, n: usize) -> Result<bool, ProtocolError> {
         let here = self.end.saturating_sub(self.start);
         if n <= here {
@@ -142,7 +142,7 @@ impl<'b> ReceiveEnvironment<'b> {
         if n > self.buf.len() {
             return Err(ProtocolError::BufferTooSmall { needed: n });
         }
-        // A loop, because `copy_within` could panic.
+        // A loop, because the compiler cannot prove that `copy_within` never panics.
         for to in 0..here {
             let byte = self.buf.get(self.start.saturating_add(to)).copied().unwrap_or_default();
             if let Some(to) = self.buf.get_mut(to) {
@@ -154,8 +154,8 @@ impl<'b> ReceiveEnvironment<'b> {
     }
 }
 
-/// A [`ReceiveEnvironment`] without its buffer, for a connection that owns it, or to continue in a larger one after
-/// [`ProtocolError::BufferTooSmall`]: the example of [`ReceiveEnvironment`] does.
+/// A [`ReceiveEnvironment`] without its buffer, for a connection that owns the buffer, or to continue in a larger
+/// buffer after [`ProtocolError::BufferTooSmall`], as in the example of [`ReceiveEnvironment`].
 #[derive(Debug, Clone, Copy)]
 pub struct SuspendedEnvironment {
     start: usize,
@@ -205,8 +205,8 @@ impl Exchange for ReceiveEnvironment<'_> {
 
 /// The server's role: sends the environment, in pieces of the size of the buffer.
 ///
-/// An entry that does not fit into the buffer is encoded again for each of its pieces, so a buffer of the length of the
-/// entries is the fastest one.
+/// An entry that crosses the end of the buffer is encoded again for each of its pieces. So a buffer that is as long as
+/// the whole environment is the fastest.
 ///
 /// ```
 /// use ipc_proto::{Array, Exchange, SendEnvironment, Step, Text};
@@ -227,20 +227,20 @@ impl Exchange for ReceiveEnvironment<'_> {
 #[derive(Debug)]
 pub struct SendEnvironment<'e, 'b> {
     len: u32,
-    /// The count, until its last byte was stored in `buf`.
+    /// The number of entries, the first value to send; `None` after its last byte was stored in `buf`.
     count: Option<u32>,
     /// The entries whose last byte was not stored in `buf` yet.
     entries: Iter<'e, Text<'e>>,
-    /// How many bytes of the count, or else of the first of `entries`, were stored.
+    /// How many bytes of the next value were stored: of `count`, or, if that is `None`, of the first of `entries`.
     stored: usize,
     buf: &'b mut [u8],
-    /// The bytes of `buf` that are not sent yet.
+    /// `buf[start..end]` is not sent yet.
     start: usize,
     end: usize,
 }
 
 impl<'e, 'b> SendEnvironment<'e, 'b> {
-    /// Creates an exchange that sends `environment` through `buf`, which can have any size except 0.
+    /// Creates an exchange that sends `environment` through `buf`. Any length of `buf` except 0 is allowed.
     ///
     /// # Errors
     /// If `buf` is empty, or the length of the environment does not fit into a `u32`.
@@ -262,7 +262,7 @@ impl<'e, 'b> SendEnvironment<'e, 'b> {
         ProcessEnvironment { incoming_bytes: self.len, future: 0 }
     }
 
-    /// Stores the next piece in the buffer, from the value in which the last piece ended.
+    /// Fills the buffer with the next piece, which continues the value in which the last piece ended.
     fn fill(&mut self) {
         let room = self.stored.saturating_add(self.buf.len());
         let mut w = Writer::window(self.buf, self.stored);

@@ -1,17 +1,17 @@
-//! The trait of exchanges, and the step that it returns.
+//! [`Exchange`], the trait of exchanges, and [`Step`], the next action of an exchange.
 use crate::ProtocolError;
 
 /// The next action of an exchange.
 #[derive(Debug)]
 pub enum Step<'m> {
-    /// Write some of these bytes, then [`advance`](Exchange::advance) by how many.
+    /// Write some of these bytes, then call [`advance`](Exchange::advance) with the number of written bytes.
     ///
-    /// Write all of them in one piece if the transport can: .NET Core 3.1 reads the header and the payload with one read each,
-    /// and refuses one that arrives in two pieces as malformed.
+    /// Write all bytes in one piece if the transport can: .NET Core 3.1 reads the header and the payload with one read
+    /// each, and refuses a header or a payload that arrives in two pieces.
     Send(&'m [u8]),
-    /// Read some bytes into this space, then [`advance`](Exchange::advance) by how many.
+    /// Read some bytes into this space, then call [`advance`](Exchange::advance) with the number of read bytes.
     Receive(&'m mut [u8]),
-    /// Nothing: the exchange is over, or waits for the caller.
+    /// Nothing: the exchange is over, or the caller must act first, for example take the entries of an environment.
     Done,
 }
 
@@ -33,17 +33,17 @@ pub enum Step<'m> {
 /// }
 /// ```
 pub trait Exchange {
-    /// Returns the next action. Without [`advance`](Self::advance) in between, it stays the same.
+    /// Returns the next action. The action stays the same until [`advance`](Self::advance) is called.
     fn step(&mut self) -> Step<'_>;
 
-    /// Reports how many of the lent bytes were written or filled; 0 means that the peer closed. A connection that was reset, or
-    /// that can no longer be written to, counts as closed: what the peer sent before can still be read.
+    /// Reports how many of the lent bytes were written or filled; 0 means that the peer closed the connection. Also
+    /// report 0 if the connection was reset or writing fails: an answer that the peer sent earlier can still be read.
     ///
     /// # Errors
-    /// If the received bytes are not a message, or the peer closed too early. [`ProtocolError::Overrun`] if `n` is larger
-    /// than the number of lent bytes: the position in the connection is then unknown. Except for
-    /// [`ProtocolError::BufferTooSmall`], errors are final: [`step`](Self::step) then returns [`Step::Done`]. An exchange
-    /// that was over before keeps its result.
+    /// If the received bytes are not a message, or the peer closed too early. [`ProtocolError::Overrun`] if `n` is
+    /// larger than the number of lent bytes: the position in the connection is then unknown. Except for
+    /// [`ProtocolError::BufferTooSmall`], errors are final: [`step`](Self::step) then returns [`Step::Done`]. An
+    /// exchange that was over before the error keeps its result.
     ///
     /// ```
     /// use ipc_proto::{Call, Exchange, ProtocolError, ResumeRuntime, Step};

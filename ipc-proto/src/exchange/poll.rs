@@ -1,4 +1,4 @@
-//! The loop of an asynchronous driver.
+//! [`poll_exchange`], the loop of an asynchronous driver, and its error.
 use core::fmt;
 use core::task::{Context, Poll, ready};
 
@@ -7,13 +7,13 @@ use crate::ProtocolError;
 
 /// Runs an exchange to its end over a polled transport: the loop of an asynchronous driver, without executor or `std`.
 ///
-/// `transfer` polls the transport for one step, and returns the number of transferred bytes: 0 if the peer has closed. At
-/// the end it is called with [`Step::Done`], to flush what the transport has buffered; its number is ignored then. A
-/// transport that buffers must also flush when it is polled to receive, because the peer answers only to what it has received.
-/// [`core::future::poll_fn`] makes a future of it.
+/// `transfer` polls the transport for one step, and returns the number of transferred bytes: 0 if the peer has closed.
+/// The last call of `transfer` has [`Step::Done`], to flush the bytes that the transport has buffered; the returned
+/// number is ignored. A transport that buffers must also flush when it is polled to receive, because the peer answers
+/// only a request that has arrived. [`core::future::poll_fn`] makes a future of `poll_exchange`.
 ///
-/// Nothing is transferred outside of a call, and the exchange keeps its state. So a future that calls this can be dropped
-/// at any time, for example by a timer, and another one continues with the same exchange.
+/// Bytes are transferred only during a call, and the exchange keeps its state. So a future that calls `poll_exchange`
+/// can be dropped at any time, for example by a timer. A new future can continue the same exchange.
 ///
 /// ```
 /// use core::task::{Context, Poll, Waker};
@@ -44,8 +44,8 @@ use crate::ProtocolError;
 /// ```
 ///
 /// # Errors
-/// If the transport or the peer fails. After [`ProtocolError::BufferTooSmall`] the caller can suspend the exchange, resume
-/// it with a larger buffer, and poll it again.
+/// If the transport or the peer fails. After [`ProtocolError::BufferTooSmall`] the caller can suspend the exchange,
+/// resume it with a larger buffer, and poll it again.
 pub fn poll_exchange<E>(
     exchange: &mut (impl Exchange + ?Sized),
     context: &mut Context<'_>,

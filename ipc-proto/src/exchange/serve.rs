@@ -1,4 +1,4 @@
-//! The server's role in a request and its reply.
+//! The server's role: [`Serve`] receives a request, [`Reply`] sends the answer.
 use super::{Exchange, Step};
 use crate::message::Header;
 use crate::wire::Reader;
@@ -9,13 +9,13 @@ use crate::{
 
 /// The server's role: receives one request.
 ///
-/// The peer cannot make it fail; only a caller that reports more bytes than it was lent can. Bytes that are not a request
-/// end the exchange like a request does. The [`Reply`] refuses them by default, as a runtime does: it receives 20 bytes,
-/// checks the size, receives the payload, and only then checks the magic. A peer that closes too early is answered with [`HResult::BAD_ENCODING`].
+/// The peer cannot make a `Serve` fail; only a caller that reports more bytes than were lent can. Bytes that are not a
+/// request also end the exchange, and the [`Reply`] refuses them by default. The order is that of a runtime: receive 20
+/// bytes, check the size, receive the payload, check the magic. A peer that closes early gets
+/// [`HResult::BAD_ENCODING`].
 ///
-/// One kind of request does not consist of bytes only: before the answer to
-/// [`Continuation::UserEvents`](crate::Continuation::UserEvents) the client sends a descriptor. A driver that cannot receive
-/// descriptors must refuse.
+/// A request with [`Continuation::UserEvents`](crate::Continuation::UserEvents) does not consist of bytes only: before
+/// the answer, the client sends a descriptor. A driver that cannot receive descriptors must refuse such a request.
 ///
 /// ```
 /// use ipc_proto::plan::{Flavour, Runtime};
@@ -40,7 +40,7 @@ use crate::{
 pub struct Serve<'b> {
     receive: &'b mut [u8],
     send: &'b mut [u8],
-    /// Bytes of the request that have arrived.
+    /// The number of bytes of the request that have arrived.
     received: usize,
     state: State,
 }
@@ -53,10 +53,11 @@ enum State {
 }
 
 impl<'b> Serve<'b> {
-    /// Waits for a request, which is stored in `receive`; the answer is encoded into `send`.
+    /// Creates an exchange that receives a request into `receive`. The reply will be encoded into `send`.
     ///
-    /// On a connection from the runtime to a monitor, a [`ConnectPort`](crate::port::ConnectPort) sends the advertise frame
-    /// first, and a peer that closes before a request is not answered: see [`is_untouched`](Self::is_untouched).
+    /// On a connection to a monitor, a [`ConnectPort`](crate::port::ConnectPort) must send the advertise frame before
+    /// this exchange. A monitor that closes without a request is not answered: see
+    /// [`is_untouched`](Self::is_untouched).
     ///
     /// A request that is larger than `receive` is refused; 65,535 bytes are always enough.
     ///
@@ -70,12 +71,12 @@ impl<'b> Serve<'b> {
         Ok(Self { receive, send, received: 0, state: State::Receiving { needed: Message::HEADER_LEN } })
     }
 
-    /// Returns the request and the reply to it. [`finish_for`](Self::finish_for) also refuses the commands that a server
-    /// does not have because of its version and kind.
+    /// Returns the request and the reply to it. [`finish_for`](Self::finish_for) also refuses the commands that a
+    /// server does not have because of its version and kind.
     ///
-    /// The reply is a refusal until it is replaced. For bytes that are not a request, and for a request that [breaks a
-    /// rule](Request::check), it has the code that a runtime answers; the error contains a request that breaks a rule, for
-    /// servers that accept more.
+    /// The reply is a refusal until the caller sets an answer. For bytes that are not a request, or for a request that
+    /// [breaks a rule](Request::check), the refusal has the code that a runtime sends. The error of a broken rule
+    /// contains the request, for servers that accept more values than a runtime.
     ///
     /// ```
     /// use ipc_proto::types::{PerfMapType, Status};
@@ -115,14 +116,14 @@ impl<'b> Serve<'b> {
             Ok(Request::Unknown(_)) => HResult::UNKNOWN_COMMAND,
             Ok(_) => HResult::FAIL,
         };
-        // Without a message there is no command that an answer could belong to.
+        // Without a message, only a refusal makes sense: `ERROR` is the code of no command, so that `answer` fails.
         let code = message.map_or(Code::ERROR, |message| message.code);
-        // A refusal fits: `new` has checked it.
+        // A refusal fits: `new` has encoded one into `send`.
         let len = encode_refusal(refusal, send).unwrap_or(0);
         (request, Reply { code, send, sent: 0, len })
     }
 
-    /// Returns the code of the received message: some servers refuse a command before they decode its payload.
+    /// Returns the code of the received message, for a server that refuses commands before it decodes their payload.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self.state {
@@ -133,9 +134,9 @@ impl<'b> Serve<'b> {
 
     /// Returns whether no byte of a request has arrived.
     ///
-    /// At a [`ConnectPort`](crate::port::ConnectPort), such an exchange is not answered after the connection has ended: the
-    /// monitor [hung up](crate::port::ConnectEvent::HungUp). A port at which the runtime listens refuses it, as a runtime
-    /// does.
+    /// If no byte has arrived before the connection ends, a server at a [`ConnectPort`](crate::port::ConnectPort) sends
+    /// no answer: the monitor [hung up](crate::port::ConnectEvent::HungUp). A server at a port at which it listens
+    /// sends the refusal, as a runtime does.
     ///
     /// ```
     /// use ipc_proto::port::ConnectEvent;
@@ -189,8 +190,7 @@ impl Exchange for Serve<'_> {
         }
     }
 
-    /// Fails with [`ProtocolError::Overrun`] only: nothing that the peer sends is an error. After it, the request counts as
-    /// cut off.
+    /// Fails only with [`ProtocolError::Overrun`], a fault of the caller; the request then counts as cut off.
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError> {
         let closed = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: self.received };
         let lent = match self.state {
@@ -238,8 +238,8 @@ impl SuspendedServe {
 
 /// The server's role: sends one answer.
 ///
-/// It begins as a refusal: of bytes that [`Serve`] could not decode, of a command that is not in the table, else with
-/// [`HResult::FAIL`]. So the peer always receives an answer, and an answer that does not fit is not sent in part.
+/// A reply begins as a refusal: of bytes that [`Serve`] could not decode, of an unknown command, else with
+/// [`HResult::FAIL`]. So the peer always gets an answer, and an answer that does not fit is not sent in part.
 #[derive(Debug)]
 pub struct Reply<'b> {
     /// The code of the request.
@@ -249,7 +249,7 @@ pub struct Reply<'b> {
     len: usize,
 }
 
-/// The length of a header and a result code.
+/// The length of a refusal in bytes: a header and a result code.
 const REFUSAL_LEN: usize = 24;
 
 /// Encodes a refusal into `send` and returns its length. The payload is `dyn`, so that `encode` is compiled once.
@@ -262,8 +262,8 @@ impl Reply<'_> {
     /// Answers OK to `request`, whose type determines the type of the response.
     ///
     /// # Errors
-    /// If the answer does not fit into the buffer or any message: [`HResult::FAIL`] is then sent. If it belongs to another
-    /// command than the received one, or another answer is being sent already: that answer then stays unchanged.
+    /// If the answer does not fit into the buffer or any message: the reply is then [`HResult::FAIL`]. If `request` is
+    /// not the received command, or an answer is being sent already: the reply then stays unchanged.
     pub fn answer<C: Command>(
         &mut self,
         _request: &C,
@@ -291,7 +291,7 @@ impl Reply<'_> {
         self.set(Code::ERROR, &hresult)
     }
 
-    /// Refuses the request with a code and a message. Clients read the message only after GenerateCoreDump3.
+    /// Refuses the request with a code and an error message. Clients read the message only after GenerateCoreDump3.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -360,7 +360,7 @@ impl SuspendedReply {
     /// Continues in a buffer with the same contents as the one that [`Reply::suspend`] released.
     ///
     /// # Errors
-    /// [`EncodeError::BufferTooSmall`] if `send` is smaller than the answer. The suspended exchange can be resumed again.
+    /// [`EncodeError::BufferTooSmall`] if `send` is smaller than the answer. The reply can be resumed again.
     pub fn resume(self, send: &mut [u8]) -> Result<Reply<'_>, EncodeError> {
         if send.len() < self.len {
             return Err(EncodeError::BufferTooSmall { needed: self.len });

@@ -17,24 +17,23 @@ use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 ///  end()           ──► None … Some(Complete | CutOff | TimedOut | Abandoned)
 /// ```
 ///
-/// A runtime that receives the Stop first writes its buffered events and the rundown to the stream. Only then it answers.
-/// A client that waits for the answer without reading the stream waits indefinitely, because the connection fills up.
-/// So both connections can have work at the same time, and **the Stop never wants anything unless the stream is read
-/// too**. Do whichever of the two can proceed.
+/// A runtime that receives the Stop first writes its buffered events and the rundown to the stream. Only then it
+/// answers. A client that waits for the answer without reading the stream waits indefinitely, because the connection
+/// fills up. So **read the stream while the Stop is under way**: serve whichever connection is ready.
 ///
-/// * Read the stream as long as [`wants_stream`](Self::wants_stream) returns true, and report the bytes in pieces of any
-///   size. The session stores none of them.
-/// * [`stop`](Self::stop) only requests the Stop. It sets a deadline for everything that follows: connecting, sending, the
-///   rest of the stream, the answer. The session has no clock: it counts in the units of the caller's clock.
-/// * While the runtime is [busy](StopEvent::Busy), the session schedules further attempts, until
-///   [`limit_connecting`](Self::limit_connecting) says that it is too late.
-/// * If the Stop connection [fails](StopEvent::Failed), or the runtime refuses, the Stop is over and its deadline with it.
-///   The stream continues, and `stop` can be called again.
-/// * The session ends when the stream has ended and no answer is outstanding, or when the deadline passes. The end of the
-///   stream, not the answer, decides whether the trace is complete: a runtime that exits does not answer, and an unknown
-///   session id is answered with OK. [`stop_answer`](Self::stop_answer) returns the answer.
+/// * Read the stream as long as [`wants_stream`](Self::wants_stream) returns true, and report the bytes in pieces of
+///   any size. The session stores none of them.
+/// * [`stop`](Self::stop) only requests the Stop, and sets its deadline: for connecting, sending, the rest of the
+///   stream and the answer. The session has no clock: all times are in the units of the caller's clock.
+/// * While the runtime is [busy](StopEvent::Busy), the session schedules further attempts, until the time that
+///   [`limit_connecting`](Self::limit_connecting) sets.
+/// * If the Stop connection [fails](StopEvent::Failed), or the runtime refuses the Stop, the Stop is over and its
+///   deadline no longer applies. The stream continues, and `stop` can be called again.
+/// * The session ends when the stream has ended and no answer is outstanding, or when the deadline passes. The end of
+///   the stream, not the answer, decides whether the trace is complete: a runtime that exits does not answer, and an
+///   unknown session id is answered with OK. [`stop_answer`](Self::stop_answer) returns the answer.
 ///
-/// `StopTracing` is in section "EventPipe Commands" of the specification. No section says that its answer comes last.
+/// Section "EventPipe Commands" of the specification. It does not state that the answer to `StopTracing` comes last.
 ///
 /// ```
 /// use ipc_proto::{Session, SessionEnd, StopEvent, StopStep};
@@ -62,30 +61,30 @@ use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 #[derive(Debug, Clone)]
 pub struct Session {
     session_id: u64,
-    /// The first and the last bytes of the stream, and the number of its bytes.
+    /// The first bytes of the stream, its last bytes, and the number of all bytes.
     head: [u8; HEAD.len()],
     tail: [u8; 4],
     received: u64,
     stream_ended: bool,
     stop: Stop,
     buf: [u8; BUFFER],
-    /// The deadline of the Stop, and the number of stream bytes received before it was requested.
+    /// The deadline of the Stop, and the number of stream bytes received before the Stop was requested.
     until: Option<u64>,
     received_before: u64,
-    /// When the runtime must have accepted the connection and the command.
+    /// The time by which the runtime must have accepted the connection and the command.
     connect_until: u64,
-    /// When to attempt the current step again, and the pauses before the attempts after that.
+    /// The time of the next attempt of the current step, and the pauses before later attempts.
     retry_at: Option<u64>,
     backoff: BusyBackoff,
-    /// Bytes of `StopTracing` that were sent.
+    /// The number of bytes of `StopTracing` that were sent.
     sent: u64,
     end: Option<SessionEnd>,
 }
 
-/// The first bytes of a V6 stream. Earlier versions have the length of a name in place of the zeroes.
+/// The first bytes of a NetTrace V6 stream. Earlier versions have the length of a name in place of the zeroes.
 const HEAD: [u8; 12] = *b"Nettrace\0\0\0\0";
 
-/// `StopTracing` and its answer have 28 bytes each.
+/// The length of the buffer for the Stop: `StopTracing` and its answer have 28 bytes each.
 const BUFFER: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +92,7 @@ enum Stop {
     NotRequested,
     Connecting,
     Calling(Progress),
-    /// The connection failed.
+    /// The Stop connection failed.
     Failed,
     /// The runtime answered with an Error.
     Refused(Progress),
@@ -114,16 +113,16 @@ pub enum StopStep<'s> {
     Receive(&'s mut [u8]),
 }
 
-/// The result of a [`StopStep`]. An event that does not fit the current step is ignored. `Sent` and `Received` with more
-/// bytes than the step lent count as `Failed`: the position in the connection is then unknown.
+/// The result of a [`StopStep`]. An event that does not fit the current step is ignored. `Sent` and `Received` with
+/// more bytes than the step lent count as `Failed`: the position in the connection is then unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopEvent {
     /// The connection is established.
     Connected,
     /// The runtime accepts no connection, or no bytes, at this time of the caller's clock.
     ///
-    /// The step is attempted again after the pauses of [`BusyBackoff`], so that a unit of the clock should be a millisecond.
-    /// At the time of [`limit_connecting`](Session::limit_connecting) it is `Failed`.
+    /// The step is attempted again after the pauses of [`BusyBackoff`] in units of the clock, which should be
+    /// milliseconds. From the time of [`limit_connecting`](Session::limit_connecting) on, `Busy` counts as `Failed`.
     Busy(u64),
     /// The runtime is not reachable, or the connection is broken.
     Failed,
@@ -138,13 +137,13 @@ pub enum StopEvent {
 pub enum SessionEnd {
     /// The stream was read to its end and has the end mark of its format.
     ///
-    /// Only the last bytes are checked: `06 01`, or four zeroes in V6, which no runtime sends so far.
+    /// Only the last bytes are checked: `06 01`, or four zeroes in NetTrace V6, a version that no runtime sends so far.
     /// `nettrace::Parser` checks the whole stream.
     Complete,
-    /// The stream ended without that mark, in most cases because the process exited. A session that is stopped while its
-    /// runtime is suspended receives no bytes at all.
+    /// The stream ended without the end mark, in most cases because the process exited. A session that is stopped while
+    /// its runtime is suspended receives no bytes at all.
     CutOff,
-    /// The deadline passed.
+    /// The deadline of the Stop passed.
     TimedOut(SessionTimeout),
     /// The session was [abandoned](Session::abandon).
     Abandoned,
@@ -155,12 +154,12 @@ pub enum SessionEnd {
 pub struct SessionTimeout {
     /// The step that did not happen in time.
     pub phase: SessionPhase,
-    /// Bytes of `StopTracing` that were sent.
+    /// The number of bytes of `StopTracing` that were sent.
     pub sent: u64,
-    /// The received bytes of the answer to the Stop.
+    /// The number of received bytes of the answer to the Stop.
     pub received: u64,
-    /// Bytes of the stream that were received after the Stop was requested. 0 means that the runtime hangs; any other
-    /// number that it needs more time.
+    /// The number of stream bytes that were received after the Stop was requested. 0 means that the runtime hangs; any
+    /// other number means that the runtime needs more time.
     pub drained: u64,
 }
 
@@ -168,20 +167,21 @@ sentences! {
     /// The step that a stopping session waits for.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum SessionPhase {
-        /// The Stop connection.
+        /// Establishing the Stop connection.
         Connecting = "connecting to stop the session",
-        /// Room for the command on that connection.
+        /// Sending `StopTracing` on the Stop connection.
         Sending = "sending StopTracing",
-        /// The end of the stream. The command is sent.
+        /// The end of the stream, after `StopTracing` was sent.
         EndOfStream = "waiting for the end of the trace",
     }
 }
 
 impl Session {
-    /// The default limit for the end of a session after its Stop, in ms: the rundown describes every compiled method.
+    /// The default time limit from the Stop to the end of the session, in milliseconds. It is long, because the rundown
+    /// at the end of the stream describes every compiled method.
     pub const STOP_LIMIT_MS: u64 = 120_000;
 
-    /// Creates a session that the runtime has just started.
+    /// Creates the client's state of a session that the runtime has just started.
     #[must_use]
     pub const fn new(session_id: u64) -> Self {
         Self {
@@ -245,7 +245,7 @@ impl Session {
 
     /// Requests the Stop, with `until` as the deadline by the caller's clock.
     ///
-    /// During a Stop, a second call can only move the deadline forward. After a failure or a refusal it starts a new Stop.
+    /// During a Stop, a call can only make the deadline earlier. After a failed or refused Stop, it starts a new Stop.
     pub fn stop(&mut self, until: u64) {
         match self.stop {
             _ if self.end.is_some() => {}
@@ -263,8 +263,8 @@ impl Session {
         }
     }
 
-    /// Sets when a runtime that is [busy](StopEvent::Busy) counts as [failed](StopEvent::Failed). Without this call it is
-    /// the deadline of the Stop; it is never later.
+    /// Sets the time from which [`Busy`](StopEvent::Busy) counts as [`Failed`](StopEvent::Failed). The default, and the
+    /// latest possible time, is the deadline of the Stop.
     pub fn limit_connecting(&mut self, until: u64) {
         self.connect_until = self.connect_until.min(until);
     }
@@ -275,19 +275,19 @@ impl Session {
         self.until().is_some()
     }
 
-    /// Returns whether the last Stop failed or was refused, and no other was requested since.
+    /// Returns whether the last Stop failed or was refused, and no new Stop was requested since.
     #[must_use]
     pub const fn stop_failed(&self) -> bool {
         matches!(self.stop, Stop::Failed | Stop::Refused(_))
     }
 
-    /// Returns the next step on the Stop connection. The step stays the same until
+    /// Returns the next step on the Stop connection. The step stays the same until a call of
     /// [`stop_advance`](Self::stop_advance) or [`tick`](Self::tick).
     pub fn stop_step(&mut self) -> StopStep<'_> {
         if self.retry_at.is_some() { StopStep::Nothing } else { self.pending_step() }
     }
 
-    /// Returns the step without regard to a pause.
+    /// Returns the step on the Stop connection, even during a pause between two attempts.
     fn pending_step(&mut self) -> StopStep<'_> {
         match self.stop {
             _ if self.end.is_some() => StopStep::Nothing,
@@ -306,7 +306,7 @@ impl Session {
         let connect_until = self.connect_until;
         let next = match (self.stop_step(), event) {
             (StopStep::Connect, StopEvent::Connected) => {
-                // The buffer is large enough, so that this cannot fail.
+                // Encoding cannot fail: the buffer is large enough.
                 let command = StopTracing { session_id: self.session_id };
                 Progress::new(StopTracing::CODE, &command, &mut self.buf).map_or(Stop::Failed, Stop::Calling)
             }
@@ -348,7 +348,7 @@ impl Session {
         }
     }
 
-    /// Returns the runtime's answer to the Stop. `None` before it arrives, and after the connection has failed.
+    /// Returns the runtime's answer to the Stop. `None` before the answer arrives, and after the connection has failed.
     #[must_use]
     pub fn stop_answer(&self) -> Option<Result<Answer<'_, SessionId>, ProtocolError>> {
         match self.stop {
@@ -360,7 +360,7 @@ impl Session {
         }
     }
 
-    /// Returns the latest time for the next [`tick`](Self::tick): the next attempt or the deadline, if there is one.
+    /// Returns the latest time for the next [`tick`](Self::tick): the next attempt, or the deadline of the Stop.
     #[must_use]
     pub const fn until(&self) -> Option<u64> {
         match (self.end, self.until, self.retry_at) {
@@ -370,9 +370,10 @@ impl Session {
         }
     }
 
-    /// Reports the current time. The deadline of the Stop ends the session, whatever else happens.
+    /// Reports the current time. After the deadline of the Stop, the session has ended.
     ///
-    /// If an attempt is due too, [`stop_step`](Self::stop_step) returns it first; the next tick checks the deadline.
+    /// If an attempt is due at the same time, [`stop_step`](Self::stop_step) first returns its step; the next `tick`
+    /// checks the deadline.
     pub fn tick(&mut self, now: u64) {
         let Some(until) = self.until() else { return };
         if now < until || self.retry_at.take().is_some() {
@@ -395,21 +396,21 @@ impl Session {
         });
     }
 
-    /// Abandons the session. The caller then closes both connections, upon which the runtime ends the session too. The
-    /// runtime does not stop it in an orderly way, and its stream is cut off.
+    /// Abandons the session. The caller must then close both connections. The runtime ends the session when the
+    /// connections are closed, without an orderly Stop, so the stream is cut off.
     pub const fn abandon(&mut self) {
         if self.end.is_none() {
             self.end = Some(SessionEnd::Abandoned);
         }
     }
 
-    /// Returns how the session ended. `None` while it has not.
+    /// Returns how the session ended. `None` while the session runs.
     #[must_use]
     pub const fn end(&self) -> Option<SessionEnd> {
         self.end
     }
 
-    /// Ends the session if nothing is outstanding.
+    /// Ends the session if the stream has ended and no answer is outstanding.
     fn settle(&mut self) {
         let outstanding = matches!(self.stop, Stop::Calling(progress) if !progress.is_over());
         if self.stream_ended && !outstanding && self.end.is_none() {
@@ -419,10 +420,10 @@ impl Session {
 
     fn end_of_stream(&self) -> SessionEnd {
         let marked = if self.head == HEAD {
-            // V6: a block of kind 0 and size 0, after the 20 bytes of the header.
+            // V6 ends with a block of kind 0 and size 0 (4 bytes), after at least the 20 bytes of the header.
             self.received >= 24 && self.tail == [0; 4]
         } else {
-            // The end of an object, and the null tag.
+            // Earlier versions end with the tag of the end of an object (6) and the null tag (1).
             matches!(self.tail, [_, _, 6, 1])
         };
         if marked { SessionEnd::Complete } else { SessionEnd::CutOff }

@@ -1,4 +1,4 @@
-//! The commands that write a dump, newest first.
+//! [`DumpConfig`], the wish for a dump, and [`DumpStep`], a command that writes one.
 use super::lost_feature::{LostFeature, LostFeatures};
 use super::runtime::Runtime;
 use super::step::{DUMP_LIMIT_MS, PlanStep, first_known};
@@ -53,7 +53,7 @@ impl Encode for DumpStep<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
         let DumpConfig { path: dump_name, dump_type, flags } = self.config;
         match self.code {
-            // The second and the third command have the same fields.
+            // GenerateCoreDump2 and GenerateCoreDump3 have the same fields.
             GenerateCoreDump3::CODE | GenerateCoreDump2::CODE => {
                 GenerateCoreDump3 { dump_name, dump_type, flags }.encode(w);
             }

@@ -1,4 +1,4 @@
-//! Why a runtime refused a command.
+//! [`explain`]: why a runtime refused a command.
 use core::fmt;
 
 use crate::{
@@ -15,17 +15,17 @@ pub enum Explanation {
         /// The first version that knows the command.
         since: u8,
     },
-    /// The runtime could not start a session although the request is valid. Most probably it has reached its limit.
+    /// The request is valid, but the runtime could not start a session: probably it has reached its limit of sessions.
     SessionLimit {
-        /// Whether the command can also request a session of `user_events`, which the kernel may not have.
+        /// Whether the command can also request a session of `user_events`, which not every kernel supports.
         user_events: bool,
     },
-    /// The meaning of the code, whatever the command is.
+    /// The meaning of the code, which is the same for every command.
     Code(HResult),
 }
 
-/// The number of sessions that a .NET runtime allows at a time, with those that were never stopped and whose client has
-/// ended. It refuses one more with [`FAIL`](HResult::FAIL). A server can have another limit.
+/// The number of sessions that a .NET runtime allows at a time. Sessions count until they are stopped, even if their
+/// client has ended. The runtime refuses one more with [`FAIL`](HResult::FAIL). Other servers can have another limit.
 pub const SESSION_LIMIT: usize = 64;
 
 impl fmt::Display for Explanation {

@@ -1,4 +1,4 @@
-//! The machine that carries out a plan: each command on a connection of its own.
+//! [`Fallback`], the machine that carries out a plan: each command on a connection of its own.
 use core::fmt;
 
 use super::step::PlanStep;
@@ -6,8 +6,8 @@ use crate::exchange::Progress;
 use crate::wire::to_u64;
 use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerError, Step};
 
-/// Carries out a plan: sends a command on a connection of its own, and the next older one on another connection if the
-/// runtime does not know the first. It has no buffer, no transport and no clock.
+/// Carries out a plan: sends a command and, if the runtime does not know the command, sends the next older command on a
+/// new connection. A `Fallback` has no buffer, no transport and no clock.
 ///
 /// ```text
 ///  step(buf) ──► Connect        open a connection, close the last one ──► connected(), or busy(now)
@@ -19,10 +19,10 @@ use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerErro
 /// ```
 ///
 /// * An older command is sent only after [`UNKNOWN_COMMAND`](HResult::UNKNOWN_COMMAND): after any other answer or a
-///   failure the runtime may have carried out the first one.
+///   failure, the runtime may have carried out the newer command.
 /// * All steps have one deadline, in the caller's clock, which counts milliseconds. While the runtime accepts no
 ///   connection ([`busy`](Self::busy)), the machine schedules further attempts until that deadline.
-/// * What follows the answer, for example a stream, stays on the last connection. It belongs to the caller.
+/// * Bytes that follow the answer, for example a stream, stay on the last connection, for the caller to read.
 /// * If connecting or a transfer fails, drop the machine and return the error of the transport. A connection that was
 ///   reset counts as closed: `advance(0, buf)`.
 ///
@@ -71,7 +71,7 @@ pub struct Fallback<S> {
     state: State,
     until: u64,
     backoff: BusyBackoff,
-    /// Bytes sent and received on all connections.
+    /// The number of bytes sent, and the number of bytes received, on the current connection.
     sent: u64,
     received: u64,
 }
@@ -91,8 +91,8 @@ enum State {
 /// The next action of a [`Fallback`].
 #[derive(Debug)]
 pub enum FallbackStep<'m> {
-    /// Open a new connection, and close the previous one; then call [`connected`](Fallback::connected), or
-    /// [`busy`](Fallback::busy) if the runtime accepts none at this time.
+    /// Open a new connection, and close the previous one. Then call [`connected`](Fallback::connected), or
+    /// [`busy`](Fallback::busy) if the runtime accepts no connection at this time.
     Connect,
     /// Wait until [`until`](Fallback::until), then call [`tick`](Fallback::tick).
     Wait,
@@ -100,7 +100,7 @@ pub enum FallbackStep<'m> {
     Send(&'m [u8]),
     /// Read some bytes into this space, then call [`advance`](Fallback::advance).
     Receive(&'m mut [u8]),
-    /// Continue with a larger buffer that begins with the bytes of this one. A caller without one drops the machine.
+    /// Continue with a larger buffer that begins with the bytes of this one. Without a larger buffer, drop the machine.
     Grow {
         /// The required length.
         needed: usize,
@@ -151,7 +151,7 @@ impl From<ProtocolError> for FallbackError {
 
 impl<S: PlanStep> Fallback<S> {
     /// Creates a machine that begins with `first` and gives up at the time `until` of the caller's clock, which counts
-    /// milliseconds. [`PlanStep::LIMIT_MS`] is the usual time from now.
+    /// milliseconds. `until` is usually the current time plus [`PlanStep::LIMIT_MS`].
     pub const fn new(first: S, until: u64) -> Self {
         Self { command: first, state: State::New, until, backoff: BusyBackoff::new(), sent: 0, received: 0 }
     }
@@ -168,8 +168,8 @@ impl<S: PlanStep> Fallback<S> {
         (self.sent, self.received)
     }
 
-    /// Returns the next action. `buf` contains the command and then its answer: pass the same bytes in every call. 64 KiB
-    /// are always enough, 4 KiB nearly always.
+    /// Returns the next action. `buf` contains the command and then its answer: pass the same bytes in every call. A
+    /// buffer of 64 KiB is always large enough, one of 4 KiB nearly always.
     pub fn step<'m>(&mut self, buf: &'m mut [u8]) -> FallbackStep<'m> {
         if let State::New = self.state {
             match Progress::new(self.command.code(), &self.command, buf) {
@@ -228,13 +228,13 @@ impl<S: PlanStep> Fallback<S> {
                 }
                 _ => State::Done(progress),
             },
-            // `step` then asks for a larger buffer.
+            // The call continues. After `BufferTooSmall`, `step` returns `Grow`.
             Ok(()) | Err(ProtocolError::BufferTooSmall { .. }) => State::Calling(progress),
             Err(e) => State::Failed(e.into()),
         };
     }
 
-    /// Returns the time of the next [`tick`](Self::tick): the next attempt or the deadline; `None` after the last step.
+    /// Returns the latest time of the next [`tick`](Self::tick): the next attempt or the deadline; `None` at the end.
     #[must_use]
     pub const fn until(&self) -> Option<u64> {
         match self.state {
@@ -244,7 +244,7 @@ impl<S: PlanStep> Fallback<S> {
         }
     }
 
-    /// Reports the current time. After the deadline the plan has failed.
+    /// Reports the current time. At the deadline, an unfinished plan fails.
     pub const fn tick(&mut self, now: u64) {
         let connected = match self.state {
             State::Done(_) | State::Failed(_) => return,
@@ -263,7 +263,7 @@ impl<S: PlanStep> Fallback<S> {
     /// Returns the answer to the last command, from the buffer that contains it.
     ///
     /// # Errors
-    /// The error that ended the plan; or that the answer is not a response to the command.
+    /// The error that ended the plan, or the decode error of an answer that is not a response to the command.
     pub fn finish<'b>(&self, buf: &'b [u8]) -> Result<Answer<'b, S::Response<'b>>, FallbackError> {
         let progress = match self.state {
             State::Failed(e) => return Err(e),

@@ -3,7 +3,7 @@ use crate::sentences::sentences;
 use crate::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Request};
 
 sentences! {
-    /// A request that can end the target process. Its `Display` is a sentence that warns the user before it is sent.
+    /// A request that can end the target process. Its `Display` is a sentence that warns the user before the request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Hazard {
@@ -11,17 +11,17 @@ sentences! {
         PerfMapWhileSuspended = "EnablePerfMap ends a .NET 8 or 9 that is suspended at startup; resume it first",
         /// SetEnvironmentVariable without a value.
         UnsetVariable = "removing a variable ends a program compiled by NativeAOT",
-        /// A startup hook that cannot be loaded, or that may not exist.
+        /// A startup hook whose file is missing or may be missing, or that cannot be loaded.
         StartupHook = "a startup hook that cannot be loaded ends a running .NET 9 or 10, and a suspended runtime \
             of any version when it is resumed",
-        /// A dump without a name.
+        /// A dump whose name is null.
         DumpWithoutName = "a dump whose name is null ends every CoreCLR; an empty one does not",
     }
 }
 
 /// Returns how the request can end the process.
 ///
-/// `file_exists` is for a startup hook: whether its file exists in the target's file system.
+/// `file_exists` is for a startup hook: whether its file exists in the target's file system; `None` if unknown.
 ///
 /// ```
 /// use ipc_proto::{Request, SetEnvironmentVariable, Text, plan::{self, Flavour, Hazard, Runtime}};

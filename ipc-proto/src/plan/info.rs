@@ -1,4 +1,4 @@
-//! The commands that describe a process, newest first.
+//! [`InfoConfig`], the wish for the description of a process, and [`InfoStep`], a command that returns one.
 use super::runtime::Runtime;
 use super::step::{PlanStep, first_known};
 use crate::types::{ProcessInfo, ProcessInfo3};
@@ -7,7 +7,7 @@ use crate::{
     Code, Command, DecodeError, Encode, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, Message, Text,
 };
 
-/// The wish for the description of a process. It has nothing to configure.
+/// The wish for the description of a process. There is nothing to configure.
 ///
 /// ```
 /// use ipc_proto::plan::{InfoConfig, PlanStep, Runtime};
@@ -19,15 +19,15 @@ use crate::{
 pub struct InfoConfig;
 
 impl InfoConfig {
-    /// Returns the newest command that the runtime can know. A runtime older than .NET 5 knows none of them and refuses.
+    /// Returns the newest command that the runtime can know. A runtime older than .NET 5 refuses all three commands.
     #[must_use]
     pub fn first_step(self, runtime: &Runtime) -> InfoStep {
         first_known(InfoStep { code: GetProcessInfo3::CODE }, runtime)
     }
 }
 
-/// A command that describes a process. Every answer becomes a [`ProcessInfo3`], whose missing texts are null, and a
-/// server answers each from one.
+/// A command that describes a process. A client receives every answer as a [`ProcessInfo3`], with null for missing
+/// texts. A server answers each of the three commands from a [`ProcessInfo3`].
 ///
 /// ```
 /// use ipc_proto::plan::{InfoStep, PlanStep};
@@ -60,7 +60,7 @@ pub struct InfoStep {
 }
 
 impl InfoStep {
-    /// Returns the command with this code, if it describes a process.
+    /// Returns the command with this code, if the command describes a process.
     #[must_use]
     pub const fn of(code: Code) -> Option<Self> {
         match code {
@@ -81,7 +81,7 @@ impl InfoStep {
         self.code != GetProcessInfo::CODE
     }
 
-    /// Returns whether the answer has a version of its own and the platform.
+    /// Returns whether the answer has the field `version`, the version of the answer itself, and the platform.
     #[must_use]
     pub fn has_platform(self) -> bool {
         self.code == GetProcessInfo3::CODE
@@ -112,7 +112,7 @@ impl Encode for InfoAnswer<'_> {
     }
 }
 
-/// The payload is empty.
+/// The payload of the request is empty.
 impl Encode for InfoStep {
     fn encode(&self, _: &mut Writer<'_>) {}
 }
@@ -133,8 +133,8 @@ impl PlanStep for InfoStep {
         Some(Self { code })
     }
 
-    /// Each answer has the fields of the older one, and more around them: they are read here once, because three copies
-    /// of the code would be a tenth of a small client.
+    /// Each answer has the fields of the older answer, and more fields around them. One function reads the fields of
+    /// all three answers: three copies of the code would be a tenth of a small client.
     fn response<'r>(&self, answer: &Message<'r>) -> Result<Self::Response<'r>, DecodeError> {
         let mut r = Reader::at(answer.payload, Message::HEADER_LEN);
         let version = if self.has_platform() { r.read()? } else { 0 };

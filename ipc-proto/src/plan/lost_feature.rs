@@ -1,7 +1,7 @@
 use crate::sentences::sentences;
 
 sentences! {
-    /// A feature that an older command lacks. Its `Display` is a sentence for the user who wanted it.
+    /// A feature that an older command lacks. Its `Display` is a sentence for the user who requested the feature.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum LostFeature {
@@ -34,7 +34,7 @@ impl LostFeatures {
         LostFeature::DumpMessage,
     ];
 
-    /// Returns whether nothing is lost.
+    /// Returns whether no feature is lost.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

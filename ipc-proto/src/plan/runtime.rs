@@ -1,4 +1,4 @@
-//! The facts about a runtime that decide which commands it lacks.
+//! [`Runtime`], the known facts about a runtime; [`obstacle`] and [`refusal`]: which commands such a runtime refuses.
 use core::fmt;
 
 use crate::types::ProcessInfo3;
@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A kind of runtime, by the commands that it has: see [`obstacle`]. A server that is no .NET runtime states the kind
-/// whose commands it has.
+/// whose commands the server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flavour {
@@ -20,7 +20,7 @@ pub enum Flavour {
     NativeAot,
 }
 
-/// The known facts about a runtime. An unknown fact is `None`; plans then assume the worse case.
+/// The known facts about a runtime. An unknown fact is `None`: a plan then tries a command, and a hazard may exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Runtime {
     /// The major version of .NET.
@@ -44,7 +44,7 @@ impl Runtime {
     }
 }
 
-/// The version and the system, which the process information reports.
+/// Takes the version and the system from the process information. The other facts are unknown.
 impl From<&ProcessInfo3<'_>> for Runtime {
     fn from(info: &ProcessInfo3<'_>) -> Self {
         let version = major_version(info.clr_product_version);
@@ -52,7 +52,7 @@ impl From<&ProcessInfo3<'_>> for Runtime {
     }
 }
 
-/// Returns the major version in the version that a runtime reports; `None` if it does not begin with a number.
+/// Returns the major version in the version that a runtime reports; `None` if the text does not begin with a number.
 ///
 /// .NET 5 is the only version that has process information but reports no version: for the null text the result is 5.
 ///
@@ -108,7 +108,7 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// Returns the reason why the runtime refuses the command, as far as the runtime is known.
+/// Returns the reason why the runtime refuses the command; `None` if the known facts give no reason.
 ///
 /// | commands | CoreCLR | Mono | NativeAOT |
 /// |---|---|---|---|
@@ -148,7 +148,7 @@ pub fn obstacle(command: Code, runtime: &Runtime) -> Option<Obstacle> {
     }
 }
 
-/// Returns the runtime's refusal of a command whose payload it does not read; `None` if it reads the payload.
+/// Returns the code with which the runtime refuses the command before it reads the payload, if it does so.
 ///
 /// ```
 /// use ipc_proto::{Code, HResult, plan::{self, Flavour, Runtime}};

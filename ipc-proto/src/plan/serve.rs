@@ -1,27 +1,27 @@
-//! What a server refuses because of its version and kind.
+//! [`Serve::finish_for`]: a server refuses the commands that its version, its kind and its system do not have.
 use super::runtime::{Obstacle, Runtime, obstacle, refusal};
 use crate::{ApplyStartupHook, Command, HResult, Reply, Request, RequestError, Serve};
 
 impl<'b> Serve<'b> {
-    /// Returns the request and the reply to it, as [`finish`](Self::finish) does, for a server that states what it is:
-    /// its version, its kind, its system. The reply refuses a command that such a runtime does not have, with the same
-    /// code as the runtime, whether the payload is well-formed or not:
+    /// Returns the request and the reply to it, as [`finish`](Self::finish) does. `runtime` is the version, the kind
+    /// and the system of the server. The reply refuses a command that such a runtime does not have, with the same code
+    /// as a .NET runtime, whether the payload is well-formed or not:
     ///
     /// | a command | the reply | a client then |
     /// |---|---|---|
     /// | that is newer than the server, or unknown | [`UNKNOWN_COMMAND`](HResult::UNKNOWN_COMMAND) | sends the older command, if there is one |
-    /// | that its kind or system does not have: see [`obstacle`] | [`NOT_SUPPORTED`](HResult::NOT_SUPPORTED) | reports that |
-    /// | AttachProfiler, while the server [is suspended](Runtime::suspended) | [`NOT_YET_AVAILABLE`](HResult::NOT_YET_AVAILABLE) | reports that |
-    /// | that breaks a rule, or is malformed | as of `finish` | reports that |
+    /// | that the server's kind or system does not have: see [`obstacle`] | [`NOT_SUPPORTED`](HResult::NOT_SUPPORTED) | reports the refusal |
+    /// | AttachProfiler, while the server [is suspended](Runtime::suspended) | [`NOT_YET_AVAILABLE`](HResult::NOT_YET_AVAILABLE) | reports the refusal |
+    /// | that breaks a rule, or is malformed | the refusal of `finish` | reports the refusal |
     ///
-    /// The server refuses what it leaves out in addition, by itself: with `NOT_SUPPORTED`, after which a client sends
-    /// no older command; or with `UNKNOWN_COMMAND` if it has the older command. A server that has no dumps, profilers,
-    /// perf maps and startup hooks can state [`Flavour::Mono`](super::Flavour::Mono), and then need not refuse these.
+    /// The server itself must refuse other commands that it leaves out: with `NOT_SUPPORTED`, after which a client
+    /// sends no older command; or with `UNKNOWN_COMMAND` if it has the older command. For a server without dumps,
+    /// profilers, perf maps and startup hooks, [`Flavour::Mono`](super::Flavour::Mono) refuses all of these commands.
     ///
-    /// A server that describes itself by a [`ProcessInfo3`](crate::types::ProcessInfo3) gets a [`Runtime`] from it.
+    /// `Runtime::from` makes a [`Runtime`] of the server's [`ProcessInfo3`](crate::types::ProcessInfo3).
     ///
     /// # Errors
-    /// The request of a refused command is [`RequestError::Refused`].
+    /// [`RequestError::Refused`] for a command that the server does not have; else the errors of `finish`.
     ///
     /// ```
     /// use ipc_proto::plan::Runtime;
@@ -40,7 +40,7 @@ impl<'b> Serve<'b> {
         let code = self.code();
         let mut refused = code.and_then(|code| refusal(code, runtime));
         let (request, mut reply) = self.finish();
-        // A runtime without startup hooks decodes the path first, and does not check it.
+        // A runtime without startup hooks decodes the path before it refuses the command, but does not check the path.
         let hook = code.filter(|code| *code == ApplyStartupHook::CODE);
         let has_no_hooks = |code| matches!(obstacle(code, runtime), Some(Obstacle::Flavour(_)));
         if hook.is_some_and(has_no_hooks) && !matches!(request, Err(RequestError::Decode(_))) {

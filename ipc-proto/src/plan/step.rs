@@ -1,21 +1,21 @@
-//! One command of a plan, and the older ones that can replace it.
+//! [`PlanStep`], one command of a plan; [`Single`], a plan of one command; the default time limits of clients.
 use core::iter;
 
 use super::lost_feature::LostFeatures;
 use super::runtime::Runtime;
 use crate::{Code, Command, Decode, DecodeError, Encode, InvalidValue, Message};
 
-/// How long a client waits for the answer to a command by default, in milliseconds, with all older commands that it
-/// tries. A runtime carries out one command at a time.
+/// The default time limit of a client for the answer to a command, with all older commands that the client tries, in
+/// milliseconds. It includes a wait for other clients: a runtime carries out one command at a time.
 pub const CALL_LIMIT_MS: u64 = 10_000;
 
-/// How long a client waits for a dump by default, in milliseconds: a dump is as large as the process.
+/// The default time limit of a client for a dump, in milliseconds. It is long: a dump can be as large as the process.
 pub const DUMP_LIMIT_MS: u64 = 600_000;
 
 /// One command of a plan, chosen at run time. Its encoding is the payload of the request.
 ///
-/// [`Fallback`](super::Fallback) sends it. To send it on one connection, without the older ones, give its code and itself
-/// to [`UntypedCall::untyped`](crate::UntypedCall::untyped).
+/// [`Fallback`](super::Fallback) sends a step and, if necessary, its older steps. To send only this step, pass its code
+/// and the step to [`UntypedCall::untyped`](crate::UntypedCall::untyped).
 ///
 /// ```
 /// use ipc_proto::plan::{PlanStep, Runtime, TraceConfig};
@@ -42,13 +42,13 @@ pub trait PlanStep: Encode + Sized {
     /// The answer of the runtime, of the same type for every step of a plan.
     type Response<'r>: Decode<'r>;
 
-    /// How long a client waits for the whole plan by default, in milliseconds.
+    /// The default time limit of a client for the whole plan, in milliseconds.
     const LIMIT_MS: u64 = CALL_LIMIT_MS;
 
     /// Returns the code of the command.
     fn code(&self) -> Code;
 
-    /// Checks the values of the command, as [`Command::check`] does. By default, a step breaks no rule.
+    /// Checks the values of the command, as [`Command::check`] does. The default implementation accepts all values.
     ///
     /// # Errors
     /// The first rule that a value breaks.
@@ -56,12 +56,12 @@ pub trait PlanStep: Encode + Sized {
         Ok(())
     }
 
-    /// Returns the parts of the wish that the command does not carry.
+    /// Returns the requested features that the command lacks.
     fn lost(&self) -> LostFeatures {
         LostFeatures::default()
     }
 
-    /// Returns the step to send after the answer [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND).
+    /// Returns the step to send after the answer [`UNKNOWN_COMMAND`](crate::HResult::UNKNOWN_COMMAND), if there is one.
     fn older(&self) -> Option<Self> {
         None
     }
@@ -74,13 +74,13 @@ pub trait PlanStep: Encode + Sized {
         answer.decode()
     }
 
-    /// Returns an iterator over this step and all older ones, the newest first.
+    /// Returns an iterator over this step and all older steps, the newest first.
     fn steps(self) -> impl Iterator<Item = Self> {
         iter::successors(Some(self), Self::older)
     }
 }
 
-/// Returns this step, or the newest older one that the runtime can know; the oldest one if it can know none.
+/// Returns the newest of this step and its older steps that the runtime can know; if it knows none, the oldest step.
 pub(super) fn first_known<S: PlanStep>(mut step: S, runtime: &Runtime) -> S {
     while let (false, Some(older)) = (runtime.may_know(step.code()), step.older()) {
         step = older;
@@ -88,7 +88,7 @@ pub(super) fn first_known<S: PlanStep>(mut step: S, runtime: &Runtime) -> S {
     step
 }
 
-/// A plan of one command, which has no older one.
+/// A plan of one command, without an older command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Single<C>(pub C);
 

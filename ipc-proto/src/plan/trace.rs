@@ -1,4 +1,4 @@
-//! The commands that start a trace, oldest first.
+//! [`TraceConfig`], the wish for a trace; [`TraceStep`], a command that starts a trace; [`Providers`], their providers.
 use core::fmt;
 
 use super::lost_feature::{LostFeature, LostFeatures};
@@ -19,11 +19,11 @@ use crate::{
 /// The keywords of the rundown that runtimes send if the command does not select keywords.
 pub const DEFAULT_RUNDOWN: u64 = 0x8002_0139;
 
-/// The configuration of a session that streams: what a client wants, and what a server got.
+/// The configuration of a session that streams, for the client that requests it and for the server that receives it.
 ///
-/// Every runtime supports the values of [`new`](Self::new). A client sends the [first step](Self::first_step) and, where
-/// the runtime does not know that command, the older ones; each reports what it does not carry. A server converts every
-/// request that starts such a session, CollectTracing to CollectTracing6, into this form with [`TryFrom`].
+/// Every runtime supports the values of [`new`](Self::new). A client sends the [first step](Self::first_step) and,
+/// while the runtime does not know the command, the next older step. [`PlanStep::lost`] returns the features that a
+/// step lacks. A server converts each request for such a session, CollectTracing to CollectTracing6, with [`TryFrom`].
 ///
 /// ```
 /// use ipc_proto::plan::{PlanStep, Runtime, TraceConfig};
@@ -80,8 +80,8 @@ impl<'a> TraceConfig<'a> {
         }
     }
 
-    /// Returns the oldest command that carries the configuration, or the newest that the runtime can know if that is
-    /// older. Microsoft's client chooses the oldest too: one round trip is then enough for runtimes of every age.
+    /// Returns the oldest command with all features of the configuration; for a runtime older than this command, the
+    /// newest that it can know. As in Microsoft's client: more runtimes know an older command, so fewer refuse it.
     ///
     /// ```
     /// use ipc_proto::plan::{PlanStep, Providers, Runtime, TraceConfig};
@@ -100,7 +100,7 @@ impl<'a> TraceConfig<'a> {
     /// [includes](StreamingProvider::includes) the event. The provider `*` with all keywords and the level
     /// [`VERBOSE`](EventLevel::VERBOSE) includes all events of all providers, whatever its filter is.
     ///
-    /// A server calls it once for each kind of event, not for each event.
+    /// A server calls `includes` once for each kind of event, not for each event.
     #[must_use]
     pub fn includes(&self, provider: &str, keywords: u64, level: EventLevel, event_id: u32) -> bool {
         self.providers.iter().any(|p| {
@@ -115,7 +115,7 @@ impl<'a> TraceConfig<'a> {
         self.rundown_keyword != 0 && (keywords == 0 || keywords & self.rundown_keyword != 0)
     }
 
-    /// Returns the oldest command that carries the configuration.
+    /// Returns the oldest command with all features of the configuration.
     fn oldest_command(&self) -> Code {
         if self.buffer_mode != SessionBufferMode::DROP {
             CollectTracing6::CODE
@@ -131,7 +131,7 @@ impl<'a> TraceConfig<'a> {
     }
 }
 
-/// A command that starts a session, with the part of the configuration that it carries.
+/// A command that starts a session, with the part of the configuration that the command supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceStep<'a> {
     config: TraceConfig<'a>,
@@ -139,7 +139,7 @@ pub struct TraceStep<'a> {
 }
 
 impl<'a> TraceStep<'a> {
-    /// Returns the configuration without what the command does not carry: what the runtime will use.
+    /// Returns the configuration that the runtime will use: without the features that the command lacks.
     #[must_use]
     pub const fn config(&self) -> &TraceConfig<'a> {
         &self.config
@@ -189,7 +189,7 @@ impl PlanStep for TraceStep<'_> {
         self.lost
     }
 
-    /// Returns the same configuration without what only this command carries.
+    /// Returns the step for the same configuration without the feature that only this command has.
     fn older(&self) -> Option<Self> {
         let mut config = self.config;
         let loss = match self.code() {
@@ -228,7 +228,7 @@ enum ProvidersRepr<'a> {
 }
 
 impl<'a> Providers<'a> {
-    /// No providers. Runtimes refuse a session without any.
+    /// No providers. Runtimes refuse a session without a provider.
     pub const NONE: Self = Self(ProvidersRepr::Plain(Array::EMPTY));
 
     /// Returns the number of providers.
@@ -246,7 +246,7 @@ impl<'a> Providers<'a> {
         self.len() == 0
     }
 
-    /// Returns the providers. One without a filter has [`EventFilter::ALL`].
+    /// Returns the providers. A provider without a filter has [`EventFilter::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = StreamingProvider<'a>> + Clone + use<'a> {
         let (plain, filtered, keep) = match self.0 {
             ProvidersRepr::Plain(providers) => (providers, Array::EMPTY, true),
@@ -260,7 +260,7 @@ impl<'a> Providers<'a> {
         plain.iter().map(StreamingProvider::from).chain(filtered)
     }
 
-    /// Returns whether an event of any provider is filtered by its id.
+    /// Returns whether any provider filters events by id.
     fn have_filters(&self) -> bool {
         match self.0 {
             ProvidersRepr::Filtered(providers) => providers.iter().any(|p| p.filter != EventFilter::ALL),
@@ -332,13 +332,13 @@ macro_rules! providers_of {
 providers_of!(Provider => Plain, StreamingProvider => Filtered);
 
 sentences! {
-    /// The request starts no session of this kind.
+    /// The request starts no session of the kind of the target type: a stream, or `user_events`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct NotTracing = "the request starts no session of this kind";
 }
 impl core::error::Error for NotTracing {}
 
-/// The normal form of CollectTracing to CollectTracing6, for servers.
+/// Converts a request, CollectTracing to CollectTracing6, that starts a session with a stream, for servers.
 impl<'a> TryFrom<&Request<'a>> for TraceConfig<'a> {
     type Error = NotTracing;
 
@@ -376,7 +376,7 @@ impl<'a> TryFrom<&Request<'a>> for TraceConfig<'a> {
     }
 }
 
-/// The session that CollectTracing5 or CollectTracing6 starts without a stream, for servers.
+/// Converts a CollectTracing5 or CollectTracing6 that starts a session of `user_events`, for servers.
 impl<'a> TryFrom<&Request<'a>> for UserEventsSession<'a> {
     type Error = NotTracing;
 

@@ -4,9 +4,9 @@
 /// 10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571, 500, 500 … milliseconds
 /// ```
 ///
-/// Each wait is a quarter longer than the previous one, rounded down, until one has reached 500. The 571 is correct: the
-/// runtime compares the *previous* wait with the limit. So a runtime finds a new or restarted monitor within 571 ms plus
-/// the time of a connection.
+/// Each wait is a quarter longer than the previous wait, rounded down, until a wait has reached 500 ms. The 571 is
+/// correct: the runtime compares the *previous* wait with the limit. So a runtime finds a new or restarted monitor
+/// within 571 ms plus the time of a connection.
 ///
 /// Section "Diagnostic Ports" of the specification (erratum: it says that no wait is longer than 500 ms).
 ///
@@ -22,7 +22,7 @@
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Backoff {
-    /// The last wait; `None` is a runtime's "infinite", its wait while all of its ports are connected.
+    /// The last wait in milliseconds; `None` is the infinite wait of a runtime whose ports are all connected.
     last: Option<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Backoff {
     const MIN: u32 = 10;
     const MAX: u32 = 500;
 
-    /// Creates a back-off without failures.
+    /// Creates the back-off of a runtime without a failed attempt.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: None }
@@ -48,12 +48,12 @@ impl Backoff {
         wait
     }
 
-    /// Records that the monitor closed a connection. The next attempt is immediate, and counts as if a wait preceded it.
+    /// Records that the monitor closed a connection. The next attempt is immediate, but if it fails, the wait is 12 ms.
     pub const fn hung_up(&mut self) {
         self.last = Some(Self::MIN);
     }
 
-    /// Records a successful connection.
+    /// Records a successful connection. After the next failure, the wait is 10 ms.
     pub const fn reset(&mut self) {
         self.last = None;
     }

@@ -1,9 +1,9 @@
-//! The environment variables of a runtime that configure its ports.
+//! [`Config`]: the diagnostic ports of a runtime, from the environment variables that it reads at startup.
 use super::Port;
 use crate::plan::Flavour;
 use crate::wire::{hex_digit, number};
 
-/// Declares the variables, each with its name after the prefix.
+/// Declares the variables, each with its name without the prefix.
 macro_rules! variables {
     ($($(#[$meta:meta])* $variable:ident = $name:literal,)*) => {
         /// An environment variable that a runtime reads at startup.
@@ -15,13 +15,13 @@ macro_rules! variables {
             /// All variables.
             pub const ALL: [Self; 4] = [$(Self::$variable),*];
 
-            /// Returns its name, with the prefix `DOTNET_`.
+            /// Returns the name of the variable, with the prefix `DOTNET_`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variable => concat!("DOTNET_", $name),)* }
             }
 
-            /// Returns its old name, with the prefix `COMPlus_`, which some runtimes still read.
+            /// Returns the old name of the variable, with the prefix `COMPlus_`, which some runtimes still read.
             #[must_use]
             pub const fn old_name(self) -> &'static str {
                 match self { $(Self::$variable => concat!("COMPlus_", $name),)* }
@@ -30,9 +30,9 @@ macro_rules! variables {
     };
 }
 variables! {
-    /// The ports other than the default one: see [`Port::list`].
+    /// The ports other than the default port: see [`Port::list`].
     DiagnosticPorts = "DiagnosticPorts",
-    /// A number: with any but 0, the default port suspends the runtime.
+    /// A number: unless it is 0, the default port suspends the runtime.
     DefaultDiagnosticPortSuspend = "DefaultDiagnosticPortSuspend",
     /// A number: 0 disables all diagnostics.
     EnableDiagnostics = "EnableDiagnostics",
@@ -46,7 +46,7 @@ variables! {
 /// |---|---|---|---|
 /// | reads | `DOTNET_`, then `COMPlus_` | `DOTNET_`; for `EnableDiagnostics` and `EnableDiagnostics_IPC` also `COMPlus_` | `DOTNET_` |
 /// | an empty value | counts as unset | is a value | counts as unset |
-/// | numbers are | hexadecimal, up to the first character that is not a digit | decimal, likewise; 0 without a digit | hexadecimal, at most 16 digits and no other character |
+/// | numbers are | hexadecimal, up to the first other character | decimal, up to the first other character; 0 without a digit | hexadecimal, at most 16 digits and no other character |
 /// | another text | counts as unset | is 0 | counts as unset |
 ///
 /// ```
@@ -92,7 +92,7 @@ impl<'a> Config<'a> {
         Self { flavour, given: Variable::ALL.map(given) }
     }
 
-    /// Returns whether the runtime has any ports, including the default one.
+    /// Returns whether the runtime has any port, including the default port.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.disabled_by().is_none()
@@ -122,9 +122,9 @@ impl<'a> Config<'a> {
         self.is_enabled() && suspend & u64::from(u32::MAX) != 0
     }
 
-    /// Returns the ports other than the default one, in the runtime's order: the last of the list comes first.
+    /// Returns the ports other than the default port, in the runtime's order: the last port of the list comes first.
     ///
-    /// CoreCLR ignores ports with the tag `listen`. Other runtimes listen there if they have no default port (phones).
+    /// CoreCLR ignores ports with the tag `listen`. Other runtimes open them if they have no default port (on phones).
     pub fn ports(&self) -> impl Iterator<Item = Port<'a>> + use<'a> {
         let Self { flavour, .. } = *self;
         let value = if self.is_enabled() { self.port_list() } else { "" };
@@ -140,7 +140,7 @@ impl<'a> Config<'a> {
         self.given.get(variable as usize).copied().unwrap_or_default()
     }
 
-    /// Returns whether this kind of runtime reads the old name.
+    /// Returns whether this kind of runtime reads the old name of the variable.
     pub(super) const fn reads_old_name(&self, variable: Variable) -> bool {
         match self.flavour {
             Flavour::CoreClr => true,
@@ -149,7 +149,7 @@ impl<'a> Config<'a> {
         }
     }
 
-    /// Returns the name and the value that the runtime reads.
+    /// Returns the value of the variable that the runtime reads, with the name, new or old, that has the value.
     pub(super) fn value(&self, variable: Variable) -> Option<(&'static str, &'a str)> {
         let Given { new, old } = self.given(variable);
         match (new, old) {
@@ -159,7 +159,7 @@ impl<'a> Config<'a> {
         }
     }
 
-    /// Returns the number that the runtime reads.
+    /// Returns the number that the runtime reads from the value of the variable.
     pub(super) fn number(&self, variable: Variable) -> Option<u64> {
         let (_, text) = self.value(variable)?;
         match self.flavour {

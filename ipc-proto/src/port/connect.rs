@@ -1,4 +1,4 @@
-//! The machine of a runtime that connects to a monitor, again and again.
+//! [`ConnectPort`], the machine of a runtime that connects to a monitor and, after each command, reconnects.
 use super::Backoff;
 use crate::wire::Writer;
 use crate::{Advertise, Encode};
@@ -13,22 +13,22 @@ use crate::{Advertise, Encode};
 ///    └────────────────────────────────────────────────────── or HungUp ────┘
 /// ```
 ///
-/// [`step`](Self::step) returns what to do. Pass the outcome to [`advance`](Self::advance), which ignores an event that
-/// does not belong to the step. The machine does what the runtime does:
+/// [`step`](Self::step) returns the next action. Pass its outcome to [`advance`](Self::advance), which ignores an event
+/// that does not belong to the step. The machine behaves as a .NET runtime:
 ///
-/// * It sends the frame immediately, within [`Advertise::SEND_DEADLINE_MS`]; otherwise the connection has failed.
-/// * A connection carries one command. Pass `Answered` after the response, or immediately after the OK of a session with
-///   a stream: the connection then belongs to the session, and the port makes another one.
-/// * A monitor that closes the connection before a command is not answered: pass `HungUp`. The first attempt after it is
-///   immediate. If that fails, the wait is 12 ms instead of 10.
+/// * The frame must be sent within [`Advertise::SEND_DEADLINE_MS`]; otherwise pass `Failed`.
+/// * A connection carries one command. Pass `Answered` after the response, or immediately after the OK of a session
+///   with a stream: the connection then belongs to the session, and the port opens a new connection.
+/// * A monitor that closes the connection before a command is not answered: pass `HungUp`. The next attempt is
+///   immediate. If that attempt fails, the wait is 12 ms instead of 10 ms.
 ///
 /// The transport only has to connect, read and write. A [`Serve`](crate::Serve) waits for the command and receives it;
-/// [`Serve::is_untouched`](crate::Serve::is_untouched) returns whether the monitor hung up instead. A transport that can
-/// poll needs no buffers before a command arrives. It checks for a hang-up before data, as the runtime does: the command
-/// of a monitor that closes immediately is lost.
+/// [`Serve::is_untouched`](crate::Serve::is_untouched) returns whether the monitor hung up instead. A transport that
+/// can poll needs no buffers before a command arrives. It must check for a hang-up before data, as a runtime does: the
+/// command of a monitor that closes immediately after sending is lost.
 ///
-/// A runtime has one [`Backoff`] for all of its ports, and resets it for a command on any of them. Here, each port has its
-/// own, so that a busy port does not cause more attempts of the others.
+/// A .NET runtime has one [`Backoff`] for all of its ports, and resets it for a command at any port. A `ConnectPort`
+/// has its own, so that commands at one port do not cause more attempts at other ports.
 ///
 /// ```
 /// use ipc_proto::port::{ConnectPort, ConnectEvent, ConnectStep};
@@ -57,17 +57,17 @@ pub struct ConnectPort {
 /// The next action at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectStep<'p> {
-    /// Connect to the monitor without a long wait: then `Connected` or `Failed`.
+    /// Connect to the monitor without a long wait, then pass `Connected` or `Failed`.
     Connect,
-    /// Wait for this time: then `Waited`.
+    /// Wait for this time, then pass `Waited`.
     Wait {
         /// The time.
         milliseconds: u32,
     },
-    /// Send these bytes: then `Sent` with their number; 0 or `Failed` if sending fails or takes too long.
+    /// Send these bytes, then pass `Sent` with the number of sent bytes; `Failed` if sending fails or takes too long.
     Send(&'p [u8]),
-    /// Wait for a command on the connection, without a limit, and serve it: then `Answered`; `HungUp` if the monitor closed
-    /// the connection before the first byte of a command.
+    /// Wait for a command on the connection, without a time limit, and serve it. Then pass `Answered`, or `HungUp` if
+    /// the monitor closed the connection before the first byte of a command.
     Serve,
 }
 
@@ -77,11 +77,11 @@ pub enum ConnectStep<'p> {
 pub enum ConnectEvent {
     /// The connection is open.
     Connected,
-    /// Connecting failed, or sending the frame did.
+    /// Connecting failed, or sending the frame failed.
     Failed,
     /// The wait is over.
     Waited,
-    /// This number of bytes was sent. More than the step lent count as `Failed`: what the monitor received is then unknown.
+    /// This number of bytes was sent. 0, or more bytes than the step has, counts as `Failed`.
     Sent(usize),
     /// The monitor closed the connection before a command.
     HungUp,
@@ -98,7 +98,7 @@ enum State {
 }
 
 impl ConnectPort {
-    /// Creates a port that sends this frame.
+    /// Creates a port that sends `advertise` on each connection.
     #[must_use]
     pub fn new(advertise: &Advertise) -> Self {
         let mut frame = [0; Advertise::LEN];
@@ -106,7 +106,7 @@ impl ConnectPort {
         Self { frame, backoff: Backoff::new(), state: State::Connecting }
     }
 
-    /// Returns the next action. It changes only in [`advance`](Self::advance).
+    /// Returns the next action. Only [`advance`](Self::advance) changes the action.
     #[must_use]
     pub fn step(&self) -> ConnectStep<'_> {
         match self.state {

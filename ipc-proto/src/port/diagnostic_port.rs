@@ -19,11 +19,11 @@ use crate::sentences::sentences;
 /// * Tags are case-insensitive. Unknown tags are ignored. Of two tags that exclude each other, the first counts.
 /// * A port connects and suspends by default.
 ///
-/// Section "Diagnostic Ports" of the specification (errata: it mentions neither that empty parts are ignored, nor that
-/// unknown tags are; and runtimes without a default port do accept `listen`).
+/// Section "Diagnostic Ports" of the specification (errata: it does not mention that empty parts and unknown tags are
+/// ignored; and runtimes without a default port do accept `listen`).
 ///
-/// Its `Display` is the value for a child process that connects to a monitor. [`PortList`](super::PortList) is the value
-/// for several ports.
+/// The `Display` of a port is the value of `DOTNET_DiagnosticPorts` for a child process that connects to a monitor.
+/// [`PortList`](super::PortList) is the value for several ports.
 ///
 /// ```
 /// use ipc_proto::port::{Port, PortType, Variable};
@@ -42,7 +42,7 @@ use crate::sentences::sentences;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port<'a> {
-    // Private, so that no address is stored that cannot be written as text.
+    // Private, so that `new` checks each address: a list of ports must be able to contain it.
     address: &'a str,
     port_type: PortType,
     suspend: bool,
@@ -104,8 +104,8 @@ impl<'a> Port<'a> {
         Self::new(address, PortType::Connect, suspend)
     }
 
-    /// Creates a port at which a runtime listens. Only runtimes without a default port, for example on phones, open it:
-    /// there, the address is a host and a TCP port.
+    /// Creates a port at which a runtime listens. Only runtimes without a default port, for example on phones, open
+    /// such a port. Its address is a host and a TCP port.
     ///
     /// ```
     /// let port = ipc_proto::port::Port::listen("127.0.0.1:9000", true)?;
@@ -126,7 +126,7 @@ impl<'a> Port<'a> {
         Ok(Self { address, port_type, suspend })
     }
 
-    /// Parses a value of `DOTNET_DiagnosticPorts`. Ports have the runtime's order: the last of the list comes first.
+    /// Parses a value of `DOTNET_DiagnosticPorts`. Ports have the runtime's order: the last in the list comes first.
     ///
     /// The list includes ports with the tag `listen`, which CoreCLR ignores, but no ports without an address.
     pub fn list(value: &'a str) -> impl Iterator<Item = Self> + use<'a> {
@@ -137,7 +137,7 @@ impl<'a> Port<'a> {
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut tokens = tokens(text);
         let mut port = Self { address: tokens.next()?, port_type: PortType::Connect, suspend: true };
-        // In reverse order, because the first of several tags counts.
+        // In reverse order, so that the first of two tags that exclude each other is applied last, and counts.
         for tag in tokens.rev().filter_map(Tag::parse) {
             match tag {
                 Tag::Connect => port.port_type = PortType::Connect,
@@ -149,7 +149,7 @@ impl<'a> Port<'a> {
         Some(port)
     }
 
-    /// Returns the monitor's address.
+    /// Returns the address at which the monitor, or with the tag `listen` the runtime, listens.
     #[must_use]
     pub const fn address(&self) -> &'a str {
         self.address
@@ -182,12 +182,12 @@ impl fmt::Display for Port<'_> {
     }
 }
 
-/// Splits at commas as C's `strtok` does.
+/// Splits at commas as C's `strtok` does: without empty parts.
 pub(super) fn tokens(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     Split::new(text, b',').filter(|token| !token.is_empty())
 }
 
-/// `str::split` for ASCII separators. The compiler cannot prove that the original never panics.
+/// Like `str::split`, for ASCII separators. The compiler cannot prove that `str::split` never panics.
 #[derive(Clone)]
 pub(super) struct Split<'a> {
     rest: Option<&'a str>,

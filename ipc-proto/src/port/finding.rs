@@ -1,4 +1,4 @@
-//! Mistakes in the environment of a runtime, for the author of the environment.
+//! [`Finding`], a probable mistake in the environment of a runtime, and the checks that find the mistakes.
 use core::fmt::{self, Write};
 
 use super::config::Given;
@@ -7,8 +7,8 @@ use super::tool_port::without_scheme;
 use super::{Config, Port, PortType, Tag, Variable};
 use crate::plan::Flavour;
 
-/// A probable mistake in a runtime's environment, from [`Config::findings`]. Its `Display` is a sentence for the author of
-/// the environment: how the runtime reads it, and what to write instead. It quotes at most 200 characters of a text.
+/// A probable mistake in a runtime's environment, from [`Config::findings`]. Its `Display` is a sentence for the author
+/// of the environment: how the runtime reads a text, and the text to write instead. It quotes at most 200 characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Finding<'a> {
@@ -16,7 +16,7 @@ pub enum Finding<'a> {
     Shadowed(Variable),
     /// The variable is set under a name that this runtime does not read.
     Unread(Variable, Flavour),
-    /// A number that is neither 0 nor 1, or that this runtime reads as another one.
+    /// The value of a variable is neither 0 nor 1, or this runtime reads it as another number.
     Number {
         /// The variable's name.
         name: &'static str,
@@ -29,7 +29,7 @@ pub enum Finding<'a> {
     },
     /// Ports are requested, but disabled.
     Disabled {
-        /// The name of the variable that disables them.
+        /// The name of the variable that disables the ports.
         name: &'static str,
         /// The value of the variable.
         value: &'a str,
@@ -80,7 +80,7 @@ pub enum Finding<'a> {
     Scheme {
         /// The address.
         address: &'a str,
-        /// The address for a runtime.
+        /// The address in the form that a runtime reads.
         meant: &'a str,
     },
     /// A path that is relative to the working directory.
@@ -100,7 +100,7 @@ pub enum Finding<'a> {
         /// The kind of runtime.
         flavour: Flavour,
     },
-    /// An address that one of the 32 ports before it has, too.
+    /// An address that is also the address of one of the 32 previous ports.
     SameAddress {
         /// The address.
         address: &'a str,
@@ -226,11 +226,11 @@ impl fmt::Display for Finding<'_> {
     }
 }
 
-/// A text in quotes, on one line; of a long text, its beginning and its length. `{:?}` of core may panic.
+/// A text in quotes, on one line; of a long text, its beginning and its length. Not `{:?}`, whose code can panic.
 struct Quoted<'a>(&'a str);
 
-/// The number of quoted characters. A port is quoted for each of its tags, so that all sentences together would otherwise
-/// have the square of its length.
+/// The largest number of quoted characters. Each unknown tag of a port quotes the port: without a limit, the total
+/// length of the sentences would grow with the square of the port's length.
 const QUOTED: usize = 200;
 
 impl fmt::Display for Quoted<'_> {
@@ -263,10 +263,10 @@ const fn name_of(flavour: Flavour) -> &'static str {
 impl<'a> Config<'a> {
     /// Returns all probable mistakes: first of the variables, then of the ports in their textual order.
     ///
-    /// The time grows with the length of the variables: a port is compared with at most 32 others. None of the mistakes is
-    /// an error for a runtime.
+    /// The time is proportional to the length of the variables: a port is compared with at most 32 other ports. None of
+    /// the mistakes is an error for a runtime.
     pub fn findings(&self) -> impl Iterator<Item = Finding<'a>> + use<'a> {
-        // Lazy, and without storing findings, so that the stack frames are small.
+        // The iterator computes each finding on demand: a list of all findings would need a large stack frame.
         let config = *self;
         let of_names = Variable::ALL.into_iter().flat_map(move |variable| {
             [of_name, of_value].into_iter().filter_map(move |check| check(&config, variable))
@@ -316,7 +316,7 @@ fn of_value<'a>(config: &Config<'a>, variable: Variable) -> Option<Finding<'a>> 
     }
 }
 
-/// Finds out whether requested ports are disabled.
+/// Checks whether one variable disables the ports that another variable requests.
 fn of_switches<'a>(config: &Config<'a>) -> Option<Finding<'a>> {
     let suspends = config.number(Variable::DefaultDiagnosticPortSuspend).is_some_and(|number| number != 0);
     let asked = suspends || Port::list(config.port_list()).next().is_some();
@@ -329,13 +329,13 @@ fn unknown_tags(text: &str) -> impl Iterator<Item = Finding<'_>> {
     unknown.map(move |tag| Finding::UnknownTag { port: text, tag, meant: meant(tag) })
 }
 
-/// Guesses the intended tag.
+/// Returns the tag that an unknown tag probably means.
 fn meant(token: &str) -> Option<Tag> {
     let token = token.trim().as_bytes();
     Tag::ALL.into_iter().find(|tag| is_one_edit_away(token, tag.name().as_bytes()))
 }
 
-/// Returns whether at most one letter is wrong, missing, additional, or swapped with the next.
+/// Returns whether `a` and `b` differ at most in one letter: wrong, missing, additional, or swapped with the next.
 fn is_one_edit_away(a: &[u8], b: &[u8]) -> bool {
     let same = |(x, y): &(&u8, &u8)| x.eq_ignore_ascii_case(y);
     let front = a.iter().zip(b).take_while(same).count();
@@ -353,10 +353,10 @@ fn without_last(bytes: &[u8], n: usize) -> &[u8] {
     bytes.get(..bytes.len().saturating_sub(n)).unwrap_or_default()
 }
 
-/// The number of ports that a port is compared with, so that the time of all comparisons grows with the length of the list.
+/// The largest number of ports that a port is compared with. Without a limit, the time would grow with the square.
 const COMPARED: usize = 32;
 
-/// The text of a port.
+/// A port of the list with its text, for the checks.
 struct WrittenPort<'a> {
     config: Config<'a>,
     text: &'a str,
@@ -378,7 +378,7 @@ impl<'a> WrittenPort<'a> {
 
     /// Returns the address if it can be a path.
     fn path(&self) -> Option<&'a str> {
-        // On phones, an address is a host and its port.
+        // Mono runs on phones, where an address is a host and its TCP port.
         let host = |address: &str| self.config.flavour == Flavour::Mono && address.contains(':');
         self.address().filter(|address| !host(address) && scheme(self).is_none() && tag(self).is_none())
     }
@@ -442,7 +442,7 @@ fn suspends<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     suspends.then_some(Finding::Suspends { address: port.address() })
 }
 
-/// Finds two tags that exclude each other.
+/// Returns a finding if the text of a port has both of `tags`, which exclude each other.
 fn conflict<'a>(text: &'a str, tags: [Tag; 2]) -> Option<Finding<'a>> {
     let mut found = tokens(text).skip(1).filter_map(Tag::parse).filter(|tag| tags.contains(tag));
     let wins = found.next()?;

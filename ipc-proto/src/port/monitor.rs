@@ -7,7 +7,7 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// The runtimes at a monitor's port, and the newest connection of each.
 ///
 /// A runtime connects, sends its [`Advertise`] frame, and waits for one command; then it connects again. This machine
-/// decides what each connection means. It has no sockets and no clock: the caller accepts and reads, and passes the
+/// assigns each connection to its runtime. It has no sockets and no clock: the caller accepts and reads, and passes the
 /// time in milliseconds since a moment of its choice.
 ///
 /// ```text
@@ -26,18 +26,18 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// | idle | yes | [`take`](Self::take); a close; data, which a runtime may not send yet | |
 /// | in use | the caller has it | a new connection; the end of the process, checked every | `in_use_check_ms`, 100 |
 /// | disconnected | no | a new connection; the end of the process, checked every | `disconnected_check_ms`, 20 |
-/// | | | and in any case | `grace_ms`, 1000 |
+/// | disconnected | no | the end of its grace time | `grace_ms`, 1000 |
 ///
-/// A cookie identifies a runtime, not a process id: systems use process ids again, and containers have the same ones.
-/// The last connection of a runtime is the live one. An older connection that is still idle is dead, or is about to be.
+/// A cookie identifies a runtime. A process id does not: systems reuse ids, and two containers can have the same ids.
+/// The last connection of a runtime is the live one. An older connection of that runtime is dead, or will be soon.
 ///
 /// # Storage
 /// `S` is any storage of `Option<MonitorSlot<C, P>>`: an array, a slice, a `Vec`. Each slot holds one arriving
-/// connection or one runtime. `C` is the caller's connection, `P` what the caller knows of the peer, for example its
+/// connection or one runtime. `C` is the caller's connection, `P` the caller's facts about the peer, for example its
 /// credentials.
 ///
 /// A connection has a token, which names its slot; the caller passes the token to its poller. A token is never less
-/// than 2³², so that the caller can use small numbers for its own purposes. The token of a closed connection has no
+/// than 2³², so that smaller numbers are free for other entries of the poller. The token of a closed connection has no
 /// effect.
 ///
 /// ```text
@@ -83,14 +83,14 @@ pub struct MonitorPort<C, P, S> {
     serial: u32,
     /// How many slots hold an arriving connection.
     arriving: usize,
-    /// All slots before this one are in use.
+    /// All slots before this index are in use.
     first_free: usize,
-    /// The next slot that [`on_due`](Self::on_due) examines.
+    /// The index of the next slot that [`on_due`](Self::on_due) examines.
     examined: usize,
     accept_at: Option<u64>,
-    /// Nothing is due before this time.
+    /// No event is due before this time.
     due: Option<u64>,
-    /// The space for bytes of an idle connection, where no byte is valid.
+    /// The space that is lent for an idle connection, on which a runtime may send no byte.
     unsolicited: [u8; 1],
     types: PhantomData<(C, P)>,
 }
@@ -98,23 +98,23 @@ pub struct MonitorPort<C, P, S> {
 /// The limits of a [`MonitorPort`]. All times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MonitorLimits {
-    /// How many connections can be arriving at the same time, at least 1. The oldest one is dropped for another.
+    /// How many connections can be arriving at the same time, at least 1. For one more, the oldest is dropped.
     pub max_arriving: usize,
     /// The time in which the whole frame must arrive.
     pub advertise_ms: u64,
-    /// The interval of the process checks while a command has the runtime's connection.
+    /// The interval of the process checks while the caller uses the runtime's connection for a command.
     pub in_use_check_ms: u64,
     /// The interval of the process checks after the runtime closed its connection.
     pub disconnected_check_ms: u64,
-    /// The time in which a runtime that closed its connection must connect again. It is longer than the longest
-    /// [`Backoff`](super::Backoff).
+    /// The time in which a runtime that closed its connection must connect again. It should be longer than the longest
+    /// wait of a [`Backoff`](super::Backoff).
     pub grace_ms: u64,
-    /// How long nothing is accepted after [`pause_accept`](MonitorPort::pause_accept).
+    /// The time from [`pause_accept`](MonitorPort::pause_accept) to [`MonitorChange::AcceptAgain`].
     pub accept_pause_ms: u64,
 }
 
 impl MonitorLimits {
-    /// 256 arriving connections, 250 ms for the frame, process checks every 100 and 20 ms, 1 s of grace, pauses of 100 ms.
+    /// 256 arriving connections, 250 ms for the frame, process checks every 100 and 20 ms, grace 1 s, pauses of 100 ms.
     pub const DEFAULT: Self = Self {
         max_arriving: 256,
         advertise_ms: ReceiveAdvertise::DEADLINE_MS as u64,
@@ -147,11 +147,11 @@ enum Content<C, P> {
 
 #[derive(Debug, Clone)]
 struct Phase<C> {
-    /// The connection of an idle runtime. The times below count only without a connection.
+    /// The connection of an idle runtime. `check_at` and `left_at` count only while there is none.
     connection: Option<C>,
     /// When to check whether the process of the runtime has ended.
     check_at: u64,
-    /// When a disconnected runtime counts as left; `None` while the caller has its connection.
+    /// When a disconnected runtime counts as left; `None` while the caller has the runtime's connection.
     left_at: Option<u64>,
 }
 
@@ -160,7 +160,7 @@ struct Phase<C> {
 pub struct RuntimeEntry<P> {
     /// The runtime's identity.
     pub cookie: Guid,
-    /// The process in the runtime's own PID namespace, from the last frame: [`Advertise::process_id`].
+    /// The process id in the runtime's own PID namespace, from the last frame: [`Advertise::process_id`].
     pub process_id: u64,
     /// The caller's facts about the peer of the last connection.
     pub peer: P,
@@ -182,11 +182,11 @@ pub enum RuntimeState {
 pub struct Accepted<C, P> {
     /// The number by which the caller refers to the connection.
     pub token: u64,
-    /// The connection that was dropped for it, if too many were arriving: a [`MonitorChange::Rejected`].
+    /// The oldest arriving connection, if it was dropped because too many were arriving: [`MonitorChange::Rejected`].
     pub evicted: Option<MonitorChange<C, P>>,
 }
 
-/// What happened at a [`MonitorPort`]. The caller closes the connections that it gets back.
+/// What happened at a [`MonitorPort`]. The caller must close the connections in a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MonitorChange<C, P> {
     /// A runtime has connected and waits for a command.
@@ -198,7 +198,7 @@ pub enum MonitorChange<C, P> {
         /// The runtime's older idle connection, which the new one replaces.
         stale: Option<C>,
     },
-    /// A connection did not become a runtime's.
+    /// A connection was dropped before its frame was complete.
     Rejected {
         /// The connection.
         connection: C,
@@ -213,7 +213,7 @@ pub enum MonitorChange<C, P> {
         runtime_cookie: Guid,
         /// The connection.
         connection: C,
-        /// Whether the peer sent data before a command, and did not only close the connection.
+        /// `true`: the peer sent data before a command. `false`: the connection was closed or broken.
         unsolicited: bool,
     },
     /// A runtime is gone: its process has ended, or it did not connect again in time.
@@ -225,9 +225,9 @@ pub enum MonitorChange<C, P> {
 /// The storage of a [`MonitorPort`] has no free slot. Nothing was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MonitorFull<C, P> {
-    /// The connection that was not accepted. If it is closed, the runtime tries again.
+    /// The connection that was not accepted. If the caller closes it, the runtime connects again.
     pub connection: C,
-    /// The caller's facts about its peer.
+    /// The caller's facts about the peer of the connection.
     pub peer: P,
 }
 
@@ -263,12 +263,12 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         }
     }
 
-    /// Adds a new connection, whose frame is expected.
+    /// Adds a new connection, on which a runtime must now send its frame.
     ///
     /// A runtime sends the frame immediately, so read the connection now: see [`receive`](Self::receive).
     ///
     /// # Errors
-    /// [`MonitorFull`] if there is no free slot. It returns the connection.
+    /// [`MonitorFull`], which contains the connection, if there is no free slot.
     pub fn accept(&mut self, connection: C, peer: P, now: u64) -> Result<Accepted<C, P>, MonitorFull<C, P>> {
         let is_crowded = self.arriving >= self.limits.max_arriving.max(1);
         let evicted = if is_crowded { self.evict_oldest() } else { None };
@@ -289,10 +289,10 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         Ok(Accepted { token: token(serial, low), evicted })
     }
 
-    /// Lends a connection, and the space to read its bytes into; `None` if the token's connection is not here any more.
+    /// Lends a connection, and the space to read its bytes into; `None` if the port no longer has the connection.
     ///
-    /// Call it when the connection is readable, read without waiting, pass the result to [`advance`](Self::advance), and
-    /// repeat until reading would block. The space ends with the frame; for an idle connection it is one byte.
+    /// Call `receive` when the connection is readable, read without blocking, call [`advance`](Self::advance), and
+    /// repeat until reading would block. The space is the rest of the frame, or one byte for an idle connection.
     pub fn receive(&mut self, token: u64) -> Option<(&mut C, &mut [u8])> {
         let slot = find_mut(self.slots.as_mut(), token)?;
         match &mut slot.content {
@@ -304,7 +304,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         }
     }
 
-    /// Processes `n` bytes that were read into the space of [`receive`](Self::receive); 0 after its end or an error.
+    /// Processes `n` bytes that were read into the space of [`receive`](Self::receive); 0 after a close or an error.
     pub fn advance(&mut self, token: u64, n: usize, now: u64) -> Option<MonitorChange<C, P>> {
         let index = index(token);
         let slot = find_mut(self.slots.as_mut(), token)?;
@@ -322,7 +322,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         self.reject(index, rejection)
     }
 
-    /// Drops the oldest arriving connection, as [`Rejection::Crowded`]: for example when no descriptor is left to accept.
+    /// Drops the oldest arriving connection as [`Rejection::Crowded`], for example to free a descriptor for a new one.
     pub fn evict_oldest(&mut self) -> Option<MonitorChange<C, P>> {
         let newest = self.serial;
         let slots = self.slots.as_ref().iter().enumerate();
@@ -334,7 +334,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         self.reject(index, Rejection::Crowded)
     }
 
-    /// Schedules [`MonitorChange::AcceptAgain`]: for when accepting failed and would fail again immediately.
+    /// Schedules [`MonitorChange::AcceptAgain`]. Call it if accepting failed and would fail again immediately.
     pub fn pause_accept(&mut self, now: u64) {
         let at = now.saturating_add(self.limits.accept_pause_ms);
         self.accept_at = Some(at);
@@ -351,7 +351,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         Some(connection)
     }
 
-    /// Forgets a runtime; returns it and its idle connection. If it connects again, it is unknown.
+    /// Removes a runtime; returns it and its idle connection. A runtime that connects again then counts as unknown.
     pub fn remove(&mut self, cookie: &Guid) -> Option<(RuntimeEntry<P>, Option<C>)> {
         let (index, ..) = find_runtime(self.slots.as_mut(), cookie)?;
         match self.vacate(index)?.content {
@@ -366,13 +366,13 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         Some((token(serial, u32::try_from(index).ok()?), phase.connection.as_mut()?))
     }
 
-    /// Returns a runtime.
+    /// Returns the runtime with this cookie.
     #[must_use]
     pub fn runtime(&self, cookie: &Guid) -> Option<&RuntimeEntry<P>> {
         self.runtimes().find(|runtime| runtime.cookie == *cookie)
     }
 
-    /// Returns the state of a runtime.
+    /// Returns the state of the runtime with this cookie.
     #[must_use]
     pub fn state(&self, cookie: &Guid) -> Option<RuntimeState> {
         self.entries().find(|(runtime, _)| runtime.cookie == *cookie).map(|(_, phase)| match phase {
@@ -399,13 +399,13 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         self.slots.as_ref().len()
     }
 
-    /// The time at which to call [`on_due`](Self::on_due), at the latest.
+    /// Returns the latest time for the next call of [`on_due`](Self::on_due); `None` if no event is scheduled.
     #[must_use]
     pub const fn due(&self) -> Option<u64> {
         self.due
     }
 
-    /// Does one thing that is due at `now`. Call it until it returns `None`.
+    /// Returns the next event that is due at `now`. Call `on_due` until it returns `None`.
     ///
     /// `has_ended` reports whether the process of a runtime has ended; `false` if that is unknown.
     pub fn on_due(
@@ -453,7 +453,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         None
     }
 
-    /// The frame in this slot is complete: the slot becomes the runtime's, with its connection and so with its token.
+    /// Processes the complete frame in this slot. The slot then holds the runtime, with the same connection and token.
     fn arrive(&mut self, index: usize, advertise: &Advertise) -> Option<MonitorChange<C, P>> {
         let cookie = advertise.runtime_cookie;
         let known = find_runtime(self.slots.as_mut(), &cookie).map(|(known, ..)| known);
@@ -516,7 +516,7 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
 }
 
 impl<C, P, S: Extend<Option<MonitorSlot<C, P>>>> MonitorPort<C, P, S> {
-    /// Adds so many free slots, in storage that can grow.
+    /// Adds `more` free slots to a storage that can grow.
     ///
     /// ```
     /// use ipc_proto::port::{MonitorFull, MonitorPort};
@@ -545,7 +545,7 @@ fn token(serial: u32, index: u32) -> u64 {
     (u64::from(serial) << 32) | u64::from(index)
 }
 
-/// The index in a token.
+/// Returns the index of the slot that a token names.
 const fn index(token: u64) -> usize {
     to_usize(low_u32(token))
 }

@@ -3,10 +3,10 @@ use core::fmt;
 use super::Port;
 use super::diagnostic_port::Split;
 
-/// A value of `DOTNET_DiagnosticPorts`: some ports, and after them those of another value.
+/// A value of `DOTNET_DiagnosticPorts`: a program's own ports, and after them the ports of another value.
 ///
-/// Its `Display` is the value, and does not allocate. It is for a program that starts a runtime: the runtime connects to
-/// the program's own ports, and to those that the environment names already. [`Port::list`] parses the value.
+/// Its `Display` writes the value without an allocation. A program that starts a runtime sets the value: the runtime
+/// then connects to the program's ports, and to the ports that the environment already names. [`Port::list`] parses it.
 ///
 /// ```
 /// use ipc_proto::port::{Port, PortList};
@@ -25,22 +25,22 @@ pub struct PortList<'a> {
 }
 
 impl<'a> PortList<'a> {
-    /// Creates a list of these ports, in the order of the text: a runtime reads the last one first.
+    /// Creates a list of these ports, in the order of the text: a runtime reads the last port first.
     #[must_use]
     pub const fn new(ports: &'a [Port<'a>]) -> Self {
         Self { ports, value: "" }
     }
 
-    /// Appends the ports of a value, in place of the value that was appended before.
+    /// Appends the ports of `value`. A value that was appended earlier is replaced.
     ///
-    /// A port that has the address of a port of the list is left out, so that the list can be appended to a value that
-    /// contains it already. The others keep their text, because a newer runtime may know more tags.
+    /// A port of `value` with the address of a port of the list is left out, so that `value` can be a value that
+    /// contains the list already. Other ports keep their text, because a newer runtime may know more tags.
     #[must_use]
     pub const fn followed_by(self, value: &'a str) -> Self {
         Self { value, ..self }
     }
 
-    /// Returns the ports in the runtime's order: the last of the text comes first.
+    /// Returns the ports in the runtime's order: the last port of the text comes first.
     pub fn ports(&self) -> impl Iterator<Item = Port<'a>> + use<'a> {
         let Self { ports, value } = *self;
         let appended = Port::list(value).filter(move |port| !contains(ports, port));
@@ -48,7 +48,7 @@ impl<'a> PortList<'a> {
     }
 }
 
-/// Returns whether one of the ports has the address of this one.
+/// Returns whether one of `ports` has the address of `port`.
 fn contains(ports: &[Port<'_>], port: &Port<'_>) -> bool {
     ports.iter().any(|other| other.address() == port.address())
 }

@@ -15,13 +15,13 @@ pub enum Rejection {
     Protocol(ProtocolError),
     /// The peer sent data after the frame, before a command.
     Unsolicited,
-    /// Too many connections had not sent their frame, or the system had no room for more, and this was the oldest.
+    /// There were too many connections without a frame, or no free descriptor, and this connection was the oldest.
     Crowded,
 }
 
 impl Rejection {
-    /// Returns whether the peer closed the connection without sending a byte. This is harmless: so does a monitor that
-    /// checks whether another process listens at its address.
+    /// Returns whether the peer closed the connection without sending a byte. Such a connection is harmless: for
+    /// example, another monitor has checked whether a process listens at the address.
     #[must_use]
     pub const fn is_probe(&self) -> bool {
         matches!(self, Self::Protocol(ProtocolError::Closed { received: 0 }))

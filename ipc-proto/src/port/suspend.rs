@@ -1,7 +1,7 @@
 /// The ports of a runtime that still suspend it.
 ///
-/// A runtime starts after each port with the tag `suspend` has received a `ResumeRuntime`. Another `ResumeRuntime`, on
-/// another port or a second time, is answered with OK and has no effect.
+/// A runtime starts after each port with the tag `suspend` has received a `ResumeRuntime`. A second `ResumeRuntime` on
+/// the port, or one on a port without the tag, is answered with OK and has no effect.
 ///
 /// `S` is any storage of one flag for each port: an array, a slice, a `Vec`.
 ///

@@ -1,4 +1,4 @@
-//! The value of `--diagnostic-port` of Microsoft's tools.
+//! [`ToolPort`], the value of `--diagnostic-port` of Microsoft's tools.
 use super::diagnostic_port::Split;
 use super::{PortType, Tag};
 use crate::endpoint::split_once;
@@ -10,10 +10,10 @@ use crate::sentences::sentences;
 /// tool port := [scheme ":"] address ["," ("connect" | "listen")]
 /// ```
 ///
-/// Microsoft's tools accept this form. It differs from that of a runtime's [`Port`](super::Port):
+/// Microsoft's tools accept this form. It differs from the form of a runtime's [`Port`](super::Port):
 ///
-/// * It has at most two parts, each of which counts even if it is empty.
-/// * It states the role of the tool, which listens by default.
+/// * A tool port has at most two parts. An empty part is not ignored.
+/// * The keyword states the role of the tool, which listens by default.
 /// * The address can be a URI: `uds:` is a Unix socket, `namedpipe:` a named pipe, `file:` the system's own transport.
 ///
 /// Keywords and schemes are case-insensitive.
@@ -145,7 +145,7 @@ fn strip_prefix_in_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
     front.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Returns the address for a runtime if this one has a form that only tools accept.
+/// Returns the address in the form that a runtime reads, if `address` has a form that only tools accept.
 pub(super) fn without_scheme(address: &str) -> Option<&str> {
     match split_scheme(address) {
         Some((scheme, path)) => {

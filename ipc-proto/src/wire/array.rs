@@ -14,10 +14,10 @@ use crate::{Decode, Encode};
 ///   u32
 /// ```
 ///
-/// An `Array` is either a slice of the caller or checked bytes of a message: decoding checks every element, so iterating
-/// cannot fail. Arrays compare by content, in either form.
+/// An `Array` is either a slice of the caller or checked bytes of a message: decoding checks every element, so
+/// iterating cannot fail. Arrays compare by content, in either form.
 ///
-/// Nothing is allocated by the count: a count that is too large for the remaining bytes is an error.
+/// Decoding allocates nothing for the count. A count that is too large for the remaining bytes is an error.
 ///
 /// ```
 /// use ipc_proto::{Array, wire::decode};
@@ -195,7 +195,7 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
     fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         if let Err(error @ WireError { kind: WireErrorKind::CountTooLarge, .. }) = Self::count(&mut r.clone())
         {
-            // The bytes of the error are those of the count, but the list is what is wrong.
+            // The offset of the error is that of the count, but the path of the error is that of the list.
             visitor.failed(path, error);
             return Err(error);
         }
@@ -205,7 +205,7 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
 }
 
 impl<'a, T: Decode<'a>> Array<'a, T> {
-    /// Reads a count that is not too large for the bytes after it.
+    /// Reads the count. Fails if the count is too large for the remaining bytes.
     fn count(r: &mut Reader<'a>) -> Result<u32, WireError> {
         const { assert!(T::MIN_LEN > 0, "elements without bytes could be counted without end") };
         let too_large = r.error(WireErrorKind::CountTooLarge);
@@ -215,7 +215,7 @@ impl<'a, T: Decode<'a>> Array<'a, T> {
     }
 }
 
-/// The values that arbitrary bytes decode to: this needs no arena and leaks nothing.
+/// Decodes arbitrary bytes, so that the array borrows from the input and needs no allocated elements.
 #[cfg(feature = "arbitrary")]
 impl<'a, T: Decode<'a>> arbitrary::Arbitrary<'a> for Array<'a, T> {
     fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {

@@ -1,20 +1,20 @@
-//! Conversions between the lengths of memory and the integers of the wire, with one rule for numbers that do not fit.
+//! Conversions between `usize`, the lengths in memory, and the integers of the wire. No conversion fails.
 
-/// Converts a length of the wire into one of memory. `usize` has at least 32 bits.
+/// Converts a length of the wire into a length in memory without loss: `usize` has at least 32 bits.
 #[must_use]
 #[inline]
 pub const fn to_usize(number: u32) -> usize {
     number as usize
 }
 
-/// Converts a length of memory into a number. `usize` has at most 64 bits.
+/// Converts a length in memory into a `u64` without loss: `usize` has at most 64 bits.
 #[must_use]
 #[inline]
 pub const fn to_u64(number: usize) -> u64 {
     number as u64
 }
 
-/// Converts a length of memory into one of the wire: at most `u32::MAX`.
+/// Converts a length in memory into a length of the wire. A larger length becomes `u32::MAX`.
 #[must_use]
 #[inline]
 pub fn to_u32(number: usize) -> u32 {

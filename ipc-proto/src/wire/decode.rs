@@ -7,21 +7,21 @@ use crate::{Guid, Text};
 ///
 /// Decoding checks the layout only: a value that runtimes refuse, for example 0 providers, decodes.
 pub trait Decode<'a>: Sized {
-    /// The length of the shortest value. An [`Array`](super::Array) checks its count against it.
+    /// The length of the shortest value in bytes. An [`Array`](super::Array) refuses a count of more values than fit.
     const MIN_LEN: usize;
 
     /// Reads one value.
     ///
     /// # Errors
-    /// If the bytes are not such a value. The position of the reader is then unspecified.
+    /// If the bytes are not a valid value. The position of the reader is then unspecified.
     fn decode(r: &mut Reader<'a>) -> Result<Self, WireError>;
 
-    /// Returns the value for a [`Part`](super::Part). `bytes` is its wire form.
+    /// Returns the value for a [`Part`](super::Part). `bytes` is the wire form of the value.
     fn shown(&self, bytes: &'a [u8]) -> PartValue<'a> {
         PartValue::Bytes(bytes)
     }
 
-    /// Reads one value and passes its parts to `visitor`. By default it is one part.
+    /// Reads one value and passes its parts to `visitor`. By default, the whole value is one part.
     ///
     /// # Errors
     /// As [`decode`](Self::decode). The parts before the error have been visited, and the field with the error has
@@ -31,13 +31,13 @@ pub trait Decode<'a>: Sized {
     }
 }
 
-/// [`Decode::inspect`] of a type.
+/// The type of the function [`Decode::inspect`].
 pub(crate) type Inspect<'a> = fn(&mut Reader<'a>, &Path<'_>, &mut dyn Visitor) -> Result<(), WireError>;
 
-/// Decodes one value from the front of `bytes`. Bytes after it are ignored, as in runtimes.
+/// Decodes one value from the front of `bytes`. Bytes after the value are ignored, as in runtimes.
 ///
 /// # Errors
-/// If the bytes are not such a value. Offsets count from the start of `bytes`.
+/// If the bytes are not a valid `T`. Offsets count from the start of `bytes`.
 ///
 /// ```
 /// assert_eq!(ipc_proto::wire::decode::<u32>(&[1, 0, 0, 0, 99])?, 1);
@@ -47,7 +47,7 @@ pub fn decode<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<T, WireError> {
     T::decode(&mut Reader::new(bytes))
 }
 
-/// Decodes one value from the front of `bytes`, and returns it with the bytes after it.
+/// Decodes one value from the front of `bytes`, and returns the value and the bytes after it.
 ///
 /// # Errors
 /// As [`decode`].
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         T::decode(self)
     }
 
-    /// Visits and returns a count.
+    /// Reads a count, visits it as the part `count` of `path`, and returns it.
     pub(crate) fn show_count(
         &mut self,
         path: &Path<'_>,

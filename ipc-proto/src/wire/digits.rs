@@ -1,5 +1,5 @@
-//! Digits, read without a possible panic: `to_digit` and `from_str_radix` panic for a base above 36, and not every compiler
-//! proves that the base is smaller.
+//! Parses digits with code that contains no panic. `to_digit` and `from_str_radix` panic for a base above 36, and not
+//! every compiler proves that the base is smaller.
 
 /// Returns the value of a hexadecimal digit.
 pub(crate) const fn hex_digit(digit: u8) -> Option<u8> {
@@ -11,8 +11,8 @@ pub(crate) const fn hex_digit(digit: u8) -> Option<u8> {
     }
 }
 
-/// Returns the value of these digits; `None` if there are none, if one is not a digit of the base (at most 16), or if the
-/// value is too large.
+/// Returns the value of these digits. `None` if `digits` is empty, if one is not a digit of the base (at most 16), or
+/// if the value is too large.
 pub fn number(digits: &[u8], base: u8) -> Option<u64> {
     let digit = |digit: &u8| hex_digit(*digit).filter(|digit| *digit < base);
     let number = digits

@@ -8,10 +8,10 @@ use super::Writer;
 /// assert_eq!(Text::NULL.encoded_len(), 4);
 /// ```
 pub trait Encode {
-    /// Appends the wire form to `w`. It cannot fail: `w` counts the bytes that do not fit.
+    /// Appends the wire form to `w`. Encoding cannot fail: `w` counts the bytes that do not fit.
     fn encode(&self, w: &mut Writer<'_>);
 
-    /// Returns the length of the wire form.
+    /// Returns the length of the wire form in bytes.
     fn encoded_len(&self) -> usize {
         let mut w = Writer::new(&mut []);
         self.encode(&mut w);

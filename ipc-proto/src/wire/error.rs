@@ -23,7 +23,7 @@ sentences! {
         Unterminated = "a string without its final NUL",
         /// A count is too large for the remaining bytes.
         CountTooLarge = "a count too large for the bytes that follow",
-        /// Bytes follow where none are allowed.
+        /// Bytes follow a value that must be the last one.
         TrailingBytes = "bytes where none are allowed",
         /// A field has a value that its type does not allow.
         BadValue = "a value that is not allowed here",

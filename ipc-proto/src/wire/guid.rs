@@ -13,8 +13,8 @@ use crate::sentences::sentences;
 /// ```
 ///
 /// The first three groups of the text are little-endian numbers, the last two are bytes in text order: this is .NET's
-/// layout (erratum: the specification says only "little-endian"). The cookie of a runtime is opaque: it can be compared and
-/// displayed, but it has no structure.
+/// layout (erratum: the specification says only "little-endian"). The cookie of a runtime is opaque: it can be compared
+/// and displayed, but it has no structure.
 ///
 /// ```
 /// use ipc_proto::Guid;

@@ -1,4 +1,4 @@
-//! The parts of a message, for tools that display them.
+//! [`Part`], a part of a message with its [`Path`] and [`PartValue`], and [`Visitor`], which receives the parts.
 use core::fmt;
 
 use super::Reader;
@@ -58,7 +58,7 @@ pub trait Visitor {
     /// Receives the next part.
     fn visit(&mut self, part: &Part<'_>);
 
-    /// Receives the path of the innermost field that does not decode, with its error. No part follows.
+    /// Receives the path and the error of the innermost field that does not decode. No part follows.
     fn failed(&mut self, path: &Path<'_>, error: WireError) {
         let _ = (path, error);
     }
@@ -89,7 +89,7 @@ pub enum Path<'p> {
 }
 
 impl Path<'_> {
-    /// Returns the path of the part that contains it.
+    /// Returns the path of the part that contains this part.
     pub(crate) const fn parent(&self) -> &Self {
         match self {
             Self::Root => self,
@@ -130,7 +130,7 @@ pub enum PartValue<'a> {
     HResult(HResult),
     /// A reserved number. Every value is valid, but senders write 0.
     Reserved(u16),
-    /// Bytes of no other kind.
+    /// Bytes that are none of the other kinds.
     Bytes(&'a [u8]),
 }
 
@@ -158,10 +158,10 @@ impl PartValue<'_> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the next part with `read` and passes it to `visitor`, with the `value` of the result.
+    /// Reads the next part with `read`, and passes the part to `visitor` with a value that `value` makes of the result.
     ///
     /// # Errors
-    /// The errors of `read`. The part is then not visited, but [failed](Visitor::failed).
+    /// The errors of `read`. The visitor then receives the error of the part by [`failed`](Visitor::failed).
     pub fn show<T>(
         &mut self,
         path: Path<'_>,
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         Ok(read)
     }
 
-    /// Visits a reserved number.
+    /// Reads a reserved number and visits it.
     pub(crate) fn show_reserved(
         &mut self,
         path: Path<'_>,
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         self.show(path, visitor, Self::read, |number, _| PartValue::Reserved(*number)).map(|_| ())
     }
 
-    /// Visits the remaining bytes, if any.
+    /// Visits the remaining bytes as one part, if there are any.
     pub(crate) fn show_rest(&mut self, path: Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         if !self.rest().is_empty() {
             self.show(path, visitor, |r| r.bytes(r.rest().len()), |_, rest| PartValue::Bytes(rest))?;

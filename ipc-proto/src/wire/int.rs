@@ -1,4 +1,4 @@
-//! Integers on the wire, and conversions between their types.
+//! The wire forms of integers, of `bool` and of [`HResult`].
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::error::WireError;

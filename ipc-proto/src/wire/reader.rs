@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
         Self::at(bytes, 0)
     }
 
-    /// Creates a reader of `bytes`, which begin at `offset` of a larger input. The offsets of errors refer to that input.
+    /// Creates a reader of `bytes`, which begin at `offset` of a larger input. Errors have offsets in that input.
     #[must_use]
     pub const fn at(bytes: &'a [u8], offset: usize) -> Self {
         Self { rest: bytes, end: offset.saturating_add(bytes.len()) }
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
     /// Reads the next `n` bytes.
     ///
     /// # Errors
-    /// [`WireErrorKind::UnexpectedEnd`] if fewer remain.
+    /// [`WireErrorKind::UnexpectedEnd`] if fewer bytes remain.
     #[inline]
     pub const fn bytes(&mut self, n: usize) -> Result<&'a [u8], WireError> {
         let Some((head, rest)) = self.rest.split_at_checked(n) else {
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
     /// Reads the next `N` bytes as an array.
     ///
     /// # Errors
-    /// [`WireErrorKind::UnexpectedEnd`] if fewer remain.
+    /// [`WireErrorKind::UnexpectedEnd`] if fewer bytes remain.
     #[inline]
     pub const fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
         let Some((head, rest)) = self.rest.split_first_chunk::<N>() else {

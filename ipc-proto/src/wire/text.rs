@@ -17,12 +17,12 @@ use crate::Encode;
 ///   u32     u16    u16        u16
 /// ```
 ///
-/// The count includes the terminating NUL, so an empty string has count 1. Null and the empty string are different values:
-/// an environment variable that is set to null is removed, one that is set to `""` is empty. Neither side checks
-/// surrogates: a lone surrogate is preserved. So is an embedded NUL, although a runtime reads only up to the first NUL.
+/// The count includes the terminating NUL, so an empty string has count 1. Null and the empty string are different: an
+/// environment variable that is set to null is removed, one that is set to `""` is empty. Lone surrogates are
+/// preserved: neither client nor runtime checks them. Embedded NULs are preserved; runtimes read up to the first NUL.
 ///
-/// A `Text` is either a string of the caller (UTF-8 or UTF-16) or checked bytes of a message. It compares, orders and
-/// hashes by code units, in either form.
+/// A `Text` is either a string of the caller (UTF-8 or UTF-16) or checked bytes of a message. Texts of all forms
+/// compare, order and hash by code units.
 ///
 /// ```
 /// use ipc_proto::Text;
@@ -48,19 +48,19 @@ impl<'a> Text<'a> {
     /// The null string: count 0 on the wire.
     pub const NULL: Self = Self(TextRepr::Null);
 
-    /// Creates a text from UTF-8. Unlike `From` it can be used in constants.
+    /// Creates a text from UTF-8. Unlike `From`, `new` can be used in constants.
     #[must_use]
     pub const fn new(s: &'a str) -> Self {
         Self(TextRepr::Utf8(s))
     }
 
-    /// Creates a text from code units. They can contain lone surrogates.
+    /// Creates a text from UTF-16 code units, which can contain lone surrogates.
     #[must_use]
     pub const fn from_utf16(units: &'a [u16]) -> Self {
         Self(TextRepr::Utf16(units))
     }
 
-    /// Returns whether the text is null. An empty text is not.
+    /// Returns whether the text is null. An empty text is not null.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self.0, TextRepr::Null)
@@ -83,8 +83,8 @@ impl<'a> Text<'a> {
         if self.is_null() { None } else { Some(self) }
     }
 
-    /// Returns the bytes of a text that was decoded: little-endian code units, not aligned, without the terminating NUL.
-    /// `None` for null, and for a string of the caller.
+    /// Returns the bytes of a text that was decoded: little-endian code units, not aligned, without the terminating
+    /// NUL. `None` for null, and for a string of the caller.
     ///
     /// ```
     /// use ipc_proto::{Text, wire::decode};
@@ -102,7 +102,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns an iterator over the code units, without the terminating NUL. Null has none.
+    /// Returns an iterator over the code units, without the terminating NUL. Null has no units.
     #[must_use]
     pub fn units(&self) -> Units<'a> {
         Units(match self.0 {
@@ -118,7 +118,7 @@ impl<'a> Text<'a> {
         char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    /// Splits the text at a separator, an ASCII character, which is not in either part. The first unit is no separator.
+    /// Splits the text at the first separator (ASCII) after the first unit. The separator is in neither part.
     pub(crate) fn split_after_first(self, separator: u8) -> Option<(Self, Self)> {
         match self.0 {
             TextRepr::Null => None,
@@ -148,21 +148,21 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Reads the units after the count.
+    /// Reads the units of a text whose `count` was read already.
     #[inline]
     pub(super) fn counted(r: &mut Reader<'a>, count: u32) -> Result<Self, WireError> {
         if count == 0 {
             return Ok(Self::NULL);
         }
         let units = r.bytes(to_usize(count).saturating_mul(2))?;
-        // Two steps, not one pattern: a quarter of the instructions of decoding a provider depend on it.
+        // Two steps, not one pattern: they save a quarter of the instructions of decoding a provider.
         let Some((text, last)) = units.split_last_chunk() else {
             return Err(r.error(WireErrorKind::UnexpectedEnd));
         };
         if *last == [0, 0] {
             return Ok(Self(TextRepr::Wire(text)));
         }
-        // The offset of the unit that is not NUL.
+        // The offset of the last unit, which is not NUL.
         let offset = r.offset().saturating_sub(2);
         Err(WireError { kind: WireErrorKind::Unterminated, offset })
     }
@@ -250,7 +250,7 @@ impl Hash for Text<'_> {
     }
 }
 
-/// Writes the characters, and nothing for null.
+/// Writes the characters, with U+FFFD for each lone surrogate; nothing for null.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
@@ -274,7 +274,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Returns the count on the wire for `len` units and the terminating NUL.
+/// Returns the count in the wire form of `len` units and the terminating NUL.
 fn count(len: usize) -> u32 {
     to_u32(len.saturating_add(1))
 }

@@ -3,9 +3,9 @@ use byteorder::{ByteOrder, LittleEndian};
 use super::error::BufferTooSmall;
 use super::steps;
 
-/// Appends bytes to a buffer, and continues to count those that do not fit.
+/// Appends bytes to a buffer, and counts the bytes that do not fit.
 ///
-/// Encoding therefore cannot fail: [`finish`](Self::finish) reports once, at the end, whether everything fitted, and which
+/// So encoding cannot fail: [`finish`](Self::finish) reports once, at the end, whether all bytes fitted, or which
 /// length is required.
 ///
 /// ```
@@ -20,7 +20,7 @@ use super::steps;
 #[derive(Debug)]
 pub struct Writer<'b> {
     buf: &'b mut [u8],
-    /// The number of written bytes before the window.
+    /// The number of bytes before the window, which are counted but not stored.
     skip: usize,
     len: usize,
 }
@@ -32,8 +32,7 @@ impl<'b> Writer<'b> {
         Self::window(buf, 0)
     }
 
-    /// Creates a writer that stores only the bytes from offset `skip` on. A long value can be sent through a short buffer in
-    /// this way.
+    /// Creates a writer that stores only the bytes from offset `skip` on, to send a long value through a short buffer.
     #[must_use]
     pub const fn window(buf: &'b mut [u8], skip: usize) -> Self {
         Self { buf, skip, len: 0 }
@@ -88,21 +87,21 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Overwrites earlier bytes, if they fitted.
+    /// Overwrites the written bytes at `offset`, if they fitted into the buffer.
     pub fn patch(&mut self, offset: usize, bytes: &[u8]) {
         if let Some(to) = self.buf.get_mut(offset..).and_then(|room| room.get_mut(..bytes.len())) {
             copy(to, bytes);
         }
     }
 
-    /// Overwrites an earlier number, if it fitted.
+    /// Overwrites the written `u16` at `offset`, if it fitted into the buffer.
     pub fn patch_u16(&mut self, offset: usize, number: u16) {
         let mut bytes = [0; 2];
         LittleEndian::write_u16(&mut bytes, number);
         self.patch(offset, &bytes);
     }
 
-    /// Overwrites an earlier number, if it fitted.
+    /// Overwrites the written `u32` at `offset`, if it fitted into the buffer.
     pub fn patch_u32(&mut self, offset: usize, number: u32) {
         let mut bytes = [0; 4];
         LittleEndian::write_u32(&mut bytes, number);
@@ -119,8 +118,8 @@ impl<'b> Writer<'b> {
     }
 }
 
-/// Copies as many bytes as fit. `copy_from_slice` would panic for different lengths, and the compiler cannot always prove that
-/// they are equal.
+/// Copies as many bytes as fit. Not `copy_from_slice`, which panics for different lengths: the compiler cannot always
+/// prove that the lengths are equal.
 pub fn copy(to: &mut [u8], from: &[u8]) {
     steps::count(from.len());
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);

@@ -1,4 +1,4 @@
-//! An allocator that counts.
+//! A global allocator that counts the allocations of each thread.
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
@@ -7,11 +7,11 @@ use std::alloc::System;
 struct Counting;
 
 thread_local! {
-    /// Of this thread, as the test harness has threads of its own.
+    /// The number for this thread only, because the threads of the test harness allocate, too.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: all work is passed on to the system's allocator, with the arguments as they came.
+// SAFETY: each function passes its arguments unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -27,7 +27,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Returns the number of allocations of `work`.
+/// Returns the number of allocations of this thread while `work` runs.
 pub(crate) fn allocations(work: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.get();
     work();

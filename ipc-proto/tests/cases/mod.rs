@@ -1,7 +1,7 @@
-//! The number of cases of a property.
+//! The number of cases of a property test.
 use proptest::prelude::ProptestConfig;
 
-/// Returns a configuration with `times` the default number of cases, or that of `PROPTEST_CASES`.
+/// Returns a configuration with `times` as many cases as `PROPTEST_CASES` or else the default.
 pub(crate) fn cases(times: u32) -> ProptestConfig {
     let cases = ProptestConfig::default().cases.saturating_mul(times);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }

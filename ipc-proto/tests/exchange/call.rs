@@ -1,3 +1,4 @@
+//! The client's role: [`Call`] with answers that are incomplete, malformed, unexpected or too long.
 use super::*;
 use ipc_proto::UntypedCall;
 
@@ -28,7 +29,7 @@ fn closed_early() {
     assert_eq!(end(&ResumeRuntime {}, &answer), (Ok(()), 24));
 }
 
-/// A message that is in the buffer already is sent as it is, if it is exactly one message.
+/// A call sends the bytes that are in the buffer already, if these bytes are exactly one message.
 #[test]
 fn encoded_before() {
     let request = message(0x0401, 24, b"rest");
@@ -152,7 +153,7 @@ fn bytes_too_few_for_words_are_none() {
     let refusal = message(0xffff, 27, &[0x05, 0x40, 0x00, 0x80, 1, 0, 0]);
     let refused = Answer::Refused(HResult::FAIL.into());
     assert_eq!(answered(&three, &refusal, &mut buf), Ok(refused));
-    // Four bytes are a count: a null text.
+    // Four bytes after the code are a count. A count of 0 is a null text.
     let refusal = message(0xffff, 28, &[0x05, 0x40, 0x00, 0x80, 0, 0, 0, 0]);
     let refused = Answer::Refused(ServerError { hresult: HResult::FAIL, message: Some(Text::NULL) });
     assert_eq!(answered(&three, &refusal, &mut buf), Ok(refused));

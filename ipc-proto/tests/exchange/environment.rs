@@ -1,3 +1,4 @@
+//! [`ReceiveEnvironment`], [`SendEnvironment`] and [`EnvironmentEntry`].
 use super::*;
 
 fn announced(incoming_bytes: usize) -> ProcessEnvironment {
@@ -19,7 +20,7 @@ fn receive(bytes: &[u8], len: usize, room: usize) -> Result<Vec<String>, Protoco
     Ok(entries)
 }
 
-/// Encodes a list of these entries that announces `count` entries.
+/// Encodes a list of these entries, with `count` as the number of entries, right or wrong.
 fn list(count: u32, entries: &[&str]) -> Vec<u8> {
     let texts: Vec<Text<'_>> = entries.iter().map(|entry| Text::from(*entry)).collect();
     let mut bytes = encode_to_vec(Code::OK, &Array::from(&texts[..])).unwrap().split_off(20);
@@ -40,7 +41,7 @@ fn longer_than_any_message() {
     assert_eq!(receive(&bytes, len, 64), Ok(entries));
 }
 
-/// A small buffer costs one turn for each piece, not the whole environment.
+/// For each piece, only the entries in the piece are encoded, not the whole environment.
 #[test]
 fn the_work_is_proportional_to_the_length() {
     let entries: Vec<String> = (0..1_000).map(|i| format!("NAME_{i}=é value of {i}")).collect();
@@ -53,7 +54,7 @@ fn the_work_is_proportional_to_the_length() {
             let mut send = SendEnvironment::new(entries, &mut piece).unwrap();
             assert!(take(&mut send, &mut iter::repeat(room), usize::MAX) == bytes, "{room}");
             let taken = wire::steps::counted() - before;
-            // An entry that does not fit is encoded once for each piece of it.
+            // An entry that does not fit into a piece is encoded once for each of its pieces.
             let turns = 3 + entries.iter().map(|entry| entry.encoded_len().div_ceil(room)).max().unwrap();
             assert!(taken <= (turns * bytes.len()) as u64, "{taken} steps with {room} bytes");
         }
@@ -114,7 +115,7 @@ fn bytes_after_the_last_entry_are_not_the_end() {
         let mut wire = &bytes[..];
         feed(&mut receive, &mut wire, &mut iter::empty()).unwrap();
         if room == 12 {
-            assert_eq!(receive.next_entry(), Ok(None)); // makes room for this entry only
+            assert_eq!(receive.next_entry(), Ok(None)); // `next_entry` makes room for this entry only
             feed(&mut receive, &mut wire, &mut iter::repeat(4)).unwrap();
         }
         assert_eq!(receive.next_entry().unwrap().unwrap(), "A=b");
@@ -131,7 +132,7 @@ fn wrong_length_of_an_entry() {
     bytes[4..8].copy_from_slice(&3u32.to_le_bytes());
     let unterminated = decode_error(DecodeErrorKind::Unterminated, 12).into();
     assert_eq!(receive(&bytes, bytes.len(), 64), Err(unterminated));
-    bytes[12..14].copy_from_slice(&0x4100u16.to_le_bytes()); // its low byte is 0
+    bytes[12..14].copy_from_slice(&0x4100u16.to_le_bytes()); // only the low byte of the unit is 0
     assert_eq!(receive(&bytes, bytes.len(), 64), Err(unterminated));
 }
 

@@ -26,7 +26,7 @@ use ipc_proto::{
     poll_exchange, wire,
 };
 
-/// Builds a message with any size in its header.
+/// Builds a message with any size in its header, right or wrong.
 fn message(code: u16, size: u16, payload: &[u8]) -> Vec<u8> {
     let [size, code] = [size.to_le_bytes(), code.to_be_bytes()];
     [&Message::MAGIC[..], &size, &code, &[0, 0], payload].concat()

@@ -1,4 +1,4 @@
-//! A caller that reports more bytes than it was lent.
+//! A caller that reports more bytes than a step lent to it.
 use super::*;
 use ipc_proto::ReceiveAdvertise;
 use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep};
@@ -13,7 +13,7 @@ fn lent(exchange: &mut impl Exchange) -> usize {
     }
 }
 
-/// Reports more than the step lent, which must end the exchange.
+/// Reports `n` bytes, more than the step lent: this must end the exchange.
 fn overrun(mut exchange: impl Exchange, n: usize) {
     let lent = lent(&mut exchange);
     assert!(lent > 0 && n > lent);
@@ -84,7 +84,7 @@ fn a_result_is_not_lost() {
     assert_eq!(receive.finish().map(|advertise| advertise.process_id), Ok(4242));
 }
 
-/// The state of the connection is unknown, so that the Stop has failed.
+/// After an overrun, the position in the connection is unknown, so the Stop has failed.
 #[test]
 fn a_session_counts_it_as_failed() {
     for (sent, event) in [
@@ -107,7 +107,7 @@ fn a_session_counts_it_as_failed() {
     }
 }
 
-/// The monitor may not have the whole frame, so that the connection has failed.
+/// After an overrun, the monitor may not have the whole frame, so the connection has failed.
 #[test]
 fn a_port_counts_it_as_failed() {
     for (sent, n) in [(0, 35), (33, 2), (0, usize::MAX)] {

@@ -1,3 +1,4 @@
+//! [`poll_exchange`] with a transport that is often not ready, or that fails.
 use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -7,11 +8,11 @@ use super::*;
 /// The answer to ResumeRuntime.
 const ANSWER: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
-/// An error without `std`.
+/// The error of the transport, a type without `std`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parity;
 
-/// A transport that is ready at every second poll, and transfers one byte then.
+/// A transport that is ready at every second poll, and then transfers one byte.
 #[derive(Default)]
 struct Slow<'t> {
     incoming: &'t [u8],
@@ -49,7 +50,7 @@ impl Slow<'_> {
         }))
     }
 
-    /// Polls until the end, each time by another future.
+    /// Polls until the end, each time with a new future.
     fn drive(&mut self, exchange: &mut impl Exchange) -> Result<(), PollError<Parity>> {
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..1000 {
@@ -70,7 +71,7 @@ fn future_that_is_dropped_after_each_poll_loses_nothing() {
     assert_eq!(transport.drive(&mut call), Ok(()));
     assert_eq!(call.finish(), Ok(Answer::Ok(Status::OK)));
     assert_eq!(transport.outgoing, message(0x0401, 20, &[]));
-    // One poll of two for each byte and for the flush.
+    // Two polls, one pending and one ready, for each byte and for the flush.
     assert_eq!((transport.polls, transport.flushes), (2 * (20 + 24 + 1), 1));
 }
 

@@ -1,8 +1,9 @@
+//! The server's role: [`Serve`] with bytes that are not a request, and [`Reply`].
 use super::*;
 
 use ipc_proto::plan::{Flavour, Runtime};
 
-/// Serves `bytes` from a peer that then closes; returns the request, and the refusal that the server sends.
+/// Serves `bytes` from a peer that then closes. Returns the error, the server's refusal, and the number of bytes taken.
 fn served(bytes: &[u8]) -> (Result<(), DecodeError>, HResult, usize) {
     let (mut receive, mut send) = ([0; 256], [0; 24]);
     let mut serve = Serve::new(&mut receive, &mut send).unwrap();
@@ -54,7 +55,7 @@ fn the_order_is_header_size_payload_magic() {
     assert_eq!(served(&reserved), (Ok(()), HResult::FAIL, 20));
 }
 
-/// Returns the refusal of a server that states what it is, and whether that is the reason.
+/// Returns the refusal of a server of the version and kind in `kind`, and whether `kind` is the reason.
 fn refused_by(kind: &Runtime, bytes: &[u8]) -> (HResult, bool) {
     let (mut receive, mut send) = ([0; 64], [0; 24]);
     let mut serve = Serve::new(&mut receive, &mut send).unwrap();
@@ -76,36 +77,36 @@ fn a_server_refuses_by_what_it_is() {
     };
     let (net_9, mono, native) = (of(9, Flavour::CoreClr), of(9, Flavour::Mono), of(9, Flavour::NativeAot));
     let empty = |code| message(code, 20, &[]);
-    let text = |code| message(code, 26, &[1, 0, 0, 0, 0, 0]); // an empty one
+    let text = |code| message(code, 26, &[1, 0, 0, 0, 0, 0]); // an empty text
     let (unknown, not_supported) = ((HResult::UNKNOWN_COMMAND, true), (HResult::NOT_SUPPORTED, true));
     let malformed = (HResult::BAD_ENCODING, false);
     let mut no_magic = empty(0x0207);
     no_magic[0] = b'd';
     for (kind, bytes, expected) in [
-        // Newer, whatever the payload is, or in no version.
+        // Commands that are newer than the server, with any payload, or that no version has.
         (net_9, empty(0x0206), unknown),
         (of(7, Flavour::CoreClr), empty(0x0408), unknown),
         (of(7, Flavour::Mono), text(0x0407), unknown),
         (mono, empty(0x0206), unknown),
         (net_9, empty(0x04f0), unknown),
         (Runtime::default(), empty(0x04f0), unknown),
-        // Of its version, but not of its kind.
+        // Commands that the server's version has, but its kind or system does not have.
         (mono, empty(0x0101), not_supported),
         (mono, empty(0x0302), not_supported),
         (mono, empty(0x03f0), not_supported),
         (native, empty(0x0405), not_supported),
         (Runtime { linux: Some(false), ..net_9 }, empty(0x0406), not_supported),
-        // A runtime decodes the path of a hook first, and checks it later.
+        // A runtime first decodes the path of a startup hook, then refuses the command, and checks the path last.
         (mono, empty(0x0407), malformed),
         (mono, text(0x0407), not_supported),
         (net_9, text(0x0407), (HResult::INVALID_ARG, false)),
-        // Only of its state.
+        // A command that the server refuses only while it is suspended.
         (net_9, empty(0x0301), (HResult::NOT_YET_AVAILABLE, true)),
         (Runtime { suspended: None, ..net_9 }, empty(0x0301), malformed),
-        // Its commands, and bytes without a command.
+        // Commands that the server has, and bytes that are not a command.
         (net_9, empty(0x0408), (HResult::FAIL, false)),
         (mono, empty(0x0205), malformed),
-        (net_9, message(0x0207, 65, &[0; 45]), malformed), // too large for its buffer
+        (net_9, message(0x0207, 65, &[0; 45]), malformed), // too large for the server's buffer
         (net_9, no_magic, (HResult::UNKNOWN_MAGIC, false)),
         (net_9, vec![], malformed),
     ] {
@@ -150,7 +151,7 @@ fn buffers() {
     assert_eq!(new(20, 23), Err(EncodeError::BufferTooSmall { needed: 24 }));
 }
 
-/// Receives GetProcessInfo2, and lets `answer` fill in the reply.
+/// Serves a GetProcessInfo2, whose reply `answer` sets. Returns the sent bytes.
 fn reply(send_len: usize, answer: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
     let (mut receive, mut send) = ([0; 64], vec![0; send_len]);
     let mut serve = Serve::new(&mut receive, &mut send).unwrap();

@@ -47,7 +47,7 @@ where
 fn complete(code: Code, payload: &dyn Encode) -> Option<UntypedCall<'static>> {
     let mut call = UntypedCall::untyped(code, payload, storage()).ok()?;
     if drive(&mut call).is_err() {
-        // The most frequent error is a buffer that is too small.
+        // Continues in another buffer, because the most frequent error is a buffer that is too small.
         let suspended = call.suspend();
         return suspended.resume(storage()).ok();
     }

@@ -1,4 +1,4 @@
-//! A runtime that connects to a monitor.
+//! A runtime that connects to a monitor, for the parts `ports` and `server`.
 use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep};
 use ipc_proto::{Advertise, Guid};
 

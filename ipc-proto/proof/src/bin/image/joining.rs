@@ -1,4 +1,4 @@
-//! Joins the records of a trace: stores stacks, sorts events and counts losses. Another part reads the records.
+//! Joins the records of a trace: stores stacks, sorts events and counts losses. `reading.rs` parses records.
 use nettrace::*;
 
 use crate::register::{number, storage, write_bytes, write_number};

@@ -1,7 +1,7 @@
 //! A bare-metal image with the parts of `ipc-proto` that its features select, to measure the size of each.
 //!
-//! The image has no static memory: a register returns the address of its storage. Like the library, the image links only
-//! if no function can panic.
+//! The image has no static memory: a register returns the address of its storage. Like the library of this package, the
+//! image links only if no function can panic.
 #![no_std]
 #![no_main]
 #![allow(dead_code, reason = "each part, selected by a feature, uses other functions of `register`")]

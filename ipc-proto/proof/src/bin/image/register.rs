@@ -1,4 +1,4 @@
-//! Input and output of the image. All of it uses one register, so that the compiler knows no value.
+//! Input and output of the image. Every value goes through one register, so that the compiler cannot know a value.
 use ipc_proto::{Exchange, ProtocolError, Step};
 
 /// The register for all input and output.

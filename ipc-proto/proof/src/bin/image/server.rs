@@ -37,7 +37,7 @@ macro_rules! answer {
 }
 ipc_proto::for_each_command!(answer);
 
-/// Reads a part of each kind of request, and answers those that need a special response.
+/// Reads a part of some requests, and answers the requests that need a special response.
 fn special(request: &Request<'_>, reply: &mut Reply<'_>) -> Result<(), EncodeError> {
     match request {
         Request::GenerateCoreDump3(dump) => {

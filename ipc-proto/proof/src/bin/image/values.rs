@@ -84,7 +84,7 @@ structs! {
     }
 }
 
-/// Reads the fields that all kinds of process information share.
+/// Reads the fields of every kind of process information, so that the code is in the image only once.
 #[inline(never)]
 fn process_info() -> ProcessInfo3<'static> {
     Input::input()

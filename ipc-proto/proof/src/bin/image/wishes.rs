@@ -1,4 +1,4 @@
-//! The wishes of the parts `plan` and `fallback`.
+//! The wishes, a trace and a dump, and the runtime that the parts `plan` and `fallback` make plans for.
 use ipc_proto::plan::{DumpConfig, Flavour, Providers, Runtime, TraceConfig};
 use ipc_proto::types::{Provider, StreamingProvider};
 
