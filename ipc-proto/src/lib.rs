@@ -55,4 +55,5 @@ pub use hresult::HResult;
 #[cfg(feature = "alloc")]
 pub use message::encode_to_vec;
 pub use message::{Message, Parsed, ServerError, encode};
+#[doc(inline)]
 pub use wire::{Array, Decode, Encode, Guid, Text};
