@@ -4,7 +4,7 @@ use core::fmt::Display;
 use core::task::{Context, Poll};
 
 use ipc_proto::{
-    BusyBackoff, Encode, EncodeError, Exchange, PollError, ProtocolError, ReceiveAdvertise,
+    BusyBackoff, Encode, EncodeError, Exchange, Observe, PollError, ProtocolError, ReceiveAdvertise,
     ReceiveEnvironment, Reply, SendEnvironment, Serve, Session, SessionPhase, Step, SuspendedCall,
     SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped, UntypedCall, poll_exchange, types::Status,
 };
@@ -35,6 +35,7 @@ proves! { EXCHANGE:
     Serve::new, Serve::is_untouched, Serve::bytes, Serve::code, Serve::finish,
     Serve::suspend, SuspendedServe::resume, Reply::suspend, SuspendedReply::resume,
     answer_untyped, Reply::bytes, Reply::refuse, Reply::refuse_with,
+    Observe::<&mut [u8]>::new, Observe::<&mut [u8]>::supply, Observe::<&mut [u8]>::unfinished,
     Session::new, Session::session_id, Session::received, Session::wants_stream, Session::stream_advance,
     Session::stop, Session::limit_connecting, Session::is_stopping, Session::stop_failed, Session::stop_step, Session::stop_advance, Session::stop_answer, Session::until, Session::tick,
     BusyBackoff::new, <BusyBackoff as Default>::default, BusyBackoff::next,
